@@ -1,0 +1,1 @@
+"""RoutePrism: does an agent memory lose evidence because of the order in which records arrived?"""

@@ -1,0 +1,298 @@
+"""The route audit: what order changes at the source, context and state layers, with intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from routeprism import workers as pool
+from routeprism.errors import SpecError, nearest
+from routeprism.experiments._case import Contrast, Key, Plan, interface_of, work
+from routeprism.experiments._sentences import diagnoses
+from routeprism.measures import COORDINATES, RESAMPLES, Coordinate, Tally, retention_coordinates
+from routeprism.orders import FORWARD, Schedule
+from routeprism.policies import Operational, Policy, SourceOrder
+from routeprism.records import Benchmark
+from routeprism.runs import EstimateRow, Run
+
+__all__ = ["Audit", "SEED", "run_audit"]
+
+SEED = 20260910
+"""The default bootstrap seed."""
+
+_MANY_CASES = 200
+"""From how many pools on a second process is worth its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit found."""
+
+    benchmark: str
+    rows: tuple[EstimateRow, ...]
+    """Every number, as in `estimates.csv`."""
+    sentences: tuple[str, ...]
+    """One for each policy and schedule: at which layers order showed."""
+    notes: tuple[str, ...]
+    """What a reader of the numbers should know."""
+    counts: Mapping[str, int]
+    """Pools, records, questions."""
+    directory: Path | None = None
+    """Where the run is kept, if it is."""
+
+    def value(self, quantity: str, **where: str) -> EstimateRow:
+        """Give the one row with this quantity and these columns; stratum `all` unless said."""
+        wanted = {"stratum": "all", **where}
+        found = [
+            row
+            for row in self.rows
+            if row.quantity == quantity
+            and all(getattr(row, column) == value for column, value in wanted.items())
+        ]
+        if len(found) != 1:
+            raise LookupError(f"{len(found)} rows have {quantity=} and {wanted}")
+        return found[0]
+
+    def __str__(self) -> str:
+        return "\n".join((*self.sentences, *(f"Note: {note}" for note in self.notes)))
+
+
+def run_audit(
+    benchmark: Benchmark,
+    policies: Sequence[Policy],
+    schedules: Sequence[Schedule],
+    *,
+    labels: str | None = None,
+    ties: bool = False,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+    workers: int | None = None,
+    directory: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Audit:
+    """Trace every pool under every policy and schedule, and estimate what changed."""
+    policies = _distinct(policies)
+    schedules = tuple(dict.fromkeys(s for s in schedules if s.name != FORWARD.name))
+    if not policies or not schedules:
+        raise SpecError("an audit needs at least one policy and one schedule other than forward")
+    source = _label_source(benchmark, labels)
+    plan = Plan(
+        benchmark,
+        policies,
+        schedules,
+        _coordinates(source),
+        _contrasts(policies),
+        ties,
+        store=directory is not None,
+    )
+    number = len(benchmark.cases)
+    if workers is None:
+        workers = pool.available() if number >= _MANY_CASES else 1
+    tally: Tally[Key] = Tally(benchmark.weighting)
+    counts: Counter[str] = Counter()
+    with ExitStack() as stack:
+        run = writer = None
+        if directory is not None:
+            configuration = _configuration(plan, source, seed, resamples)
+            run = stack.enter_context(
+                Run.open(directory, configuration, inputs=benchmark.inputs)
+            )
+            writing = ExitStack()
+            stack.push(writing)
+            writer = writing.enter_context(run.writing())
+        for done, result in enumerate(
+            pool.ordered_map(work, plan, number, workers=workers), start=1
+        ):
+            tally.append(result.sums)
+            counts.update(result.counts)
+            if writer is not None:
+                for table, rows in result.tables.items():
+                    writer.insert(table, rows)
+            if progress is not None:
+                progress(done, number)
+        rows = _rows(plan, tally, seed, resamples)
+        totals = {name: counts[name] for name in ("pools", "records", "questions")}
+        if run is not None:
+            writing.close()
+            run.finish(rows, {**totals, "estimates": len(rows)})
+    return Audit(
+        benchmark.name,
+        tuple(rows),
+        diagnoses(rows, benchmark.synthetic),
+        (*benchmark.notes, *_notes(counts)),
+        totals,
+        directory,
+    )
+
+
+def _distinct(policies: Sequence[Policy]) -> tuple[Policy, ...]:
+    by_name: dict[str, Policy] = {}
+    for policy in policies:
+        if by_name.setdefault(policy.name, policy) != policy:
+            raise SpecError(f"two different policies are called '{policy.name}'")
+    return tuple(by_name.values())
+
+
+def _label_source(benchmark: Benchmark, labels: str | None) -> str:
+    if labels is None:
+        return benchmark.labels[0] if benchmark.labels else ""
+    if labels not in benchmark.labels:
+        raise SpecError(
+            f"benchmark '{benchmark.name}' has no labels '{labels}'. "
+            + (nearest(labels, benchmark.labels) or "It has none.")
+        )
+    return labels
+
+
+def _coordinates(source: str) -> tuple[tuple[str, str, Coordinate], ...]:
+    traced = tuple(("routes", "", coordinate) for coordinate in COORDINATES)
+    if not source:
+        return traced
+    labelled = (("retention", source, coordinate) for coordinate in retention_coordinates(source))
+    return (*traced, *labelled)
+
+
+def _contrasts(policies: Sequence[Policy]) -> tuple[Contrast, ...]:
+    """Find every contrast whose arms are all in the run (Γ; δ^op and its interaction)."""
+    names = {policy.name for policy in policies}
+    found: list[Contrast] = []
+    for policy in policies:
+        comparator = SourceOrder(policy).name
+        if comparator in names:
+            terms = ((1, policy.name), (-1, comparator))
+            found.append(Contrast("routes", "Gamma", policy.name, "ordered-comparator", terms))
+        if not isinstance(policy, Operational) or not policy.operations:
+            continue
+        canonical = _fixed(policy, policy.operations)
+        if canonical.name not in names:
+            continue
+        arm = "+".join(policy.operations)
+        terms = ((1, policy.name), (-1, canonical.name))
+        found.append(Contrast("mechanism", "delta_op", policy.name, arm, terms))
+        if len(policy.operations) == 2:
+            one, other = (policy.fixed(operation).name for operation in policy.operations)
+            if {one, other} <= names:
+                terms = (*terms, (1, canonical.name), (-1, one), (-1, other), (1, canonical.name))
+                arm = "×".join(policy.operations)
+                found.append(Contrast("mechanism", "interaction", policy.name, arm, terms))
+    return tuple(found)
+
+
+def _fixed(policy: Policy, operations: Sequence[str]) -> Policy:
+    for operation in operations:
+        if isinstance(policy, Operational):
+            policy = policy.fixed(operation)
+    return policy
+
+
+def _configuration(
+    plan: Plan, labels: str, seed: int, resamples: int
+) -> Mapping[str, object]:
+    return {
+        "command": "audit",
+        "benchmark": plan.benchmark.name,
+        "fingerprint": plan.benchmark.fingerprint,
+        "synthetic": plan.benchmark.synthetic,
+        "policies": [policy.name for policy in plan.policies],
+        "interfaces": [interface_of(policy) for policy in plan.policies],
+        "schedules": [schedule.name for schedule in plan.schedules],
+        "labels": labels,
+        "ties": plan.ties,
+        "unit": plan.benchmark.unit,
+        "weighting": plan.benchmark.weighting,
+        "seed": seed,
+        "resamples": resamples,
+    }
+
+
+def _rows(plan: Plan, tally: Tally[Key], seed: int, resamples: int) -> list[EstimateRow]:
+    benchmark = plan.benchmark
+    estimates = tally.estimates(seed=seed, resamples=resamples)
+    interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
+    counted = {c.name for _, _, c in plan.coordinates if c.counted}
+    rows: list[EstimateRow] = []
+    for key, found in estimates.items():
+        common = {
+            "experiment": key.experiment,
+            "benchmark": benchmark.name,
+            "policy": key.policy,
+            "interface": interfaces.get(key.policy, ""),
+            "schedule": key.schedule,
+            "arm": key.arm,
+            "labels": key.labels,
+            "stratum": key.stratum,
+        }
+        size = {"queries": found.queries, "units": found.units, "unit": benchmark.unit}
+        synthetic = ["synthetic"] if benchmark.synthetic else []
+        if not key.quantity.startswith("count."):
+            flags = [
+                *synthetic,
+                *(["degenerate"] if found.degenerate else []),
+                *(["single-unit"] if found.units < 2 else []),
+            ]
+            rows.append(
+                EstimateRow(
+                    **common,
+                    **size,
+                    quantity=key.quantity,
+                    estimate=found.value,
+                    lower=found.lower,
+                    upper=found.upper,
+                    seed=seed,
+                    flags=";".join(flags),
+                )
+            )
+        if key.quantity.startswith("count.") or key.quantity in counted:
+            name = key.quantity if "." in key.quantity else f"{key.quantity}_count"
+            rows.append(
+                EstimateRow(
+                    **common,
+                    **size,
+                    quantity=name,
+                    estimate=tally.count_of(key),
+                    flags=";".join(synthetic),
+                )
+            )
+    return sorted(rows, key=_place(plan))
+
+
+def _place(plan: Plan) -> Callable[[EstimateRow], tuple[object, ...]]:
+    """Order rows as the user asked: by experiment, policy, schedule, stratum."""
+    policies = {policy.name: at for at, policy in enumerate(plan.policies)}
+    schedules = {schedule.name: at for at, schedule in enumerate(plan.schedules)}
+
+    def place(row: EstimateRow) -> tuple[object, ...]:
+        return (
+            ("routes", "retention", "mechanism").index(row.experiment),
+            policies.get(row.policy, -1),
+            schedules.get(row.schedule, -1),
+            row.stratum != "all",
+            row.stratum,
+        )
+
+    return place
+
+
+def _notes(counts: Counter[str]) -> tuple[str, ...]:
+    notes = []
+    if single := counts["pools of one record"]:
+        notes.append(
+            f"{single} of {counts['pools']} pools have one record: they have only one order, "
+            f"and count as unchanged"
+        )
+    for name, number in counts.items():
+        what, _, who = name.partition("\0")
+        if number and what == "unseen":
+            notes.append(
+                f"{who}: {number} of {counts['records']} records have no Latin-letter words; its "
+                f"tokeniser cannot compare them, so each is a cluster of its own"
+            )
+        if number and what == "too long":
+            notes.append(
+                f"{number} of {counts['records']} records alone pass the limit of the interface "
+                f"{who}; they can be retained but never exposed"
+            )
+    return tuple(notes)

@@ -1,0 +1,23 @@
+"""How large an effect is, and how sure we are."""
+
+from routeprism.measures._coordinates import (
+    COORDINATES,
+    RETENTION,
+    Coordinate,
+    jaccard,
+    retention_coordinates,
+)
+from routeprism.measures._estimates import RESAMPLES, Estimate, Sums, Tally, note
+
+__all__ = [
+    "COORDINATES",
+    "RESAMPLES",
+    "RETENTION",
+    "Coordinate",
+    "Estimate",
+    "Sums",
+    "Tally",
+    "jaccard",
+    "note",
+    "retention_coordinates",
+]

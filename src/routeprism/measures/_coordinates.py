@@ -1,0 +1,188 @@
+"""Coordinates: what is observed of a pair. Each says what it is; reports and docs read it here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from routeprism.routes import Pair
+
+__all__ = ["COORDINATES", "RETENTION", "Coordinate", "jaccard"]
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """One number observed of a pair of routes for one question."""
+
+    name: str
+    """Its name in `estimates.csv`."""
+    symbol: str
+    """How the paper writes it."""
+    meaning: str
+    """What it is, in a sentence."""
+    zero: str
+    """What 0 means; empty where it has no such reading."""
+    one: str
+    """What 1 means; empty where it has no such reading."""
+    reference: str
+    """Where it is defined."""
+    value: Callable[[Pair], float | None]
+    """Its value for a pair; None where it does not apply."""
+    counted: bool = False
+    """Whether the number of pairs with value 1 is reported too."""
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """Overlap of two source sets; two empty ones are the same (unlike token sets)."""
+    union = len(one | other)
+    return len(one & other) / union if union else 1.0
+
+
+def _internal(pair: Pair) -> float | None:
+    if pair.forward.signature is None or pair.route.signature is None:
+        return None
+    return float(pair.forward.signature != pair.route.signature)
+
+
+COORDINATES: tuple[Coordinate, ...] = (
+    Coordinate(
+        "J",
+        "J",
+        "overlap of the exposed source sets of the two routes",
+        "no exposed source in common",
+        "the same sources exposed",
+        "Eq. 1",
+        lambda pair: jaccard(pair.forward_exposure.sources, pair.route_exposure.sources),
+    ),
+    Coordinate(
+        "V_changed",
+        "V",
+        "whether the exposed source sets differ",
+        "the same sources exposed",
+        "different sources exposed",
+        "§3.4",
+        lambda pair: float(pair.forward_exposure.sources != pair.route_exposure.sources),
+        counted=True,
+    ),
+    Coordinate(
+        "C_changed",
+        "C_chg",
+        "whether the compiled contexts differ",
+        "the same text compiled",
+        "different text compiled",
+        "Appendix F.4",
+        lambda pair: float(
+            pair.forward_exposure.context_sha256 != pair.route_exposure.context_sha256
+        ),
+        counted=True,
+    ),
+    Coordinate(
+        "I_changed",
+        "I",
+        "whether the internal-state signatures differ",
+        "the same internal state",
+        "different internal states",
+        "§3.4, Appendix J",
+        _internal,
+        counted=True,
+    ),
+    Coordinate(
+        "retained_changed",
+        "S",
+        "whether the retained source sets differ, before any retrieval",
+        "the same sources retained",
+        "different sources retained",
+        "Appendix D.2",
+        lambda pair: float(pair.forward.retained != pair.route.retained),
+        counted=True,
+    ),
+    Coordinate(
+        "context_length.forward",
+        "⌈n/4⌉ forward",
+        "length proxy of the forward context: a quarter of its characters, rounded up",
+        "",
+        "",
+        "Appendix A.3",
+        lambda pair: pair.forward_exposure.length,
+    ),
+    Coordinate(
+        "context_length.route",
+        "⌈n/4⌉ route",
+        "length proxy of the other route's context",
+        "",
+        "",
+        "Appendix A.3",
+        lambda pair: pair.route_exposure.length,
+    ),
+)
+"""What every pair of routes has."""
+
+
+def _recall(support: frozenset[str], held: frozenset[str]) -> float | None:
+    return len(support & held) / len(support) if support else None
+
+
+def _covered(support: frozenset[str], held: frozenset[str]) -> float | None:
+    return float(support <= held) if support else None
+
+
+_SETS: Mapping[str, Callable[[Pair], tuple[frozenset[str], frozenset[str]]]] = {
+    "retained": lambda pair: (pair.forward.retained, pair.route.retained),
+    "exposed": lambda pair: (pair.forward_exposure.sources, pair.route_exposure.sources),
+}
+
+
+def retention_coordinates(labels: str) -> tuple[Coordinate, ...]:
+    """Give the coordinates that read support labels of one source (Appendix O.4)."""
+    made: list[Coordinate] = []
+    for where, sets in _SETS.items():
+        made.append(_overlap(labels, where, sets))
+        for side, name in enumerate(("forward", "route")):
+            made.append(_evidence("recall", _recall, labels, where, sets, side, name))
+            made.append(_evidence("all_covered", _covered, labels, where, sets, side, name))
+    return tuple(made)
+
+
+def _overlap(
+    labels: str, where: str, sets: Callable[[Pair], tuple[frozenset[str], frozenset[str]]]
+) -> Coordinate:
+    def value(pair: Pair) -> float | None:
+        return jaccard(*sets(pair)) if pair.question.labels.get(labels) else None
+
+    return Coordinate(
+        f"overlap.{where}",
+        "J",
+        f"overlap of the {where} source sets, over questions with support labels",
+        f"no {where} source in common",
+        f"the same sources {where}",
+        "Appendix O.4",
+        value,
+    )
+
+
+def _evidence(
+    what: str,
+    measure: Callable[[frozenset[str], frozenset[str]], float | None],
+    labels: str,
+    where: str,
+    sets: Callable[[Pair], tuple[frozenset[str], frozenset[str]]],
+    side: int,
+    name: str,
+) -> Coordinate:
+    def value(pair: Pair) -> float | None:
+        return measure(pair.question.labels.get(labels, frozenset()), sets(pair)[side])
+
+    fraction = "fraction of the support records" if what == "recall" else "whether all support is"
+    return Coordinate(
+        f"{what}.{where}.{name}",
+        "recall" if what == "recall" else "all-covered",
+        f"{fraction} {where} on the {'forward' if side == 0 else 'other'} route",
+        f"no support {where}" if what == "recall" else f"some support not {where}",
+        f"all support {where}",
+        "Appendix O.4",
+        value,
+    )
+
+
+RETENTION = retention_coordinates("benchmark")
+"""The retention coordinates for labels that a benchmark publishes; for reference pages."""

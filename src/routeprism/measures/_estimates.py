@@ -1,0 +1,163 @@
+"""Estimates: the one place where values become means with intervals.
+
+A benchmark declares its unit (a pool: a user, a conversation, a question with its own history) and
+its weighting. Every quantity, contrasts included, is first a value per question; a unit contributes
+a numerator and a denominator; the estimate is their ratio over units; intervals resample units.
+A contrast is a difference taken per question, so its two sides are always resampled together.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["RESAMPLES", "Estimate", "Sums", "Tally", "bootstrap_counts", "note"]
+
+RESAMPLES = 10_000
+"""How many bootstrap resamples an interval is read from (PROTOCOL §6)."""
+
+_CELLS = 4_000_000
+"""How many resampled unit counts are held at once."""
+
+Key = TypeVar("Key", bound=Hashable)
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its interval."""
+
+    value: float
+    lower: float | None
+    """The lower 95% limit; None where fewer than two units give a value."""
+    upper: float | None
+    queries: int
+    """How many questions gave a value."""
+    units: int
+    """How many units did."""
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether every resample gave the same value, so that the interval says nothing."""
+        return self.lower is not None and self.lower == self.upper
+
+
+Sums = dict[Key, tuple[float, int]]
+"""For each quantity, the sum and the number of its values within one unit."""
+
+
+def note(sums: Sums[Key], key: Key, value: float | None) -> None:
+    """Add a question's value to its unit; None is not applicable and never counts as zero."""
+    if value is not None:
+        total, count = sums.get(key, (0.0, 0))
+        sums[key] = (total + value, count + 1)
+
+
+class Tally(Generic[Key]):
+    """Collects units, one after the other, for many quantities at once."""
+
+    def __init__(self, weighting: Literal["unit", "question"]) -> None:
+        self._weighting = weighting
+        self._units = 0
+        self._series: dict[Key, _Series] = {}
+
+    def append(self, sums: Sums[Key]) -> None:
+        """Add one unit."""
+        for key, (total, count) in sums.items():
+            series = self._series.setdefault(key, _Series())
+            series.units.append(self._units)
+            series.sums.append(total)
+            series.counts.append(count)
+        self._units += 1
+
+    def keys(self) -> Sequence[Key]:
+        """Give the quantities in the order they were first met."""
+        return tuple(self._series)
+
+    def count_of(self, key: Key) -> float:
+        """Add up a quantity's values."""
+        return float(sum(self._series[key].sums))
+
+    def estimates(
+        self, *, seed: int, resamples: int = RESAMPLES
+    ) -> Mapping[Key, Estimate]:
+        """Estimate every quantity, with percentile limits over resampled units."""
+        groups: dict[bytes, list[Key]] = {}
+        for key, series in self._series.items():
+            groups.setdefault(series.units.tobytes(), []).append(key)
+        found: dict[Key, Estimate] = {}
+        for keys in groups.values():
+            found.update(self._group(keys, seed, resamples))
+        return {key: found[key] for key in self._series}
+
+    def _group(self, keys: Sequence[Key], seed: int, resamples: int) -> dict[Key, Estimate]:
+        """Estimate quantities that are defined on the same units, under the same resamples."""
+        sums = np.array([self._series[key].sums for key in keys], dtype=np.float64)
+        counts = np.array([self._series[key].counts for key in keys], dtype=np.float64)
+        if self._weighting == "unit":
+            numerators, denominators = sums / counts, np.ones_like(counts)
+        else:
+            numerators, denominators = sums, counts
+        values = numerators.sum(axis=1) / denominators.sum(axis=1)
+        units = sums.shape[1]
+        limits: list[tuple[float | None, float | None]] = [(None, None)] * len(keys)
+        if units >= 2:
+            # Equal rows are resampled once: many quantities never vary.
+            table = np.hstack([numerators, denominators])
+            distinct, where = np.unique(table, axis=0, return_inverse=True)
+            lower, upper = _limits(
+                distinct[:, :units], distinct[:, units:], seed=seed, resamples=resamples
+            )
+            limits = [(_trim(lower[at]), _trim(upper[at])) for at in np.ravel(where)]
+        return {
+            key: Estimate(_trim(value), low, high, int(count.sum()), units)
+            for key, value, (low, high), count in zip(keys, values, limits, counts, strict=True)
+        }
+
+
+def _trim(value: float) -> float:
+    """Cut rounding noise off, so that equal values are equal."""
+    return round(float(value), 12) + 0.0
+
+
+class _Series:
+    """One quantity's units with their sums and counts."""
+
+    def __init__(self) -> None:
+        self.units: array[int] = array("q")
+        self.sums: array[float] = array("d")
+        self.counts: array[int] = array("q")
+
+
+def bootstrap_counts(
+    units: int, resamples: int, generator: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Draw how often each unit is in each resample: resamples × units."""
+    drawn = generator.integers(0, units, size=(resamples, units))
+    drawn += np.arange(resamples)[:, None] * units
+    flat = np.bincount(drawn.ravel(), minlength=resamples * units)
+    return flat.reshape(resamples, units).astype(np.float64)
+
+
+def _limits(
+    numerators: Floats, denominators: Floats, *, seed: int, resamples: int
+) -> tuple[Floats, Floats]:
+    units = numerators.shape[1]
+    # The same seed and number of units give the same resamples, whatever else is estimated.
+    generator = np.random.default_rng([seed, units])
+    even = bool((denominators == 1).all())
+    results = np.empty((len(numerators), resamples))
+    step = max(1, _CELLS // units)
+    for start in range(0, resamples, step):
+        stop = min(start + step, resamples)
+        drawn = bootstrap_counts(units, stop - start, generator).T
+        part = numerators @ drawn
+        results[:, start:stop] = part / units if even else part / (denominators @ drawn)
+    low, high = resamples * 25 // 1000, resamples * 975 // 1000
+    results.partition([low, min(high, resamples - 1)], axis=1)
+    return results[:, low], results[:, min(high, resamples - 1)]

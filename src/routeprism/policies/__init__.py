@@ -1,0 +1,36 @@
+"""What a memory keeps: the contracts, the interfaces, and one module per policy."""
+
+from routeprism.policies._contracts import (
+    Block,
+    Event,
+    Exposure,
+    Incremental,
+    JsonValue,
+    Memory,
+    Operational,
+    Policy,
+    fold,
+)
+from routeprism.policies._registry import make_policy, registered_policies
+from routeprism.policies.interfaces import INTERFACES, Interface, parse_interface
+from routeprism.policies.own import as_policy
+from routeprism.policies.source_order import SourceOrder
+
+__all__ = [
+    "Block",
+    "Event",
+    "Exposure",
+    "INTERFACES",
+    "Incremental",
+    "Interface",
+    "JsonValue",
+    "Memory",
+    "Operational",
+    "Policy",
+    "SourceOrder",
+    "as_policy",
+    "fold",
+    "make_policy",
+    "parse_interface",
+    "registered_policies",
+]

@@ -1,0 +1,141 @@
+"""The contracts: what a memory policy is, and what construction may see.
+
+`build` receives records and nothing else; `expose` receives the text of a question and nothing
+else. A policy with another signature does not type-check, and `routeprism.routes` refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from routeprism.records import Record
+
+__all__ = [
+    "Block",
+    "Event",
+    "Exposure",
+    "Incremental",
+    "JsonValue",
+    "Memory",
+    "Operational",
+    "Policy",
+    "fold",
+]
+
+JsonValue: TypeAlias = (
+    "str | int | float | bool | None | Sequence[JsonValue] | Mapping[str, JsonValue]"
+)
+
+SEPARATOR = "\n\n"
+"""What stands between two blocks of a context; its two characters count towards a budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of the compiled context and every record it came from."""
+
+    kind: str
+    """What it is: `record`, `chunk`, `topic-summary`, …; display may reorder within a kind."""
+    text: str
+    """What the answer prompt would show."""
+    sources: frozenset[str]
+    """The ids of all records it came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What reaches the answer prompt for one question."""
+
+    blocks: tuple[Block, ...]
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """V: the ids of all records that some block came from."""
+        return frozenset().union(*(block.sources for block in self.blocks))
+
+    @property
+    def context(self) -> str:
+        """C: the compiled context."""
+        return SEPARATOR.join(block.text for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that an arrival did to a record inside a memory."""
+
+    kind: Literal["add", "merge", "overwrite", "evict", "skip"]
+    record: str
+    """The record it happened to."""
+    by: str
+    """The arriving record that did it."""
+    at: int
+    """Which arrival that was, from 0."""
+
+
+@runtime_checkable
+class Memory(Protocol):
+    """What a policy built. None of its methods changes anything."""
+
+    def retained(self) -> frozenset[str]:
+        """Give the source ids held, before any retrieval."""
+
+    def state(self) -> JsonValue:
+        """Give what the internal signature is taken from; None where there is nothing to show."""
+
+    def expose(self, query: str, /) -> Exposure:
+        """Give what a question, by its text alone, brings to the prompt."""
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Builds memories; never sees a question, an option, a gold answer or a label."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in every output."""
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Build a memory from records in their order of arrival."""
+
+
+State = TypeVar("State")
+
+
+@runtime_checkable
+class Incremental(Protocol[State]):
+    """A policy that builds record by record, with immutable states in between."""
+
+    def start(self) -> State:
+        """Give the state before any arrival."""
+
+    def step(self, state: State, record: Record, /) -> State:
+        """Give the state after one more arrival; the old state stays as it was."""
+
+    def finish(self, state: State, /) -> Memory:
+        """Give the memory that this state is."""
+
+    def key(self, state: State, /) -> Hashable:
+        """Name the state's future: states after the same arrivals with equal keys retain and
+        expose the same, now and after any further arrivals."""
+
+
+@runtime_checkable
+class Operational(Protocol):
+    """A policy that names its order-dependent operations."""
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """Give the operations that still follow arrival order."""
+
+    def fixed(self, operation: str, /) -> Policy:
+        """Give the same policy with that operation tied to source order."""
+
+
+def fold(policy: Incremental[State], arrivals: Iterable[Record]) -> Memory:
+    """Build a memory by taking the arrivals one after the other."""
+    state = policy.start()
+    for record in arrivals:
+        state = policy.step(state, record)
+    return policy.finish(state)

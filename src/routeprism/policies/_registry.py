@@ -1,0 +1,90 @@
+"""Which policies there are, by name: the built-in ones are entry points like everyone else's."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from routeprism import specs
+from routeprism.errors import SpecError, nearest
+from routeprism.policies._contracts import Policy
+from routeprism.policies.interfaces import Interface
+from routeprism.policies.own import as_policy
+from routeprism.policies.source_order import SourceOrder
+
+__all__ = ["load_object", "make_policy", "registered_policies"]
+
+_COMPARATOR = "source-order("
+
+
+def registered_policies() -> Mapping[str, EntryPoint]:
+    """Give the entry points of the group `routeprism.policies`, by name."""
+    return {point.name: point for point in sorted(entry_points(group="routeprism.policies"))}
+
+
+def make_policy(text: str, interface: Interface | None = None) -> Policy:
+    """Give the policy that a user named; whole-record policies take the interface."""
+    text = text.strip()
+    if text.startswith(_COMPARATOR):
+        if not text.endswith(")"):
+            raise SpecError(f"Expected 'source-order(SPEC)' but got {text!r}")
+        return SourceOrder(make_policy(text[len(_COMPARATOR) : -1], interface))
+    known = registered_policies()
+    spec = specs.parse(text)
+    if spec.is_object:
+        head, _, tail = spec.name.partition(":")
+        if head in known:
+            raise SpecError(f"Expected key=value but got {tail!r} in {text!r}")
+        return as_policy(_constructed(load_object(spec.name), spec, interface), name=spec.text)
+    if spec.name not in known:
+        raise SpecError(
+            f"There is no policy '{spec.name}'. {nearest(spec.name, known)} "
+            f"Your own class is named 'package.module:Name'."
+        )
+    return as_policy(_constructed(known[spec.name].load(), spec, interface), name=spec.text)
+
+
+def load_object(path: str) -> Any:
+    """Import `package.module:Name`."""
+    module, _, name = path.partition(":")
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
+            raise SpecError(
+                f"There is no module '{error.name}' to load '{path}' from; "
+                f"run from its directory or install it"
+            ) from None
+        raise SpecError(f"'{path}' needs the module '{error.name}', which is missing") from None
+    try:
+        return getattr(found, name)
+    except AttributeError:
+        public = [word for word in vars(found) if not word.startswith("_")]
+        raise SpecError(f"'{module}' has no '{name}'. {nearest(name, public)}") from None
+
+
+def _constructed(factory: Any, spec: specs.Spec, interface: Interface | None) -> Any:
+    is_policy = hasattr(factory, "build")
+    if not inspect.isclass(factory):
+        return factory if is_policy and not spec.values else specs.construct(factory, spec)
+    if not is_policy:  # a memory class: a fresh one is made for every build
+        if not spec.values:
+            return factory
+        return _MemoryFactory(factory, spec)
+    given: dict[str, Any] = {}
+    if interface is not None and "interface" in inspect.signature(factory).parameters:
+        given["interface"] = interface
+    return specs.construct(factory, spec, **given)
+
+
+class _MemoryFactory:
+    """Makes fresh memories with a spec's parameters."""
+
+    def __init__(self, factory: Any, spec: specs.Spec) -> None:
+        self._factory, self._spec = factory, spec
+
+    def __call__(self) -> Any:
+        return specs.construct(self._factory, self._spec)

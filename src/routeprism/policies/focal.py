@@ -1,0 +1,253 @@
+"""`focal`: clusters arrivals by token overlap and keeps one record of each cluster (Appendix D.3–4).
+
+Its two order-dependent operations are switched separately: which records are grouped (`cluster`)
+and which one of a group is kept (`survivor`). The published arms are parameters of one policy:
+
+    focal                                            both operations follow arrival
+    focal:cluster=source                             survivor-only
+    focal:survivor=source-position                   clustering-only
+    focal:cluster=source,survivor=source-position    canonical: permutation-invariant
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from routeprism import specs
+from routeprism.errors import SpecError, nearest
+from routeprism.policies._contracts import Event, Memory, fold
+from routeprism.policies._whole import WholeRecords, whole_records
+from routeprism.policies.interfaces import Budget, Interface
+from routeprism.records import Record
+from routeprism.text.focal import focal_set, has_focal_tokens, preference_score, similarity
+
+__all__ = ["Assignment", "Cluster", "Focal", "Ties", "assign", "cluster_records", "count_ties"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Records that were found alike, in the order they were processed."""
+
+    members: tuple[Record, ...]
+    """Who is in it."""
+    representative: Record
+    """Who newcomers are compared with: the first member with the highest preference score."""
+
+    def joined_by(self, record: Record) -> Cluster:
+        """Add a member; it represents the cluster only if it scores strictly higher."""
+        better = preference_score(record) > preference_score(self.representative)
+        return Cluster((*self.members, record), record if better else self.representative)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Where a newcomer goes."""
+
+    index: int | None
+    """The cluster it joins; None for a new one."""
+    tied: bool
+    """Whether another cluster had exactly the same, greatest overlap."""
+
+
+def assign(clusters: Sequence[Cluster], record: Record, threshold: float) -> Assignment:
+    """Find the cluster of greatest overlap, the earliest of equals, if it reaches the threshold."""
+    index, best, tied = None, 0.0, False
+    tokens = focal_set(record)
+    for at, cluster in enumerate(clusters):
+        overlap = similarity(tokens, focal_set(cluster.representative))
+        if overlap > best:
+            index, best, tied = at, overlap, False
+        elif overlap == best and overlap > 0:
+            tied = True
+    return Assignment(None if best < threshold else index, tied)
+
+
+def cluster_records(records: Iterable[Record], threshold: float) -> tuple[Cluster, ...]:
+    """Cluster records in the order given."""
+    clusters: tuple[Cluster, ...] = ()
+    for record in records:
+        clusters = _placed(clusters, record, threshold)
+    return clusters
+
+
+def _placed(
+    clusters: tuple[Cluster, ...], record: Record, threshold: float
+) -> tuple[Cluster, ...]:
+    index = assign(clusters, record, threshold).index
+    if index is None:
+        return (*clusters, Cluster((record,), record))
+    return (*clusters[:index], clusters[index].joined_by(record), *clusters[index + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    arrived: tuple[Record, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+
+
+def _position(record: Record) -> int:
+    return record.position
+
+
+@dataclass(frozen=True, slots=True)
+class Focal:
+    """The compactor of the paper, and every arm of its mechanism study."""
+
+    threshold: float = 0.055
+    """The overlap from which a record joins a cluster."""
+    cluster: Literal["arrival", "source"] = "arrival"
+    """In which order clusters are formed."""
+    survivor: Literal["last-arrival", "first-arrival", "source-position"] = "last-arrival"
+    """Which member of a cluster is kept."""
+    interface: Interface = field(default_factory=Budget)
+    """What of the survivors reaches the prompt."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1:
+            raise SpecError(
+                f"Expected a threshold from 0 to 1 but got threshold={self.threshold} in 'focal'"
+            )
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return specs.written("focal", self)
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The operations that still follow arrival order."""
+        follow = {
+            "clustering": self.cluster == "arrival",
+            "survivor": self.survivor != "source-position",
+        }
+        return tuple(operation for operation, follows in follow.items() if follows)
+
+    def fixed(self, operation: str, /) -> Focal:
+        """Tie one operation to source order."""
+        if operation == "clustering":
+            return replace(self, cluster="source")
+        if operation == "survivor":
+            return replace(self, survivor="source-position")
+        names = ("clustering", "survivor")
+        raise SpecError(f"focal has no operation '{operation}'. {nearest(operation, names)}")
+
+    def unseen(self, record: Record) -> bool:
+        """Whether similarity cannot see the record, so that it can only be its own cluster."""
+        return not has_focal_tokens(record)
+
+    def ties(self, arrivals: Sequence[Record]) -> Mapping[str, int]:
+        """Count how often processing order decides between equals (Appendix D.5)."""
+        records = arrivals if self.cluster == "arrival" else sorted(arrivals, key=_position)
+        met = count_ties(records, self.threshold)
+        return {"representative_ties": met.representative, "assignment_ties": met.assignment}
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Cluster the arrivals and keep each cluster's survivor."""
+        return fold(self, arrivals)
+
+    def start(self) -> _State:
+        """Nothing has arrived."""
+        return _State()
+
+    def step(self, state: _State, record: Record, /) -> _State:
+        """Place the record; clustering in source order waits until all have arrived."""
+        arrived = (*state.arrived, record)
+        if self.cluster == "source":
+            return _State(arrived)
+        return _State(arrived, _placed(state.clusters, record, self.threshold))
+
+    def finish(self, state: _State, /) -> WholeRecords:
+        """Keep the survivors, in arrival order."""
+        clusters = self._clusters(state)
+        at = {record.id: index for index, record in enumerate(state.arrived)}
+        survivors = [self._survivor(cluster, at) for cluster in clusters]
+        return whole_records(
+            self.interface,
+            state.arrived,
+            sorted(survivors, key=lambda record: at[record.id]),
+            state=[
+                {
+                    "members": [record.id for record in cluster.members],
+                    "representative": cluster.representative.id,
+                    "survivor": survivor.id,
+                }
+                for cluster, survivor in zip(clusters, survivors, strict=True)
+            ],
+            log=lambda: self._log(clusters, state.arrived),
+        )
+
+    def key(self, state: _State, /) -> Hashable:
+        """Name what later arrivals can still depend on."""
+        if self.cluster == "source":
+            # The partition of a larger set is not decided yet, so any order among them may matter.
+            order = self.survivor != "source-position" or self.interface.display == "arrival"
+            return tuple(record.id for record in state.arrived) if order else ()
+        at = {record.id: index for index, record in enumerate(state.arrived)}
+        survivors = [self._survivor(cluster, at) for cluster in state.clusters]
+        pairs = tuple(
+            (cluster.representative.id, survivor.id)
+            for cluster, survivor in zip(state.clusters, survivors, strict=True)
+        )
+        if self.interface.display == "source":
+            return pairs
+        return pairs, tuple(r.id for r in sorted(survivors, key=lambda record: at[record.id]))
+
+    def _clusters(self, state: _State) -> tuple[Cluster, ...]:
+        if self.cluster == "arrival":
+            return state.clusters
+        return cluster_records(sorted(state.arrived, key=_position), self.threshold)
+
+    def _survivor(self, cluster: Cluster, at: dict[str, int]) -> Record:
+        if self.survivor == "source-position":
+            return max(cluster.members, key=lambda record: (record.position, record.id))
+        chosen = max if self.survivor == "last-arrival" else min
+        return chosen(cluster.members, key=lambda record: (at[record.id], record.id))
+
+    def _log(self, clusters: Sequence[Cluster], arrived: Sequence[Record]) -> Sequence[Event]:
+        home = {record.id: index for index, c in enumerate(clusters) for record in c.members}
+        survivors: dict[int, Record] = {}
+        events: list[Event] = []
+        for at, record in enumerate(arrived):
+            before = survivors.get(home[record.id])
+            if before is None:
+                events.append(Event("add", record.id, record.id, at))
+                survivors[home[record.id]] = record
+                continue
+            events.append(Event("merge", record.id, record.id, at))
+            stays = self.survivor == "first-arrival" or (
+                self.survivor == "source-position" and before.position > record.position
+            )
+            if stays:
+                events.append(Event("skip", record.id, record.id, at))
+            else:
+                events.append(Event("overwrite", before.id, record.id, at))
+                survivors[home[record.id]] = record
+        return tuple(events)
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """How often processing order had to decide between equals (Appendix D.5)."""
+
+    representative: int
+    """Comparisons with a cluster whose highest preference score two members share."""
+    assignment: int
+    """Newcomers for which two clusters had the same, greatest overlap."""
+
+
+def count_ties(records: Iterable[Record], threshold: float = 0.055) -> Ties:
+    """Count the ties met while clustering records in the order given."""
+    clusters: tuple[Cluster, ...] = ()
+    representative = assignment = 0
+    for record in records:
+        representative += sum(_shares_top_score(cluster) for cluster in clusters)
+        assignment += assign(clusters, record, threshold).tied
+        clusters = _placed(clusters, record, threshold)
+    return Ties(representative, assignment)
+
+
+def _shares_top_score(cluster: Cluster) -> bool:
+    top = preference_score(cluster.representative)
+    return sum(preference_score(member) == top for member in cluster.members) > 1

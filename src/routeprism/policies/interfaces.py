@@ -1,0 +1,234 @@
+"""Interfaces: what of a retained set of whole records reaches the prompt.
+
+Policies that keep whole records share these; none writes its own retrieval, budget or display.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from routeprism import specs
+from routeprism.errors import SpecError, nearest
+from routeprism.policies._contracts import SEPARATOR, Block, Exposure
+from routeprism.records import Record
+from routeprism.text.bm25 import Statistics, bm25, idf_overlap, order_by_score
+from routeprism.text.focal import focal_words, record_focal_counts, record_word_counts, words
+
+__all__ = ["INTERFACES", "All", "Bm25Top", "Budget", "Display", "Interface", "parse_interface"]
+
+Display = Literal["source", "arrival"]
+"""In which order admitted records are shown."""
+Expose = Callable[[str], Exposure]
+
+
+class Interface(Protocol):
+    """Decides, for a retained set, what a question's text brings to the prompt."""
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+
+    @property
+    def display(self) -> Display:
+        """Whether what is shown depends on arrival order."""
+
+    def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
+        """Prepare exposing `retained` (in arrival order), which is part of all `arrivals`."""
+
+    def too_long(self, record: Record) -> bool:
+        """Whether this record, alone, could never be exposed."""
+
+
+def record_block(record: Record) -> Block:
+    """Show a whole record: a header with its source position, then its user turns."""
+    return record.derive(_record_block)
+
+
+def _record_block(record: Record) -> Block:
+    # With one-digit positions the header has the 12 characters of the published lengths.
+    return Block(
+        "record", f"[session {record.position}]\n{record.user_text}", frozenset((record.id,))
+    )
+
+
+def _full_block(record: Record) -> Block:
+    return Block("record", f"[session {record.position}]\n{record.text}", frozenset((record.id,)))
+
+
+def _position(record: Record) -> int:
+    return record.position
+
+
+def _once(records: Sequence[Record]) -> Sequence[Record]:
+    """Drop redelivered copies; the last arrival of a record stands for it."""
+    distinct = {record.id: record for record in reversed(records)}
+    return records if len(distinct) == len(records) else tuple(reversed(distinct.values()))
+
+
+def _shown(records: Sequence[Record], display: Display) -> Exposure:
+    ordered = sorted(records, key=_position) if display == "source" else records
+    return Exposure(tuple(record_block(record) for record in ordered))
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every retained record."""
+
+    display: Display = "source"
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return specs.written("all", self)
+
+    def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
+        """Show everything, whatever is asked."""
+        exposure = _shown(_once(retained), self.display)
+        return lambda query: exposure
+
+    def too_long(self, record: Record) -> bool:
+        """There is no limit."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The best `k` by BM25 over the retained records, admitted whole while they fit (PROTOCOL §3)."""
+
+    chars: int = 32768
+    """How many characters the context may have, headers and separators included."""
+    k: int = 10
+    """How many candidates retrieval gives."""
+    admit: Literal["rank", "source"] = "rank"
+    """In which order candidates are admitted, until the first that does not fit."""
+    rank: Literal["bm25", "idf-overlap"] = "bm25"
+    """The retriever; `idf-overlap` is the paper's identity check."""
+    display: Display = "source"
+    """In which order admitted records are shown."""
+    text: Literal["user", "full"] = "user"
+    """Whether a record is shown with its user turns or with all its roles."""
+
+    def __post_init__(self) -> None:
+        specs.positive(self.name, chars=self.chars, k=self.k)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return specs.written("budget", self)
+
+    def _block(self, record: Record) -> Block:
+        return record.derive(_record_block if self.text == "user" else _full_block)
+
+    def too_long(self, record: Record) -> bool:
+        """Whether the record alone passes the cap."""
+        return len(self._block(record).text) > self.chars
+
+    def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
+        """Prepare ranking under the statistics of the retained records."""
+        records = _once(retained)
+        blocks = [self._block(record) for record in records]
+        ties = [record.position for record in records]
+        lengths = [len(block.text) for block in blocks]
+        display = list(range(len(records)))
+        if self.display == "source":
+            display.sort(key=ties.__getitem__)
+
+        def show(admitted: set[int]) -> Exposure:
+            return Exposure(tuple(blocks[index] for index in display if index in admitted))
+
+        if len(records) <= self.k and _joined(lengths) <= self.chars:
+            everything = show(set(range(len(records))))
+            return lambda query: everything  # whatever the ranking, all of it fits
+
+        counts = [record_word_counts(record) for record in records]
+        statistics = Statistics.of(counts)
+        score = _scorer(self.rank, statistics, counts)
+
+        def expose(query: str) -> Exposure:
+            terms = words(query)
+            scores = [score(terms, index) for index in range(len(records))]
+            candidates = order_by_score(scores, ties)[: self.k]
+            if self.admit == "source":
+                candidates.sort(key=ties.__getitem__)
+            admitted: set[int] = set()
+            used = -len(SEPARATOR)
+            for index in candidates:
+                used += len(SEPARATOR) + lengths[index]
+                if used > self.chars:
+                    break
+                admitted.add(index)
+            return show(admitted)
+
+        return expose
+
+
+def _joined(lengths: Sequence[int]) -> int:
+    return sum(lengths) + len(SEPARATOR) * max(0, len(lengths) - 1)
+
+
+def _scorer(
+    rank: str, statistics: Statistics, counts: Sequence[Mapping[str, int]]
+) -> Callable[[Sequence[str], int], float]:
+    if rank == "idf-overlap":
+        return lambda terms, index: idf_overlap(terms, counts[index], statistics)
+    lengths = [sum(count.values()) for count in counts]
+    return lambda terms, index: bm25(terms, counts[index], lengths[index], statistics)
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25Top:
+    """The best `k` by BM25 on focal tokens, statistics fixed from the full pool (Appendix O.2)."""
+
+    k: int = 3
+    """How many records are shown."""
+    display: Display = "source"
+    """In which order they are shown."""
+
+    def __post_init__(self) -> None:
+        specs.positive(self.name, k=self.k)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return specs.written("bm25", self)
+
+    def too_long(self, record: Record) -> bool:
+        """There is no limit."""
+        return False
+
+    def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
+        """Prepare ranking under the statistics of everything that arrived."""
+        records = _once(retained)
+        if len(records) <= self.k:
+            everything = _shown(records, self.display)
+            return lambda query: everything
+        counts = [record_focal_counts(record) for record in records]
+        statistics = Statistics.of(record_focal_counts(record) for record in _once(arrivals))
+        score = _scorer("bm25", statistics, counts)
+        ties = [record.position for record in records]
+
+        def expose(query: str) -> Exposure:
+            terms = focal_words(query)
+            scores = [score(terms, index) for index in range(len(records))]
+            chosen = set(order_by_score(scores, ties)[: self.k])
+            return _shown([records[index] for index in sorted(chosen)], self.display)
+
+        return expose
+
+
+INTERFACES: Mapping[str, type[All] | type[Budget] | type[Bm25Top]] = {
+    "all": All,
+    "budget": Budget,
+    "bm25": Bm25Top,
+}
+
+
+def parse_interface(text: str) -> Interface:
+    """Give the interface that a user named."""
+    spec = specs.parse(text)
+    if spec.name not in INTERFACES:
+        raise SpecError(f"There is no interface '{spec.name}'. {nearest(spec.name, INTERFACES)}")
+    interface: Interface = specs.construct(INTERFACES[spec.name], spec)
+    return interface

@@ -1,0 +1,138 @@
+"""Anyone's own memory: a `Policy`, or simply a class with `add`, `retained` and `expose`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from routeprism.errors import ContractError, PeekError
+from routeprism.policies._contracts import Block, Event, Exposure, JsonValue, Memory, Policy
+from routeprism.policies.interfaces import record_block
+from routeprism.records import Record
+
+__all__ = ["OwnMemory", "as_policy", "refuse_peeking"]
+
+
+def as_policy(item: Any, *, name: str = "") -> Policy:
+    """Give a policy for a `Policy`, a class or factory of one, or a class with `add(record)`."""
+    if not hasattr(item, "build"):
+        if not callable(item):
+            raise ContractError(
+                f"Expected a class or a policy but got {item!r:.80}: each build needs a fresh memory"
+            )
+        made = None if inspect.isclass(item) else item()
+        if not hasattr(made, "build"):
+            return OwnMemory(item, name or getattr(item, "__name__", type(item).__name__))
+        item = made
+    elif inspect.isclass(item):
+        item = item()
+    refuse_peeking(item)
+    if not isinstance(getattr(item, "name", None), str):
+        return _Named(item, name or type(item).__name__)
+    policy: Policy = item
+    return policy
+
+
+def refuse_peeking(policy: Any) -> None:
+    """Refuse a `build` that wants more than the arrivals."""
+    try:
+        signature = inspect.signature(policy.build)
+    except (TypeError, ValueError):
+        return  # a compiled callable shows no signature; calling it will tell
+    wanted = [
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        or (parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty)
+    ]
+    if len(wanted) > 1:
+        raise PeekError(
+            f"{type(policy).__name__}.build wants {', '.join(wanted)}: construction receives the "
+            f"arriving records and nothing else. Expected build(arrivals)."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A policy that did not say what it is called."""
+
+    inner: Any
+    name: str
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        memory: Memory = self.inner.build(arrivals)
+        return memory
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMemory:
+    """Builds by making a fresh object and calling `add(record)` for each arrival."""
+
+    factory: Callable[[], Any]
+    """Makes an empty memory."""
+    name: str
+    """What it is called in every output."""
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Make a fresh memory and add every arrival."""
+        memory = self.factory()
+        for needed in ("add", "retained", "expose"):
+            if not callable(getattr(memory, needed, None)):
+                raise ContractError(
+                    f"{self.name} has no method '{needed}': a memory needs add(record), "
+                    f"retained() and expose(query), or build(arrivals) for a policy"
+                )
+        for record in arrivals:
+            memory.add(record)
+        return _Wrapped(memory, {record.id: record for record in arrivals}, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrapped:
+    """Someone's memory object behind the contract."""
+
+    inner: Any
+    arrived: dict[str, Record]
+    name: str
+
+    def retained(self) -> frozenset[str]:
+        return frozenset(_id(item) for item in self.inner.retained())
+
+    def state(self) -> JsonValue:
+        state: JsonValue = self.inner.state() if hasattr(self.inner, "state") else None
+        return state
+
+    def events(self) -> Sequence[Event]:
+        return tuple(self.inner.events()) if hasattr(self.inner, "events") else ()
+
+    def expose(self, query: str, /) -> Exposure:
+        shown = self.inner.expose(query)
+        if isinstance(shown, Exposure):
+            return shown
+        if isinstance(shown, (str, bytes)) or not isinstance(shown, Iterable):
+            raise ContractError(
+                f"{self.name}.expose gave {type(shown).__name__}. Expected records, record ids, "
+                f"(text, ids) pairs or Blocks, so that every shown text names its records"
+            )
+        return Exposure(tuple(self._block(item) for item in shown))
+
+    def _block(self, item: Any) -> Block:
+        if isinstance(item, Block):
+            return item
+        if isinstance(item, Record):
+            return record_block(item)
+        if isinstance(item, str) and item in self.arrived:
+            return record_block(self.arrived[item])
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+            ids = (item[1],) if isinstance(item[1], str) else item[1]
+            return Block("text", item[0], frozenset(_id(source) for source in ids))
+        raise ContractError(
+            f"{self.name}.expose gave {item!r:.80}. Expected a record, the id of one that "
+            f"arrived, a (text, ids) pair or a Block"
+        )
+
+
+def _id(item: Any) -> str:
+    return item.id if isinstance(item, Record) else str(item)

@@ -1,0 +1,80 @@
+"""`utility:k=N`: keeps the N most salient records, ties to the earlier arrival (Appendix C.5).
+
+The paper does not define its salience score. Here it is the number of *different* preference words
+(the focal compactor's published lexicon) in a record's user turns: a small whole number, so that
+ties, which arrival order decides, are real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from routeprism.policies._contracts import Event, Memory, fold
+from routeprism.policies._whole import WholeRecords, whole_records
+from routeprism.policies.interfaces import Budget, Interface
+from routeprism.records import Record
+from routeprism.specs import positive
+from routeprism.text.focal import PREFERENCE_LEXICON, record_word_counts
+
+__all__ = ["Utility", "salience"]
+
+
+def salience(record: Record) -> int:
+    """Count the different preference words in the user turns."""
+    return len(PREFERENCE_LEXICON & record_word_counts(record).keys())
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    arrived: tuple[Record, ...] = ()
+    kept: tuple[Record, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """A buffer that drops the least salient record when it is over-full."""
+
+    k: int = 3
+    """How many records it holds."""
+    interface: Interface = field(default_factory=Budget)
+    """What of them reaches the prompt."""
+
+    def __post_init__(self) -> None:
+        positive(self.name, k=self.k)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return f"utility:k={self.k}"
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Keep the k most salient."""
+        return fold(self, arrivals)
+
+    def start(self) -> _State:
+        """Nothing has arrived."""
+        return _State()
+
+    def step(self, state: _State, record: Record, /) -> _State:
+        """Add the record; if that is one too many, drop the least salient, latest arrival."""
+        at = len(state.arrived)
+        kept = (*state.kept, record)
+        events = (*state.events, Event("add", record.id, record.id, at))
+        if len(kept) > self.k:
+            # min takes the first minimum: look from the latest arrival backwards.
+            dropped = min(reversed(range(len(kept))), key=lambda index: salience(kept[index]))
+            events = (*events, Event("evict", kept[dropped].id, record.id, at))
+            kept = kept[:dropped] + kept[dropped + 1 :]
+        return _State((*state.arrived, record), kept, events)
+
+    def finish(self, state: _State, /) -> WholeRecords:
+        """Keep the buffer."""
+        return whole_records(
+            self.interface, state.arrived, state.kept, log=lambda: state.events
+        )
+
+    def key(self, state: _State, /) -> Hashable:
+        """The buffer decides all futures, in order: order breaks ties."""
+        return tuple(record.id for record in state.kept)

@@ -1,0 +1,16 @@
+"""What goes in: records, pools, questions, benchmarks, and their loaders."""
+
+from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn, letters
+from routeprism.records._registry import load_benchmark, registered_benchmarks
+
+__all__ = [
+    "Benchmark",
+    "Case",
+    "Pool",
+    "Question",
+    "Record",
+    "Turn",
+    "letters",
+    "load_benchmark",
+    "registered_benchmarks",
+]

@@ -1,0 +1,77 @@
+"""Reading benchmark files: plain or gzipped, with errors that name the place."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+from routeprism.errors import InputError
+
+__all__ = ["data_directory", "fingerprint", "find", "parse_json", "read_bytes", "sha256", "text_of"]
+
+
+def sha256(content: bytes) -> str:
+    """Give the digest in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def fingerprint(inputs: dict[str, str]) -> str:
+    """Give one digest for several named inputs."""
+    return sha256(json.dumps(inputs, sort_keys=True).encode())
+
+
+def data_directory(data: Path | None, benchmark: str) -> Path:
+    """Give the directory of a benchmark's files, or say how to name it."""
+    if data is None:
+        raise InputError(
+            f"where are the files of '{benchmark}'? Say --data DIR or set ROUTEPRISM_DATA"
+        )
+    if not data.is_dir():
+        raise InputError("there is no such directory", file=data)
+    return data
+
+
+def find(directory: Path, *names: str) -> Path:
+    """Give the first of these files that exists, plain or gzipped, here or one folder down."""
+    for name in names:
+        for candidate in (name, f"{name}.gz"):
+            if (directory / candidate).is_file():
+                return directory / candidate
+    raise InputError(f"there is neither {' nor '.join(names)} (nor .gz) in it", file=directory)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file, unpacked."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    if path.suffix != ".gz":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(f"is no complete gzip file ({error}); fetch it again", file=path) from error
+
+
+def text_of(content: bytes, path: Path) -> str:
+    """Decode a file as UTF-8."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError(f"is not UTF-8 text ({error.reason})", file=path, line=line) from error
+
+
+def parse_json(content: bytes, path: Path) -> Any:
+    """Parse a whole JSON file."""
+    try:
+        return json.loads(text_of(content, path))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"is no valid JSON: {error.msg}; the file may be truncated", file=path, line=error.lineno
+        ) from error

@@ -1,0 +1,37 @@
+"""Which benchmarks there are, by name; a path is the user's own data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from routeprism import specs
+from routeprism.errors import SpecError, nearest
+from routeprism.records import jsonl
+from routeprism.records._nouns import Benchmark
+
+__all__ = ["load_benchmark", "registered_benchmarks"]
+
+
+def registered_benchmarks() -> Mapping[str, EntryPoint]:
+    """Give the entry points of the group `routeprism.benchmarks`, by name."""
+    return {point.name: point for point in sorted(entry_points(group="routeprism.benchmarks"))}
+
+
+def load_benchmark(text: str, data: Path | None = None) -> Benchmark:
+    """Load a benchmark by name (`sample`, `sample:seed=7`, `personamem`, …) or directory."""
+    known = registered_benchmarks()
+    path = Path(text)
+    if text not in known and (path.is_dir() or len(path.parts) > 1):
+        return jsonl.load(path)
+    spec = specs.parse(text)
+    if spec.name not in known:
+        raise SpecError(
+            f"There is no benchmark '{spec.name}'. {nearest(spec.name, known)} "
+            f"Your own data is a directory with records.jsonl and questions.jsonl."
+        )
+    benchmark = specs.construct(known[spec.name].load(), spec, data=data)
+    if not isinstance(benchmark, Benchmark):
+        raise SpecError(f"the loader of '{spec.name}' gave no Benchmark")
+    return benchmark

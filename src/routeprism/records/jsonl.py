@@ -1,0 +1,275 @@
+"""Own data: a directory with `records.jsonl` and `questions.jsonl`.
+
+The files are read twice: once from end to end, to check every line and remember where each user's
+lines are, and then pool by pool when a pool is worked on. Memory does not hold the texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, overload
+
+from routeprism.errors import InputError
+from routeprism.records._files import fingerprint
+from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn, letters
+
+__all__ = ["load"]
+
+_RECORD_FIELDS = frozenset({"user", "id", "text", "turns", "timestamp"})
+_QUESTION_FIELDS = frozenset({"user", "id", "text", "options", "gold", "kind", "support"})
+
+
+def load(directory: Path) -> Benchmark:
+    """Load a directory of the user's own."""
+    if not directory.is_dir():
+        raise InputError("there is no such directory", file=directory)
+    records = _Lines.scan(directory / "records.jsonl", _RECORD_FIELDS)
+    questions = _Lines.scan(directory / "questions.jsonl", _QUESTION_FIELDS)
+    for user, (_, lines) in questions.users.items():
+        if user not in records.users:
+            raise InputError(
+                f"user '{user}' has no records in {records.path.name}",
+                file=questions.path,
+                line=lines[0],
+                field="user",
+            )
+    if not records.users:
+        raise InputError("there is no record in it", file=records.path)
+    if not questions.users:
+        raise InputError("there is no question in it", file=questions.path)
+    _unique_ids(questions)
+    cases = _Cases(records, questions, tuple(records.users))
+    labelled = questions.labelled
+    inputs = {"records.jsonl": records.digest, "questions.jsonl": questions.digest}
+    return Benchmark(
+        name=directory.resolve().name,
+        cases=cases,
+        fingerprint=fingerprint(inputs),
+        labels=("benchmark",) if labelled else (),
+        inputs=inputs,
+        notes=_notes(records, questions),
+    )
+
+
+def _notes(records: _Lines, questions: _Lines) -> tuple[str, ...]:
+    silent = sum(user not in questions.users for user in records.users)
+    return (f"{silent} users have records but no question; they add nothing",) if silent else ()
+
+
+@dataclass(slots=True)
+class _Lines:
+    """A checked JSON-lines file and, for each user, where the lines are."""
+
+    path: Path
+    digest: str = ""
+    users: dict[str, tuple[array[int], array[int]]] = field(default_factory=dict)
+    """User → byte offsets, line numbers."""
+    labelled: bool = False
+    """Whether any line has support labels."""
+
+    @classmethod
+    def scan(cls, path: Path, fields: frozenset[str]) -> _Lines:
+        """Check every line for what can be checked without its neighbours."""
+        found = cls(path)
+        digest = hashlib.sha256()
+        try:
+            stream = path.open("rb")
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+        with stream:
+            offset = 0
+            for number, line in enumerate(stream, start=1):
+                digest.update(line)
+                if line.strip():
+                    entry = _entry(line, path, number)
+                    _check_fields(entry, fields, path, number)
+                    found.labelled = found.labelled or bool(entry.get("support"))
+                    offsets, lines = found.users.setdefault(
+                        entry["user"], (array("q"), array("q"))
+                    )
+                    offsets.append(offset)
+                    lines.append(number)
+                offset += len(line)
+        found.digest = digest.hexdigest()
+        return found
+
+    def entries(self, user: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Read one user's lines."""
+        offsets, lines = self.users.get(user, ((), ()))
+        with self.path.open("rb") as stream:
+            for offset, number in zip(offsets, lines, strict=True):
+                yield number, _entry(_line_at(stream, offset), self.path, number)
+
+
+def _line_at(stream: BinaryIO, offset: int) -> bytes:
+    stream.seek(offset)
+    return stream.readline()
+
+
+def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        entry = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 text ({error.reason})", file=path, line=number) from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"is no valid JSON: {error.msg} at column {error.colno}", file=path, line=number
+        ) from None
+    if not isinstance(entry, dict):
+        raise InputError("Expected one JSON object on each line", file=path, line=number)
+    return entry
+
+
+def _check_fields(entry: dict[str, Any], fields: frozenset[str], path: Path, number: int) -> None:
+    for name in ("user", "id"):
+        if not isinstance(entry.get(name), str) or not entry[name]:
+            raise InputError(
+                f"Expected a non-empty string but got {name}={entry.get(name)!r:.60}",
+                file=path,
+                line=number,
+                field=name,
+            )
+    if unknown := sorted(set(entry) - fields):
+        raise InputError(
+            f"unknown field; a line may have {', '.join(sorted(fields))}",
+            file=path,
+            line=number,
+            field=unknown[0],
+        )
+    if "turns" in fields:
+        _check_words(entry, path, number)
+    elif not isinstance(entry.get("text"), str) or not entry["text"].strip():
+        raise InputError("the question has no text", file=path, line=number, field="text")
+
+
+def _check_words(entry: dict[str, Any], path: Path, number: int) -> None:
+    if ("text" in entry) == ("turns" in entry):
+        raise InputError(
+            "Expected either 'text' or 'turns'", file=path, line=number, field="text"
+        )
+    if "text" in entry:
+        if not isinstance(entry["text"], str) or not entry["text"].strip():
+            raise InputError(
+                f"record '{entry['id']}' has no text; give it some or leave it out",
+                file=path,
+                line=number,
+                field="text",
+            )
+        return
+    turns = entry["turns"]
+    well = isinstance(turns, list) and all(
+        isinstance(turn, dict)
+        and isinstance(turn.get("role"), str)
+        and isinstance(turn.get("text"), str)
+        for turn in turns
+    )
+    if not well or not any(turn["text"].strip() for turn in turns):
+        raise InputError(
+            'Expected a list of {"role": …, "text": …} with some text in it',
+            file=path,
+            line=number,
+            field="turns",
+        )
+
+
+def _unique_ids(questions: _Lines) -> None:
+    """Refuse two questions with one id; ids are short, so they may all be held at once."""
+    seen: dict[str, int] = {}
+    with questions.path.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            if line.strip():
+                identity = _entry(line, questions.path, number)["id"]
+                if identity in seen:
+                    raise InputError(
+                        f"the id '{identity}' is on line {seen[identity]} already",
+                        file=questions.path,
+                        line=number,
+                        field="id",
+                    )
+                seen[identity] = number
+
+
+@dataclass(frozen=True, slots=True)
+class _Cases(Sequence[Case]):
+    """Cases that are read when they are asked for."""
+
+    records: _Lines
+    questions: _Lines
+    users: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    @overload
+    def __getitem__(self, index: int) -> Case: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Case]: ...
+    def __getitem__(self, index: int | slice) -> Case | Sequence[Case]:
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        user = self.users[index]
+        return self._case(user)
+
+    def _case(self, user: str) -> Case:
+        records = []
+        first_line: dict[str, int] = {}
+        for position, (number, entry) in enumerate(self.records.entries(user)):
+            identity = entry["id"]
+            if identity in first_line:
+                raise InputError(
+                    f"user '{user}' has the id '{identity}' on line {first_line[identity]} already",
+                    file=self.records.path,
+                    line=number,
+                    field="id",
+                )
+            first_line[identity] = number
+            records.append(_record(entry, position))
+        pool = Pool(user, tuple(records))
+        questions = []
+        for number, entry in self.questions.entries(user):
+            try:
+                question = _question(entry)
+                Case(pool, (question,))
+            except InputError as error:
+                raise InputError(
+                    error.problem, file=self.questions.path, line=number, field=error.field
+                ) from None
+            questions.append(question)
+        return Case(pool, tuple(questions))
+
+
+def _record(entry: dict[str, Any], position: int) -> Record:
+    stamp = entry.get("timestamp")
+    timestamp = None if stamp is None else str(stamp)
+    if "text" in entry:
+        return Record(entry["id"], position, entry["text"], timestamp)
+    turns = [Turn(turn["role"].lower(), turn["text"]) for turn in entry["turns"]]
+    return Record.from_turns(entry["id"], position, turns, timestamp=timestamp)
+
+
+def _question(entry: dict[str, Any]) -> Question:
+    options = entry.get("options") or []
+    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
+        raise InputError("Expected a list of strings", field="options")
+    support = entry.get("support") or []
+    if not isinstance(support, list) or not all(isinstance(name, str) for name in support):
+        raise InputError("Expected a list of record ids", field="support")
+    gold = entry.get("gold")
+    if gold is not None and not isinstance(gold, str):
+        raise InputError(f"Expected a string but got gold={gold!r:.60}", field="gold")
+    if options and gold in options:
+        gold = letters(len(options))[options.index(gold)]
+    return Question(
+        id=entry["id"],
+        user=entry["user"],
+        text=entry["text"],
+        options=tuple(options),
+        gold=gold,
+        kind=str(entry.get("kind") or ""),
+        labels={"benchmark": frozenset(support)} if support else {},
+    )

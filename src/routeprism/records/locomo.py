@@ -1,0 +1,131 @@
+"""LoCoMo: long two-person conversations, with evidence by dialogue id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from routeprism.errors import InputError
+from routeprism.records._files import (
+    data_directory,
+    find,
+    fingerprint,
+    parse_json,
+    read_bytes,
+    sha256,
+)
+from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn
+
+__all__ = ["CATEGORIES", "load"]
+
+CATEGORIES: Mapping[int, str] = {
+    1: "multi-hop",
+    2: "temporal",
+    3: "open-domain",
+    4: "single-hop",
+    5: "adversarial",
+}
+"""The benchmark's numbered categories by name."""
+
+_SESSION = re.compile(r"session_(\d+)\Z")
+_DIALOGUE = re.compile(r"D(\d+):\d+\Z")
+_SEPARATORS = re.compile(r"[;,\s]+")
+
+
+def load(data: Path | None = None) -> Benchmark:
+    """Load from DATA/locomo, or from DATA itself."""
+    directory = data_directory(data, "locomo")
+    if (directory / "locomo").is_dir():
+        directory = directory / "locomo"
+    path = find(directory, "locomo10.json")
+    content = read_bytes(path)
+    parsed = parse_json(content, path)
+    if not isinstance(parsed, list):
+        raise InputError("Expected a list of conversations", file=path)
+    inputs = {"locomo10.json": sha256(content)}
+    notes: list[str] = []
+    cases = []
+    for index, entry in enumerate(parsed):
+        try:
+            cases.append(_case(entry, notes))
+        except InputError as error:
+            raise InputError(
+                f"conversation {index}: {error.problem}", file=path, field=error.field
+            ) from None
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"conversation {index} is not as released ({type(error).__name__}: {error})",
+                file=path,
+            ) from error
+    return Benchmark(
+        name="locomo",
+        cases=tuple(cases),
+        fingerprint=fingerprint(inputs),
+        unit="conversation",
+        weighting="question",
+        interface="bm25",
+        labels=("benchmark",),
+        inputs=inputs,
+        notes=tuple(notes),
+        licence="LoCoMo: CC BY-NC 4.0",
+    )
+
+
+def _case(entry: Mapping[str, Any], notes: list[str]) -> Case:
+    user = str(entry["sample_id"])
+    conversation = entry["conversation"]
+    numbers = sorted(
+        int(match[1])
+        for match in map(_SESSION.match, conversation)
+        if match and conversation[match[0]]
+    )
+    records: dict[int, Record] = {}
+    for position, number in enumerate(numbers):
+        turns = [Turn(turn["speaker"].lower(), _said(turn)) for turn in conversation[f"session_{number}"]]
+        date = conversation.get(f"session_{number}_date_time")
+        records[number] = Record.from_turns(f"D{number}", position, turns, timestamp=date)
+    pool = Pool(user, tuple(records.values()))
+    questions = tuple(
+        _question(f"{user}-q{index}", user, qa, pool, notes) for index, qa in enumerate(entry["qa"])
+    )
+    return Case(pool, questions)
+
+
+def _said(turn: Mapping[str, Any]) -> str:
+    caption = turn.get("blip_caption")
+    return f"{turn['text']} [shares a picture: {caption}]" if caption else str(turn["text"])
+
+
+def _question(
+    identity: str, user: str, qa: Mapping[str, Any], pool: Pool, notes: list[str]
+) -> Question:
+    answer = qa.get("answer", qa.get("adversarial_answer"))
+    return Question(
+        id=identity,
+        user=user,
+        text=str(qa["question"]),
+        gold=None if answer is None else str(answer),
+        kind=CATEGORIES.get(qa["category"], f"category-{qa['category']}"),
+        labels=_labels(identity, qa.get("evidence") or [], pool, notes),
+    )
+
+
+def _labels(
+    identity: str, evidence: list[str], pool: Pool, notes: list[str]
+) -> dict[str, frozenset[str]]:
+    """Turn dialogue ids into the sessions that hold them; say which cannot be."""
+    known = frozenset(pool.ids)
+    sessions: set[str] = set()
+    for written in evidence:
+        for part in filter(None, _SEPARATORS.split(str(written))):
+            match = _DIALOGUE.match(part)
+            session = f"D{int(match[1])}" if match else ""
+            if session in known:
+                sessions.add(session)
+            else:
+                notes.append(f"{identity}: the evidence id '{part}' names no session; left out")
+    if not evidence:
+        notes.append(f"{identity}: has no evidence; kept, without a support label")
+    return {"benchmark": frozenset(sessions)} if sessions else {}

@@ -1,0 +1,201 @@
+"""Traces: what a route retained, exposed and compiled, before any answer exists."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from routeprism.errors import ContractError, PeekError
+from routeprism.orders import FORWARD, Schedule
+from routeprism.policies import Block, Event, Exposure, JsonValue, Memory, Policy
+from routeprism.policies.own import refuse_peeking
+from routeprism.records import Case, Pool, Question
+
+__all__ = ["ExposureTrace", "Pair", "Route", "pairs", "signature", "trace_case"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureTrace:
+    """What one question brought to the prompt on one route."""
+
+    question: Question
+    sources: frozenset[str]
+    """V: the exposed source ids."""
+    context_sha256: str
+    """The digest of the compiled context C."""
+    context_chars: int
+    """How long C is."""
+    blocks: tuple[Block, ...]
+    """The blocks C is made of."""
+
+    @property
+    def length(self) -> int:
+        """The descriptive length proxy ⌈characters/4⌉ (Appendix A.3)."""
+        return -(-self.context_chars // 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One policy under one schedule on one pool, with everything it exposed."""
+
+    policy: str
+    schedule: str
+    user: str
+    order: tuple[int, ...]
+    """Source positions in arrival order."""
+    retained: frozenset[str]
+    """Source ids held before any retrieval."""
+    signature: str | None
+    """I: the digest of the internal state; None where the memory shows none."""
+    exposures: tuple[ExposureTrace, ...]
+    """One for each question, in the case's order."""
+    events: tuple[Event, ...]
+    """What each arrival did, where the memory says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The forward route and another one, for one question."""
+
+    question: Question
+    forward: Route
+    route: Route
+    forward_exposure: ExposureTrace
+    route_exposure: ExposureTrace
+
+
+def signature(state: JsonValue) -> str | None:
+    """Give the digest of an internal state's canonical JSON; None stays None."""
+    if state is None:
+        return None
+    try:
+        written = json.dumps(state, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise ContractError(
+            f"state() must give plain JSON values (text, numbers, lists, maps): {error}"
+        ) from None
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+def trace_case(
+    case: Case, policies: Sequence[Policy], schedules: Sequence[Schedule]
+) -> tuple[Route, ...]:
+    """Trace every policy under forward and every schedule; a pool is built once for each route.
+
+    Schedules that give this pool the same order share one build.
+    """
+    digests: dict[tuple[Block, ...], tuple[str, int]] = {}
+    routes = []
+    for policy in policies:
+        built: dict[tuple[int, ...], Route] = {}
+        for schedule in dict.fromkeys((FORWARD, *schedules)):
+            order = schedule.order(len(case.pool), case.pool.user)
+            if order not in built:
+                built[order] = _trace_route(case, policy, schedule, order, digests)
+            found = built[order]
+            routes.append(
+                found
+                if found.schedule == schedule.name
+                else Route(
+                    found.policy,
+                    schedule.name,
+                    found.user,
+                    order,
+                    found.retained,
+                    found.signature,
+                    found.exposures,
+                    found.events,
+                )
+            )
+    return tuple(routes)
+
+
+def _trace_route(
+    case: Case,
+    policy: Policy,
+    schedule: Schedule,
+    order: tuple[int, ...],
+    digests: dict[tuple[Block, ...], tuple[str, int]],
+) -> Route:
+    memory = _build(policy, case.pool, order)
+    retained = _retained(memory, policy, case.pool)
+    before = signature(memory.state())
+    exposures = tuple(
+        _expose(memory, policy, question, retained, digests) for question in case.questions
+    )
+    if memory.retained() != retained or signature(memory.state()) != before:
+        raise PeekError(
+            f"{policy.name}: the memory of user '{case.pool.user}' changed while it was exposed. "
+            f"Expected expose(query) to change neither retained() nor state()"
+        )
+    log = getattr(memory, "events", None)
+    return Route(
+        policy.name,
+        schedule.name,
+        case.pool.user,
+        order,
+        retained,
+        before,
+        exposures,
+        tuple(log()) if callable(log) else (),
+    )
+
+
+def _build(policy: Policy, pool: Pool, order: Sequence[int]) -> Memory:
+    refuse_peeking(policy)
+    memory = policy.build(tuple(pool.records[position] for position in order))
+    if not isinstance(memory, Memory):
+        raise ContractError(
+            f"{policy.name}.build gave {type(memory).__name__}. "
+            f"Expected a memory with retained(), state() and expose(query)"
+        )
+    return memory
+
+
+def _retained(memory: Memory, policy: Policy, pool: Pool) -> frozenset[str]:
+    retained = frozenset(memory.retained())
+    if unknown := sorted(retained - frozenset(pool.ids)):
+        raise ContractError(
+            f"{policy.name} retains '{unknown[0]}', which user '{pool.user}' does not have"
+        )
+    return retained
+
+
+def _expose(
+    memory: Memory,
+    policy: Policy,
+    question: Question,
+    retained: frozenset[str],
+    digests: dict[tuple[Block, ...], tuple[str, int]],
+) -> ExposureTrace:
+    exposure = memory.expose(question.text)
+    if not isinstance(exposure, Exposure):
+        raise ContractError(
+            f"{policy.name}.expose gave {type(exposure).__name__}. Expected an Exposure"
+        )
+    sources = exposure.sources
+    if unknown := sorted(sources - retained):
+        raise ContractError(
+            f"{policy.name} exposes '{unknown[0]}' to question '{question.id}' without retaining it"
+        )
+    # Many questions see the same blocks; hashing their text once is enough.
+    known = digests.get(exposure.blocks)
+    if known is None:
+        context = exposure.context
+        known = (hashlib.sha256(context.encode()).hexdigest(), len(context))
+        digests[exposure.blocks] = known
+    return ExposureTrace(question, sources, *known, exposure.blocks)
+
+
+def pairs(routes: Sequence[Route]) -> Iterator[Pair]:
+    """Pair every route with its policy's forward route, question by question."""
+    forward: Mapping[str, Route] = {
+        route.policy: route for route in routes if route.schedule == FORWARD.name
+    }
+    for route in routes:
+        if route.schedule != FORWARD.name:
+            base = forward[route.policy]
+            for one, other in zip(base.exposures, route.exposures, strict=True):
+                yield Pair(one.question, base, route, one, other)

@@ -1,0 +1,142 @@
+"""How things are named on a command line: `name:key=value,…`, `source-order(SPEC)`, `module:Name`."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from routeprism.errors import SpecError, nearest
+
+__all__ = ["Spec", "construct", "parameters", "parse", "positive", "written"]
+
+T = TypeVar("T")
+
+_NAME = re.compile(r"[A-Za-z][\w-]*\Z")
+_OBJECT = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*):([A-Za-z_]\w*)(?::(.*))?\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A parsed name with its parameters, still as text."""
+
+    text: str
+    """What the user wrote."""
+    name: str
+    """The registered name, or `package.module:Name`."""
+    values: Mapping[str, str]
+    """The parameters."""
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it names a Python object rather than something registered."""
+        return ":" in self.name
+
+
+def parse(text: str) -> Spec:
+    """Read `name`, `name:key=value,…`, `package.module:Name` or `package.module:Name:key=value,…`."""
+    text = text.strip()
+    head, colon, tail = text.partition(":")
+    looks_like_object = _OBJECT.match(text)
+    if looks_like_object and "=" not in looks_like_object[2]:
+        module, name, rest = looks_like_object.groups()
+        return Spec(text, f"{module}:{name}", _values(text, rest) if rest else {})
+    if not _NAME.match(head) or (colon and not tail):
+        raise SpecError(f"Expected 'name' or 'name:key=value,…' but got {text!r}")
+    return Spec(text, head, _values(text, tail) if tail else {})
+
+
+def _values(text: str, tail: str) -> Mapping[str, str]:
+    values: dict[str, str] = {}
+    for part in tail.split(","):
+        key, equals, value = part.partition("=")
+        key = key.strip()
+        if not equals or not key or not value.strip():
+            raise SpecError(f"Expected key=value but got {part!r} in {text!r}")
+        if key in values:
+            raise SpecError(f"{text!r} gives '{key}' twice")
+        values[key] = value.strip()
+    return values
+
+
+def parameters(factory: Callable[..., Any]) -> Mapping[str, Any]:
+    """Give the parameters that a user may write for a factory, with their types."""
+    hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
+    return {
+        name: hints.get(name, str)
+        for name, parameter in inspect.signature(factory).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and _convertible(hints.get(name, str))
+    }
+
+
+def construct(factory: Callable[..., T], spec: Spec, **given: Any) -> T:
+    """Call a factory with a spec's parameters converted to their declared types."""
+    known = parameters(factory)
+    converted: dict[str, Any] = dict(given)
+    for key, value in spec.values.items():
+        if key not in known:
+            raise SpecError(
+                f"'{spec.name}' has no parameter '{key}'. {nearest(key, known)}"
+                if known
+                else f"'{spec.name}' takes no parameters, but got '{key}'"
+            )
+        converted[key] = _convert(spec, key, value, known[key])
+    try:
+        return factory(**converted)
+    except SpecError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"'{spec.text}' cannot be set up: {error}") from error
+
+
+def _convertible(kind: Any) -> bool:
+    if get_origin(kind) in (typing.Union, types.UnionType):
+        return any(_convertible(part) for part in get_args(kind) if part is not type(None))
+    return kind in (str, int, float, bool) or get_origin(kind) is Literal
+
+
+def _convert(spec: Spec, key: str, value: str, kind: Any) -> Any:
+    if get_origin(kind) in (typing.Union, types.UnionType):
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    if get_origin(kind) is Literal:
+        allowed = [str(choice) for choice in get_args(kind)]
+        if value not in allowed:
+            raise SpecError(
+                f"Expected one of {', '.join(allowed)} but got {key}={value} in '{spec.text}'. "
+                + nearest(value, allowed)
+            )
+        return value
+    if kind is bool:
+        if value not in ("true", "false"):
+            raise SpecError(f"Expected true or false but got {key}={value} in '{spec.text}'")
+        return value == "true"
+    try:
+        return kind(value)
+    except ValueError:
+        noun = {int: "a whole number", float: "a number"}.get(kind, "text")
+        raise SpecError(f"Expected {noun} but got {key}={value} in '{spec.text}'") from None
+
+
+def written(name: str, item: Any) -> str:
+    """Write a dataclass back as a spec: its name and the parameters that are not at their default."""
+    parts = []
+    known = parameters(type(item))
+    for part in dataclasses.fields(item):
+        value = getattr(item, part.name)
+        if part.name in known and value != part.default:
+            shown = str(value).lower() if isinstance(value, bool) else f"{value}"
+            parts.append(f"{part.name}={shown}")
+    return f"{name}:{','.join(parts)}" if parts else name
+
+
+def positive(name: str, **values: float) -> None:
+    """Refuse parameters below 1."""
+    for key, value in values.items():
+        if value < 1:
+            raise SpecError(f"Expected {key} of 1 or more but got {key}={value} in '{name}'")

@@ -1,0 +1,1 @@
+"""How text is cut, counted and ranked."""

@@ -1,0 +1,102 @@
+"""The focal tokeniser and preference score, exactly as published (Appendix D.4)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Set
+
+from routeprism.records import Record
+
+__all__ = [
+    "PREFERENCE_LEXICON",
+    "STOPWORDS",
+    "focal_set",
+    "focal_words",
+    "has_focal_tokens",
+    "preference_score",
+    "record_focal_counts",
+    "record_word_counts",
+    "similarity",
+    "words",
+]
+
+_TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9']+")
+
+STOPWORDS = frozenset(
+    "a an and are as at be been by can could do for from had has have he her his i if in is it its "
+    "me my of on or our she that the their them there they this to was we were what when which who "
+    "will with you your".split()
+)
+"""Removed before similarity is taken."""
+
+PREFERENCE_LEXICON = frozenset(
+    "avoid appreciate bother boring choice comfortable desire dislike enjoy excited favorite "
+    "frustrated fulfilling hate interest interested joy like love motivated passion prefer "
+    "preference relaxed resent satisfy stifled tired want worry enjoyed liked loved preferred "
+    "disliked hated wanted".split()
+)
+"""Words whose occurrences make a record its cluster's comparison representative."""
+
+
+def words(text: str) -> list[str]:
+    """Give all lower-cased tokens of the published pattern, nothing removed."""
+    return _TOKEN.findall(text.lower())
+
+
+def record_word_counts(record: Record) -> Mapping[str, int]:
+    """Count all tokens of the user turns: the one pass over a record's text that all else uses."""
+    return record.derive(_count_words)
+
+
+def _count_words(record: Record) -> Mapping[str, int]:
+    return Counter(words(record.user_text))
+
+
+def _keep(token: str) -> bool:
+    return len(token) > 2 and token not in STOPWORDS
+
+
+def focal_words(text: str) -> list[str]:
+    """Give a text's tokens that are longer than two letters and no stopwords."""
+    return list(filter(_keep, words(text)))
+
+
+def _record_focal_counts(record: Record) -> Mapping[str, int]:
+    return {term: count for term, count in record_word_counts(record).items() if _keep(term)}
+
+
+def record_focal_counts(record: Record) -> Mapping[str, int]:
+    """Count the focal tokens of a record's user turns."""
+    return record.derive(_record_focal_counts)
+
+
+def _focal_set(record: Record) -> frozenset[str]:
+    return frozenset(filter(_keep, record_word_counts(record)))
+
+
+def focal_set(record: Record) -> frozenset[str]:
+    """Give the token set that similarity compares."""
+    return record.derive(_focal_set)
+
+
+def has_focal_tokens(record: Record) -> bool:
+    """Whether similarity can see this record at all; text without Latin letters it cannot."""
+    return bool(focal_set(record))
+
+
+def _preference_score(record: Record) -> int:
+    counts = record_word_counts(record)
+    return sum(counts.get(word, 0) for word in PREFERENCE_LEXICON)
+
+
+def preference_score(record: Record) -> int:
+    """Count the occurrences of preference words in the user turns."""
+    return record.derive(_preference_score)
+
+
+def similarity(one: Set[str], other: Set[str]) -> float:
+    """Jaccard overlap of two token sets; two empty ones have none (unlike source sets)."""
+    common = len(one & other)
+    union = len(one) + len(other) - common
+    return common / union if union else 0.0

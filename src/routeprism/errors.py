@@ -5,6 +5,8 @@ RoutePrismError            everything this package raises on purpose; the comman
 ├── SpecError              a policy, interface, schedule or benchmark was named or set up wrongly
 ├── ContractError          a policy broke the contract that makes an audit meaningful
 │   └── PeekError          … by wanting to see, or reacting to, what construction must not see
+├── ModelError             a model could not be asked, or gave no answer after all retries
+│   └── MissingExtra       … because an optional dependency is not installed
 └── RunError               a run directory cannot be used as asked
 """
 
@@ -17,6 +19,8 @@ from pathlib import Path
 __all__ = [
     "ContractError",
     "InputError",
+    "MissingExtra",
+    "ModelError",
     "PeekError",
     "RoutePrismError",
     "RunError",
@@ -59,9 +63,7 @@ class InputError(RoutePrismError):
         return _input_error, (self.problem, self.file, self.line, self.field)
 
 
-def _input_error(
-    problem: str, file: str | None, line: int | None, field: str | None
-) -> InputError:
+def _input_error(problem: str, file: str | None, line: int | None, field: str | None) -> InputError:
     return InputError(problem, file=file, line=line, field=field)
 
 
@@ -75,6 +77,17 @@ class ContractError(RoutePrismError):
 
 class PeekError(ContractError):
     """A memory that wants, or changes with, what it must not see."""
+
+
+class ModelError(RoutePrismError):
+    """A model that cannot be asked, or gave no answer. Its message never holds a key."""
+
+
+class MissingExtra(ModelError):
+    """An optional dependency that is not there; the message says which extra brings it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an extra: pip install 'routeprism[{extra}]'")
 
 
 class RunError(RoutePrismError):

@@ -1,4 +1,4 @@
-"""How things are named on a command line: `name:key=value,…`, `source-order(SPEC)`, `module:Name`."""
+"""How things are named on a command line: `name:key=value,…` and `package.module:Name`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from routeprism.errors import SpecError, nearest
@@ -39,7 +40,7 @@ class Spec:
 
 
 def parse(text: str) -> Spec:
-    """Read `name`, `name:key=value,…`, `package.module:Name` or `package.module:Name:key=value,…`."""
+    """Read `name` or `package.module:Name`, either with `:key=value,…` behind it."""
     text = text.strip()
     head, colon, tail = text.partition(":")
     looks_like_object = _OBJECT.match(text)
@@ -64,6 +65,7 @@ def _values(text: str, tail: str) -> Mapping[str, str]:
     return values
 
 
+@lru_cache(maxsize=256)
 def parameters(factory: Callable[..., Any]) -> Mapping[str, Any]:
     """Give the parameters that a user may write for a factory, with their types."""
     hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
@@ -124,9 +126,10 @@ def _convert(spec: Spec, key: str, value: str, kind: Any) -> Any:
 
 
 def written(name: str, item: Any) -> str:
-    """Write a dataclass back as a spec: its name and the parameters that are not at their default."""
+    """Write a dataclass back as a spec: its name and what is not at its default."""
     parts = []
-    known = parameters(type(item))
+    kind: Callable[..., Any] = type(item)
+    known = parameters(kind)
     for part in dataclasses.fields(item):
         value = getattr(item, part.name)
         if part.name in known and value != part.default:

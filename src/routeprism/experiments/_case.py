@@ -7,28 +7,32 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from routeprism.measures import Coordinate, Sums, note
+from routeprism.measures import Coordinate, Sums
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy, SourceOrder
 from routeprism.records import Benchmark, Case, Question
 from routeprism.routes import Route, pairs, trace_case
 
-__all__ = ["CaseResult", "Contrast", "Key", "Plan", "interface_of", "work"]
+__all__ = ["CaseResult", "Column", "Contrast", "Key", "Plan", "interface_of", "work"]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """Which number this is, before it is a row."""
+class Column(NamedTuple):
+    """Which number this is, before it is a row: all of its names but the stratum."""
 
     experiment: str
-    policy: str
-    schedule: str
-    arm: str
-    labels: str
-    stratum: str
     quantity: str
+    policy: str = ""
+    schedule: str = ""
+    arm: str = ""
+    labels: str = ""
+
+
+Key = tuple[Column, str]
+"""A column and a stratum."""
+Values = Sequence[float | None]
+"""A column's value for each question of a case; None is not applicable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +93,8 @@ def work(plan: Plan, index: int) -> CaseResult:
     if not case.questions:
         return result
     routes = trace_case(case, plan.policies, plan.schedules)
-    _measure(plan, routes, result.sums)
-    for question in case.questions:
-        if question.options:
-            _note(result.sums, _bare("count.duplicate_options"), question.duplicate_options, question)
+    _measure(plan, case, routes, result.sums)
+    _note_duplicate_options(case, result.sums)
     if plan.ties:
         _note_ties(plan, case, result.sums)
     if plan.store:
@@ -100,82 +102,62 @@ def work(plan: Plan, index: int) -> CaseResult:
     return result
 
 
-def _bare(quantity: str) -> Key:
-    return Key("routes", "", "", "", "", "all", quantity)
+def _strata(case: Case) -> dict[str, list[int]]:
+    """Give the places of the questions of each kind, and of all."""
+    strata: dict[str, list[int]] = {"all": list(range(len(case.questions)))}
+    for at, question in enumerate(case.questions):
+        if question.kind:
+            strata.setdefault(question.kind, []).append(at)
+    return strata
 
 
-def _note(sums: Sums[Key], key: Key, value: float | None, question: Question) -> None:
-    """Note a value under `all` and under the question's kind."""
-    note(sums, key, value)
-    if question.kind:
-        inside = Key(
-            key.experiment,
-            key.policy,
-            key.schedule,
-            key.arm,
-            key.labels,
-            question.kind,
-            key.quantity,
-        )
-        note(sums, inside, value)
+def _enter(sums: Sums[Key], strata: dict[str, list[int]], column: Column, values: Values) -> None:
+    """Add a column's values up, over all questions and over each kind."""
+    for stratum, places in strata.items():
+        known = [value for at in places if (value := values[at]) is not None]
+        if known:  # not applicable is never zero
+            sums[column, stratum] = (float(sum(known)), len(known))
 
 
-def _measure(plan: Plan, routes: Sequence[Route], sums: Sums[Key]) -> None:
-    values: dict[tuple[str, str], list[tuple[Question, list[float | None]]]] = {}
+def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
+    strata = _strata(case)
+    taken: dict[tuple[str, str], list[list[float | None]]] = {}
     for pair in pairs(routes):
-        taken = [coordinate.value(pair) for _, _, coordinate in plan.coordinates]
-        values.setdefault((pair.route.policy, pair.route.schedule), []).append(
-            (pair.question, taken)
-        )
-    for (policy, schedule), asked in values.items():
-        _enter(plan, sums, asked, policy, schedule)
+        row: list[float | None] = [c.value(pair) for _, _, c in plan.coordinates]
+        taken.setdefault((pair.route.policy, pair.route.schedule), []).append(row)
+    columns = {route: list(zip(*rows, strict=True)) for route, rows in taken.items()}
+    for (policy, other), found in columns.items():
+        for (experiment, labels, coordinate), values in zip(plan.coordinates, found, strict=True):
+            column = Column(experiment, coordinate.name, policy, other, labels=labels)
+            _enter(sums, strata, column, values)
     for contrast in plan.contrasts:
         for schedule in plan.schedules:
-            if schedule.name != FORWARD.name:
-                sides = [(sign, values[name, schedule.name]) for sign, name in contrast.terms]
-                _enter(plan, sums, _combined(sides), contrast.policy, schedule.name, contrast)
-
-
-def _enter(
-    plan: Plan,
-    sums: Sums[Key],
-    asked: Sequence[tuple[Question, list[float | None]]],
-    policy: str,
-    schedule: str,
-    contrast: Contrast | None = None,
-) -> None:
-    for at, (experiment, labels, coordinate) in enumerate(plan.coordinates):
-        quantity = coordinate.name
-        if contrast is not None:
-            if experiment != "routes":
-                continue
-            experiment, quantity = contrast.experiment, f"{contrast.prefix}.{quantity}"
-        arm = contrast.arm if contrast is not None else ""
-        key = Key(experiment, policy, schedule, arm, labels, "all", quantity)
-        inside: dict[str, Key] = {}
-        for question, taken in asked:
-            note(sums, key, taken[at])
-            if question.kind:
-                if question.kind not in inside:
-                    inside[question.kind] = Key(
-                        experiment, policy, schedule, arm, labels, question.kind, quantity
+            sides = [(sign, columns[name, schedule.name]) for sign, name in contrast.terms]
+            for at, (experiment, _, coordinate) in enumerate(plan.coordinates):
+                if experiment == "routes":
+                    column = Column(
+                        contrast.experiment,
+                        f"{contrast.prefix}.{coordinate.name}",
+                        contrast.policy,
+                        schedule.name,
+                        contrast.arm,
                     )
-                note(sums, inside[question.kind], taken[at])
+                    _enter(sums, strata, column, _signed([(s, side[at]) for s, side in sides]))
 
 
-def _combined(
-    sides: Sequence[tuple[int, Sequence[tuple[Question, list[float | None]]]]],
-) -> list[tuple[Question, list[float | None]]]:
+def _signed(sides: Sequence[tuple[int, Values]]) -> Values:
     """Take the signed sum per question; not applicable on one side is not applicable at all."""
-    combined = []
-    for at, (question, first) in enumerate(sides[0][1]):
-        sums: list[float | None] = []
-        for place in range(len(first)):
-            parts = [(sign, asked[at][1][place]) for sign, asked in sides]
-            known = [sign * value for sign, value in parts if value is not None]
-            sums.append(sum(known) if len(known) == len(parts) else None)
-        combined.append((question, sums))
+    combined: list[float | None] = []
+    for values in zip(*(column for _, column in sides), strict=True):
+        known = [sign * v for (sign, _), v in zip(sides, values, strict=True) if v is not None]
+        combined.append(sum(known) if len(known) == len(sides) else None)
     return combined
+
+
+def _note_duplicate_options(case: Case, sums: Sums[Key]) -> None:
+    """Count the questions two of whose options have the same text (Appendix C.6)."""
+    values = [float(q.duplicate_options) if q.options else None for q in case.questions]
+    _enter(sums, _strata(case), Column("routes", "count.duplicate_options"), values)
 
 
 def _note_ties(plan: Plan, case: Case, sums: Sums[Key]) -> None:
@@ -184,15 +166,12 @@ def _note_ties(plan: Plan, case: Case, sums: Sums[Key]) -> None:
         count = getattr(policy, "ties", None)
         if not callable(count):
             continue
-        for schedule in dict.fromkeys((FORWARD, *plan.schedules)):
+        for schedule in (FORWARD, *plan.schedules):
             order = schedule.order(len(case.pool), case.pool.user)
             met = count(tuple(case.pool.records[position] for position in order))
             for name, number in met.items():
-                key = Key(
-                    "routes", policy.name, schedule.name, "", "", "all", f"count.{name}"
-                )
-                for question in case.questions:
-                    _note(sums, key, number, question)
+                column = Column("routes", f"count.{name}", policy.name, schedule.name)
+                _enter(sums, _strata(case), column, [float(number)] * len(case.questions))
 
 
 def _count(plan: Plan, case: Case, counts: Counter[str]) -> None:
@@ -211,9 +190,7 @@ def _count(plan: Plan, case: Case, counts: Counter[str]) -> None:
                 counts[key] = sum(map(interface.too_long, case.pool.records))
 
 
-def _tables(
-    plan: Plan, case: Case, routes: Sequence[Route]
-) -> dict[str, list[Sequence[Any]]]:
+def _tables(plan: Plan, case: Case, routes: Sequence[Route]) -> dict[str, list[Sequence[Any]]]:
     """Make the rows that let a run be read without its benchmark."""
     texts: dict[str, str] = {}
     digests: dict[str, str] = {}
@@ -227,7 +204,8 @@ def _tables(
 
     interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
     user = case.pool.user
-    written: dict[tuple[Any, ...], str] = {}
+    contexts: dict[tuple[Any, ...], str] = {}
+    context_rows: list[Sequence[Any]] = []
     exposures: list[Sequence[Any]] = []
     traces: list[Sequence[Any]] = []
     for route in routes:
@@ -244,21 +222,17 @@ def _tables(
             )
         )
         for shown in route.exposures:
-            blocks = written.get(shown.blocks)
-            if blocks is None:
-                blocks = written[shown.blocks] = json.dumps(
+            context = contexts.get(shown.blocks)
+            if context is None:
+                blocks = json.dumps(
                     [[b.kind, keep(b.text), sorted(b.sources)] for b in shown.blocks]
                 )
-            exposures.append(
-                (
-                    *start,
-                    shown.question.id,
-                    json.dumps(sorted(shown.sources)),
-                    shown.context_sha256,
-                    shown.context_chars,
-                    blocks,
+                context = contexts[shown.blocks] = hashlib.sha256(blocks.encode()).hexdigest()
+                sources = json.dumps(sorted(shown.sources))
+                context_rows.append(
+                    (context, shown.context_sha256, shown.context_chars, sources, blocks)
                 )
-            )
+            exposures.append((*start, shown.question.id, context))
     records = [
         (user, record.position, record.id, record.timestamp, keep(record.text))
         for record in case.pool.records
@@ -268,6 +242,7 @@ def _tables(
         "questions": [_question_row(question) for question in case.questions],
         "traces": traces,
         "exposures": exposures,
+        "contexts": context_rows,
         "texts": list(texts.items()),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from routeprism import workers as pool
@@ -97,9 +97,7 @@ def run_audit(
         run = writer = None
         if directory is not None:
             configuration = _configuration(plan, source, seed, resamples)
-            run = stack.enter_context(
-                Run.open(directory, configuration, inputs=benchmark.inputs)
-            )
+            run = stack.enter_context(Run.open(directory, configuration, inputs=benchmark.inputs))
             writing = ExitStack()
             stack.push(writing)
             writer = writing.enter_context(run.writing())
@@ -109,8 +107,8 @@ def run_audit(
             tally.append(result.sums)
             counts.update(result.counts)
             if writer is not None:
-                for table, rows in result.tables.items():
-                    writer.insert(table, rows)
+                for table, entries in result.tables.items():
+                    writer.insert(table, entries)
             if progress is not None:
                 progress(done, number)
         rows = _rows(plan, tally, seed, resamples)
@@ -175,9 +173,10 @@ def _contrasts(policies: Sequence[Policy]) -> tuple[Contrast, ...]:
         if len(policy.operations) == 2:
             one, other = (policy.fixed(operation).name for operation in policy.operations)
             if {one, other} <= names:
-                terms = (*terms, (1, canonical.name), (-1, one), (-1, other), (1, canonical.name))
+                # (both − canonical) − (one − canonical) − (other − canonical)
+                four = ((1, policy.name), (-1, one), (-1, other), (1, canonical.name))
                 arm = "×".join(policy.operations)
-                found.append(Contrast("mechanism", "interaction", policy.name, arm, terms))
+                found.append(Contrast("mechanism", "interaction", policy.name, arm, four))
     return tuple(found)
 
 
@@ -188,9 +187,7 @@ def _fixed(policy: Policy, operations: Sequence[str]) -> Policy:
     return policy
 
 
-def _configuration(
-    plan: Plan, labels: str, seed: int, resamples: int
-) -> Mapping[str, object]:
+def _configuration(plan: Plan, labels: str, seed: int, resamples: int) -> Mapping[str, object]:
     return {
         "command": "audit",
         "benchmark": plan.benchmark.name,
@@ -214,48 +211,45 @@ def _rows(plan: Plan, tally: Tally[Key], seed: int, resamples: int) -> list[Esti
     interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
     counted = {c.name for _, _, c in plan.coordinates if c.counted}
     rows: list[EstimateRow] = []
+    synthetic = ["synthetic"] if benchmark.synthetic else []
     for key, found in estimates.items():
-        common = {
-            "experiment": key.experiment,
-            "benchmark": benchmark.name,
-            "policy": key.policy,
-            "interface": interfaces.get(key.policy, ""),
-            "schedule": key.schedule,
-            "arm": key.arm,
-            "labels": key.labels,
-            "stratum": key.stratum,
-        }
-        size = {"queries": found.queries, "units": found.units, "unit": benchmark.unit}
-        synthetic = ["synthetic"] if benchmark.synthetic else []
-        if not key.quantity.startswith("count."):
-            flags = [
-                *synthetic,
-                *(["degenerate"] if found.degenerate else []),
-                *(["single-unit"] if found.units < 2 else []),
-            ]
-            rows.append(
-                EstimateRow(
-                    **common,
-                    **size,
-                    quantity=key.quantity,
-                    estimate=found.value,
-                    lower=found.lower,
-                    upper=found.upper,
-                    seed=seed,
-                    flags=";".join(flags),
-                )
+        column, stratum = key
+        template = EstimateRow(
+            experiment=column.experiment,
+            benchmark=benchmark.name,
+            policy=column.policy,
+            interface=interfaces.get(column.policy, ""),
+            schedule=column.schedule,
+            arm=column.arm,
+            labels=column.labels,
+            stratum=stratum,
+            quantity=column.quantity,
+            estimate=tally.count_of(key),
+            queries=found.queries,
+            units=found.units,
+            unit=benchmark.unit,
+            flags=";".join(synthetic),
+        )
+        if column.quantity.startswith("count."):
+            rows.append(template)
+            continue
+        flags = [
+            *synthetic,
+            *(["degenerate"] if found.degenerate else []),
+            *(["single-unit"] if found.units < 2 else []),
+        ]
+        rows.append(
+            replace(
+                template,
+                estimate=found.value,
+                lower=found.lower,
+                upper=found.upper,
+                seed=seed,
+                flags=";".join(flags),
             )
-        if key.quantity.startswith("count.") or key.quantity in counted:
-            name = key.quantity if "." in key.quantity else f"{key.quantity}_count"
-            rows.append(
-                EstimateRow(
-                    **common,
-                    **size,
-                    quantity=name,
-                    estimate=tally.count_of(key),
-                    flags=";".join(synthetic),
-                )
-            )
+        )
+        if column.quantity in counted:
+            rows.append(replace(template, quantity=f"{column.quantity}_count"))
     return sorted(rows, key=_place(plan))
 
 

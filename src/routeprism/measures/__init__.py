@@ -7,7 +7,7 @@ from routeprism.measures._coordinates import (
     jaccard,
     retention_coordinates,
 )
-from routeprism.measures._estimates import RESAMPLES, Estimate, Sums, Tally, note
+from routeprism.measures._estimates import RESAMPLES, Estimate, Sums, Tally
 
 __all__ = [
     "COORDINATES",
@@ -18,6 +18,5 @@ __all__ = [
     "Sums",
     "Tally",
     "jaccard",
-    "note",
     "retention_coordinates",
 ]

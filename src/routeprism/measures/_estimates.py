@@ -16,7 +16,7 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RESAMPLES", "Estimate", "Sums", "Tally", "bootstrap_counts", "note"]
+__all__ = ["RESAMPLES", "Estimate", "Sums", "Tally", "bootstrap_counts"]
 
 RESAMPLES = 10_000
 """How many bootstrap resamples an interval is read from (PROTOCOL §6)."""
@@ -51,13 +51,6 @@ Sums = dict[Key, tuple[float, int]]
 """For each quantity, the sum and the number of its values within one unit."""
 
 
-def note(sums: Sums[Key], key: Key, value: float | None) -> None:
-    """Add a question's value to its unit; None is not applicable and never counts as zero."""
-    if value is not None:
-        total, count = sums.get(key, (0.0, 0))
-        sums[key] = (total + value, count + 1)
-
-
 class Tally(Generic[Key]):
     """Collects units, one after the other, for many quantities at once."""
 
@@ -83,9 +76,7 @@ class Tally(Generic[Key]):
         """Add up a quantity's values."""
         return float(sum(self._series[key].sums))
 
-    def estimates(
-        self, *, seed: int, resamples: int = RESAMPLES
-    ) -> Mapping[Key, Estimate]:
+    def estimates(self, *, seed: int, resamples: int = RESAMPLES) -> Mapping[Key, Estimate]:
         """Estimate every quantity, with percentile limits over resampled units."""
         groups: dict[bytes, list[Key]] = {}
         for key, series in self._series.items():

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 JsonValue: TypeAlias = (
-    "str | int | float | bool | None | Sequence[JsonValue] | Mapping[str, JsonValue]"
+    "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 )
 
 SEPARATOR = "\n\n"
@@ -117,8 +117,11 @@ class Incremental(Protocol[State]):
         """Give the memory that this state is."""
 
     def key(self, state: State, /) -> Hashable:
-        """Name the state's future: states after the same arrivals with equal keys retain and
-        expose the same, now and after any further arrivals."""
+        """Name the state's future.
+
+        States after the same arrivals with equal keys retain and expose the same, now and after
+        any further arrivals.
+        """
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""`focal`: clusters arrivals by token overlap and keeps one record of each cluster (Appendix D.3–4).
+"""`focal`: clusters arrivals by token overlap, keeps one record of each cluster (Appendix D.3–4).
 
 Its two order-dependent operations are switched separately: which records are grouped (`cluster`)
 and which one of a group is kept (`survivor`). The published arms are parameters of one policy:
@@ -72,9 +72,7 @@ def cluster_records(records: Iterable[Record], threshold: float) -> tuple[Cluste
     return clusters
 
 
-def _placed(
-    clusters: tuple[Cluster, ...], record: Record, threshold: float
-) -> tuple[Cluster, ...]:
+def _placed(clusters: tuple[Cluster, ...], record: Record, threshold: float) -> tuple[Cluster, ...]:
     index = assign(clusters, record, threshold).index
     if index is None:
         return (*clusters, Cluster((record,), record))

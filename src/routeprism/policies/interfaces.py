@@ -95,7 +95,7 @@ class All:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The best `k` by BM25 over the retained records, admitted whole while they fit (PROTOCOL §3)."""
+    """The best `k` of the retained records by BM25, admitted whole while they fit (PROTOCOL §3)."""
 
     chars: int = 32768
     """How many characters the context may have, headers and separators included."""
@@ -147,9 +147,7 @@ class Budget:
         score = _scorer(self.rank, statistics, counts)
 
         def expose(query: str) -> Exposure:
-            terms = words(query)
-            scores = [score(terms, index) for index in range(len(records))]
-            candidates = order_by_score(scores, ties)[: self.k]
+            candidates = order_by_score(score(words(query)), ties)[: self.k]
             if self.admit == "source":
                 candidates.sort(key=ties.__getitem__)
             admitted: set[int] = set()
@@ -170,11 +168,11 @@ def _joined(lengths: Sequence[int]) -> int:
 
 def _scorer(
     rank: str, statistics: Statistics, counts: Sequence[Mapping[str, int]]
-) -> Callable[[Sequence[str], int], float]:
+) -> Callable[[Sequence[str]], list[float]]:
     if rank == "idf-overlap":
-        return lambda terms, index: idf_overlap(terms, counts[index], statistics)
+        return lambda terms: idf_overlap(terms, counts, statistics)
     lengths = [sum(count.values()) for count in counts]
-    return lambda terms, index: bm25(terms, counts[index], lengths[index], statistics)
+    return lambda terms: bm25(terms, counts, lengths, statistics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +208,8 @@ class Bm25Top:
         ties = [record.position for record in records]
 
         def expose(query: str) -> Exposure:
-            terms = focal_words(query)
-            scores = [score(terms, index) for index in range(len(records))]
-            chosen = set(order_by_score(scores, ties)[: self.k])
-            return _shown([records[index] for index in sorted(chosen)], self.display)
+            chosen = sorted(order_by_score(score(focal_words(query)), ties)[: self.k])
+            return _shown([records[index] for index in chosen], self.display)
 
         return expose
 
@@ -230,5 +226,5 @@ def parse_interface(text: str) -> Interface:
     spec = specs.parse(text)
     if spec.name not in INTERFACES:
         raise SpecError(f"There is no interface '{spec.name}'. {nearest(spec.name, INTERFACES)}")
-    interface: Interface = specs.construct(INTERFACES[spec.name], spec)
-    return interface
+    factory: Callable[..., Interface] = INTERFACES[spec.name]
+    return specs.construct(factory, spec)

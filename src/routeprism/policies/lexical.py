@@ -7,69 +7,117 @@ the best ten are shown by rank, equal scores in insertion order.
 from __future__ import annotations
 
 import hashlib
-import json
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
 from routeprism import specs
 from routeprism.policies._contracts import Block, Exposure, JsonValue
 from routeprism.records import Record
-from routeprism.text.bm25 import B, K1, inverse_frequency, order_by_score, term_weight
+from routeprism.text.bm25 import K1, B, inverse_frequency, term_weight
 from routeprism.text.focal import words
 from routeprism.text.tokens import windows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+    Integers: TypeAlias = npt.NDArray[np.intp]
 
 __all__ = ["Lexical"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunks:
-    """One record's windows, indexed: shared by every memory that holds the record."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
+    """A piece of one record, counted once for as long as the record lives."""
 
-    blocks: tuple[Block, ...]
-    lengths: tuple[int, ...]
-    """Tokens in each window."""
-    postings: Mapping[str, Sequence[tuple[int, int]]]
-    """Term → (window, count) where it occurs."""
-    signature: Sequence[JsonValue]
-    """Each window's id, body, term counts and length, the long ones by SHA-256."""
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    block: Block
+    counts: Mapping[str, int]
+    length: int
+    """How many words it has."""
+    signature: str
+    """Its id and its body's digest; term counts and lengths follow from the body."""
 
 
 @lru_cache
-def _chunker(size: int) -> Callable[[Record], _Chunks]:
+def _cutter(size: int) -> Callable[[Record], tuple[_Window, ...]]:
     """Give one function per window size, so that a record derives its windows once for each."""
 
-    def cut(record: Record) -> _Chunks:
-        bodies = windows(record.text, size)
-        counts = [Counter(words(body)) for body in bodies]
-        postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for index, count in enumerate(counts):
-            for term, times in count.items():
-                postings[term].append((index, times))
-        lengths = tuple(sum(count.values()) for count in counts)
-        return _Chunks(
-            tuple(Block("chunk", body, frozenset((record.id,))) for body in bodies),
-            lengths,
-            dict(postings),
-            [
-                {
-                    "id": f"{record.id}#{index}",
-                    "body": _digest(body),
-                    "terms": _digest(json.dumps(count, sort_keys=True)),
-                    "length": length,
-                }
-                for index, (body, count, length) in enumerate(
-                    zip(bodies, counts, lengths, strict=True)
-                )
-            ],
-        )
+    def cut(record: Record) -> tuple[_Window, ...]:
+        made = []
+        for index, body in enumerate(windows(record.text, size)):
+            counts = Counter(words(body))
+            digest = hashlib.sha256(body.encode()).hexdigest()
+            block = Block("chunk", body, frozenset((record.id,)))
+            made.append(_Window(block, counts, counts.total(), f"{record.id}#{index} {digest}"))
+        return tuple(made)
 
     return cut
+
+
+class _Scores:
+    """BM25 scores of a set of windows: the same whatever order they were inserted in."""
+
+    def __init__(self, held: frozenset[_Window]) -> None:
+        import numpy as np
+
+        self.windows = sorted(held, key=lambda window: window.signature)
+        lengths = np.array([window.length for window in self.windows], dtype=np.float64)
+        self.mean_length = float(lengths.mean()) if len(lengths) else 0.0
+        # One entry for each (window, term) with its count, grouped by term.
+        self._columns: dict[str, int] = defaultdict(itertools.count().__next__)
+        columns: list[int] = []
+        counts: list[int] = []
+        for window in self.windows:
+            columns.extend(map(self._columns.__getitem__, window.counts))
+            counts.extend(window.counts.values())
+        rows = np.repeat(np.arange(len(self.windows)), [len(w.counts) for w in self.windows])
+        term = np.array(columns, dtype=np.int32)
+        frequency = np.bincount(term)
+        by_term = np.argsort(term, kind="stable")
+        term = term[by_term]
+        self._rows = rows[by_term]
+        self._starts = [0, *np.cumsum(frequency).tolist()]
+        number = len(self.windows)
+        idf_by_frequency = np.array([inverse_frequency(number, df) for df in range(number + 1)])
+        idf = idf_by_frequency[frequency]
+        self._weights = term_weight(
+            np.asarray(counts, dtype=np.float64)[by_term],
+            lengths[self._rows],
+            self.mean_length,
+            idf[term],
+        )
+        self._place = {window: at for at, window in enumerate(self.windows)}
+        self._asked: dict[str, Floats] = {}
+
+    def places(self, inserted: Sequence[_Window]) -> Integers:
+        """Find windows in the score array."""
+        import numpy as np
+
+        return np.array([self._place[window] for window in inserted], dtype=np.intp)
+
+    def __call__(self, query: str) -> Floats:
+        import numpy as np
+
+        if query not in self._asked:
+            scores = np.zeros(len(self.windows))
+            for term in words(query):
+                if term in self._columns:
+                    column = self._columns[term]
+                    part = slice(self._starts[column], self._starts[column + 1])
+                    scores[self._rows[part]] += self._weights[part]
+            self._asked[query] = scores
+        return self._asked[query]
+
+
+@lru_cache(maxsize=1)
+def _scores(held: frozenset[_Window]) -> _Scores:
+    """Share the scores between the routes of one pool; only ties depend on the route."""
+    return _Scores(held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,37 +125,25 @@ class _Index:
     """The memory: every record's windows, in insertion order."""
 
     records: tuple[Record, ...]
-    parts: tuple[_Chunks, ...]
-    blocks: tuple[Block, ...]
-    lengths: tuple[int, ...]
-    mean_length: float
+    windows: tuple[_Window, ...]
+    scores: _Scores
+    places: Integers
     k: int
 
     def retained(self) -> frozenset[str]:
         return frozenset(record.id for record in self.records)
 
     def state(self) -> JsonValue:
-        # Inverse document frequencies follow from the term counts, so they are not repeated.
         return {
-            "index": [entry for part in self.parts for entry in part.signature],
-            "mean_length": self.mean_length,
+            "index": [window.signature for window in self.windows],
+            "mean_length": self.scores.mean_length,
             "parameters": {"k1": K1, "b": B, "k": self.k},
         }
 
     def expose(self, query: str, /) -> Exposure:
-        scores = [0.0] * len(self.blocks)
-        for term, times in Counter(words(query)).items():
-            found = [part.postings.get(term, ()) for part in self.parts]
-            idf = inverse_frequency(len(self.blocks), sum(map(len, found)))
-            offset = 0
-            for part, hits in zip(self.parts, found, strict=True):
-                for window, count in hits:
-                    at = offset + window
-                    weight = term_weight(count, self.lengths[at], self.mean_length, idf)
-                    scores[at] += times * weight
-                offset += len(part.lengths)
-        best = order_by_score(scores, range(len(scores)))[: self.k]
-        return Exposure(tuple(self.blocks[index] for index in best))
+        # A stable sort keeps equal scores in insertion order.
+        order = (-self.scores(query)[self.places]).argsort(kind="stable")[: self.k]
+        return Exposure(tuple(self.windows[index].block for index in order.tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +166,7 @@ class Lexical:
     def build(self, arrivals: Sequence[Record], /) -> _Index:
         """Index every record's windows as they come."""
         distinct = tuple({record.id: record for record in arrivals}.values())
-        cut = _chunker(self.window)
-        parts = tuple(record.derive(cut) for record in distinct)
-        lengths = tuple(length for part in parts for length in part.lengths)
-        return _Index(
-            distinct,
-            parts,
-            tuple(block for part in parts for block in part.blocks),
-            lengths,
-            sum(lengths) / len(lengths) if lengths else 0.0,
-            self.k,
-        )
+        cut = _cutter(self.window)
+        held = tuple(window for record in distinct for window in record.derive(cut))
+        scores = _scores(frozenset(held))
+        return _Index(distinct, held, scores, scores.places(held), self.k)

@@ -44,7 +44,7 @@ class Raw:
         return whole_records(self.interface, state, state, log=lambda: _log(state))
 
     def key(self, state: Arrived, /) -> Hashable:
-        """The same records retain and expose the same, unless display follows arrival."""
+        """Name nothing, since the same records expose the same, unless display follows arrival."""
         return tuple(r.id for r in state) if self.interface.display == "arrival" else ()
 
 

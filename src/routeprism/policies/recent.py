@@ -47,12 +47,10 @@ class Recent:
 
     def finish(self, state: Arrived, /) -> WholeRecords:
         """Keep the end of the list."""
-        return whole_records(
-            self.interface, state, state[-self.k :], log=lambda: self._log(state)
-        )
+        return whole_records(self.interface, state, state[-self.k :], log=lambda: self._log(state))
 
     def key(self, state: Arrived, /) -> Hashable:
-        """The window decides all futures, in order: its oldest record leaves first."""
+        """Name the window in order: its oldest record leaves first."""
         return tuple(record.id for record in state[-self.k :])
 
     def _log(self, state: Arrived) -> Sequence[Event]:

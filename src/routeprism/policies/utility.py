@@ -71,10 +71,8 @@ class Utility:
 
     def finish(self, state: _State, /) -> WholeRecords:
         """Keep the buffer."""
-        return whole_records(
-            self.interface, state.arrived, state.kept, log=lambda: state.events
-        )
+        return whole_records(self.interface, state.arrived, state.kept, log=lambda: state.events)
 
     def key(self, state: _State, /) -> Hashable:
-        """The buffer decides all futures, in order: order breaks ties."""
+        """Name the buffer in order: order breaks ties."""
         return tuple(record.id for record in state.kept)

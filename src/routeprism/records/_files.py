@@ -55,7 +55,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return gzip.decompress(content)
     except (EOFError, OSError, zlib.error) as error:
-        raise InputError(f"is no complete gzip file ({error}); fetch it again", file=path) from error
+        raise InputError(f"is no complete gzip file ({error}); get it again", file=path) from error
 
 
 def text_of(content: bytes, path: Path) -> str:
@@ -73,5 +73,7 @@ def parse_json(content: bytes, path: Path) -> Any:
         return json.loads(text_of(content, path))
     except json.JSONDecodeError as error:
         raise InputError(
-            f"is no valid JSON: {error.msg}; the file may be truncated", file=path, line=error.lineno
+            f"is no valid JSON: {error.msg}; the file may be truncated",
+            file=path,
+            line=error.lineno,
         ) from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-
 from typing import Any, Literal, TypeVar
 
 from routeprism.errors import InputError
@@ -15,7 +14,6 @@ __all__ = ["Benchmark", "Case", "Pool", "Question", "Record", "Turn", "letters"]
 T = TypeVar("T")
 
 _ROLE = re.compile(r"^\[(system|user|assistant)\][ \t]*", re.IGNORECASE | re.MULTILINE)
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +240,7 @@ class Benchmark:
     synthetic: bool = False
     """Whether its text was made by a generator."""
     labels: tuple[str, ...] = ()
-    """The label sources its questions carry; the first is the one reported unless another is named."""
+    """The label sources its questions carry; the first is reported unless another is named."""
     inputs: Mapping[str, str] = field(default_factory=dict, hash=False)
     """SHA-256 of every input file, by name."""
     notes: tuple[str, ...] = ()

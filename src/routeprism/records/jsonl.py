@@ -89,9 +89,7 @@ class _Lines:
                     entry = _entry(line, path, number)
                     _check_fields(entry, fields, path, number)
                     found.labelled = found.labelled or bool(entry.get("support"))
-                    offsets, lines = found.users.setdefault(
-                        entry["user"], (array("q"), array("q"))
-                    )
+                    offsets, lines = found.users.setdefault(entry["user"], (array("q"), array("q")))
                     offsets.append(offset)
                     lines.append(number)
                 offset += len(line)
@@ -149,9 +147,7 @@ def _check_fields(entry: dict[str, Any], fields: frozenset[str], path: Path, num
 
 def _check_words(entry: dict[str, Any], path: Path, number: int) -> None:
     if ("text" in entry) == ("turns" in entry):
-        raise InputError(
-            "Expected either 'text' or 'turns'", file=path, line=number, field="text"
-        )
+        raise InputError("Expected either 'text' or 'turns'", file=path, line=number, field="text")
     if "text" in entry:
         if not isinstance(entry["text"], str) or not entry["text"].strip():
             raise InputError(

@@ -83,7 +83,8 @@ def _case(entry: Mapping[str, Any], notes: list[str]) -> Case:
     )
     records: dict[int, Record] = {}
     for position, number in enumerate(numbers):
-        turns = [Turn(turn["speaker"].lower(), _said(turn)) for turn in conversation[f"session_{number}"]]
+        said = conversation[f"session_{number}"]
+        turns = [Turn(turn["speaker"].lower(), _said(turn)) for turn in said]
         date = conversation.get(f"session_{number}_date_time")
         records[number] = Record.from_turns(f"D{number}", position, turns, timestamp=date)
     pool = Pool(user, tuple(records.values()))

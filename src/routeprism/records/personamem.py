@@ -161,19 +161,19 @@ def _rows(content: bytes, path: Path) -> dict[str, tuple[int, dict[str, str]]]:
     rows: dict[str, tuple[int, dict[str, str]]] = {}
     for row in reader:
         if any(row.get(name) is None for name in needed):
-            raise InputError("the row ends early; the file may be truncated", file=path,
-                             line=reader.line_num)
+            raise InputError(
+                "the row ends early; the file may be truncated", file=path, line=reader.line_num
+            )
         rows[row["question_id"]] = (reader.line_num, row)
     return rows
 
 
-def _question(
-    identity: str, pool: Pool, text: str, row: Mapping[str, str], turns: int
-) -> Question:
+def _question(identity: str, pool: Pool, text: str, row: Mapping[str, str], turns: int) -> Question:
     options = _options(row["all_options"])
     gold = _LETTERED.match(row["correct_answer"])
     if not gold:
-        raise InputError(f"Expected '(a)' … but got {row['correct_answer']!r}", field="correct_answer")
+        got = row["correct_answer"]
+        raise InputError(f"Expected '(a)' … but got {got!r}", field="correct_answer")
     kind = GROUPS.get(row["question_type"])
     if kind is None:
         raise InputError(f"unknown type {row['question_type']!r}", field="question_type")
@@ -210,8 +210,9 @@ def _reference_session(pool: Pool, row: Mapping[str, str], turns: int) -> frozen
         end = int(row["end_index_in_shared_context"])
         distance = int(row["distance_to_ref_in_blocks"])
     except ValueError as error:
-        raise InputError(f"Expected whole numbers: {error}",
-                         field="distance_to_ref_in_blocks") from None
+        raise InputError(
+            f"Expected whole numbers: {error}", field="distance_to_ref_in_blocks"
+        ) from None
     position = (len(pool) if end == turns - 1 else len(pool) - 1) - distance
     if not 0 <= position < len(pool):
         raise InputError(

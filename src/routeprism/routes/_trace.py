@@ -89,6 +89,7 @@ def trace_case(
     digests: dict[tuple[Block, ...], tuple[str, int]] = {}
     routes = []
     for policy in policies:
+        refuse_peeking(policy)
         built: dict[tuple[int, ...], Route] = {}
         for schedule in dict.fromkeys((FORWARD, *schedules)):
             order = schedule.order(len(case.pool), case.pool.user)
@@ -144,7 +145,6 @@ def _trace_route(
 
 
 def _build(policy: Policy, pool: Pool, order: Sequence[int]) -> Memory:
-    refuse_peeking(policy)
     memory = policy.build(tuple(pool.records[position] for position in order))
     if not isinstance(memory, Memory):
         raise ContractError(

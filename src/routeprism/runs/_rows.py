@@ -48,9 +48,7 @@ class EstimateRow:
 
 
 COLUMNS: tuple[str, ...] = tuple(part.name for part in fields(EstimateRow))
-_NUMBERS = frozenset(
-    {"estimate", "lower", "upper", "queries", "units", "draws", "seed"}
-)
+_NUMBERS = frozenset({"estimate", "lower", "upper", "queries", "units", "draws", "seed"})
 _NAMES = tuple(name for name in COLUMNS if name not in _NUMBERS and name != "flags")
 
 

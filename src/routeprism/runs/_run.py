@@ -1,4 +1,4 @@
-"""A run is a directory, and is all there is to keep, resume, compare, delete or send to somebody."""
+"""A run is a directory, and all there is to keep, resume, compare, delete or send to somebody."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STORE = "run.sqlite"
 ESTIMATES = "estimates.csv"
 
 _SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS texts (sha256 TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS texts (sha256 TEXT PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS records (
     user TEXT, position INTEGER, id TEXT, timestamp TEXT, text_sha256 TEXT,
     PRIMARY KEY (user, position)) WITHOUT ROWID;
@@ -34,14 +34,16 @@ CREATE TABLE IF NOT EXISTS traces (
     signature TEXT, events TEXT,
     PRIMARY KEY (policy, interface, schedule, user)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS exposures (
-    policy TEXT, interface TEXT, schedule TEXT, question TEXT, sources TEXT,
-    context_sha256 TEXT, context_chars INTEGER, blocks TEXT,
+    policy TEXT, interface TEXT, schedule TEXT, question TEXT, context TEXT,
     PRIMARY KEY (policy, interface, schedule, question)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS contexts (
+    id TEXT PRIMARY KEY, context_sha256 TEXT, context_chars INTEGER, sources TEXT, blocks TEXT);
 CREATE TABLE IF NOT EXISTS estimates ({", ".join(COLUMNS)});
 """
-"""Lists and maps are JSON; a block is [kind, SHA-256 of its text, its source ids]."""
+"""Lists and maps are JSON; a block is [kind, SHA-256 of its text, its source ids]; a context's id is
+the SHA-256 of its blocks, so that questions and routes that see the same share one row."""
 
-_TABLES = ("texts", "records", "questions", "traces", "exposures")
+_TABLES = ("texts", "records", "questions", "traces", "exposures", "contexts")
 _PACKAGES = ("routeprism", "numpy", "splintr-rs")
 
 

@@ -10,6 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "B",
@@ -22,6 +27,8 @@ __all__ = [
     "term_weight",
 ]
 
+Number = TypeVar("Number", float, "npt.NDArray[np.float64]")
+
 K1 = 1.5
 B = 0.75
 
@@ -31,12 +38,10 @@ def inverse_frequency(documents: int, frequency: int) -> float:
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
-def term_weight(
-    count: int, length: int, mean_length: float, idf: float, *, k1: float = K1, b: float = B
-) -> float:
-    """Give what a term with this count adds to the score of a document of this length."""
-    norm = 1 - b + b * (length / mean_length) if mean_length else 1.0
-    return idf * (count * (k1 + 1) / (count + k1 * norm))
+def term_weight(count: Number, length: Number, mean_length: float, idf: Number) -> Number:
+    """Give what a term adds to a document's score: for one document, or for arrays of them."""
+    norm = 1 - B + B * (length / mean_length) if mean_length else 1.0
+    return idf * (count * (K1 + 1) / (count + K1 * norm))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +72,27 @@ class Statistics:
 
 
 def bm25(
-    query: Sequence[str], counts: Mapping[str, int], length: int, statistics: Statistics
-) -> float:
-    """Score one document; a term that the query repeats counts each time."""
-    return sum(
-        term_weight(counts[term], length, statistics.mean_length, statistics.idf(term))
-        for term in query
-        if term in counts
-    )
+    query: Sequence[str],
+    documents: Sequence[Mapping[str, int]],
+    lengths: Sequence[int],
+    statistics: Statistics,
+) -> list[float]:
+    """Score documents, given as term counts; a term that the query repeats counts each time."""
+    scores = [0.0] * len(documents)
+    for term, times in Counter(query).items():
+        idf = times * statistics.idf(term) if term in statistics.frequency else 0.0
+        for at, counts in enumerate(documents):
+            if term in counts:
+                scores[at] += term_weight(counts[term], lengths[at], statistics.mean_length, idf)
+    return scores
 
 
 def idf_overlap(
-    query: Sequence[str], counts: Mapping[str, int], statistics: Statistics
-) -> float:
-    """Sum the idf of the distinct query terms a document has: the paper's identity check."""
-    return sum(statistics.idf(term) for term in dict.fromkeys(query) if term in counts)
+    query: Sequence[str], documents: Sequence[Mapping[str, int]], statistics: Statistics
+) -> list[float]:
+    """Sum, for each document, the idf of the distinct query terms it has: the identity check."""
+    idf = {term: statistics.idf(term) for term in query}
+    return [sum(idf[term] for term in idf if term in counts) for counts in documents]
 
 
 def order_by_score(scores: Sequence[float], ties: Sequence[int]) -> list[int]:

@@ -1,0 +1,86 @@
+"""How much the whole PersonaMem audit costs, against one regex pass over the same user turns.
+
+Limit: 20 times that pass (aim: 10), intervals and the stored run included; peak memory 400 MB.
+Run: python benchmarks/personamem_audit.py [DATA]; the last results are in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from routeprism.experiments import run_audit
+from routeprism.orders import parse_schedule
+from routeprism.policies import make_policy
+from routeprism.records import Benchmark, Record, load_benchmark
+
+POLICIES = (
+    "focal",
+    "focal:cluster=source",
+    "focal:survivor=source-position",
+    "recent:k=3",
+    "lexical",
+)
+SCHEDULES = ("replay", "half-swap", "odd-even")
+ROUNDS = 5
+
+
+def tokenise_once(texts: list[str]) -> float:
+    """Extract the user turns and regex-tokenise them, once."""
+    marker = re.compile(r"^\[(system|user|assistant)\][ \t]*", re.IGNORECASE | re.MULTILINE)
+    token = re.compile(r"[A-Za-z][A-Za-z0-9']+")
+    start = time.perf_counter()
+    for text in texts:
+        pieces = marker.split(text)
+        turns = zip(pieces[1::2], pieces[2::2], strict=True)
+        token.findall("\n\n".join(said.strip() for role, said in turns if role == "USER").lower())
+    return time.perf_counter() - start
+
+
+def fresh(benchmark: Benchmark) -> Benchmark:
+    """Forget everything that was derived from the texts."""
+    for case in benchmark.cases:
+        for record in case.pool.records:
+            record._derived.clear()
+    return benchmark
+
+
+def audit(benchmark: Benchmark, *, store: bool) -> float:
+    """Run the audit of the issue: five policies, three schedules, intervals."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        run_audit(
+            benchmark,
+            [make_policy(text) for text in POLICIES],
+            [parse_schedule(text) for text in SCHEDULES],
+            directory=Path(folder) / "run" if store else None,
+        )
+        return time.perf_counter() - start
+
+
+def main() -> None:
+    """Print the ratios of the best of five rounds, taken alternately."""
+    data = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ["ROUTEPRISM_DATA"])
+    benchmark = load_benchmark("personamem", data)
+    records: list[Record] = [r for case in benchmark.cases for r in case.pool.records]
+    texts = [record.text for record in records]
+    base, kept, bare = [], [], []
+    for _ in range(ROUNDS):
+        base.append(tokenise_once(texts))
+        kept.append(audit(fresh(benchmark), store=True))
+        bare.append(audit(fresh(benchmark), store=False))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    one = min(base)
+    print(f"one regex pass over {len(texts)} documents' user turns: {one:.3f} s")
+    print(f"audit, run stored:     {min(kept):.3f} s = {min(kept) / one:.1f} times (limit 20, aim 10)")
+    print(f"audit, nothing stored: {min(bare):.3f} s = {min(bare) / one:.1f} times")
+    print(f"peak memory: {peak:.0f} MB (limit 400)")
+
+
+if __name__ == "__main__":
+    main()

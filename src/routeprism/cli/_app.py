@@ -1,0 +1,160 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from routeprism.errors import RoutePrismError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="routeprism",
+    help="Does your agent memory lose evidence because of the order in which records arrived?",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+DEMO_POLICIES = ["focal", "recent:k=3", "utility:k=3", "lexical", "raw"]
+DEMO_SCHEDULES = ["replay", "half-swap", "odd-even"]
+
+# Optional[…] and not "… | None": typer reads these annotations at run time on Python 3.10 as well.
+Policies = Annotated[
+    list[str],
+    typer.Option(
+        "--policy",
+        "-p",
+        help="A policy, again for more: focal, recent:k=3, source-order(focal), my.module:Memory …",
+    ),
+]
+Schedules = Annotated[
+    list[str],
+    typer.Option("--schedule", "-s", help="An order to compare with forward, again for more."),
+]
+Interface = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="What whole-record policies expose through: all, budget:…, bm25:k=3."),
+]
+Labels = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Which support labels to read; the benchmark's first unless given."),
+]
+Comparators = Annotated[
+    bool, typer.Option("--comparators", help="Also run each policy's source-order comparator.")
+]
+Ties = Annotated[bool, typer.Option("--ties", help="Count the ties that processing order decided.")]
+Data = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(envvar="ROUTEPRISM_DATA", show_envvar=True, help="Where benchmark files are."),
+]
+RunDirectory = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--run", help="Where to keep the run; runs/… unless given."),
+]
+Seed = Annotated[int, typer.Option(help="Of the bootstrap.")]
+Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
+Workers = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(min=1, help="Processes; chosen by the number of pools unless given."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print every estimate as JSON, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+
+
+@app.command()
+def audit(
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            help="sample, personamem, locomo, or a directory with records.jsonl and "
+            "questions.jsonl."
+        ),
+    ],
+    policy: Policies,
+    schedule: Schedules = ["replay"],  # noqa: B006 (typer copies it)
+    interface: Interface = None,
+    labels: Labels = None,
+    comparators: Comparators = False,
+    ties: Ties = False,
+    data: Data = None,
+    run: RunDirectory = None,
+    seed: Seed = 20260910,
+    resamples: Resamples = 10_000,
+    workers: Workers = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Build memories in several orders and say what changed, and at which layer."""
+    from routeprism.cli._audit import run_and_show
+
+    run_and_show(
+        benchmark,
+        policy,
+        schedules=schedule,
+        interface=interface,
+        labels=labels,
+        comparators=comparators,
+        ties=ties,
+        data=data,
+        run=run,
+        seed=seed,
+        resamples=resamples,
+        workers=workers,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command()
+def demo(
+    run: RunDirectory = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Audit five policies on the bundled synthetic sample, and say where the run is."""
+    from routeprism.cli._audit import run_and_show
+
+    run_and_show(
+        "sample",
+        DEMO_POLICIES,
+        schedules=DEMO_SCHEDULES,
+        run=run,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command(name="list")
+def list_(
+    what: Annotated[
+        str,
+        typer.Argument(help="policies, benchmarks, schedules, interfaces or coordinates."),
+    ] = "policies",
+    json: Json = False,
+) -> None:
+    """List what can be named on the command line."""
+    from routeprism.cli._list import show_list
+
+    show_list(what, as_json=json)
+
+
+def main() -> None:
+    """Run the command line: 0 fine, 1 a gate or finding failed, 2 the call or input was wrong."""
+    # A memory class of the user's own is named as module:Name and lies where they are.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        app()
+    except RoutePrismError as error:
+        print(f"routeprism: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("routeprism: stopped; nothing half-written was left", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,1 @@
+"""The generator behind the bundled sample: text tables, a cast, a plan, its wording."""

@@ -6,7 +6,7 @@ RoutePrismError            everything this package raises on purpose; the comman
 ├── ContractError          a policy broke the contract that makes an audit meaningful
 │   └── PeekError          … by wanting to see, or reacting to, what construction must not see
 ├── ModelError             a model could not be asked, or gave no answer after all retries
-│   └── MissingExtra       … because an optional dependency is not installed
+│   └── MissingExtraError       … because an optional dependency is not installed
 └── RunError               a run directory cannot be used as asked
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 __all__ = [
     "ContractError",
     "InputError",
-    "MissingExtra",
+    "MissingExtraError",
     "ModelError",
     "PeekError",
     "RoutePrismError",
@@ -83,7 +83,7 @@ class ModelError(RoutePrismError):
     """A model that cannot be asked, or gave no answer. Its message never holds a key."""
 
 
-class MissingExtra(ModelError):
+class MissingExtraError(ModelError):
     """An optional dependency that is not there; the message says which extra brings it."""
 
     def __init__(self, what: str, extra: str) -> None:

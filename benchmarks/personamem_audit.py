@@ -77,7 +77,9 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     one = min(base)
     print(f"one regex pass over {len(texts)} documents' user turns: {one:.3f} s")
-    print(f"audit, run stored:     {min(kept):.3f} s = {min(kept) / one:.1f} times (limit 20, aim 10)")
+    print(
+        f"audit, run stored:     {min(kept):.3f} s = {min(kept) / one:.1f} times (limit 20, aim 10)"
+    )
     print(f"audit, nothing stored: {min(bare):.3f} s = {min(bare) / one:.1f} times")
     print(f"peak memory: {peak:.0f} MB (limit 400)")
 

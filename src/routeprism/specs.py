@@ -68,13 +68,28 @@ def _values(text: str, tail: str) -> Mapping[str, str]:
 @lru_cache(maxsize=256)
 def parameters(factory: Callable[..., Any]) -> Mapping[str, Any]:
     """Give the parameters that a user may write for a factory, with their types."""
-    hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
+    hints = _hints(factory.__init__ if inspect.isclass(factory) else factory)
     return {
         name: hints.get(name, str)
         for name, parameter in inspect.signature(factory).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         and _convertible(hints.get(name, str))
     }
+
+
+def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """Resolve annotations one by one, past names that are imported for type checkers only.
+
+    What cannot be resolved is no plain value, so a user cannot write it anyway.
+    """
+    hints: dict[str, Any] = {}
+    for name, annotation in getattr(function, "__annotations__", {}).items():
+        one = types.SimpleNamespace(__annotations__={name: annotation})
+        try:
+            hints |= typing.get_type_hints(one, getattr(function, "__globals__", {}))
+        except NameError:
+            hints[name] = object
+    return hints
 
 
 def construct(factory: Callable[..., T], spec: Spec, **given: Any) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Optional
@@ -23,7 +22,7 @@ app = typer.Typer(
 )
 
 DEMO_POLICIES = ["focal", "recent:k=3", "utility:k=3", "lexical", "raw"]
-DEMO_SCHEDULES = ["replay", "half-swap", "odd-even"]
+DEMO_SCHEDULES = ["replay"]
 
 # Optional[…] and not "… | None": typer reads these annotations at run time on Python 3.10 as well.
 Policies = Annotated[
@@ -148,8 +147,9 @@ def list_(
 def main() -> None:
     """Run the command line: 0 fine, 1 a gate or finding failed, 2 the call or input was wrong."""
     # A memory class of the user's own is named as module:Name and lies where they are.
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
     try:
         app()
     except RoutePrismError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -20,11 +21,11 @@ from routeprism.runs import COLUMNS, EstimateRow
 __all__ = ["run_and_show"]
 
 _LAYERS = (
-    ("J", "J [95%]"),
-    ("V_changed_count", "sources V"),
-    ("C_changed_count", "context C"),
-    ("I_changed_count", "state I"),
     ("retained_changed_count", "retained"),
+    ("V_changed_count", "V"),
+    ("C_changed_count", "C"),
+    ("I_changed_count", "I"),
+    ("J", "J [95%]"),
 )
 
 
@@ -91,6 +92,12 @@ def _show(found: Audit, console: Console) -> None:
     )
     console.print(title, highlight=False, markup=False)
     console.print(_layer_table(found.rows))
+    console.print(
+        "retained, V (sources), C (context), I (state): pairs that changed; "
+        "J: overlap of sources, 1 = the same",
+        style="dim",
+        highlight=False,
+    )
     for sentence in found.sentences:
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     for note in _shortened(found.notes):
@@ -111,20 +118,23 @@ def _shortened(notes: Sequence[str], most: int = 8) -> Sequence[str]:
 
 
 def _layer_table(rows: Sequence[EstimateRow]) -> Table:
-    table = Table(caption="changed pairs of all pairs; 1 − J is the share of sources that differ")
-    table.add_column("policy", overflow="fold")
-    table.add_column("schedule")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("policy", overflow="fold", min_width=16)
+    table.add_column("schedule", no_wrap=True)
     for _, heading in _LAYERS:
-        table.add_column(heading, justify="right")
-    grouped: dict[tuple[str, str], dict[str, EstimateRow]] = {}
+        table.add_column(heading, justify="right", no_wrap=True)
+    grouped: dict[str, dict[str, dict[str, EstimateRow]]] = {}
     for row in rows:
         if row.experiment == "routes" and row.stratum == "all" and not row.arm and row.policy:
-            grouped.setdefault((row.policy, row.schedule), {})[row.quantity] = row
-    for (policy, schedule), found in grouped.items():
-        if "J" in found:
-            table.add_row(
-                policy, schedule, *(_cell(found.get(quantity)) for quantity, _ in _LAYERS)
-            )
+            routes = grouped.setdefault(row.policy, {})
+            routes.setdefault(row.schedule, {})[row.quantity] = row
+    for policy, routes in grouped.items():
+        name = policy
+        for schedule, found in routes.items():
+            if "J" in found:
+                cells = (_cell(found.get(quantity)) for quantity, _ in _LAYERS)
+                table.add_row(escape(name), escape(schedule), *cells)
+                name = ""
     return table
 
 
@@ -132,7 +142,7 @@ def _cell(row: EstimateRow | None) -> str:
     if row is None or row.estimate is None:
         return "n/a"
     if row.quantity.endswith("_count"):
-        return f"{row.estimate:.0f}/{row.queries}"
+        return f"{row.estimate:.0f}"
     if row.lower is None or row.upper is None:
         return f"{row.estimate:.3f}"
     return f"{row.estimate:.3f} [{row.lower:.3f}, {row.upper:.3f}]"

@@ -7,9 +7,10 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from routeprism.measures import Coordinate, Sums
+from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordinates
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy, SourceOrder
 from routeprism.records import Benchmark, Case, Question
@@ -56,8 +57,8 @@ class Plan:
     benchmark: Benchmark
     policies: tuple[Policy, ...]
     schedules: tuple[Schedule, ...]
-    coordinates: tuple[tuple[str, str, Coordinate], ...]
-    """(experiment, label source, coordinate)."""
+    labels: str
+    """The label source that retention is read from; empty for none."""
     contrasts: tuple[Contrast, ...]
     ties: bool
     store: bool
@@ -65,6 +66,19 @@ class Plan:
     def __call__(self) -> Plan:
         """Set a process up: it needs the plan itself."""
         return self
+
+    @property
+    def coordinates(self) -> tuple[tuple[str, str, Coordinate], ...]:
+        """Give (experiment, label source, coordinate) for everything that is observed."""
+        return _coordinates(self.labels)
+
+
+@lru_cache(maxsize=8)
+def _coordinates(labels: str) -> tuple[tuple[str, str, Coordinate], ...]:
+    traced = tuple(("routes", "", coordinate) for coordinate in COORDINATES)
+    if not labels:
+        return traced
+    return (*traced, *(("retention", labels, one) for one in retention_coordinates(labels)))
 
 
 @dataclass(slots=True)
@@ -92,7 +106,7 @@ def work(plan: Plan, index: int) -> CaseResult:
     _count(plan, case, result.counts)
     if not case.questions:
         return result
-    routes = trace_case(case, plan.policies, plan.schedules)
+    routes = trace_case(case, plan.policies, plan.schedules, events=plan.store)
     _measure(plan, case, routes, result.sums)
     _note_duplicate_options(case, result.sums)
     if plan.ties:

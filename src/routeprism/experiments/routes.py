@@ -12,7 +12,7 @@ from routeprism import workers as pool
 from routeprism.errors import SpecError, nearest
 from routeprism.experiments._case import Contrast, Key, Plan, interface_of, work
 from routeprism.experiments._sentences import diagnoses
-from routeprism.measures import COORDINATES, RESAMPLES, Coordinate, Tally, retention_coordinates
+from routeprism.measures import RESAMPLES, Tally
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Operational, Policy, SourceOrder
 from routeprism.records import Benchmark
@@ -83,7 +83,7 @@ def run_audit(
         benchmark,
         policies,
         schedules,
-        _coordinates(source),
+        source,
         _contrasts(policies),
         ties,
         store=directory is not None,
@@ -143,14 +143,6 @@ def _label_source(benchmark: Benchmark, labels: str | None) -> str:
             + (nearest(labels, benchmark.labels) or "It has none.")
         )
     return labels
-
-
-def _coordinates(source: str) -> tuple[tuple[str, str, Coordinate], ...]:
-    traced = tuple(("routes", "", coordinate) for coordinate in COORDINATES)
-    if not source:
-        return traced
-    labelled = (("retention", source, coordinate) for coordinate in retention_coordinates(source))
-    return (*traced, *labelled)
 
 
 def _contrasts(policies: Sequence[Policy]) -> tuple[Contrast, ...]:

@@ -21,7 +21,7 @@ __all__ = ["RESAMPLES", "Estimate", "Sums", "Tally", "bootstrap_counts"]
 RESAMPLES = 10_000
 """How many bootstrap resamples an interval is read from (PROTOCOL §6)."""
 
-_CELLS = 4_000_000
+_CELLS = 400_000
 """How many resampled unit counts are held at once."""
 
 Key = TypeVar("Key", bound=Hashable)

@@ -20,7 +20,7 @@ def as_policy(item: Any, *, name: str = "") -> Policy:
     if not hasattr(item, "build"):
         if not callable(item):
             raise ContractError(
-                f"Expected a class or a policy but got {item!r:.60}: each build needs a fresh memory"
+                f"Expected a class or a policy but got {item!r:.60}: each build makes a fresh one"
             )
         made = None if inspect.isclass(item) else item()
         if not hasattr(made, "build"):

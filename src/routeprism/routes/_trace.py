@@ -80,11 +80,16 @@ def signature(state: JsonValue) -> str | None:
 
 
 def trace_case(
-    case: Case, policies: Sequence[Policy], schedules: Sequence[Schedule]
+    case: Case,
+    policies: Sequence[Policy],
+    schedules: Sequence[Schedule],
+    *,
+    events: bool = True,
 ) -> tuple[Route, ...]:
     """Trace every policy under forward and every schedule; a pool is built once for each route.
 
-    Schedules that give this pool the same order share one build.
+    Schedules that give this pool the same order share one build. Event logs, which can be long,
+    are asked for only if wanted.
     """
     digests: dict[tuple[Block, ...], tuple[str, int]] = {}
     routes = []
@@ -94,7 +99,7 @@ def trace_case(
         for schedule in dict.fromkeys((FORWARD, *schedules)):
             order = schedule.order(len(case.pool), case.pool.user)
             if order not in built:
-                built[order] = _trace_route(case, policy, schedule, order, digests)
+                built[order] = _trace_route(case, policy, schedule, order, digests, events)
             found = built[order]
             routes.append(
                 found
@@ -119,6 +124,7 @@ def _trace_route(
     schedule: Schedule,
     order: tuple[int, ...],
     digests: dict[tuple[Block, ...], tuple[str, int]],
+    events: bool,
 ) -> Route:
     memory = _build(policy, case.pool, order)
     retained = _retained(memory, policy, case.pool)
@@ -131,7 +137,7 @@ def _trace_route(
             f"{policy.name}: the memory of user '{case.pool.user}' changed while it was exposed. "
             f"Expected expose(query) to change neither retained() nor state()"
         )
-    log = getattr(memory, "events", None)
+    log = getattr(memory, "events", None) if events else None
     return Route(
         policy.name,
         schedule.name,

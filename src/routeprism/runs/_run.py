@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS contexts (
     id TEXT PRIMARY KEY, context_sha256 TEXT, context_chars INTEGER, sources TEXT, blocks TEXT);
 CREATE TABLE IF NOT EXISTS estimates ({", ".join(COLUMNS)});
 """
-"""Lists and maps are JSON; a block is [kind, SHA-256 of its text, its source ids]; a context's id is
+"""Lists and maps are JSON; a block is [kind, SHA-256 of its text, source ids]; a context's id is
 the SHA-256 of its blocks, so that questions and routes that see the same share one row."""
 
 _TABLES = ("texts", "records", "questions", "traces", "exposures", "contexts")

@@ -72,7 +72,8 @@ def record_focal_counts(record: Record) -> Mapping[str, int]:
 
 
 def _focal_set(record: Record) -> frozenset[str]:
-    return frozenset(filter(_keep, record_word_counts(record)))
+    long = frozenset(token for token in record_word_counts(record) if len(token) > 2)
+    return long - STOPWORDS
 
 
 def focal_set(record: Record) -> frozenset[str]:
@@ -87,7 +88,7 @@ def has_focal_tokens(record: Record) -> bool:
 
 def _preference_score(record: Record) -> int:
     counts = record_word_counts(record)
-    return sum(counts.get(word, 0) for word in PREFERENCE_LEXICON)
+    return sum(counts[word] for word in PREFERENCE_LEXICON & counts.keys())
 
 
 def preference_score(record: Record) -> int:

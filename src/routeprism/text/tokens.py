@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Literal
 
-__all__ = ["Encoding", "count", "encode", "windows"]
+__all__ = ["Encoding", "count", "encode", "starts", "windows"]
 
 Encoding = Literal["cl100k_base", "o200k_base"]
 
@@ -26,6 +28,27 @@ def encode(text: str, encoding: Encoding = "o200k_base") -> list[int]:
 def count(text: str, encoding: Encoding = "o200k_base") -> int:
     """Count a text's tokens."""
     return len(encode(text, encoding))
+
+
+def starts(tokens: Sequence[int], encoding: Encoding = "o200k_base") -> list[int]:
+    """Give the byte offset where each token begins, and the one where the last ends."""
+    return list(accumulate(map(_Lengths.of(encoding).__getitem__, tokens), initial=0))
+
+
+class _Lengths(dict[int, int]):
+    """How many bytes a token has, looked up when it is first met: most never are."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._bytes = tokenizer.decode_token_bytes
+
+    def __missing__(self, token: int) -> int:
+        length = self[token] = len(self._bytes(token))
+        return length
+
+    @staticmethod
+    @lru_cache(maxsize=2)
+    def of(encoding: Encoding) -> _Lengths:
+        return _Lengths(_tokenizer(encoding))
 
 
 def windows(text: str, size: int, encoding: Encoding = "cl100k_base") -> tuple[str, ...]:

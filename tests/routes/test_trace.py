@@ -1,0 +1,83 @@
+"""Paired construction: what is built how often, and what a trace holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+
+import pytest
+
+from routeprism.errors import ContractError
+from routeprism.orders import parse_schedule
+from routeprism.policies import Block, Exposure, make_policy
+from routeprism.records import Case, Pool, Question, Record
+from routeprism.routes import pairs, signature, trace_case
+
+RECORDS = tuple(Record(f"r{at}", at, f"record {at} on walnut trees") for at in range(4))
+POOL = Pool("ann", RECORDS)
+
+
+def case(questions: int) -> Case:
+    asked = tuple(Question(f"q{at}", "ann", f"What of number {at}?") for at in range(questions))
+    return Case(POOL, asked)
+
+
+class Counting:
+    """Keeps the last two, and counts its builds."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.builds: Counter[tuple[str, ...]] = Counter()
+
+    def build(self, arrivals):
+        self.builds[tuple(record.id for record in arrivals)] += 1
+        return make_policy("recent:k=2").build(arrivals)
+
+
+def test_each_route_is_built_once_whatever_the_number_of_questions() -> None:
+    for questions in (1, 50):
+        policy = Counting()
+        trace_case(case(questions), [policy], [parse_schedule("replay")])
+        assert policy.builds == {("r0", "r1", "r2", "r3"): 1, ("r3", "r2", "r1", "r0"): 1}
+
+
+def test_schedules_that_give_the_same_order_share_a_build() -> None:
+    policy = Counting()
+    pool = Pool("bob", (Record("a", 0, "one"), Record("b", 1, "two")))
+    asked = (Question("q", "bob", "What?"),)
+    schedules = [parse_schedule(name) for name in ("replay", "half-swap", "odd-even")]
+    routes = trace_case(Case(pool, asked), [policy], schedules)
+    assert policy.builds == {("a", "b"): 1, ("b", "a"): 1}
+    assert [route.schedule for route in routes] == ["forward", "replay", "half-swap", "odd-even"]
+
+
+def test_a_trace_holds_sources_context_state_and_events() -> None:
+    (forward, replay) = trace_case(case(1), [make_policy("recent:k=2")], [parse_schedule("replay")])
+    assert forward.retained == {"r2", "r3"}
+    assert replay.order == (3, 2, 1, 0)
+    shown = replay.exposures[0]
+    context = "[session 0]\nrecord 0 on walnut trees\n\n[session 1]\nrecord 1 on walnut trees"
+    assert shown.sources == {"r0", "r1"}
+    assert shown.context_sha256 == hashlib.sha256(context.encode()).hexdigest()
+    assert shown.context_chars == len(context) == 74
+    assert shown.length == 19  # ⌈74/4⌉
+    assert forward.signature == signature(["r2", "r3"])
+    assert [event.kind for event in forward.events].count("evict") == 2
+    (pair,) = pairs((forward, replay))
+    assert (pair.forward.schedule, pair.route.schedule) == ("forward", "replay")
+
+
+def test_signatures_are_canonical() -> None:
+    assert signature({"b": 1, "a": [1.5, None]}) == signature({"a": [1.5, None], "b": 1})
+    assert signature([1, 2]) != signature([2, 1])
+    assert signature(None) is None
+    with pytest.raises(ContractError, match="plain JSON values"):
+        signature({"a": {1, 2}})
+
+
+def test_an_exposure_derives_sources_and_context_from_its_blocks() -> None:
+    blocks = (Block("a", "one", frozenset({"x", "y"})), Block("b", "two", frozenset({"y"})))
+    assert Exposure(blocks).sources == {"x", "y"}
+    assert Exposure(blocks).context == "one\n\ntwo"
+    assert Exposure(()).sources == frozenset()

@@ -1,0 +1,86 @@
+"""The focal tokeniser, against Appendix D.4's rules worked by hand."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from routeprism.records import Record, Turn
+from routeprism.text.focal import (
+    focal_set,
+    focal_words,
+    has_focal_tokens,
+    preference_score,
+    record_word_counts,
+    similarity,
+    words,
+)
+
+
+def record(text: str) -> Record:
+    return Record("r", 0, text)
+
+
+def test_words_follow_the_published_pattern() -> None:
+    # A token starts with a letter and has at least two characters; digits and ' may follow.
+    assert words("I can't re-do 3D at x2 by A's") == ["can't", "re", "do", "at", "x2", "by", "a's"]
+
+
+def test_similarity_tokens_lose_stopwords_and_short_words() -> None:
+    assert focal_words("We LOVED the old mill at Ox, it is x2 there") == ["loved", "old", "mill"]
+
+
+def test_only_user_turns_count() -> None:
+    marked = record("[SYSTEM] persona walnut\n\n[USER] User: apples\n\n[ASSISTANT] pears")
+    # The literal "User:" stays in (PROTOCOL §3).
+    assert record_word_counts(marked) == {"user": 1, "apples": 1}
+    assert marked.user_text == "User: apples"
+
+
+def test_markers_are_found_in_any_case_and_only_at_line_starts() -> None:
+    marked = record("[user] one\nmore [ASSISTANT] words\n\n[User] two")
+    assert marked.user_text == "one\nmore [ASSISTANT] words\n\ntwo"
+
+
+def test_unmarked_text_counts_whole_and_stripped() -> None:
+    assert record("  plain words \n").user_text == "plain words"
+
+
+def test_given_turns_are_not_read_again_from_their_text() -> None:
+    turns = (Turn("user", "first\n\n[ASSISTANT] quoted by the user"), Turn("assistant", "no"))
+    made = Record.from_turns("r", 0, turns)
+    assert made.user_text == "first\n\n[ASSISTANT] quoted by the user"
+
+
+def test_preference_score_counts_occurrences() -> None:
+    assert preference_score(record("I love it, love it, and hate nothing; beloved, LIKE")) == 4
+
+
+def test_similarity_of_empty_sets_is_zero() -> None:
+    assert similarity(frozenset(), frozenset()) == 0
+    assert similarity({"ab"}, {"ab", "cd"}) == 0.5
+
+
+def test_text_without_latin_letters_has_no_tokens() -> None:
+    assert not has_focal_tokens(record("日本語だけの記録です。"))
+    assert has_focal_tokens(record("日本語 with words"))
+
+
+@given(st.text(), st.text())
+def test_similarity_is_symmetric_and_bounded(one: str, other: str) -> None:
+    a, b = frozenset(focal_words(one)), frozenset(focal_words(other))
+    assert similarity(a, b) == similarity(b, a)
+    assert 0 <= similarity(a, b) <= 1
+
+
+def test_a_record_is_tokenised_once(monkeypatch) -> None:
+    import routeprism.text.focal as focal
+
+    calls = []
+    original = focal.words
+    monkeypatch.setattr(focal, "words", lambda text: calls.append(text) or original(text))
+    one = record("[USER] I love walnut bread")
+    for _ in range(3):
+        focal_set(one)
+        preference_score(one)
+        record_word_counts(one)
+        has_focal_tokens(one)
+    assert len(calls) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -20,6 +21,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+_INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
 
 DEMO_POLICIES = ["focal", "recent:k=3", "utility:k=3", "lexical", "raw"]
 DEMO_SCHEDULES = ["replay"]
@@ -155,6 +159,12 @@ def main() -> None:
     except RoutePrismError as error:
         print(f"routeprism: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("routeprism: stopped; nothing half-written was left", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            print("routeprism: stopped; nothing half-written was left", file=sys.stderr)
+        raise
+    except Exception:
+        # A memory class of the user's own may raise anything; 1 would say that a gate failed.
+        traceback.print_exc()
+        print("routeprism: stopped by this error; nothing half-written was left", file=sys.stderr)
+        sys.exit(2)

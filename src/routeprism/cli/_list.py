@@ -12,7 +12,7 @@ from rich.table import Table
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
-from routeprism.measures import COORDINATES, RETENTION
+from routeprism.measures import ANSWER_COORDINATES, COORDINATES, RETENTION
 from routeprism.orders import SCHEDULES
 from routeprism.policies import INTERFACES, registered_policies
 from routeprism.records import registered_benchmarks
@@ -56,7 +56,8 @@ def _interfaces() -> Mapping[str, str]:
 
 
 def _coordinates() -> Mapping[str, str]:
-    return {one.name: f"{one.meaning} ({one.reference})" for one in (*COORDINATES, *RETENTION)}
+    every = (*COORDINATES, *RETENTION, *ANSWER_COORDINATES)
+    return {one.name: f"{one.meaning} ({one.reference})" for one in every}
 
 
 _LISTS: Mapping[str, Callable[[], Mapping[str, str]]] = {

@@ -14,7 +14,7 @@ from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordin
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy, SourceOrder
 from routeprism.records import Benchmark, Case, Question
-from routeprism.routes import Route, pairs, trace_case
+from routeprism.routes import Pair, Route, pairs, trace_case
 
 __all__ = ["CaseResult", "Column", "Contrast", "Key", "Plan", "interface_of", "work"]
 
@@ -68,13 +68,13 @@ class Plan:
         return self
 
     @property
-    def coordinates(self) -> tuple[tuple[str, str, Coordinate], ...]:
+    def coordinates(self) -> tuple[tuple[str, str, Coordinate[Pair]], ...]:
         """Give (experiment, label source, coordinate) for everything that is observed."""
         return _coordinates(self.labels)
 
 
 @lru_cache(maxsize=8)
-def _coordinates(labels: str) -> tuple[tuple[str, str, Coordinate], ...]:
+def _coordinates(labels: str) -> tuple[tuple[str, str, Coordinate[Pair]], ...]:
     traced = tuple(("routes", "", coordinate) for coordinate in COORDINATES)
     if not labels:
         return traced

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from routeprism.routes import Pair
 
-__all__ = ["COORDINATES", "RETENTION", "Coordinate", "jaccard"]
+__all__ = [
+    "COORDINATES",
+    "RETENTION",
+    "Coordinate",
+    "jaccard",
+    "retention_coordinates",
+]
+
+
+Observed = TypeVar("Observed")
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinate:
-    """One number observed of a pair of routes for one question."""
+class Coordinate(Generic[Observed]):
+    """One number observed of a question: of its pair of routes, or of the answers on both."""
 
     name: str
     """Its name in `estimates.csv`."""
@@ -26,8 +36,8 @@ class Coordinate:
     """What 1 means; empty where it has no such reading."""
     reference: str
     """Where it is defined."""
-    value: Callable[[Pair], float | None]
-    """Its value for a pair; None where it does not apply."""
+    value: Callable[[Observed], float | None]
+    """Its value; None where it does not apply."""
     counted: bool = False
     """Whether the number of pairs with value 1 is reported too."""
 
@@ -44,7 +54,7 @@ def _internal(pair: Pair) -> float | None:
     return float(pair.forward.signature != pair.route.signature)
 
 
-COORDINATES: tuple[Coordinate, ...] = (
+COORDINATES: tuple[Coordinate[Pair], ...] = (
     Coordinate(
         "J",
         "J",
@@ -132,9 +142,9 @@ _SETS: Mapping[str, Callable[[Pair], tuple[frozenset[str], frozenset[str]]]] = {
 }
 
 
-def retention_coordinates(labels: str) -> tuple[Coordinate, ...]:
+def retention_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
     """Give the coordinates that read support labels of one source (Appendix O.4)."""
-    made: list[Coordinate] = []
+    made: list[Coordinate[Pair]] = []
     for where, sets in _SETS.items():
         made.append(_overlap(labels, where, sets))
         for side, name in enumerate(("forward", "route")):
@@ -145,7 +155,7 @@ def retention_coordinates(labels: str) -> tuple[Coordinate, ...]:
 
 def _overlap(
     labels: str, where: str, sets: Callable[[Pair], tuple[frozenset[str], frozenset[str]]]
-) -> Coordinate:
+) -> Coordinate[Pair]:
     def value(pair: Pair) -> float | None:
         return jaccard(*sets(pair)) if pair.question.labels.get(labels) else None
 
@@ -168,7 +178,7 @@ def _evidence(
     sets: Callable[[Pair], tuple[frozenset[str], frozenset[str]]],
     side: int,
     name: str,
-) -> Coordinate:
+) -> Coordinate[Pair]:
     def value(pair: Pair) -> float | None:
         return measure(pair.question.labels.get(labels, frozenset()), sets(pair)[side])
 

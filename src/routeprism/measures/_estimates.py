@@ -86,16 +86,43 @@ class Tally(Generic[Key]):
             found.update(self._group(keys, seed, resamples))
         return {key: found[key] for key in self._series}
 
-    def _group(self, keys: Sequence[Key], seed: int, resamples: int) -> dict[Key, Estimate]:
-        """Estimate quantities that are defined on the same units, under the same resamples."""
+    def leave_one_out(self, key: Key) -> tuple[float, float] | None:
+        """Give the least and the greatest estimate when any one unit is left out."""
+        numerators, denominators = self._weighed([key])
+        if numerators.shape[1] < 2:
+            return None
+        rest = (numerators.sum() - numerators[0]) / (denominators.sum() - denominators[0])
+        return _trim(rest.min()), _trim(rest.max())
+
+    def difference(
+        self, one: Key, other: Key, *, seed: int, resamples: int = RESAMPLES
+    ) -> Estimate | None:
+        """Compare two groups of questions within the units that have both (Appendix F.2).
+
+        A unit's value is the difference of its two means, so units count equally.
+        """
+        if one not in self._series or other not in self._series:
+            return None
+        sides = [self._series[key].means() for key in (one, other)]
+        both: Tally[str] = Tally("unit")
+        for unit in sides[0]:
+            if unit in sides[1]:
+                both.append({"": (sides[0][unit] - sides[1][unit], 1)})
+        return both.estimates(seed=seed, resamples=resamples).get("")
+
+    def _weighed(self, keys: Sequence[Key]) -> tuple[Floats, Floats]:
+        """Give what each unit adds above and below the line: the one place that knows weights."""
         sums = np.array([self._series[key].sums for key in keys], dtype=np.float64)
         counts = np.array([self._series[key].counts for key in keys], dtype=np.float64)
         if self._weighting == "unit":
-            numerators, denominators = sums / counts, np.ones_like(counts)
-        else:
-            numerators, denominators = sums, counts
+            return sums / counts, np.ones_like(counts)
+        return sums, counts
+
+    def _group(self, keys: Sequence[Key], seed: int, resamples: int) -> dict[Key, Estimate]:
+        """Estimate quantities that are defined on the same units, under the same resamples."""
+        numerators, denominators = self._weighed(keys)
         values = numerators.sum(axis=1) / denominators.sum(axis=1)
-        units = sums.shape[1]
+        units = numerators.shape[1]
         limits: list[tuple[float | None, float | None]] = [(None, None)] * len(keys)
         if units >= 2:
             # Equal rows are resampled once: many quantities never vary.
@@ -106,8 +133,8 @@ class Tally(Generic[Key]):
             )
             limits = [(_trim(lower[at]), _trim(upper[at])) for at in np.ravel(where)]
         return {
-            key: Estimate(_trim(value), low, high, int(count.sum()), units)
-            for key, value, (low, high), count in zip(keys, values, limits, counts, strict=True)
+            key: Estimate(_trim(value), low, high, sum(self._series[key].counts), units)
+            for key, value, (low, high) in zip(keys, values, limits, strict=True)
         }
 
 
@@ -123,6 +150,13 @@ class _Series:
         self.units: array[int] = array("q")
         self.sums: array[float] = array("d")
         self.counts: array[int] = array("q")
+
+    def means(self) -> Mapping[int, float]:
+        """Give each unit's mean."""
+        return {
+            unit: total / count
+            for unit, total, count in zip(self.units, self.sums, self.counts, strict=True)
+        }
 
 
 def bootstrap_counts(

@@ -1,0 +1,172 @@
+"""H, Δ, D_res and their kin: by hand, against their population values, and as published."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routeprism.measures import ANSWER_COORDINATES, Draws, Tally, residual, transition
+from routeprism.measures._answers import cross, plug_in, within
+
+VALUE = {coordinate.name: coordinate.value for coordinate in ANSWER_COORDINATES}
+
+
+def draws(forward: str, route: str, gold: str = "a") -> Draws:
+    return Draws(
+        tuple(forward),
+        tuple(route),
+        tuple(symbol == gold for symbol in forward),
+        tuple(symbol == gold for symbol in route),
+    )
+
+
+def test_a_small_matrix_by_hand() -> None:
+    # Forward a a b, route b b a. Across: 9 pairs, equal where (a,a) twice and (b,b) twice → 5/9.
+    one = draws("aab", "bba")
+    assert VALUE["H_cross"](one) == pytest.approx(5 / 9)
+    # Within each route 2 of 3 pairs differ.
+    assert VALUE["H_within"](one) == pytest.approx(2 / 3)
+    assert VALUE["D_res"](one) == pytest.approx(5 / 9 - 2 / 3)
+    # p = (2/3, 1/3), q = (1/3, 2/3): ½ · 2 · (1/3)² = 1/9.
+    assert VALUE["D_star"](one) == pytest.approx(1 / 9)
+    assert VALUE["Delta_rep"](one) == pytest.approx(1 / 3 - 2 / 3)
+    assert (VALUE["H"](one), VALUE["Delta"](one), VALUE["H_eq"](one)) == (1, -1, 0)
+    assert VALUE["accuracy.forward"](one) == pytest.approx(2 / 3)
+    assert transition(one) == "CI"
+
+
+def test_four_symbols_and_two_draws_by_hand() -> None:
+    one = draws("ab", "cc", gold="c")
+    assert VALUE["H_cross"](one) == 1
+    assert VALUE["H_within"](one) == 0.5  # (1 + 0) / 2
+    assert VALUE["D_res"](one) == 0.5
+    # p = (½, ½, 0), q = (0, 0, 1): ½ (¼ + ¼ + 1) = ¾.
+    assert VALUE["D_star"](one) == 0.75
+    assert VALUE["D_correct"](one) == 1
+    assert VALUE["H_eq"](draws("a", "b", gold="c")) == 1
+
+
+def test_one_draw_has_no_within_and_so_no_residual() -> None:
+    one = draws("a", "b")
+    assert VALUE["H_within"](one) is None
+    assert VALUE["D_res"](one) is None
+    assert VALUE["D_correct"](one) is None
+    assert VALUE["H"](one) == 1
+    assert draws("ab", "ab").fresh() == draws("b", "b")
+
+
+def test_free_text_has_verdicts_but_no_symbols() -> None:
+    one = Draws((), (), (True, False), (True, True))
+    assert VALUE["H"](one) is None
+    assert VALUE["D_res"](one) is None
+    assert VALUE["Delta_rep"](one) == 0.5
+    assert VALUE["Delta"](one) == 0
+
+
+def test_without_a_known_answer_only_disagreement_remains() -> None:
+    one = Draws(("a",), ("b",), (), ())
+    assert VALUE["H"](one) == 1
+    assert VALUE["Delta"](one) is None
+    assert transition(one) is None
+
+
+def test_refusals_are_answers_of_their_own() -> None:
+    assert VALUE["H"](draws("a", "∅")) == 1
+    assert VALUE["H"](Draws(("refused",), ("refused",), (False,), (False,))) == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.integers(1, 5), min_size=2, max_size=4),
+    st.lists(st.integers(1, 5), min_size=2, max_size=4),
+    st.integers(2, 3),
+)
+def test_the_residual_averages_to_the_population_distance(
+    p: list[int], q: list[int], m: int
+) -> None:
+    """Exactly: sum over every outcome of 2m draws, weighted by its probability."""
+    size = max(len(p), len(q))
+    p, q = p + [0] * (size - len(p)), q + [0] * (size - len(q))
+    one = [value / sum(p) for value in p]
+    other = [value / sum(q) for value in q]
+    expected = 0.5 * sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
+    mean = 0.0
+    for forward in itertools.product(range(size), repeat=m):
+        weight = 1.0
+        for symbol in forward:
+            weight *= one[symbol]
+        if weight == 0:
+            continue
+        for route in itertools.product(range(size), repeat=m):
+            chance = weight
+            for symbol in route:
+                chance *= other[symbol]
+            if chance:
+                mean += chance * residual(forward, route)
+    assert mean == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_residual_of_identical_prompts_averages_to_zero_over_seeds() -> None:
+    # One distribution for both routes; the mean of 20,000 residuals has an sd near 0.003.
+    total = 0.0
+    for seed in range(20_000):
+        draw = random.Random(seed)  # noqa: S311
+        symbols = draw.choices("abcd", weights=(4, 3, 2, 1), k=6)
+        total += residual(symbols[:3], symbols[3:])
+    assert total / 20_000 == pytest.approx(0, abs=0.01)
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=2), st.lists(st.sampled_from("abc"), min_size=2))
+def test_disagreement_is_symmetric_and_bounded(one: list[str], other: list[str]) -> None:
+    for measure in (cross, within, plug_in, residual):
+        assert measure(one, other) == pytest.approx(measure(other, one))
+    assert 0 <= cross(one, other) <= 1
+    assert -1 <= residual(one, other) <= 1
+    assert 0 <= plug_in(one, other) <= 1
+
+
+@pytest.mark.parametrize(
+    ("counts", "published"),
+    [((8, 2, 29, 24), 0.429), ((7, 2, 27, 27), 0.397)],
+)
+def test_published_transitions_give_the_published_change(
+    counts: tuple[int, ...], published: float
+) -> None:
+    """Table `exact-transitions`: query-weighted Δ of 63 pairs (Appendix I.4)."""
+    pairs = {"CC": ("a", "a"), "CI": ("a", "b"), "IC": ("b", "a"), "II": ("b", "b")}
+    tally: Tally[str] = Tally("question")
+    for (name, (forward, route)), number in zip(pairs.items(), counts, strict=True):
+        one = draws(forward, route)
+        assert transition(one) == name
+        tally.append({"Delta": (number * VALUE["Delta"](one), number)})
+    estimate = tally.estimates(seed=1, resamples=100)["Delta"]
+    assert estimate.queries == 63
+    assert estimate.value == pytest.approx(published, abs=0.0005)
+
+
+def test_leave_one_out_by_hand() -> None:
+    tally: Tally[str] = Tally("unit")
+    for value in (0.0, 0.5, 1.0):
+        tally.append({"H": (value, 1)})
+    assert tally.leave_one_out("H") == (0.25, 0.75)
+    weighted: Tally[str] = Tally("question")
+    weighted.append({"H": (3.0, 3)})
+    weighted.append({"H": (0.0, 1)})
+    assert weighted.leave_one_out("H") == (0.0, 1.0)
+    single: Tally[str] = Tally("unit")
+    single.append({"H": (1.0, 1)})
+    assert single.leave_one_out("H") is None
+
+
+def test_differences_compare_groups_within_units_that_have_both() -> None:
+    tally: Tally[str] = Tally("unit")
+    tally.append({"changed": (2.0, 2), "kept": (0.0, 4)})  # 1 − 0
+    tally.append({"changed": (0.0, 1), "kept": (1.0, 2)})  # 0 − ½
+    tally.append({"changed": (1.0, 1)})  # only one group: left out
+    found = tally.difference("changed", "kept", seed=1, resamples=100)
+    assert (found.value, found.units) == (0.25, 2)
+    assert tally.difference("changed", "none", seed=1) is None

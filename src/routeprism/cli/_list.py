@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
-from routeprism.measures import ANSWER_COORDINATES, COORDINATES, RETENTION
+from routeprism.measures import ANSWER_COORDINATES, COORDINATES, RETENTION, Coordinate
 from routeprism.orders import SCHEDULES
 from routeprism.policies import INTERFACES, registered_policies
 from routeprism.records import registered_benchmarks
@@ -56,7 +57,7 @@ def _interfaces() -> Mapping[str, str]:
 
 
 def _coordinates() -> Mapping[str, str]:
-    every = (*COORDINATES, *RETENTION, *ANSWER_COORDINATES)
+    every: Sequence[Coordinate[Any]] = (*COORDINATES, *RETENTION, *ANSWER_COORDINATES)
     return {one.name: f"{one.meaning} ({one.reference})" for one in every}
 
 

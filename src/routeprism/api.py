@@ -11,7 +11,7 @@ from routeprism.experiments import SEED, Audit, run_audit
 from routeprism.measures import RESAMPLES
 from routeprism.orders import parse_schedule
 from routeprism.policies import Policy, SourceOrder, as_policy, make_policy, parse_interface
-from routeprism.records import Benchmark, load_benchmark
+from routeprism.records import Benchmark, load_benchmark, only_kinds
 
 __all__ = ["Audit", "audit"]
 
@@ -20,6 +20,7 @@ def audit(
     benchmark: str | Path | Benchmark,
     *policies: Any,
     schedules: Sequence[str] = ("replay",),
+    kinds: Sequence[str] = (),
     interface: str | None = None,
     labels: str | None = None,
     comparators: bool = False,
@@ -39,6 +40,7 @@ def audit(
         policies: specs such as `focal` or `recent:k=3`, policies, or memory classes of your own
             with `add(record)`, `retained()` and `expose(query)`.
         schedules: the orders to compare with forward.
+        kinds: only the questions of these kinds; all unless given.
         interface: what whole-record policies expose through; the benchmark's own unless given.
         labels: which support labels to read; the benchmark's first unless given.
         comparators: whether to run the source-order comparator of every policy too.
@@ -53,6 +55,8 @@ def audit(
     """
     if not isinstance(benchmark, Benchmark):
         benchmark = load_benchmark(str(benchmark), _data(data))
+    if kinds:
+        benchmark = only_kinds(benchmark, kinds)
     shown = parse_interface(interface or benchmark.interface)
     made: list[Policy] = [
         make_policy(policy, shown) if isinstance(policy, str) else as_policy(policy)
@@ -66,6 +70,7 @@ def audit(
         benchmark,
         made,
         [parse_schedule(schedule) for schedule in schedules],
+        kinds=kinds,
         labels=labels,
         ties=ties,
         seed=seed,

@@ -41,6 +41,10 @@ Schedules = Annotated[
     list[str],
     typer.Option("--schedule", "-s", help="An order to compare with forward, again for more."),
 ]
+Kinds = Annotated[
+    list[str],
+    typer.Option("--kind", help="Only questions of this kind, again for more; all unless given."),
+]
 Interface = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(help="What whole-record policies expose through: all, budget:…, bm25:k=3."),
@@ -82,6 +86,7 @@ def audit(
     ],
     policy: Policies,
     schedule: Schedules = ["replay"],  # noqa: B006 (typer copies it)
+    kind: Kinds = [],  # noqa: B006
     interface: Interface = None,
     labels: Labels = None,
     comparators: Comparators = False,
@@ -101,6 +106,7 @@ def audit(
         benchmark,
         policy,
         schedules=schedule,
+        kinds=kind,
         interface=interface,
         labels=labels,
         comparators=comparators,

@@ -8,30 +8,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+from routeprism.experiments._rows import Column, Key
 from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordinates
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy, SourceOrder
 from routeprism.records import Benchmark, Case, Question
 from routeprism.routes import Pair, Route, pairs, trace_case
 
-__all__ = ["CaseResult", "Column", "Contrast", "Key", "Plan", "interface_of", "work"]
+__all__ = ["CaseResult", "Contrast", "Plan", "interface_of", "work"]
 
 
-class Column(NamedTuple):
-    """Which number this is, before it is a row: all of its names but the stratum."""
-
-    experiment: str
-    quantity: str
-    policy: str = ""
-    schedule: str = ""
-    arm: str = ""
-    labels: str = ""
-
-
-Key = tuple[Column, str]
-"""A column and a stratum."""
 Values = Sequence[float | None]
 """A column's value for each question of a case; None is not applicable."""
 

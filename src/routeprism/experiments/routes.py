@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from routeprism import workers as pool
 from routeprism.errors import SpecError, nearest
-from routeprism.experiments._case import Contrast, Key, Plan, interface_of, work
+from routeprism.experiments._case import Contrast, Plan, interface_of, work
+from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._sentences import diagnoses
 from routeprism.measures import RESAMPLES, Tally
 from routeprism.orders import FORWARD, Schedule
@@ -65,6 +66,7 @@ def run_audit(
     policies: Sequence[Policy],
     schedules: Sequence[Schedule],
     *,
+    kinds: Sequence[str] = (),
     labels: str | None = None,
     ties: bool = False,
     seed: int = SEED,
@@ -96,7 +98,7 @@ def run_audit(
     with ExitStack() as stack:
         run = writer = None
         if directory is not None:
-            configuration = _configuration(plan, source, seed, resamples)
+            configuration = _configuration(plan, kinds, seed, resamples)
             run = stack.enter_context(Run.open(directory, configuration, inputs=benchmark.inputs))
             writing = ExitStack()
             stack.push(writing)
@@ -179,7 +181,9 @@ def _fixed(policy: Policy, operations: Sequence[str]) -> Policy:
     return policy
 
 
-def _configuration(plan: Plan, labels: str, seed: int, resamples: int) -> Mapping[str, object]:
+def _configuration(
+    plan: Plan, kinds: Sequence[str], seed: int, resamples: int
+) -> Mapping[str, object]:
     return {
         "command": "audit",
         "benchmark": plan.benchmark.name,
@@ -188,7 +192,8 @@ def _configuration(plan: Plan, labels: str, seed: int, resamples: int) -> Mappin
         "policies": [policy.name for policy in plan.policies],
         "interfaces": [interface_of(policy) for policy in plan.policies],
         "schedules": [schedule.name for schedule in plan.schedules],
-        "labels": labels,
+        "kinds": sorted(kinds),
+        "labels": plan.labels,
         "ties": plan.ties,
         "unit": plan.benchmark.unit,
         "weighting": plan.benchmark.weighting,
@@ -198,68 +203,18 @@ def _configuration(plan: Plan, labels: str, seed: int, resamples: int) -> Mappin
 
 
 def _rows(plan: Plan, tally: Tally[Key], seed: int, resamples: int) -> list[EstimateRow]:
-    benchmark = plan.benchmark
-    estimates = tally.estimates(seed=seed, resamples=resamples)
-    interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
-    counted = {c.name for _, _, c in plan.coordinates if c.counted}
-    rows: list[EstimateRow] = []
-    synthetic = ["synthetic"] if benchmark.synthetic else []
-    for key, found in estimates.items():
-        column, stratum = key
-        template = EstimateRow(
-            experiment=column.experiment,
-            benchmark=benchmark.name,
-            policy=column.policy,
-            interface=interfaces.get(column.policy, ""),
-            schedule=column.schedule,
-            arm=column.arm,
-            labels=column.labels,
-            stratum=stratum,
-            quantity=column.quantity,
-            estimate=tally.count_of(key),
-            queries=found.queries,
-            units=found.units,
-            unit=benchmark.unit,
-            flags=";".join(synthetic),
-        )
-        if column.quantity.startswith("count."):
-            rows.append(template)
-            continue
-        flags = [
-            *synthetic,
-            *(["degenerate"] if found.degenerate else []),
-            *(["single-unit"] if found.units < 2 else []),
-        ]
-        rows.append(
-            replace(
-                template,
-                estimate=found.value,
-                lower=found.lower,
-                upper=found.upper,
-                seed=seed,
-                flags=";".join(flags),
-            )
-        )
-        if column.quantity in counted:
-            rows.append(replace(template, quantity=f"{column.quantity}_count"))
-    return sorted(rows, key=_place(plan))
-
-
-def _place(plan: Plan) -> Callable[[EstimateRow], tuple[object, ...]]:
-    """Order rows as the user asked: by experiment, policy, schedule, stratum."""
-    policies = {policy.name: at for at, policy in enumerate(plan.policies)}
-    schedules = {schedule.name: at for at, schedule in enumerate(plan.schedules)}
-
-    def place(row: EstimateRow) -> tuple[object, ...]:
-        return (
-            ("routes", "retention", "mechanism").index(row.experiment),
-            policies.get(row.policy, -1),
-            schedules.get(row.schedule, -1),
-            row.stratum != "all",
-            row.stratum,
-        )
-
-    return place
+    setting = Setting(
+        plan.benchmark,
+        {policy.name: interface_of(policy) for policy in plan.policies},
+        seed,
+        resamples,
+        counted={coordinate.name for _, _, coordinate in plan.coordinates if coordinate.counted},
+    )
+    return in_order(
+        estimate_rows(tally, setting),
+        [policy.name for policy in plan.policies],
+        [schedule.name for schedule in plan.schedules],
+    )
 
 
 def _notes(counts: Counter[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn, letters
 from routeprism.records._registry import load_benchmark, registered_benchmarks
+from routeprism.records._restrict import only_kinds
 
 __all__ = [
     "Benchmark",
@@ -12,5 +13,6 @@ __all__ = [
     "Turn",
     "letters",
     "load_benchmark",
+    "only_kinds",
     "registered_benchmarks",
 ]

@@ -1,0 +1,145 @@
+"""From tallied values to rows of the estimates table: one place for flags, counts and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from routeprism.measures import RESAMPLES, Estimate, Tally
+from routeprism.records import Benchmark
+from routeprism.runs import EstimateRow
+
+__all__ = ["Column", "Key", "Setting", "estimate_rows", "in_order"]
+
+
+class Column(NamedTuple):
+    """Which number this is, before it is a row: all of its names but the stratum."""
+
+    experiment: str
+    quantity: str
+    policy: str = ""
+    schedule: str = ""
+    arm: str = ""
+    labels: str = ""
+    model: str = ""
+    judge: str = ""
+    prompt_control: str = ""
+    filler: str = ""
+    mask: str = ""
+    batch: str = ""
+
+
+Key = tuple[Column, str]
+"""A column and a stratum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all rows of a run share."""
+
+    benchmark: Benchmark
+    interfaces: Mapping[str, str]
+    """Policy → the interface it exposes through."""
+    seed: int
+    resamples: int = RESAMPLES
+    counted: Collection[str] = ()
+    """Quantities whose ones are counted too."""
+    embedded: Collection[str] = ()
+    """Models and judges that are built in, which every row of theirs says."""
+    draws: int | None = None
+    """Answers per route and prompt."""
+
+
+def estimate_rows(
+    tally: Tally[Key], setting: Setting, *, left_out: Collection[str] = ()
+) -> list[EstimateRow]:
+    """Turn every column into a row; give leave-one-out limits for the quantities named."""
+    rows: list[EstimateRow] = []
+    found = tally.estimates(seed=setting.seed, resamples=setting.resamples)
+    for (column, stratum), estimate in found.items():
+        template = _template(setting, column, stratum, estimate, tally.count_of((column, stratum)))
+        if column.quantity.startswith(("count.", "miss.", "extra.")):
+            rows.append(template)
+            continue
+        rows.append(_with_limits(template, estimate, setting.seed))
+        if column.quantity in setting.counted:
+            rows.append(replace(template, quantity=f"{column.quantity}_count"))
+        if column.quantity in left_out and (limits := tally.leave_one_out((column, stratum))):
+            for name, value in zip(("loo_min", "loo_max"), limits, strict=True):
+                rows.append(replace(template, quantity=f"{name}.{column.quantity}", estimate=value))
+    return rows
+
+
+def difference_row(
+    tally: Tally[Key],
+    setting: Setting,
+    column: Column,
+    stratum: str,
+    groups: tuple[Key, Key],
+) -> EstimateRow | None:
+    """Make the row that compares two groups of questions within units."""
+    found = tally.difference(*groups, seed=setting.seed, resamples=setting.resamples)
+    if found is None:
+        return None
+    template = _template(setting, column, stratum, found, found.value)
+    return _with_limits(template, found, setting.seed)
+
+
+def _template(
+    setting: Setting, column: Column, stratum: str, estimate: Estimate, value: float
+) -> EstimateRow:
+    flags = ["synthetic"] if setting.benchmark.synthetic else []
+    if column.model in setting.embedded or column.judge in setting.embedded:
+        flags.append("embedded")
+    return EstimateRow(
+        **column._asdict(),
+        benchmark=setting.benchmark.name,
+        interface=setting.interfaces.get(column.policy, ""),
+        stratum=stratum,
+        estimate=value,
+        queries=estimate.queries,
+        units=estimate.units,
+        unit=setting.benchmark.unit,
+        draws=setting.draws if column.model else None,
+        flags=";".join(flags),
+    )
+
+
+def _with_limits(template: EstimateRow, estimate: Estimate, seed: int) -> EstimateRow:
+    flags = [flag for flag in template.flags.split(";") if flag]
+    if estimate.degenerate:
+        flags.append("degenerate")
+    if estimate.units < 2:
+        flags.append("single-unit")
+    return replace(
+        template,
+        estimate=estimate.value,
+        lower=estimate.lower,
+        upper=estimate.upper,
+        seed=seed,
+        flags=";".join(flags),
+    )
+
+
+def in_order(
+    rows: Sequence[EstimateRow], policies: Sequence[str], schedules: Sequence[str]
+) -> list[EstimateRow]:
+    """Order rows as the user asked: by experiment, policy, schedule, stratum."""
+    experiments = list(dict.fromkeys(row.experiment for row in rows))
+
+    def place(known: Sequence[str]) -> Callable[[str], int]:
+        places = {name: at for at, name in enumerate(known)}
+        return lambda name: places.get(name, -1)
+
+    policy, schedule, experiment = place(policies), place(schedules), place(experiments)
+    return sorted(
+        rows,
+        key=lambda row: (
+            experiment(row.experiment),
+            policy(row.policy),
+            schedule(row.schedule),
+            row.stratum != "all",
+            row.stratum,
+        ),
+    )

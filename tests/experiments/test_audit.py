@@ -143,3 +143,32 @@ def test_value_wants_exactly_one_row() -> None:
     found = routeprism.audit(benchmark(), "focal", "raw", resamples=100)
     with pytest.raises(LookupError, match="2 rows"):
         found.value("J")
+
+
+def test_each_text_is_tokenised_once_whatever_the_policies_and_schedules(monkeypatch) -> None:
+    import routeprism.policies.lexical as lexical
+    import routeprism.text.focal as focal
+
+    user_turns: list[str] = []
+    encoded: list[str] = []
+    words, windows = focal.words, lexical.windows
+    monkeypatch.setattr(focal, "words", lambda text: user_turns.append(text) or words(text))
+    monkeypatch.setattr(
+        lexical, "windows", lambda text, size: encoded.append(text) or windows(text, size)
+    )
+    loaded = routeprism.load_benchmark("sample:seed=5")
+    routeprism.audit(
+        loaded,
+        "focal",
+        "focal:cluster=source",
+        "recent:k=3",
+        "utility:k=3",
+        "lexical",
+        "source-order(lexical)",
+        schedules=["replay", "half-swap", "odd-even"],
+        ties=True,
+        resamples=100,
+    )
+    texts = [record for case in loaded.cases for record in case.pool.records]
+    assert sorted(user_turns) == sorted(record.user_text for record in texts)
+    assert sorted(encoded) == sorted(record.text for record in texts)

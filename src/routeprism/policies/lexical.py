@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from routeprism import specs
 from routeprism.policies._contracts import Block, Exposure, JsonValue
 from routeprism.records import Record
-from routeprism.text.bm25 import K1, B, inverse_frequency, term_weight
+from routeprism.text.bm25 import K1, B, inverse_frequency, length_norm
 from routeprism.text.focal import words
 from routeprism.text.tokens import windows
 
@@ -85,12 +85,9 @@ class _Scores:
         number = len(self.windows)
         idf_by_frequency = np.array([inverse_frequency(number, df) for df in range(number + 1)])
         idf = idf_by_frequency[frequency]
-        self._weights = term_weight(
-            np.asarray(counts, dtype=np.float64)[by_term],
-            lengths[self._rows],
-            self.mean_length,
-            idf[term],
-        )
+        norms = np.array([length_norm(length, self.mean_length) for length in lengths.tolist()])
+        counted = np.array(counts, dtype=np.float64)[by_term]
+        self._weights = idf[term] * (counted * (K1 + 1) / (counted + norms[self._rows]))
         self._place = {window: at for at, window in enumerate(self.windows)}
         self._asked: dict[str, Floats] = {}
 

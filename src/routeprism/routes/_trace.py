@@ -15,6 +15,9 @@ from routeprism.records import Case, Pool, Question
 
 __all__ = ["ExposureTrace", "Pair", "Route", "pairs", "signature", "trace_case"]
 
+Digests = dict[tuple[Block, ...], tuple[frozenset[str], str, int]]
+"""Blocks → their sources, the digest of their text, its length."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExposureTrace:
@@ -91,7 +94,7 @@ def trace_case(
     Schedules that give this pool the same order share one build. Event logs, which can be long,
     are asked for only if wanted.
     """
-    digests: dict[tuple[Block, ...], tuple[str, int]] = {}
+    digests: Digests = {}
     routes = []
     for policy in policies:
         refuse_peeking(policy)
@@ -123,7 +126,7 @@ def _trace_route(
     policy: Policy,
     schedule: Schedule,
     order: tuple[int, ...],
-    digests: dict[tuple[Block, ...], tuple[str, int]],
+    digests: Digests,
     events: bool,
 ) -> Route:
     memory = _build(policy, case.pool, order)
@@ -174,25 +177,24 @@ def _expose(
     policy: Policy,
     question: Question,
     retained: frozenset[str],
-    digests: dict[tuple[Block, ...], tuple[str, int]],
+    digests: Digests,
 ) -> ExposureTrace:
     exposure = memory.expose(question.text)
     if not isinstance(exposure, Exposure):
         raise ContractError(
             f"{policy.name}.expose gave {type(exposure).__name__}. Expected an Exposure"
         )
-    sources = exposure.sources
-    if unknown := sorted(sources - retained):
-        raise ContractError(
-            f"{policy.name} exposes '{unknown[0]}' to question '{question.id}' without retaining it"
-        )
-    # Many questions see the same blocks; hashing their text once is enough.
+    # Many questions see the same blocks; reading them once is enough.
     known = digests.get(exposure.blocks)
     if known is None:
         context = exposure.context
-        known = (hashlib.sha256(context.encode()).hexdigest(), len(context))
-        digests[exposure.blocks] = known
-    return ExposureTrace(question, sources, *known, exposure.blocks)
+        digest = hashlib.sha256(context.encode()).hexdigest()
+        known = digests[exposure.blocks] = (exposure.sources, digest, len(context))
+    if unknown := sorted(known[0] - retained):
+        raise ContractError(
+            f"{policy.name} exposes '{unknown[0]}' to question '{question.id}' without retaining it"
+        )
+    return ExposureTrace(question, *known, exposure.blocks)
 
 
 def pairs(routes: Sequence[Route]) -> Iterator[Pair]:

@@ -10,11 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 __all__ = [
     "B",
@@ -23,11 +18,9 @@ __all__ = [
     "bm25",
     "idf_overlap",
     "inverse_frequency",
+    "length_norm",
     "order_by_score",
-    "term_weight",
 ]
-
-Number = TypeVar("Number", float, "npt.NDArray[np.float64]")
 
 K1 = 1.5
 B = 0.75
@@ -38,10 +31,9 @@ def inverse_frequency(documents: int, frequency: int) -> float:
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
-def term_weight(count: Number, length: Number, mean_length: float, idf: Number) -> Number:
-    """Give what a term adds to a document's score: for one document, or for arrays of them."""
-    norm = 1 - B + B * (length / mean_length) if mean_length else 1.0
-    return idf * (count * (K1 + 1) / (count + K1 * norm))
+def length_norm(length: float, mean_length: float) -> float:
+    """Give what a document's length adds below the line of every term's weight."""
+    return K1 * (1 - B + B * (length / mean_length)) if mean_length else K1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +70,15 @@ def bm25(
     statistics: Statistics,
 ) -> list[float]:
     """Score documents, given as term counts; a term that the query repeats counts each time."""
+    norms = [length_norm(length, statistics.mean_length) for length in lengths]
     scores = [0.0] * len(documents)
     for term, times in Counter(query).items():
-        idf = times * statistics.idf(term) if term in statistics.frequency else 0.0
+        idf = None
         for at, counts in enumerate(documents):
-            if term in counts:
-                scores[at] += term_weight(counts[term], lengths[at], statistics.mean_length, idf)
+            if count := counts.get(term):
+                if idf is None:
+                    idf = times * statistics.idf(term)
+                scores[at] += idf * (count * (K1 + 1) / (count + norms[at]))
     return scores
 
 

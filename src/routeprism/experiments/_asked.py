@@ -1,0 +1,132 @@
+"""Which prompts a pair of routes needs, and what its answers are worth, question by question."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from routeprism.experiments._case import interface_of
+from routeprism.measures import Draws
+from routeprism.orders import FORWARD, Schedule
+from routeprism.policies import Block, Policy
+from routeprism.prompts import (
+    Control,
+    Draft,
+    Filler,
+    Matched,
+    Prompt,
+    Provenance,
+    Unmatched,
+    categorical,
+    free_text,
+    match,
+)
+from routeprism.records import Case, Question
+from routeprism.runs import Shown, Stored
+
+__all__ = ["AskedPair", "Manner", "asked_pairs", "draws_of", "in_flip_sample"]
+
+FLIP_SAMPLE = 3
+"""How many questions of each unit measure the same-prompt flip rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How prompts are made and how often each is asked."""
+
+    draws: int = 1
+    """Answers per route and prompt; two or more give a residual."""
+    control: Control = "exact"
+    """What is held equal between the prompts of a pair."""
+    fillers: tuple[Filler, ...] = ("A",)
+    """Which padding words are used, each giving its own pair of prompts."""
+    provenance: Provenance = "preserved"
+    """What the prompt says of conflicting records."""
+
+    def numbers(self, side: int) -> range:
+        """Give a side's draw numbers; the two sides of a pair never share one (PROTOCOL §6)."""
+        return range(side * self.draws, (side + 1) * self.draws)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPair:
+    """One question on two routes under one filler."""
+
+    question: Question
+    policy: str
+    schedule: str
+    filler: Filler
+    shown: tuple[Shown, Shown]
+    """What forward and the other route exposed."""
+    prompts: tuple[Prompt, Prompt] | None
+    """What is read on the two routes; None where they could not be matched."""
+    reason: str = ""
+    """Why they could not."""
+
+    @property
+    def same_prompt(self) -> bool:
+        """Whether the two routes ask the very same text."""
+        return self.prompts is not None and self.prompts[0].sha256 == self.prompts[1].sha256
+
+
+def asked_pairs(
+    case: Case,
+    stored: Stored,
+    policies: Sequence[Policy],
+    schedules: Sequence[Schedule],
+    manner: Manner,
+) -> Iterator[AskedPair]:
+    """Make the prompts of every pair of a case from what the run stored."""
+    dates = {r.id: r.timestamp for r in case.pool.records if r.timestamp is not None}
+    for policy in policies:
+        interface = interface_of(policy)
+        for question in case.questions:
+            base = stored.shown(policy.name, interface, FORWARD.name, question.id)
+            for schedule in schedules:
+                other = stored.shown(policy.name, interface, schedule.name, question.id)
+                for filler in manner.fillers:
+                    drafts = [_draft(shown, question, dates, manner) for shown in (base, other)]
+                    found = match(drafts, manner.control, filler)
+                    yield AskedPair(
+                        question,
+                        policy.name,
+                        schedule.name,
+                        filler,
+                        (base, other),
+                        _two(found),
+                        found.reason if isinstance(found, Unmatched) else "",
+                    )
+    stored.forget()
+
+
+def _two(found: Matched | Unmatched) -> tuple[Prompt, Prompt] | None:
+    if isinstance(found, Unmatched):
+        return None
+    forward, route = found.prompts
+    return forward, route
+
+
+def _draft(shown: Shown, question: Question, dates: Mapping[str, str], manner: Manner) -> Draft:
+    blocks = [Block(kind, text, sources) for kind, text, sources in shown.blocks]
+    if question.options:
+        return categorical(blocks, question, provenance=manner.provenance)
+    return free_text(blocks, question, dates=dates, provenance=manner.provenance)
+
+
+def draws_of(
+    pair: AskedPair, symbols: Sequence[Sequence[str]], verdicts: Sequence[Sequence[bool]]
+) -> Draws:
+    """Put a pair's answers together: symbols only where options make them comparable."""
+    forward, route = symbols if pair.question.options else ((), ())
+    forward_right, route_right = verdicts if pair.question.gold is not None else ((), ())
+    return Draws(tuple(forward), tuple(route), tuple(forward_right), tuple(route_right))
+
+
+def in_flip_sample(case: Case) -> frozenset[str]:
+    """Choose the questions whose same-prompt flips are measured: by id alone, before any answer."""
+    ids = sorted(
+        (question.id for question in case.questions),
+        key=lambda identity: hashlib.sha256(identity.encode()).hexdigest(),
+    )
+    return frozenset(ids[:FLIP_SAMPLE])

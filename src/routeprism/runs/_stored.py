@@ -1,0 +1,78 @@
+"""Reading a run's store: what was exposed to whom, without building anything again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from routeprism.errors import RunError
+
+__all__ = ["Shown", "Stored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What one question was shown on one route."""
+
+    sources: frozenset[str]
+    """V."""
+    context_sha256: str
+    blocks: tuple[tuple[str, str, frozenset[str]], ...]
+    """(kind, text, source ids)."""
+
+
+class Stored:
+    """The store of a run, open for reading."""
+
+    def __init__(self, directory: Path) -> None:
+        path = directory / "run.sqlite"
+        if not path.exists():
+            raise RunError(f"{directory} holds no run: there is no {path.name}")
+        self._connection = sqlite3.connect(path)
+        self._texts: dict[str, str] = {}
+
+    def __enter__(self) -> Stored:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def shown(self, policy: str, interface: str, schedule: str, question: str) -> Shown:
+        """Give what a question was shown."""
+        row = self._connection.execute(
+            "SELECT c.sources, c.context_sha256, c.blocks FROM exposures e "
+            "JOIN contexts c ON c.id = e.context "
+            "WHERE e.policy = ? AND e.interface = ? AND e.schedule = ? AND e.question = ?",
+            (policy, interface, schedule, question),
+        ).fetchone()
+        if row is None:
+            raise RunError(
+                f"the run holds no exposure of question '{question}' to {policy} on {schedule}"
+            )
+        sources, digest, blocks = row
+        return Shown(
+            frozenset(json.loads(sources)),
+            digest,
+            tuple(
+                (kind, self._text(text), frozenset(ids)) for kind, text, ids in json.loads(blocks)
+            ),
+        )
+
+    def forget(self) -> None:
+        """Let go of the texts read so far; call it when going on to another pool."""
+        self._texts.clear()
+
+    def _text(self, digest: str) -> str:
+        if digest not in self._texts:
+            (self._texts[digest],) = self._connection.execute(
+                "SELECT text FROM texts WHERE sha256 = ?", (digest,)
+            ).fetchone()
+        return self._texts[digest]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal
 
-__all__ = ["Encoding", "count", "encode", "starts", "windows"]
+__all__ = ["Encoding", "boundary", "count", "encode", "windows"]
 
 Encoding = Literal["cl100k_base", "o200k_base"]
 
@@ -30,25 +30,32 @@ def count(text: str, encoding: Encoding = "o200k_base") -> int:
     return len(encode(text, encoding))
 
 
-def starts(tokens: Sequence[int], encoding: Encoding = "o200k_base") -> list[int]:
-    """Give the byte offset where each token begins, and the one where the last ends."""
-    return list(accumulate(map(_Lengths.of(encoding).__getitem__, tokens), initial=0))
+def boundary(tokens: Iterable[int], size: int, encoding: Encoding = "o200k_base") -> int | None:
+    """Count the tokens that make up the first `size` bytes; None where no token ends there.
+
+    It reads no further than that, so a place near the end is best found in the reversed tokens.
+    """
+    ends = accumulate(map(_widths(encoding).__getitem__, tokens), initial=0)
+    for number, end in enumerate(ends):
+        if end >= size:
+            return number if end == size else None
+    return None
 
 
-class _Lengths(dict[int, int]):
+class _Widths(dict[int, int]):
     """How many bytes a token has, looked up when it is first met: most never are."""
 
     def __init__(self, tokenizer: Any) -> None:
-        self._bytes = tokenizer.decode_token_bytes
+        self.tokenizer = tokenizer
 
     def __missing__(self, token: int) -> int:
-        length = self[token] = len(self._bytes(token))
-        return length
+        width = self[token] = len(self.tokenizer.decode_token_bytes(token))
+        return width
 
-    @staticmethod
-    @lru_cache(maxsize=2)
-    def of(encoding: Encoding) -> _Lengths:
-        return _Lengths(_tokenizer(encoding))
+
+@lru_cache(maxsize=2)
+def _widths(encoding: Encoding) -> _Widths:
+    return _Widths(_tokenizer(encoding))
 
 
 def windows(text: str, size: int, encoding: Encoding = "cl100k_base") -> tuple[str, ...]:

@@ -1,0 +1,29 @@
+"""What exactly a model reads: drafts, prompts, and the controls that match their lengths."""
+
+from routeprism.prompts._draft import Draft, Provenance, categorical, free_text
+from routeprism.prompts._match import (
+    CONTROLS,
+    FILLERS,
+    Control,
+    Filler,
+    Matched,
+    Unmatched,
+    match,
+)
+from routeprism.prompts._prompt import Prompt, Span
+
+__all__ = [
+    "CONTROLS",
+    "Control",
+    "Draft",
+    "FILLERS",
+    "Filler",
+    "Matched",
+    "Prompt",
+    "Provenance",
+    "Span",
+    "Unmatched",
+    "categorical",
+    "free_text",
+    "match",
+]

@@ -7,10 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from routeprism.experiments import SEED, Audit, run_audit
+from routeprism.answers import EmbeddedJudge, Judge, ModelJudge, Progress
+from routeprism.errors import SpecError
+from routeprism.experiments import SEED, Asking, Audit, Manner, run_audit
 from routeprism.measures import RESAMPLES
+from routeprism.models import Model, make_model
 from routeprism.orders import parse_schedule
 from routeprism.policies import Policy, SourceOrder, as_policy, make_policy, parse_interface
+from routeprism.prompts import Control, Filler, Provenance
 from routeprism.records import Benchmark, load_benchmark, only_kinds
 
 __all__ = ["Audit", "audit"]
@@ -25,12 +29,23 @@ def audit(
     labels: str | None = None,
     comparators: bool = False,
     ties: bool = False,
+    models: Sequence[str | Model] = (),
+    draws: int = 1,
+    control: Control = "exact",
+    fillers: Sequence[Filler] = ("A",),
+    provenance: Provenance = "preserved",
+    batches: Sequence[str] = ("",),
+    judge: str | Judge = "embedded",
+    dry_run: bool = False,
+    rate_limit: float | None = None,
+    concurrency: int | None = None,
     data: str | Path | None = None,
     run: str | Path | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    asked: Callable[[str, Progress], None] | None = None,
 ) -> Audit:
     """Build memories forward and in other orders, and say what changed, with intervals.
 
@@ -45,12 +60,23 @@ def audit(
         labels: which support labels to read; the benchmark's first unless given.
         comparators: whether to run the source-order comparator of every policy too.
         ties: whether to count the ties that processing order decided.
+        models: who answers, such as `reader` or `openai:MODEL`; nobody unless given.
+        draws: answers per route and prompt; two or more tell the model's own noise apart.
+        control: what is held equal between the two prompts of a pair.
+        fillers: the padding words to use, each with its own pair of prompts.
+        provenance: what the prompt says of conflicting records.
+        batches: names of independent realisations of the same prompts.
+        judge: who judges free text: `embedded`, or a model.
+        dry_run: only say what the models would take (`Audit.costs`).
+        rate_limit: requests a minute at most, for each model.
+        concurrency: requests at once, where it should differ from the model's own number.
         data: where benchmark files are; the variable ROUTEPRISM_DATA unless given.
         run: a directory to keep the run in; nothing is kept unless given.
         seed: of the bootstrap.
         resamples: of the bootstrap.
         workers: processes to use; chosen by the number of pools unless given.
         progress: called with (pools done, pools in all).
+        asked: called with (model, progress of its answers).
 
     """
     if not isinstance(benchmark, Benchmark):
@@ -73,12 +99,56 @@ def audit(
         kinds=kinds,
         labels=labels,
         ties=ties,
+        asking=_asking(
+            models,
+            Manner(draws, control, tuple(fillers), provenance),
+            batches,
+            judge,
+            rate_limit=rate_limit,
+            concurrency=concurrency,
+        ),
+        dry_run=dry_run,
         seed=seed,
         resamples=resamples,
         workers=workers,
         directory=None if run is None else Path(run),
         progress=progress,
+        asked=asked,
     )
+
+
+def _asking(
+    models: Sequence[str | Model],
+    manner: Manner,
+    batches: Sequence[str],
+    judge: str | Judge,
+    *,
+    rate_limit: float | None,
+    concurrency: int | None,
+) -> Asking | None:
+    if not models:
+        return None
+    if manner.draws < 1:
+        raise SpecError(f"Expected 1 draw or more but got draws={manner.draws}")
+    if not manner.fillers or not batches:
+        raise SpecError("asking needs at least one filler and one batch")
+    made = [make_model(model) if isinstance(model, str) else model for model in models]
+    if len({model.name for model in made}) < len(made):
+        raise SpecError("two models have the same name; ask them in runs of their own")
+    return Asking(
+        tuple(made),
+        manner,
+        tuple(dict.fromkeys(batches)),
+        _judge(judge),
+        rate_limit,
+        concurrency,
+    )
+
+
+def _judge(judge: str | Judge) -> Judge:
+    if not isinstance(judge, str):
+        return judge
+    return EmbeddedJudge() if judge == "embedded" else ModelJudge(make_model(judge))
 
 
 def _data(data: str | Path | None) -> Path | None:

@@ -82,6 +82,11 @@ class PeekError(ContractError):
 class ModelError(RoutePrismError):
     """A model that cannot be asked, or gave no answer. Its message never holds a key."""
 
+    def __init__(self, message: str, *, attempts: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+        """One line for each attempt that failed, for the ledger."""
+
 
 class MissingExtraError(ModelError):
     """An optional dependency that is not there; the message says which extra brings it."""

@@ -69,12 +69,17 @@ def _values(text: str, tail: str) -> Mapping[str, str]:
 def parameters(factory: Callable[..., Any]) -> Mapping[str, Any]:
     """Give the parameters that a user may write for a factory, with their types."""
     hints = _hints(factory.__init__ if inspect.isclass(factory) else factory)
-    return {
-        name: hints.get(name, str)
+    kinds = {
+        name: hints.get(name, _kind_of(parameter.default))
         for name, parameter in inspect.signature(factory).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        and _convertible(hints.get(name, str))
     }
+    return {name: kind for name, kind in kinds.items() if _convertible(kind)}
+
+
+def _kind_of(default: Any) -> Any:
+    """Read the type of a parameter that declares none from its default."""
+    return type(default) if isinstance(default, (bool, int, float)) else str
 
 
 def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
@@ -122,13 +127,13 @@ def _convert(spec: Spec, key: str, value: str, kind: Any) -> Any:
     if get_origin(kind) in (typing.Union, types.UnionType):
         kind = next(part for part in get_args(kind) if part is not type(None))
     if get_origin(kind) is Literal:
-        allowed = [str(choice) for choice in get_args(kind)]
+        allowed = {str(choice): choice for choice in get_args(kind)}
         if value not in allowed:
             raise SpecError(
                 f"Expected one of {', '.join(allowed)} but got {key}={value} in '{spec.text}'. "
                 + nearest(value, allowed)
             )
-        return value
+        return allowed[value]
     if kind is bool:
         if value not in ("true", "false"):
             raise SpecError(f"Expected true or false but got {key}={value} in '{spec.text}'")

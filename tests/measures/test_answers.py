@@ -168,5 +168,5 @@ def test_differences_compare_groups_within_units_that_have_both() -> None:
     tally.append({"changed": (0.0, 1), "kept": (1.0, 2)})  # 0 − ½
     tally.append({"changed": (1.0, 1)})  # only one group: left out
     found = tally.difference("changed", "kept", seed=1, resamples=100)
-    assert (found.value, found.units) == (0.25, 2)
+    assert (found.value, found.units, found.queries) == (0.25, 2, 9)
     assert tally.difference("changed", "none", seed=1) is None

@@ -27,6 +27,7 @@ _INTERRUPTED = 130
 
 DEMO_POLICIES = ["focal", "recent:k=3", "utility:k=3", "lexical", "raw"]
 DEMO_SCHEDULES = ["replay"]
+DEMO_DRAWS = 3
 
 # Optional[…] and not "… | None": typer reads these annotations at run time on Python 3.10 as well.
 Policies = Annotated[
@@ -57,6 +58,45 @@ Comparators = Annotated[
     bool, typer.Option("--comparators", help="Also run each policy's source-order comparator.")
 ]
 Ties = Annotated[bool, typer.Option("--ties", help="Count the ties that processing order decided.")]
+Models = Annotated[
+    list[str],
+    typer.Option(
+        "--model",
+        "-m",
+        help="Who answers, again for more: reader, openai:MODEL, smollm2, hf:PATH, recorded:FILE.",
+    ),
+]
+Draws = Annotated[
+    int, typer.Option(min=1, help="Answers per route and prompt; 2 or more give the residual.")
+]
+Control = Annotated[
+    str, typer.Option(help="What is equal in a pair's prompts: none, exact, balanced, aligned.")
+]
+Fillers = Annotated[list[str], typer.Option("--filler", help="Padding: A or B, or both.")]
+Provenance = Annotated[
+    str, typer.Option(help="preserved, gated, neutral or placebo: what is said of conflicts.")
+]
+Batches = Annotated[
+    list[str],
+    typer.Option("--batch", help="An independent realisation of the prompts; again to compare."),
+]
+JudgeName = Annotated[str, typer.Option("--judge", help="For free text: embedded, or a model.")]
+BaseUrl = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Of an OpenAI-compatible endpoint."),
+]
+RateLimit = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(help="Requests a minute at most, for each model."),
+]
+Concurrency = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(min=1, help="Requests at once; the model's own number unless given."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say how many calls, tokens and how much money; ask none.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before spending.")]
 Data = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(envvar="ROUTEPRISM_DATA", show_envvar=True, help="Where benchmark files are."),
@@ -91,6 +131,18 @@ def audit(
     labels: Labels = None,
     comparators: Comparators = False,
     ties: Ties = False,
+    model: Models = [],  # noqa: B006
+    draws: Draws = 1,
+    control: Control = "exact",
+    filler: Fillers = ["A"],  # noqa: B006
+    provenance: Provenance = "preserved",
+    batch: Batches = [""],  # noqa: B006
+    judge: JudgeName = "embedded",
+    base_url: BaseUrl = None,
+    rate_limit: RateLimit = None,
+    concurrency: Concurrency = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     data: Data = None,
     run: RunDirectory = None,
     seed: Seed = 20260910,
@@ -99,7 +151,7 @@ def audit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Build memories in several orders and say what changed, and at which layer."""
+    """Build memories in several orders; say what changed, at which layer, and what answers do."""
     from routeprism.cli._audit import run_and_show
 
     run_and_show(
@@ -111,6 +163,18 @@ def audit(
         labels=labels,
         comparators=comparators,
         ties=ties,
+        models=model,
+        draws=draws,
+        control=control,
+        fillers=filler,
+        provenance=provenance,
+        batches=batch,
+        judge=judge,
+        base_url=base_url,
+        rate_limit=rate_limit,
+        concurrency=concurrency,
+        dry_run=dry_run,
+        yes=yes,
         data=data,
         run=run,
         seed=seed,
@@ -127,13 +191,15 @@ def demo(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Audit five policies on the bundled synthetic sample, and say where the run is."""
+    """Audit five policies on the synthetic sample, read by the embedded reader."""
     from routeprism.cli._audit import run_and_show
 
     run_and_show(
         "sample",
         DEMO_POLICIES,
         schedules=DEMO_SCHEDULES,
+        models=["reader"],
+        draws=DEMO_DRAWS,
         run=run,
         as_json=json,
         quiet=quiet,

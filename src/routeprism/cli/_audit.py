@@ -7,15 +7,22 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 from rich.table import Table
 
+from routeprism.answers import Plan, Progress
 from routeprism.api import Audit, audit
+from routeprism.errors import SpecError
+from routeprism.models import Model, make_model
 from routeprism.runs import COLUMNS, EstimateRow
 
 __all__ = ["run_and_show"]
@@ -36,17 +43,58 @@ def run_and_show(
     run: Path | None,
     as_json: bool,
     quiet: bool,
+    models: Sequence[str] = (),
+    base_url: str | None = None,
+    dry_run: bool = False,
+    yes: bool = False,
     **settings: Any,
 ) -> None:
     """Audit, then print the layer table and a sentence for each policy."""
-    directory = run or _default_run(benchmark, policies, settings)
-    with _progress(quiet or as_json) as progress:
-        found = audit(benchmark, *policies, run=directory, progress=progress, **settings)
+    made = [make_model(text, base_url=base_url) for text in models]
+    told = {**settings, "models": [(one.name, dict(one.settings)) for one in made]}
+    directory = run or _default_run(benchmark, policies, told)
+    call = partial(audit, benchmark, *policies, models=made, run=directory, **settings)
+    if made and (dry_run or not yes) and (dry_run or any(map(_spends, made))):
+        costs = call(dry_run=True).costs
+        if dry_run:
+            _show_costs(costs, as_json)
+            return
+        _confirm(costs)
+    with _progress(quiet or as_json) as (pools, answers):
+        found = call(progress=pools, asked=answers)
     if as_json:
         json.dump(_as_json(found), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
         return
     _show(found, Console())
+
+
+def _spends(model: Model) -> bool:
+    """Whether asking may cost money: a model elsewhere, unless it is on this machine."""
+    if model.embedded or not model.settings.get("remote", hasattr(model, "base_url")):
+        return False
+    host = urlsplit(str(model.settings.get("base_url") or "")).hostname
+    return host not in ("localhost", "127.0.0.1", "::1")
+
+
+def _show_costs(costs: Mapping[str, Plan], as_json: bool) -> None:
+    if as_json:
+        json.dump({name: asdict(plan) for name, plan in costs.items()}, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    for name, plan in costs.items():
+        print(f"{name}: {plan}")
+
+
+def _confirm(costs: Mapping[str, Plan]) -> None:
+    if not any(plan.calls for plan in costs.values()):
+        return
+    asked = "; ".join(f"{name}: {plan}" for name, plan in costs.items())
+    if not sys.stdin.isatty():
+        raise SpecError(f"this would ask a model that may cost money ({asked}); say --yes to go on")
+    print(asked, file=sys.stderr)
+    if input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise SpecError("not asked; nothing was spent")
 
 
 def _default_run(benchmark: str, policies: Sequence[str], settings: Mapping[str, Any]) -> Path:
@@ -57,21 +105,39 @@ def _default_run(benchmark: str, policies: Sequence[str], settings: Mapping[str,
     return Path("runs") / f"{name}-{hashlib.sha256(written.encode()).hexdigest()[:8]}"
 
 
+Pools = Callable[[int, int], None]
+Answers = Callable[[str, Progress], None]
+
+
 @contextmanager
-def _progress(silent: bool) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(silent: bool) -> Iterator[tuple[Pools | None, Answers | None]]:
+    """Show pools, then for each model its answers with rate, cost and time left."""
     console = Console(stderr=True)
     if silent or not console.is_terminal:
-        yield None
+        yield None, None
         return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn("{task.fields[said]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("pools", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("pools", total=None, said="")
+        models: dict[str, TaskID] = {}
+
+        def pools(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        def answers(model: str, now: Progress) -> None:
+            if model not in models:
+                models[model] = bar.add_task(escape(model), total=None, said="")
+            said = f"{now.rate:.0f}/s" + (f", {now.cost:.2f} so far" if now.cost else "")
+            said += f", {now.failed} failed" if now.failed else ""
+            bar.update(models[model], completed=now.done, total=now.total, said=said)
+
+        yield pools, answers
 
 
 def _as_json(found: Audit) -> Mapping[str, Any]:
@@ -125,7 +191,8 @@ def _layer_table(rows: Sequence[EstimateRow]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     grouped: dict[str, dict[str, dict[str, EstimateRow]]] = {}
     for row in rows:
-        if row.experiment == "routes" and row.stratum == "all" and not row.arm and row.policy:
+        traced = row.experiment == "routes" and not row.model and row.policy
+        if traced and row.stratum == "all" and not row.arm:
             routes = grouped.setdefault(row.policy, {})
             routes.setdefault(row.schedule, {})[row.quantity] = row
     for policy, routes in grouped.items():

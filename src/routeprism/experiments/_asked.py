@@ -49,7 +49,7 @@ class Manner:
         return range(side * self.draws, (side + 1) * self.draws)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # told apart by identity: its texts are long
 class AskedPair:
     """One question on two routes under one filler."""
 

@@ -17,7 +17,17 @@ from routeprism.policies import Policy, SourceOrder
 from routeprism.records import Benchmark, Case, Question
 from routeprism.routes import Pair, Route, pairs, trace_case
 
-__all__ = ["CaseResult", "Contrast", "Plan", "interface_of", "work"]
+__all__ = [
+    "CaseResult",
+    "Contrast",
+    "Plan",
+    "Values",
+    "enter",
+    "interface_of",
+    "signed",
+    "strata_of",
+    "work",
+]
 
 
 Values = Sequence[float | None]
@@ -104,7 +114,7 @@ def work(plan: Plan, index: int) -> CaseResult:
     return result
 
 
-def _strata(case: Case) -> dict[str, list[int]]:
+def strata_of(case: Case) -> dict[str, list[int]]:
     """Give the places of the questions of each kind, and of all."""
     strata: dict[str, list[int]] = {"all": list(range(len(case.questions)))}
     for at, question in enumerate(case.questions):
@@ -113,7 +123,7 @@ def _strata(case: Case) -> dict[str, list[int]]:
     return strata
 
 
-def _enter(sums: Sums[Key], strata: dict[str, list[int]], column: Column, values: Values) -> None:
+def enter(sums: Sums[Key], strata: dict[str, list[int]], column: Column, values: Values) -> None:
     """Add a column's values up, over all questions and over each kind."""
     for stratum, places in strata.items():
         known = [value for at in places if (value := values[at]) is not None]
@@ -122,7 +132,7 @@ def _enter(sums: Sums[Key], strata: dict[str, list[int]], column: Column, values
 
 
 def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
-    strata = _strata(case)
+    strata = strata_of(case)
     taken: dict[tuple[str, str], list[list[float | None]]] = {}
     for pair in pairs(routes):
         row: list[float | None] = [c.value(pair) for _, _, c in plan.coordinates]
@@ -131,7 +141,7 @@ def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -
     for (policy, other), found in columns.items():
         for (experiment, labels, coordinate), values in zip(plan.coordinates, found, strict=True):
             column = Column(experiment, coordinate.name, policy, other, labels=labels)
-            _enter(sums, strata, column, values)
+            enter(sums, strata, column, values)
     for contrast in plan.contrasts:
         for schedule in plan.schedules:
             sides = [(sign, columns[name, schedule.name]) for sign, name in contrast.terms]
@@ -144,10 +154,10 @@ def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -
                         schedule.name,
                         contrast.arm,
                     )
-                    _enter(sums, strata, column, _signed([(s, side[at]) for s, side in sides]))
+                    enter(sums, strata, column, signed([(s, side[at]) for s, side in sides]))
 
 
-def _signed(sides: Sequence[tuple[int, Values]]) -> Values:
+def signed(sides: Sequence[tuple[int, Values]]) -> Values:
     """Take the signed sum per question; not applicable on one side is not applicable at all."""
     combined: list[float | None] = []
     for values in zip(*(column for _, column in sides), strict=True):
@@ -159,7 +169,7 @@ def _signed(sides: Sequence[tuple[int, Values]]) -> Values:
 def _note_duplicate_options(case: Case, sums: Sums[Key]) -> None:
     """Count the questions two of whose options have the same text (Appendix C.6)."""
     values = [float(q.duplicate_options) if q.options else None for q in case.questions]
-    _enter(sums, _strata(case), Column("routes", "count.duplicate_options"), values)
+    enter(sums, strata_of(case), Column("routes", "count.duplicate_options"), values)
 
 
 def _note_ties(plan: Plan, case: Case, sums: Sums[Key]) -> None:
@@ -173,7 +183,7 @@ def _note_ties(plan: Plan, case: Case, sums: Sums[Key]) -> None:
             met = count(tuple(case.pool.records[position] for position in order))
             for name, number in met.items():
                 column = Column("routes", f"count.{name}", policy.name, schedule.name)
-                _enter(sums, _strata(case), column, [float(number)] * len(case.questions))
+                enter(sums, strata_of(case), column, [float(number)] * len(case.questions))
 
 
 def _count(plan: Plan, case: Case, counts: Counter[str]) -> None:

@@ -65,7 +65,8 @@ def estimate_rows(
         rows.append(_with_limits(template, estimate, setting.seed))
         if column.quantity in setting.counted:
             rows.append(replace(template, quantity=f"{column.quantity}_count"))
-        if column.quantity in left_out and (limits := tally.leave_one_out((column, stratum))):
+        plain = not column.arm and not column.mask and column.quantity in left_out
+        if plain and (limits := tally.leave_one_out((column, stratum))):
             for name, value in zip(("loo_min", "loo_max"), limits, strict=True):
                 rows.append(replace(template, quantity=f"{name}.{column.quantity}", estimate=value))
     return rows

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from routeprism.runs import EstimateRow
 
-__all__ = ["diagnoses", "interval"]
+__all__ = ["answer_sentences", "diagnoses", "interval"]
 
 
 def interval(row: EstimateRow, digits: int = 3) -> str:
@@ -19,11 +19,51 @@ def interval(row: EstimateRow, digits: int = 3) -> str:
     return f"{shown} [{row.lower:.{digits}f}, {row.upper:.{digits}f}]"
 
 
+def answer_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
+    """Say for each policy, schedule and model what the answers did beyond the model's noise."""
+    grouped: dict[tuple[str, ...], dict[str, EstimateRow]] = {}
+    for row in rows:
+        plain = not row.arm and not row.mask and row.experiment == "routes"
+        if row.model and plain and row.stratum == "all":
+            place = (row.policy, row.schedule, row.model, row.batch, row.filler)
+            grouped.setdefault(place, {})[row.quantity] = row
+    sentences = []
+    for (policy, schedule, model, batch, filler), found in grouped.items():
+        if "accuracy.forward" not in found and "H" not in found:
+            continue
+        parts = []
+        if "D_res" in found:
+            parts.append(f"{_beyond(found['D_res'])} (D_res = {interval(found['D_res'])})")
+        elif "H" in found:
+            parts.append(f"the answer differed in {interval(found['H'])} of pairs (one draw)")
+        if "Delta_rep" in found:
+            before, after = (found[f"accuracy.{side}"].estimate for side in ("forward", "route"))
+            change = interval(found["Delta_rep"])
+            parts.append(f"accuracy {before:.3f} forward, {after:.3f} on {schedule} ({change})")
+        one = next(iter(found.values()))
+        tail = "".join(f" [{flag}]" for flag in one.flags.split(";") if flag in _SAID)
+        who = f"{policy} read by {model}" + (f", batch {batch}" if batch else "")
+        sentences.append(f"{who}, filler {filler}: {'; '.join(parts)}{tail}")
+    return tuple(sentences)
+
+
+_SAID = ("synthetic", "embedded")
+
+
+def _beyond(row: EstimateRow) -> str:
+    if row.lower is not None and row.lower > 0:
+        return "the routes disagree more than the model disagrees with itself"
+    if row.upper is not None and row.upper < 0:
+        return "the routes disagree less than the model disagrees with itself"
+    return "no disagreement beyond the model's own is shown"
+
+
 def diagnoses(rows: Sequence[EstimateRow], synthetic: bool) -> tuple[str, ...]:
     """Say for each policy at which layers order showed, schedule by schedule."""
     grouped: dict[str, dict[str, dict[str, EstimateRow]]] = {}
     for row in rows:
-        if row.experiment == "routes" and row.stratum == "all" and row.schedule and not row.arm:
+        traced = row.experiment == "routes" and not row.model
+        if traced and row.stratum == "all" and row.schedule and not row.arm:
             routes = grouped.setdefault(row.policy, {})
             routes.setdefault(row.schedule, {})[row.quantity] = row
     tail = " (synthetic sample)" if synthetic else ""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from routeprism import workers as pool
+from routeprism.answers import Plan as Cost
+from routeprism.answers import Progress
 from routeprism.errors import SpecError, nearest
 from routeprism.experiments._case import Contrast, Plan, interface_of, work
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
-from routeprism.experiments._sentences import diagnoses
+from routeprism.experiments._sentences import answer_sentences, diagnoses
+from routeprism.experiments.answers import Asking, ask_routes, price_routes
 from routeprism.measures import RESAMPLES, Tally
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Operational, Policy, SourceOrder
@@ -43,6 +47,8 @@ class Audit:
     """Pools, records, questions."""
     directory: Path | None = None
     """Where the run is kept, if it is."""
+    costs: Mapping[str, Cost] = field(default_factory=dict)
+    """After a dry run: what each model would take."""
 
     def value(self, quantity: str, **where: str) -> EstimateRow:
         """Give the one row with this quantity and these columns; stratum `all` unless said."""
@@ -69,14 +75,22 @@ def run_audit(
     kinds: Sequence[str] = (),
     labels: str | None = None,
     ties: bool = False,
+    asking: Asking | None = None,
+    dry_run: bool = False,
     seed: int = SEED,
     resamples: int = RESAMPLES,
     workers: int | None = None,
     directory: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
+    asked: Callable[[str, Progress], None] | None = None,
 ) -> Audit:
-    """Trace every pool under every policy and schedule, and estimate what changed."""
+    """Trace every pool under every policy and schedule, and estimate what changed.
+
+    With `asking`, every pair of routes is answered, too; a `dry_run` only says what that takes.
+    """
     policies = _distinct(policies)
+    if dry_run and directory is not None and not directory.exists():
+        directory = None  # nothing to resume, and a question about cost should leave nothing
     schedules = tuple(dict.fromkeys(s for s in schedules if s.name != FORWARD.name))
     if not policies or not schedules:
         raise SpecError("an audit needs at least one policy and one schedule other than forward")
@@ -88,18 +102,25 @@ def run_audit(
         source,
         _contrasts(policies),
         ties,
-        store=directory is not None,
+        store=directory is not None or asking is not None,
     )
     number = len(benchmark.cases)
     if workers is None:
         workers = pool.available() if number >= _MANY_CASES else 1
     tally: Tally[Key] = Tally(benchmark.weighting)
     counts: Counter[str] = Counter()
+    said: tuple[str, ...] = ()
+    costs: Mapping[str, Cost] = {}
     with ExitStack() as stack:
         run = writer = None
-        if directory is not None:
-            configuration = _configuration(plan, kinds, seed, resamples)
-            run = stack.enter_context(Run.open(directory, configuration, inputs=benchmark.inputs))
+        kept = directory
+        if kept is None and asking is not None:  # answers need a ledger, if only for this call
+            kept = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"
+        if kept is not None:
+            configuration = _configuration(plan, kinds, asking, seed, resamples)
+            run = stack.enter_context(
+                Run.open(kept, configuration, inputs=benchmark.inputs, growing=("draws", "batches"))
+            )
             writing = ExitStack()
             stack.push(writing)
             writer = writing.enter_context(run.writing())
@@ -113,18 +134,40 @@ def run_audit(
                     writer.insert(table, entries)
             if progress is not None:
                 progress(done, number)
-        rows = _rows(plan, tally, seed, resamples)
+        setting = _setting(plan, seed, resamples)
+        rows = estimate_rows(tally, setting)
         totals = {name: counts[name] for name in ("pools", "records", "questions")}
         if run is not None:
             writing.close()
+            if asking is not None and dry_run:
+                costs = price_routes(benchmark, policies, schedules, asking, run)
+            elif asking is not None:
+                answered = ask_routes(
+                    run,
+                    benchmark,
+                    policies,
+                    schedules,
+                    plan.contrasts,
+                    asking,
+                    setting,
+                    progress=asked,
+                )
+                rows, said = [*rows, *answered.rows], answered.notes
+        rows = in_order(
+            rows,
+            [policy.name for policy in policies],
+            [schedule.name for schedule in schedules],
+        )
+        if run is not None and not dry_run:
             run.finish(rows, {**totals, "estimates": len(rows)})
     return Audit(
         benchmark.name,
         tuple(rows),
-        diagnoses(rows, benchmark.synthetic),
-        (*benchmark.notes, *_notes(counts)),
+        (*diagnoses(rows, benchmark.synthetic), *answer_sentences(rows)),
+        (*benchmark.notes, *_notes(counts), *said),
         totals,
         directory,
+        costs,
     )
 
 
@@ -182,9 +225,17 @@ def _fixed(policy: Policy, operations: Sequence[str]) -> Policy:
 
 
 def _configuration(
-    plan: Plan, kinds: Sequence[str], seed: int, resamples: int
+    plan: Plan, kinds: Sequence[str], asking: Asking | None, seed: int, resamples: int
 ) -> Mapping[str, object]:
+    answers: Mapping[str, object] = {}
+    if asking is not None:
+        answers = {
+            **asking.described(),
+            "draws": asking.manner.draws,
+            "batches": list(asking.batches),
+        }
     return {
+        **answers,
         "command": "audit",
         "benchmark": plan.benchmark.name,
         "fingerprint": plan.benchmark.fingerprint,
@@ -202,18 +253,13 @@ def _configuration(
     }
 
 
-def _rows(plan: Plan, tally: Tally[Key], seed: int, resamples: int) -> list[EstimateRow]:
-    setting = Setting(
+def _setting(plan: Plan, seed: int, resamples: int) -> Setting:
+    return Setting(
         plan.benchmark,
         {policy.name: interface_of(policy) for policy in plan.policies},
         seed,
         resamples,
         counted={coordinate.name for _, _, coordinate in plan.coordinates if coordinate.counted},
-    )
-    return in_order(
-        estimate_rows(tally, setting),
-        [policy.name for policy in plan.policies],
-        [schedule.name for schedule in plan.schedules],
     )
 
 

@@ -9,8 +9,8 @@ A contrast is a difference taken per question, so its two sides are always resam
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
@@ -108,7 +108,11 @@ class Tally(Generic[Key]):
         for unit in sides[0]:
             if unit in sides[1]:
                 both.append({"": (sides[0][unit] - sides[1][unit], 1)})
-        return both.estimates(seed=seed, resamples=resamples).get("")
+        found = both.estimates(seed=seed, resamples=resamples).get("")
+        if found is None:
+            return None
+        asked = sum(self._series[key].asked(sides[0].keys() & sides[1]) for key in (one, other))
+        return replace(found, queries=asked)
 
     def _weighed(self, keys: Sequence[Key]) -> tuple[Floats, Floats]:
         """Give what each unit adds above and below the line: the one place that knows weights."""
@@ -151,7 +155,12 @@ class _Series:
         self.sums: array[float] = array("d")
         self.counts: array[int] = array("q")
 
-    def means(self) -> Mapping[int, float]:
+    def asked(self, units: Set[int]) -> int:
+        """Count the questions of some units."""
+        pairs = zip(self.units, self.counts, strict=True)
+        return sum(count for unit, count in pairs if unit in units)
+
+    def means(self) -> dict[int, float]:
         """Give each unit's mean."""
         return {
             unit: total / count

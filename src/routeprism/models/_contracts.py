@@ -44,6 +44,8 @@ class Reply:
     usage: Usage = Usage()
     scores: tuple[float, ...] | None = None
     """One score for each option, from models that have them."""
+    attempts: tuple[str, ...] = ()
+    """One line for each attempt that failed before this one, without secrets."""
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -68,11 +69,11 @@ def load_object(path: str) -> Any:
 
 def _constructed(factory: Any, spec: specs.Spec, interface: Interface | None) -> Any:
     is_policy = hasattr(factory, "build")
-    if not inspect.isclass(factory):
-        return factory if is_policy and not spec.values else specs.construct(factory, spec)
-    if not is_policy:  # a memory class: a fresh one is made for every build
-        if not spec.values:
-            return factory
+    if not spec.values and not (is_policy and inspect.isclass(factory)):
+        return factory
+    if not callable(factory):
+        raise SpecError(f"'{spec.name}' takes no parameters: it is no class")
+    if not is_policy:  # a memory class, or what makes one: a fresh one is made for every build
         return _MemoryFactory(factory, spec)
     given: dict[str, Any] = {}
     if interface is not None and "interface" in inspect.signature(factory).parameters:
@@ -80,11 +81,12 @@ def _constructed(factory: Any, spec: specs.Spec, interface: Interface | None) ->
     return specs.construct(factory, spec, **given)
 
 
+@dataclass(frozen=True, slots=True)
 class _MemoryFactory:
     """Makes fresh memories with a spec's parameters."""
 
-    def __init__(self, factory: Any, spec: specs.Spec) -> None:
-        self._factory, self._spec = factory, spec
+    factory: Any
+    spec: specs.Spec
 
     def __call__(self) -> Any:
-        return specs.construct(self._factory, self._spec)
+        return specs.construct(self.factory, self.spec)

@@ -22,6 +22,7 @@ def as_policy(item: Any, *, name: str = "") -> Policy:
             raise ContractError(
                 f"Expected a class or a policy but got {item!r:.60}: each build makes a fresh one"
             )
+        _refuse_arguments(item)
         made = None if inspect.isclass(item) else item()
         if not hasattr(made, "build"):
             return OwnMemory(item, name or getattr(item, "__name__", type(item).__name__))
@@ -35,12 +36,40 @@ def as_policy(item: Any, *, name: str = "") -> Policy:
     return policy
 
 
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None  # a compiled callable shows no signature; calling it will tell
+
+
+def _accepts(function: Any, *arguments: Any) -> bool:
+    signature = _signature(function)
+    try:
+        if signature is not None:
+            signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def _refuse_arguments(factory: Any) -> None:
+    """Refuse a memory class that cannot be made afresh for every build."""
+    if not _accepts(factory):
+        name = getattr(factory, "__name__", type(factory).__name__)
+        raise ContractError(
+            f"{name} needs arguments: each build makes a fresh memory and gives none. Give them "
+            f"defaults, or name them: package.module:{name}:key=value"
+        )
+
+
 def refuse_peeking(policy: Any) -> None:
     """Refuse a `build` that wants more than the arrivals."""
-    try:
-        signature = inspect.signature(policy.build)
-    except (TypeError, ValueError):
-        return  # a compiled callable shows no signature; calling it will tell
+    if hasattr(inner := getattr(policy, "inner", None), "build"):
+        refuse_peeking(inner)
+    signature = _signature(policy.build)
+    if signature is None:
+        return
     wanted = [
         parameter.name
         for parameter in signature.parameters.values()
@@ -51,6 +80,10 @@ def refuse_peeking(policy: Any) -> None:
         raise PeekError(
             f"{type(policy).__name__}.build wants {', '.join(wanted)}: construction receives the "
             f"arriving records and nothing else. Expected build(arrivals)."
+        )
+    if not _accepts(policy.build, ()):
+        raise ContractError(
+            f"{type(policy).__name__}.build does not take the arrivals. Expected build(arrivals)."
         )
 
 
@@ -84,6 +117,11 @@ class OwnMemory:
                     f"{self.name} has no method '{needed}': a memory needs add(record), "
                     f"retained() and expose(query), or build(arrivals) for a policy"
                 )
+        if not _accepts(memory.expose, ""):
+            raise PeekError(
+                f"{self.name}.expose{inspect.signature(memory.expose)}: exposure receives the "
+                f"question's text and nothing else. Expected expose(query)."
+            )
         for record in arrivals:
             memory.add(record)
         return _Wrapped(memory, {record.id: record for record in arrivals}, self.name)
@@ -98,14 +136,21 @@ class _Wrapped:
     name: str
 
     def retained(self) -> frozenset[str]:
-        return frozenset(_id(item) for item in self.inner.retained())
+        held = self.inner.retained()
+        if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
+            raise ContractError(
+                f"{self.name}.retained gave {type(held).__name__}. Expected records or record ids"
+            )
+        return frozenset(_id(item) for item in held)
 
     def state(self) -> JsonValue:
-        state: JsonValue = self.inner.state() if hasattr(self.inner, "state") else None
+        shown = getattr(self.inner, "state", None)
+        state: JsonValue = shown() if callable(shown) else None
         return state
 
     def events(self) -> Sequence[Event]:
-        return tuple(self.inner.events()) if hasattr(self.inner, "events") else ()
+        log = getattr(self.inner, "events", None)
+        return tuple(log()) if callable(log) else ()
 
     def expose(self, query: str, /) -> Exposure:
         shown = self.inner.expose(query)
@@ -126,8 +171,9 @@ class _Wrapped:
         if isinstance(item, str) and item in self.arrived:
             return record_block(self.arrived[item])
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-            ids = (item[1],) if isinstance(item[1], str) else item[1]
-            return Block("text", item[0], frozenset(_id(source) for source in ids))
+            ids = (item[1],) if isinstance(item[1], (str, Record)) else item[1]
+            if isinstance(ids, Iterable):
+                return Block("text", item[0], frozenset(_id(source) for source in ids))
         raise ContractError(
             f"{self.name}.expose gave {item!r:.80}. Expected a record, the id of one that "
             f"arrived, a (text, ids) pair or a Block"

@@ -5,13 +5,27 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import zlib
 from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InputError
 
-__all__ = ["data_directory", "fingerprint", "find", "parse_json", "read_bytes", "sha256", "text_of"]
+__all__ = [
+    "data_directory",
+    "find",
+    "fingerprint",
+    "is_directory",
+    "loads",
+    "parse_json",
+    "read_bytes",
+    "sha256",
+    "text_of",
+]
+
+_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+"""How JSON escapes half of a surrogate pair; two in a row are a character."""
 
 
 def sha256(content: bytes) -> str:
@@ -30,13 +44,21 @@ def data_directory(data: Path | None, benchmark: str) -> Path:
         raise InputError(
             f"where are the files of '{benchmark}'? Say --data DIR or set ROUTEPRISM_DATA"
         )
-    if not data.is_dir():
+    if not is_directory(data):
         raise InputError("there is no such directory", file=data)
     return data
 
 
+def is_directory(path: Path) -> bool:
+    """Whether it is one; a name that no file could have is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def find(directory: Path, *names: str) -> Path:
-    """Give the first of these files that exists, plain or gzipped, here or one folder down."""
+    """Give the first of these files that exists, plain or gzipped."""
     for name in names:
         for candidate in (name, f"{name}.gz"):
             if (directory / candidate).is_file():
@@ -67,13 +89,30 @@ def text_of(content: bytes, path: Path) -> str:
         raise InputError(f"is not UTF-8 text ({error.reason})", file=path, line=line) from error
 
 
+def loads(text: str) -> Any:
+    """Parse JSON; whatever is wrong with it is a ValueError that says so."""
+    try:
+        parsed = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if _HALF_PAIR.search(text):
+        try:
+            json.dumps(parsed, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = error.object[error.start]
+            raise ValueError(f"{half!r} is half a character, and no text") from None
+    return parsed
+
+
 def parse_json(content: bytes, path: Path) -> Any:
     """Parse a whole JSON file."""
     try:
-        return json.loads(text_of(content, path))
+        return loads(text_of(content, path))
     except json.JSONDecodeError as error:
         raise InputError(
             f"is no valid JSON: {error.msg}; the file may be truncated",
             file=path,
             line=error.lineno,
         ) from error
+    except ValueError as error:
+        raise InputError(f"cannot be used: {error}", file=path) from error

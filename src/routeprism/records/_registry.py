@@ -9,6 +9,7 @@ from pathlib import Path
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.records import jsonl
+from routeprism.records._files import is_directory
 from routeprism.records._nouns import Benchmark
 
 __all__ = ["load_benchmark", "registered_benchmarks"]
@@ -23,7 +24,7 @@ def load_benchmark(text: str, data: Path | None = None) -> Benchmark:
     """Load a benchmark by name (`sample`, `sample:seed=7`, `personamem`, …) or directory."""
     known = registered_benchmarks()
     path = Path(text)
-    if text not in known and (path.is_dir() or len(path.parts) > 1):
+    if text not in known and (is_directory(path) or len(path.parts) > 1):
         return jsonl.load(path)
     spec = specs.parse(text)
     if spec.name not in known:

@@ -6,6 +6,7 @@ lines are, and then pool by pool when a pool is worked on. Memory does not hold 
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 from array import array
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, overload
 
 from routeprism.errors import InputError
-from routeprism.records._files import fingerprint
+from routeprism.records._files import fingerprint, is_directory, loads
 from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn, letters
 
 __all__ = ["load"]
@@ -26,10 +27,14 @@ _QUESTION_FIELDS = frozenset({"user", "id", "text", "options", "gold", "kind", "
 
 def load(directory: Path) -> Benchmark:
     """Load a directory of the user's own."""
-    if not directory.is_dir():
+    if not is_directory(directory):
         raise InputError("there is no such directory", file=directory)
     records = _Lines.scan(directory / "records.jsonl", _RECORD_FIELDS)
     questions = _Lines.scan(directory / "questions.jsonl", _QUESTION_FIELDS)
+    if not records.users:
+        raise InputError("there is no record in it", file=records.path)
+    if not questions.users:
+        raise InputError("there is no question in it", file=questions.path)
     for user, (_, lines) in questions.users.items():
         if user not in records.users:
             raise InputError(
@@ -38,10 +43,6 @@ def load(directory: Path) -> Benchmark:
                 line=lines[0],
                 field="user",
             )
-    if not records.users:
-        raise InputError("there is no record in it", file=records.path)
-    if not questions.users:
-        raise InputError("there is no question in it", file=questions.path)
     _unique_ids(questions)
     cases = _Cases(records, questions, tuple(records.users))
     labelled = questions.labelled
@@ -85,7 +86,7 @@ class _Lines:
             offset = 0
             for number, line in enumerate(stream, start=1):
                 digest.update(line)
-                if line.strip():
+                if not _is_blank(line):
                     entry = _entry(line, path, number)
                     _check_fields(entry, fields, path, number)
                     found.labelled = found.labelled or bool(entry.get("support"))
@@ -104,6 +105,10 @@ class _Lines:
                 yield number, _entry(_line_at(stream, offset), self.path, number)
 
 
+def _is_blank(line: bytes) -> bool:
+    return not line.removeprefix(codecs.BOM_UTF8).strip()
+
+
 def _line_at(stream: BinaryIO, offset: int) -> bytes:
     stream.seek(offset)
     return stream.readline()
@@ -111,13 +116,15 @@ def _line_at(stream: BinaryIO, offset: int) -> bytes:
 
 def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
-        entry = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        entry = loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text ({error.reason})", file=path, line=number) from None
     except json.JSONDecodeError as error:
         raise InputError(
-            f"is no valid JSON: {error.msg} at column {error.colno}", file=path, line=number
+            f"is no valid JSON: {error.msg} (column {error.colno})", file=path, line=number
         ) from None
+    except ValueError as error:
+        raise InputError(f"cannot be used: {error}", file=path, line=number) from None
     if not isinstance(entry, dict):
         raise InputError("Expected one JSON object on each line", file=path, line=number)
     return entry
@@ -178,7 +185,7 @@ def _unique_ids(questions: _Lines) -> None:
     seen: dict[str, int] = {}
     with questions.path.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
-            if line.strip():
+            if not _is_blank(line):
                 identity = _entry(line, questions.path, number)["id"]
                 if identity in seen:
                     raise InputError(
@@ -258,6 +265,12 @@ def _question(entry: dict[str, Any]) -> Question:
     gold = entry.get("gold")
     if gold is not None and not isinstance(gold, str):
         raise InputError(f"Expected a string but got gold={gold!r:.60}", field="gold")
+    kind = entry.get("kind") or ""
+    if not isinstance(kind, str) or kind == "all":
+        raise InputError(
+            f"Expected a string other than 'all', which names all kinds, but got kind={kind!r:.60}",
+            field="kind",
+        )
     if options and gold in options:
         gold = letters(len(options))[options.index(gold)]
     return Question(
@@ -266,6 +279,6 @@ def _question(entry: dict[str, Any]) -> Question:
         text=entry["text"],
         options=tuple(options),
         gold=gold,
-        kind=str(entry.get("kind") or ""),
+        kind=kind,
         labels={"benchmark": frozenset(support)} if support else {},
     )

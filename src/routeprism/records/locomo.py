@@ -42,7 +42,7 @@ def load(data: Path | None = None) -> Benchmark:
     path = find(directory, "locomo10.json")
     content = read_bytes(path)
     parsed = parse_json(content, path)
-    if not isinstance(parsed, list):
+    if not isinstance(parsed, list) or not parsed:
         raise InputError("Expected a list of conversations", file=path)
     inputs = {"locomo10.json": sha256(content)}
     notes: list[str] = []
@@ -54,11 +54,14 @@ def load(data: Path | None = None) -> Benchmark:
             raise InputError(
                 f"conversation {index}: {error.problem}", file=path, field=error.field
             ) from None
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(
                 f"conversation {index} is not as released ({type(error).__name__}: {error})",
                 file=path,
             ) from error
+    users = [case.pool.user for case in cases]
+    if twice := sorted({user for user in users if users.count(user) > 1}):
+        raise InputError(f"there are two conversations '{twice[0]}'", file=path, field="sample_id")
     return Benchmark(
         name="locomo",
         cases=tuple(cases),
@@ -86,7 +89,8 @@ def _case(entry: Mapping[str, Any], notes: list[str]) -> Case:
         said = conversation[f"session_{number}"]
         turns = [Turn(turn["speaker"].lower(), _said(turn)) for turn in said]
         date = conversation.get(f"session_{number}_date_time")
-        records[number] = Record.from_turns(f"D{number}", position, turns, timestamp=date)
+        timestamp = None if date is None else str(date)
+        records[number] = Record.from_turns(f"D{number}", position, turns, timestamp=timestamp)
     pool = Pool(user, tuple(records.values()))
     questions = tuple(
         _question(f"{user}-q{index}", user, qa, pool, notes) for index, qa in enumerate(entry["qa"])
@@ -109,8 +113,13 @@ def _question(
         text=str(qa["question"]),
         gold=None if answer is None else str(answer),
         kind=CATEGORIES.get(qa["category"], f"category-{qa['category']}"),
-        labels=_labels(identity, qa.get("evidence") or [], pool, notes),
+        labels=_labels(identity, _evidence(qa), pool, notes),
     )
+
+
+def _evidence(qa: Mapping[str, Any]) -> list[str]:
+    evidence = qa.get("evidence") or []
+    return [evidence] if isinstance(evidence, str) else evidence
 
 
 def _labels(

@@ -43,6 +43,7 @@ _PUBLISHED = {
 }
 """SHA-256 of the unpacked files that the published numbers come from."""
 
+_NUMBER = re.compile(r"\d{1,18}\Z")
 _LETTERED = re.compile(r"\s*\(([a-z])\)\s*(.*)\Z", re.DOTALL)
 
 
@@ -63,6 +64,7 @@ def load(data: Path | None = None) -> Benchmark:
         user: sum(len(record.turns) for record in pool.records) for user, pool in pools.items()
     }
     questions: dict[str, list[Question]] = {user: [] for user in pools}
+    asked: set[str] = set()
     for index, query in enumerate(queries):
         user = _field(query, "user_id", paths["queries.json"], index)
         identity = _field(query, "id", paths["queries.json"], index)
@@ -79,12 +81,23 @@ def load(data: Path | None = None) -> Benchmark:
                 field="id",
             )
         line, row = rows[identity]
-        text = _field(query.get("meta") or {}, "retrieval_query", paths["queries.json"], index)
+        if identity in asked:
+            raise InputError(
+                f"entry {index}: there are two queries with the id '{identity}'",
+                file=paths["queries.json"],
+                field="id",
+            )
+        asked.add(identity)
+        meta = query.get("meta")
+        text = _field(
+            meta if isinstance(meta, dict) else {}, "retrieval_query", paths["queries.json"], index
+        )
         try:
             questions[user].append(_question(identity, pools[user], text, row, turns[user]))
         except InputError as error:
+            field = "correct_answer" if error.field == "gold" else error.field
             raise InputError(
-                error.problem, file=paths["questions_32k.csv"], line=line, field=error.field
+                error.problem, file=paths["questions_32k.csv"], line=line, field=field
             ) from None
     return Benchmark(
         name="personamem",
@@ -103,6 +116,8 @@ def _entries(
     parsed = parse_json(contents[name], paths[name])
     if not isinstance(parsed, list) or not all(isinstance(entry, dict) for entry in parsed):
         raise InputError("Expected a list of objects", file=paths[name])
+    if not parsed:
+        raise InputError("there is no entry in it", file=paths[name])
     return parsed
 
 
@@ -122,7 +137,7 @@ def _pools(documents: list[dict[str, Any]], path: Path) -> dict[str, Pool]:
     for index, document in enumerate(documents):
         identity = _field(document, "id", path, index)
         suffix = identity.rpartition("_")[2]
-        if not suffix.isdecimal():
+        if not _NUMBER.match(suffix):
             raise InputError(
                 f"entry {index}: Expected an id that ends in _NUMBER but got id={identity!r}",
                 file=path,
@@ -141,7 +156,8 @@ def _pools(documents: list[dict[str, Any]], path: Path) -> dict[str, Pool]:
             )
             pools[user] = Pool(user, records)
         except InputError as error:
-            raise InputError(error.problem, file=path, field=error.field) from None
+            field = "content" if error.field == "text" else error.field
+            raise InputError(error.problem, file=path, field=field) from None
     return pools
 
 
@@ -159,12 +175,15 @@ def _rows(content: bytes, path: Path) -> dict[str, tuple[int, dict[str, str]]]:
     if missing := sorted(needed - set(reader.fieldnames or ())):
         raise InputError(f"the header has no column '{missing[0]}'", file=path, line=1)
     rows: dict[str, tuple[int, dict[str, str]]] = {}
-    for row in reader:
-        if any(row.get(name) is None for name in needed):
-            raise InputError(
-                "the row ends early; the file may be truncated", file=path, line=reader.line_num
-            )
-        rows[row["question_id"]] = (reader.line_num, row)
+    try:
+        for row in reader:
+            if any(row.get(name) is None for name in needed):
+                raise InputError(
+                    "the row ends early; the file may be truncated", file=path, line=reader.line_num
+                )
+            rows[row["question_id"]] = (reader.line_num, row)
+    except csv.Error as error:
+        raise InputError(f"is no valid CSV: {error}", file=path, line=reader.line_num) from error
     return rows
 
 
@@ -197,7 +216,9 @@ def _options(written: str) -> tuple[str, ...]:
             lines = ast.literal_eval(written)  # the release mixes JSON and Python list literals
         except (ValueError, SyntaxError):
             lines = None
-    matched = [_LETTERED.match(line) for line in lines] if isinstance(lines, list) else []
+    except RecursionError:
+        lines = None
+    matched = [_LETTERED.match(str(line)) for line in lines] if isinstance(lines, list) else []
     options = [match[2] for match in matched if match]
     if not lines or [match and match[1] for match in matched] != list(letters(len(lines))):
         raise InputError("Expected a list of options '(a) …', '(b) …'", field="all_options")

@@ -1,6 +1,22 @@
 """What is kept, and whether it can be resumed."""
 
+from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Request
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv
 from routeprism.runs._run import Run, Writer
+from routeprism.runs._stored import Shown, Stored
 
-__all__ = ["COLUMNS", "EstimateRow", "Run", "Writer", "to_csv"]
+__all__ = [
+    "Answer",
+    "COLUMNS",
+    "EstimateRow",
+    "Failure",
+    "Key",
+    "Ledger",
+    "Outcome",
+    "Request",
+    "Run",
+    "Shown",
+    "Stored",
+    "Writer",
+    "to_csv",
+]

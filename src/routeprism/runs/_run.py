@@ -6,13 +6,15 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from routeprism.errors import RunError
+from routeprism.runs._ledger import Ledger, has_answers
+from routeprism.runs._lock import locked
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv, unique
 
 __all__ = ["Run"]
@@ -63,13 +65,21 @@ class Run:
         configuration: Mapping[str, Any],
         *,
         inputs: Mapping[str, str],
+        growing: Collection[str] = (),
     ) -> Iterator[Run]:
         """Create a run, or open the one that has just this configuration.
 
-        If the body fails, a directory that was made for it goes again.
+        Entries named in `growing` may differ: more of them is more of the same run.
+
+        If the body fails, a directory that was made for it goes again, unless it holds answers,
+        and a run that was there stays as it was. One process at a time has a run open.
         """
         wanted = json.loads(json.dumps(configuration))
-        fresh, made = _claim(directory, wanted, dict(inputs))
+        try:
+            fresh, made = _claim(directory, wanted, dict(inputs), growing)
+        except (OSError, ValueError) as error:  # a name that no directory can have, or no access
+            reason = getattr(error, "strerror", None) or error
+            raise RunError(f"{directory} cannot be used: {reason}") from error
         versions = {name: _version(name) for name in _PACKAGES}
         run = cls(
             directory,
@@ -82,47 +92,48 @@ class Run:
             },
             fresh=fresh,
         )
-        try:
-            run._write_manifest()
-            yield run
-        except BaseException:
-            if fresh:
-                _remove(directory, made)
-            raise
+        with locked(directory):
+            try:
+                if fresh:
+                    run._write_manifest()
+                yield run
+            except BaseException:
+                if fresh and not has_answers(directory / STORE):
+                    _remove(directory, made)
+                raise
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:
         """Replace the stored traces in one transaction."""
-        connection = sqlite3.connect(self.directory / STORE)
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.executescript(_SCHEMA)
-            with connection:
-                for table in _TABLES:
-                    connection.execute(f"DELETE FROM {table}")  # noqa: S608 (fixed names)
-                yield Writer(connection)
-        finally:
-            connection.close()
+        with self._store() as connection:
+            for table in _TABLES:
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608 (fixed names)
+            yield Writer(connection)
+
+    def ledger(self) -> Ledger:
+        """Open the ledger; re-runs replace traces, and leave the ledger alone."""
+        return Ledger(self.directory / STORE)
 
     def finish(self, rows: Sequence[EstimateRow], counts: Mapping[str, Any]) -> None:
         """Write the estimates, then say that the run is complete."""
         unique(rows)
-        connection = sqlite3.connect(self.directory / STORE)
-        try:
-            connection.executescript(_SCHEMA)
-            with connection:
-                connection.execute("DELETE FROM estimates")
-                places = ", ".join("?" * len(COLUMNS))
-                connection.executemany(
-                    f"INSERT INTO estimates VALUES ({places})",  # noqa: S608 (fixed names)
-                    [[getattr(row, name) for name in COLUMNS] for row in rows],
-                )
-        finally:
-            connection.close()
+        with self._store() as connection:
+            connection.execute("DELETE FROM estimates")
+            places = ", ".join("?" * len(COLUMNS))
+            connection.executemany(
+                f"INSERT INTO estimates VALUES ({places})",  # noqa: S608 (fixed names)
+                [[getattr(row, name) for name in COLUMNS] for row in rows],
+            )
         _replace(self.directory / ESTIMATES, to_csv(rows))
         self.manifest["counts"] = dict(counts)
         self.manifest["status"] = "complete"
         self._write_manifest()
+
+    @contextmanager
+    def _store(self) -> Iterator[sqlite3.Connection]:
+        """Open the store for one transaction."""
+        with closing(_connect(self.directory / STORE)) as connection, connection:
+            yield connection
 
     def _write_manifest(self) -> None:
         written = json.dumps(self.manifest, indent=2, sort_keys=True, ensure_ascii=False)
@@ -149,7 +160,10 @@ class Writer:
 
 
 def _claim(
-    directory: Path, configuration: dict[str, Any], inputs: dict[str, str]
+    directory: Path,
+    configuration: dict[str, Any],
+    inputs: dict[str, str],
+    growing: Collection[str],
 ) -> tuple[bool, Path | None]:
     """Say whether the directory is new to us, and the topmost folder that had to be made."""
     if directory.exists() and not directory.is_dir():
@@ -158,13 +172,16 @@ def _claim(
     if manifest.exists():
         try:
             before = json.loads(manifest.read_text(encoding="utf-8"))
-            stored = before["configuration"], before["inputs"]
+            stored = dict(before["configuration"]), dict(before["inputs"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RunError(f"{manifest} cannot be read ({error}); choose another --run") from error
-        if stored != (configuration, inputs):
-            changes = _difference(
-                {**stored[0], "inputs": stored[1]}, {**configuration, "inputs": inputs}
-            )
+        before = {**stored[0], "inputs": stored[1]}
+        now = {**configuration, "inputs": inputs}
+        for name in growing:
+            before.pop(name, None)
+            now.pop(name, None)
+        if before != now:
+            changes = _difference(before, now)
             raise RunError(
                 f"{directory} holds another run; choose another --run. It differs in:\n" + changes
             )
@@ -181,8 +198,21 @@ def _claim(
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
         raise RunError(f"{directory} cannot be created: {error.strerror or error}") from error
     return True, made
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.executescript(_SCHEMA)
+    except sqlite3.Error as error:
+        connection.close()
+        raise RunError(f"{path} cannot be written ({error}); choose another --run") from error
+    return connection
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -206,11 +236,14 @@ def _remove(directory: Path, made: Path | None) -> None:
 def _replace(path: Path, text: str) -> None:
     """Write a file as a whole or not at all."""
     beside = path.with_name(f".{path.name}.tmp")
-    with beside.open("w", encoding="utf-8", newline="") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    beside.replace(path)
+    try:
+        with beside.open("w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _version(package: str) -> str:

@@ -1,0 +1,36 @@
+"""What did it say: collecting, reading and judging answers."""
+
+from routeprism.answers._cells import Cell, Plan, dispatch_order, key_of, plan
+from routeprism.answers._collector import Collected, Progress, collect
+from routeprism.answers._judges import (
+    EmbeddedJudge,
+    Judge,
+    Judged,
+    ModelJudge,
+    Verdict,
+    judge_all,
+    rubric_of,
+)
+from routeprism.answers._parse import Parsed, normalise, parse, parse_text
+
+__all__ = [
+    "Cell",
+    "Collected",
+    "EmbeddedJudge",
+    "Judge",
+    "Judged",
+    "ModelJudge",
+    "Parsed",
+    "Plan",
+    "Progress",
+    "Verdict",
+    "collect",
+    "dispatch_order",
+    "judge_all",
+    "key_of",
+    "normalise",
+    "parse",
+    "parse_text",
+    "plan",
+    "rubric_of",
+]

@@ -1,0 +1,72 @@
+"""How one model is asked: awaited or called, at which pace, and with which seeds."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from routeprism.models import Ask, Model, Reply
+
+__all__ = ["Asking", "Pace", "shift"]
+
+
+class Asking:
+    """Asks a model: awaits it, calls it here, or calls it in threads of its own.
+
+    A plain method is called here where the model is in this process anyway, or takes one request
+    at a time.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._threads: ThreadPoolExecutor | None = None
+        here = model.embedded or model.concurrency == 1
+        if not here and not inspect.iscoroutinefunction(model.answer):
+            self._threads = ThreadPoolExecutor(model.concurrency, thread_name_prefix="model")
+
+    async def reply(self, ask: Ask) -> Reply:
+        """Give the model's reply."""
+        if self._threads is not None:
+            loop = asyncio.get_running_loop()
+            given = await loop.run_in_executor(self._threads, self._model.answer, ask)
+        else:
+            given = self._model.answer(ask)
+        return given if isinstance(given, Reply) else await given
+
+    async def close(self) -> None:
+        """Let go of threads, and of what the model holds for this event loop."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        close: Callable[[], Awaitable[None]] | None = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class Pace:
+    """Spaces requests evenly under a rate limit."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._interval = 0.0 if per_minute is None else 60.0 / per_minute
+        self._next = 0.0
+
+    async def turn(self) -> None:
+        """Wait for this request's turn."""
+        if self._interval:
+            now = time.monotonic()
+            mine = max(self._next, now)
+            self._next = mine + self._interval
+            await asyncio.sleep(mine - now)
+
+
+def shift(batch: str) -> int:
+    """Give what another batch adds to the draws that a model takes its seeds from.
+
+    Without it a seeded model would repeat the first batch word for word.
+    """
+    if not batch:
+        return 0
+    return (int.from_bytes(hashlib.sha256(batch.encode()).digest()[:3], "big") + 1) << 20

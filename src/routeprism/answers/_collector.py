@@ -1,0 +1,265 @@
+"""Collecting: ask for what is missing, several at a time, and count an answer when it is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from routeprism.answers._asking import Asking, Pace, shift
+from routeprism.answers._cells import Cell, key_of, requests
+from routeprism.answers._parse import parse
+from routeprism.errors import ModelError, SpecError
+from routeprism.models import Model
+from routeprism.runs import Answer, Failure, Key, Ledger, Run
+
+__all__ = ["Collected", "Progress", "collect"]
+
+_GRACE = 3.0
+"""Seconds that requests under way get after Ctrl-C: they may be paid for already."""
+_NEWS = 0.1
+"""Seconds between two reports of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the collecting stands."""
+
+    done: int
+    """Answers that are kept, those from before included."""
+    total: int
+    failed: int
+    rate: float
+    """Answers a second, since this collecting began."""
+    cost: float | None
+    """What the answers of this collecting cost, where that is known."""
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What is in the ledger for the cells that were asked for."""
+
+    model: Model
+    batch: str
+    answers: Mapping[Key, Answer]
+    failures: Mapping[Key, Failure]
+    """What failed now; the next collecting asks again."""
+    asked: int
+    """How many answers were asked for now; the others were there."""
+    cost: float | None
+    seconds: float
+
+    def of(self, cell: Cell) -> Answer | None:
+        """Give a cell's answer, or None where it failed."""
+        return self.answers.get(key_of(self.model, cell.ask, self.batch))
+
+    @property
+    def outcomes(self) -> Mapping[str, int]:
+        """Count `answered`, `refused`, `unparsable` and `failed`."""
+        counted = Counter[str](answer.outcome for answer in self.answers.values())
+        counted["failed"] = len(self.failures)
+        return {name: counted[name] for name in ("answered", "refused", "unparsable", "failed")}
+
+
+def collect(
+    run: Run | None,
+    model: Model,
+    cells: Sequence[Cell],
+    *,
+    batch: str = "",
+    progress: Callable[[Progress], None] | None = None,
+    rate_limit: float | None = None,
+    concurrency: int | None = None,
+) -> Collected:
+    """Give an answer for each cell, asking for those that the run's ledger does not have.
+
+    Args:
+        run: whose ledger is used; without one, answers live as long as this call.
+        model: who is asked.
+        cells: what is wanted; equal requests are made once, different draws never share.
+        batch: names another, independent realisation of the same requests.
+        progress: is told now and then, and at the end.
+        rate_limit: requests a minute at most, evenly spaced.
+        concurrency: requests at once, where it should differ from the model's own number.
+
+    """
+    if rate_limit is not None and not rate_limit > 0:
+        raise SpecError(f"Expected a rate limit above 0 but got rate_limit={rate_limit}")
+    if concurrency is not None and concurrency < 1:
+        raise SpecError(f"Expected a concurrency of 1 or more but got concurrency={concurrency}")
+
+    def work() -> Collected:
+        with ExitStack() as stack:
+            if run is None:
+                where = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run.sqlite"
+                ledger = stack.enter_context(Ledger(where))
+            else:
+                ledger = stack.enter_context(run.ledger())
+            collector = _Collector(ledger, model, cells, batch, progress)
+            asyncio.run(collector.run(concurrency or model.concurrency, rate_limit))
+            return collector.collected()
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as beside:  # called from a notebook, which has a loop of its own
+        return beside.submit(work).result()
+
+
+class _Collector:
+    """The state of one collecting."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        model: Model,
+        cells: Sequence[Cell],
+        batch: str,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self._ledger, self._model, self._batch, self._progress = ledger, model, batch, progress
+        self._wanted = requests(model, cells, batch)
+        self._kept = ledger.answers(self._wanted)
+        missing = [key for key in self._wanted if key not in self._kept]
+        numbers = ledger.reserve(model.settings, [self._wanted[key][0] for key in missing])
+        self._missing = dict(zip(missing, numbers, strict=True))
+        self._failures: dict[Key, Failure] = {}
+        self._cost: float | None = None
+        self._asked = self._in_a_row = 0
+        self._patience = 0
+        self._stopping = False
+        self._broken: ModelError | None = None
+        self._shift = shift(batch)
+        self._began = self._told = time.monotonic()
+        self._asking = Asking(model)
+
+    async def run(self, concurrency: int, rate_limit: float | None) -> None:
+        """Ask for everything that is missing."""
+        self._patience = max(5, concurrency)
+        pace = Pace(rate_limit)
+        todo = iter(self._missing.items())
+        number = min(concurrency, len(self._missing))
+        workers = [asyncio.create_task(self._work(todo, pace)) for _ in range(number)]
+        try:
+            if workers:
+                await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        except asyncio.CancelledError:  # Ctrl-C
+            self._stopping = True
+            await asyncio.wait(workers, timeout=_GRACE)
+            raise
+        finally:
+            self._stopping = True
+            for worker in workers:
+                worker.cancel()
+            ends = await asyncio.gather(*workers, return_exceptions=True)
+            await self._asking.close()
+        for end in ends:
+            if isinstance(end, BaseException):
+                raise end
+        if self._broken is not None:
+            raise self._broken
+        self._tell(last=True)
+
+    async def _work(self, todo: Iterator[tuple[Key, int]], pace: Pace) -> None:
+        for key, submission in todo:
+            await pace.turn()
+            if self._stopping:
+                return
+            cell = self._wanted[key][1]
+            ask = replace(cell.ask, draw=cell.ask.draw + self._shift) if self._shift else cell.ask
+            asked_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            begun = time.monotonic()
+            try:
+                reply = await self._asking.reply(ask)
+            except ModelError as error:
+                latency = time.monotonic() - begun
+                await self._failed(key, submission, error, asked_at, latency)
+                continue
+            outcome, answer = parse(reply.raw, ask.options)
+            entry = Answer(
+                submission=submission,
+                outcome=outcome,
+                answer=answer,
+                raw=reply.raw,
+                scores=reply.scores,
+                input_tokens=reply.usage.input_tokens,
+                output_tokens=reply.usage.output_tokens,
+                cost=reply.usage.cost,
+                asked_at=asked_at,
+                latency=time.monotonic() - begun,
+                attempts=reply.attempts,
+            )
+            await self._durable(entry)
+            self._kept[key] = entry
+            self._asked += 1
+            self._in_a_row = 0
+            if entry.cost is not None:
+                self._cost = (self._cost or 0.0) + entry.cost
+            self._tell()
+
+    async def _failed(
+        self, key: Key, submission: int, error: ModelError, asked_at: str, latency: float
+    ) -> None:
+        entry = Failure(
+            submission=submission,
+            error=str(error),
+            asked_at=asked_at,
+            latency=latency,
+            attempts=error.attempts,
+        )
+        await self._durable(entry)
+        self._failures[key] = entry
+        self._in_a_row += 1
+        if self._in_a_row >= self._patience and not self._stopping:
+            # Nothing gets through: a wrong key, a wrong name, a server that is down.
+            self._stopping = True
+            self._broken = ModelError(
+                f"{self._in_a_row} requests in a row failed, the last one so: {error}. "
+                f"The {len(self._kept):,} answers that are there are kept; the same command "
+                f"asks for the others",
+                attempts=error.attempts,
+            )
+        self._tell()
+
+    async def _durable(self, entry: Answer | Failure) -> None:
+        # What was handed over is written even if this task is cancelled meanwhile.
+        await asyncio.shield(asyncio.wrap_future(self._ledger.put(entry)))
+
+    def _tell(self, *, last: bool = False) -> None:
+        now = time.monotonic()
+        if self._progress is None or (now - self._told < _NEWS and not last):
+            return
+        self._told = now
+        rate = self._asked / max(now - self._began, 1e-9)
+        left = len(self._wanted) - len(self._kept) - len(self._failures)
+        self._progress(
+            Progress(
+                done=len(self._kept),
+                total=len(self._wanted),
+                failed=len(self._failures),
+                rate=rate,
+                cost=self._cost,
+                seconds_left=left / rate if rate else None,
+            )
+        )
+
+    def collected(self) -> Collected:
+        """Give the answers in the order in which they were wanted."""
+        return Collected(
+            model=self._model,
+            batch=self._batch,
+            answers={key: self._kept[key] for key in self._wanted if key in self._kept},
+            failures=dict(self._failures),
+            asked=self._asked,
+            cost=self._cost,
+            seconds=time.monotonic() - self._began,
+        )

@@ -1,0 +1,233 @@
+"""Whether a free-text answer is right, by a model or by counting words.
+
+A judge sees the question, the gold answer and the response, and nothing that tells where the
+response came from. The rubrics are those of LongMemEval (PROTOCOL §5) in our own words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from routeprism.answers._cells import Cell
+from routeprism.answers._collector import Progress, collect
+from routeprism.answers._parse import normalise
+from routeprism.errors import SpecError
+from routeprism.models import Ask, Model
+from routeprism.runs import Run
+
+__all__ = [
+    "EmbeddedJudge",
+    "Judge",
+    "Judged",
+    "ModelJudge",
+    "Verdict",
+    "judge_all",
+    "rubric_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What is to be judged; nothing else reaches a judge."""
+
+    question: str
+    gold: str
+    """The right answer, or the rubric of a preference."""
+    response: str
+    kind: str = ""
+    """Which rubric: a LongMemEval type, or `factual`, `temporal`, `update`, `preference`,
+    `abstention`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A judge's word; None where it gave none that can be read."""
+
+    correct: bool | None
+    raw: str = ""
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Says whether a response is right."""
+
+    @property
+    def name(self) -> str:
+        """What the column `judge` says."""
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it is built into this package, which every output then says."""
+
+    def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
+        """Judge one response."""
+
+
+_RUBRICS = {
+    "factual": (
+        "The response is right if it contains the correct answer, says the same in other words, or "
+        "goes through every intermediate step that leads to it. It is wrong if it gives only a "
+        "part of what the correct answer asks for."
+    ),
+    "temporal": (
+        "The response is right if it contains the correct answer, says the same in other words, or "
+        "goes through every intermediate step that leads to it. It is wrong if it gives only a "
+        "part of it. Forgive a count of days, weeks or months that is off by one."
+    ),
+    "update": (
+        "The correct answer is the most recent state of something that changed. The response is "
+        "right if it gives that updated answer, even if it mentions the earlier one beside it."
+    ),
+    "preference": (
+        "In place of a correct answer there is a description of what a response suited to this "
+        "user would take up. The response is right if it recalls what the user told about "
+        "themselves and makes proper use of it; it need not meet every point."
+    ),
+    "abstention": (
+        "The question cannot be answered from what is known; the text below explains why. The "
+        "response is right if it recognises that, for instance by saying that the information is "
+        "missing or that something else was mentioned instead."
+    ),
+}
+
+_TYPES = {
+    "single-session-user": "factual",
+    "single-session-assistant": "factual",
+    "multi-session": "factual",
+    "temporal-reasoning": "temporal",
+    "knowledge-update": "update",
+    "single-session-preference": "preference",
+}
+
+
+def rubric_of(kind: str, question_id: str = "") -> str:
+    """Name the rubric for a question's type; an id with `_abs` is an abstention."""
+    if "_abs" in question_id:
+        return "abstention"
+    named = _TYPES.get(kind, kind)
+    return named if named in _RUBRICS else "factual"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelJudge:
+    """Asks a model for yes or no under the rubric of the question's kind."""
+
+    model: Model
+    run: Run | None = None
+    """Whose ledger keeps its verdicts."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def embedded(self) -> bool:
+        """Whether its model is."""
+        return self.model.embedded
+
+    def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
+        """Judge one response."""
+        return self.judge_all([Judged(question, gold, response, kind)])[0]
+
+    def judge_all(
+        self,
+        items: Sequence[Judged],
+        *,
+        batch: str = "",
+        progress: Callable[[Progress], None] | None = None,
+    ) -> list[Verdict]:
+        """Judge many, through the collector; equal items have one verdict."""
+        cells = [Cell(self.ask(item), "", "judge", group="judge") for item in items]
+        collected = collect(self.run, self.model, cells, batch=batch, progress=progress)
+        found = (collected.of(cell) for cell in cells)
+        return [Verdict(None) if one is None else _verdict(one.raw) for one in found]
+
+    def ask(self, item: Judged) -> Ask:
+        """Write the question to the judge."""
+        gold = {"preference": "Description", "abstention": "Explanation"}
+        rubric = rubric_of(item.kind)
+        text = (
+            "Decide whether a response answers a question correctly.\n\n"
+            f"{_RUBRICS[rubric]}\n\n"
+            f"Question:\n{item.question}\n\n"
+            f"{gold.get(rubric, 'Correct answer')}:\n{item.gold}\n\n"
+            f"Response to judge:\n{item.response}\n\n"
+            "Is the response right? Reply with one word, yes or no."
+        )
+        return Ask(text=text, memory="", question=item.question, options=(), draw=0)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedJudge:
+    """Counts words: no model, no download, and not the judgement of a reader."""
+
+    threshold: float = 0.5
+    """The token F1 from which on a response is right that does not contain the gold answer."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold <= 1:
+            raise SpecError(
+                f"Expected a threshold in (0, 1] but got threshold={self.threshold} for 'embedded'"
+            )
+
+    @property
+    def name(self) -> str:
+        """Says that it is embedded, and its threshold."""
+        return f"embedded:f1={self.threshold:g}"
+
+    @property
+    def embedded(self) -> bool:
+        """It is."""
+        return True
+
+    def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
+        """Look for the gold answer's words in one piece, else compare the bags of words."""
+        if rubric_of(kind) == "abstention":
+            return Verdict(bool(_ABSTAINS.search(normalise(response))))
+        wanted, said = normalise(gold), normalise(response)
+        if not wanted or not said:
+            return Verdict(gold.strip() == response.strip())
+        contained = f" {wanted} " in f" {said} "
+        return Verdict(contained or token_f1(wanted, said) >= self.threshold)
+
+
+def token_f1(one: str, other: str) -> float:
+    """Give the harmonic mean of token precision and recall of two normalised texts."""
+    first, second = one.split(), other.split()
+    shared = sum((Counter(first) & Counter(second)).values())
+    return 2 * shared / (len(first) + len(second)) if shared else 0.0
+
+
+def judge_all(
+    judge: Judge,
+    items: Sequence[Judged],
+    *,
+    batch: str = "",
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Verdict]:
+    """Judge many; a model judge several at a time and through its ledger."""
+    if isinstance(judge, ModelJudge):
+        return judge.judge_all(items, batch=batch, progress=progress)
+    return [judge.judge(one.question, one.gold, one.response, one.kind) for one in items]
+
+
+_ABSTAINS = re.compile(
+    r"\b(?:(?:do|does|did|is|are|was|were|has|have|can|could) ?not|dont|doesnt|didnt|isnt|arent|"
+    r"wasnt|cannot|cant|couldnt|never|no|unknown|unclear)\b.*\b(?:know|mention(?:ed)?|information|"
+    r"record(?:s|ed)?|say|said|state[ds]?|specif\w+|provide[ds]?|available|found|find|answer\w*|"
+    r"determine[ds]?|enough|told|tell)\b|\b(?:unknown|unanswerable|not enough information)\b"
+)
+
+
+def _verdict(raw: str) -> Verdict:
+    """Read yes or no; a reply that says both, or neither, decides nothing."""
+    words = re.findall(r"[a-z]+", raw.casefold())
+    if words and words[0] in ("yes", "no"):
+        return Verdict(words[0] == "yes", raw)
+    said = {"yes", "no"}.intersection(words)
+    return Verdict(None if len(said) != 1 else said == {"yes"}, raw)

@@ -1,0 +1,145 @@
+"""What an answer says: an option's letter, a text, a refusal, or nothing that can be read.
+
+A letter is read only where the text states it; two letters, or none, are *unparsable*, and never
+a guess. Where a letter and an option's text contradict each other, that is two letters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from routeprism.records import letters
+from routeprism.runs import Outcome
+
+__all__ = ["Parsed", "normalise", "parse", "parse_text"]
+
+
+class Parsed(NamedTuple):
+    """What was read out of an answer's raw text."""
+
+    outcome: Outcome
+    answer: str | None = None
+    """The option's letter in lower case, or the text; None unless it was answered."""
+
+
+_UNPARSABLE = Parsed("unparsable")
+_REFUSED = Parsed("refused")
+
+_DECORATION = re.compile(r"[*_`\"“”$]|\\boxed|\\text|[{}]")
+_MARK = r"(?:[).:;,!?\]]|$|\n|\s*[-–—]\s|\s+(?:because|since|as)\b)"
+"""What follows a letter that is meant as one; `A good day` has an article instead."""
+_LEAD = re.compile(rf"^\s*(?:option\s+)?[(\[]?([a-z])(?={_MARK})", re.MULTILINE)
+_ALONE = re.compile(r"\W*([a-z])\W*\Z")
+_STATED = re.compile(
+    r"(?:^|(?<=[.!?\n,;:]))\s*(?:so,?\s+|thus,?\s+|therefore,?\s+)?"
+    r"(?:(?:my|the|your)\s+)?(?:final\s+|correct\s+|best\s+|right\s+)*"
+    r"(?:answer|choice|option|letter)(?:\s+is|\s+would\s+be)?\s*[:=]?\s*"
+    rf"(?:option\s+)?[(\[]?([a-z])(?={_MARK})"
+)
+_CHOSEN = re.compile(
+    r"\bi(?:\s+would|\s+will|'d|'ll)?\s+(?:choose|pick|select|go\s+with)\s+"
+    rf"(?:option\s+|answer\s+)?[(\[]?([a-z])(?={_MARK})"
+)
+_SEVERAL = re.compile(r"\b[a-z]\)?\s*(?:,|/|&|\bor\b|\band\b)\s*\(?[a-z]\b(?![\w'])")
+_DECLINES = re.compile(
+    r"(?:i(?:'m| am)\s+(?:very\s+)?sorry|sorry|i\s+apologi[sz]e|unfortunately)?[\s,.;:]*(?:but\s+)?"
+    r"(?:as an ai[^.]*?,\s*)?"
+    r"i(?:\s+(?:cannot|can\s*not|can't|won't|will\s+not|must\s+decline|decline|refuse)"
+    r"|(?:'m|\s+am)\s+(?:unable|not\s+able)\s+to)\b"
+)
+_SAFETY = re.compile(r"(?:help|assist|comply|do that|provide that|fulfil+|continue with|discuss)\b")
+
+
+def parse(raw: str, options: Sequence[str]) -> Parsed:
+    """Read an answer to a question with these options; free text where there are none."""
+    if not options:
+        return parse_text(raw)
+    if raw.startswith("[refused]"):
+        return _REFUSED
+    known = letters(len(options))
+    text = _plain(raw)
+    same = [
+        letter
+        for letter, option in zip(known, options, strict=True)
+        if _folded(option) == _folded(raw)
+    ]
+    alone = _ALONE.match(text)
+    if alone:
+        named = {alone[1], *same}
+        return _one(named, known) if len(named) == 1 else _UNPARSABLE
+    if same:
+        return _one(set(same), known)
+    return _stated(text, raw, options, known)
+
+
+def parse_text(raw: str) -> Parsed:
+    """Read a free-text answer.
+
+    That something is not in the records is an answer, which a judge may find right; a refusal is
+    one to deal with the request at all.
+    """
+    if raw.startswith("[refused]"):
+        return _REFUSED
+    said = " ".join(raw.split())
+    if not said:
+        return _UNPARSABLE
+    plain = _plain(said)
+    declined = _DECLINES.match(plain)
+    if declined and _SAFETY.match(plain[declined.end() :].lstrip()):
+        return _REFUSED
+    return Parsed("answered", said)
+
+
+def normalise(text: str) -> str:
+    """Fold case, accents' encoding, punctuation, articles and white space, for comparing texts."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = re.sub(r"[^\w\s]", " ", folded.replace("'", "").replace("’", "")).split()
+    return " ".join(word for word in words if word not in ("a", "an", "the"))
+
+
+def _stated(text: str, raw: str, options: Sequence[str], known: Sequence[str]) -> Parsed:
+    lines = text.strip().split("\n")
+    declared = {*_STATED.findall(text), *_CHOSEN.findall(text)}
+    if len(lines) > 1 and (last := _ALONE.match(lines[-1])):
+        declared.add(last[1])
+    leads = set(_LEAD.findall(text))
+    if not declared and _DECLINES.match(text.strip()):
+        return _REFUSED
+    if declared:
+        # `A) is old. B) is new. The answer is b` lists options; `B) … The answer is a` wavers.
+        wavers = len(leads) == 1 and leads != declared
+        return _UNPARSABLE if wavers or _several(text, declared) else _one(declared, known)
+    first = _LEAD.match(text)
+    if first is None or len(leads) > 1 or _several(text[: first.end() + 8], leads):
+        return _UNPARSABLE
+    rest = _folded(text[first.end() :].lstrip(").:;,!?] -–—"))
+    matching = {
+        letter for letter, option in zip(known, options, strict=True) if _folded(option) == rest
+    }
+    contradicted = matching and first[1] not in matching
+    return _UNPARSABLE if contradicted else _one(leads, known)
+
+
+def _several(text: str, named: set[str]) -> bool:
+    """Say whether a letter comes with another one, as in `a or b`."""
+    return any(found[0][0] in named for found in _SEVERAL.finditer(text))
+
+
+def _one(named: set[str], known: Sequence[str]) -> Parsed:
+    if len(named) != 1:
+        return _UNPARSABLE
+    (letter,) = named
+    return Parsed("answered", letter) if letter in known else _UNPARSABLE
+
+
+def _plain(text: str) -> str:
+    """Give a text in lower case and without decoration."""
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    return _DECORATION.sub("", folded).strip()
+
+
+def _folded(text: str) -> str:
+    return " ".join(_plain(text).rstrip(".").split())

@@ -1,0 +1,250 @@
+"""What the answers to one pool's questions are worth: values for every column, entered per unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from routeprism.answers import Collected
+from routeprism.experiments._asked import AskedPair, Manner, in_flip_sample
+from routeprism.experiments._case import Contrast, Values, enter, signed, strata_of
+from routeprism.experiments._rows import Column, Key
+from routeprism.measures import ANSWER_COORDINATES, Draws, Sums, transition
+from routeprism.records import Case
+
+__all__ = ["MAIN", "Answers", "enter_answers"]
+
+MAIN = ("H", "Delta", "D_res", "Delta_rep")
+"""What is also given without one unit, and without questions that have duplicate options."""
+_TRANSITIONS = ("CC", "CI", "IC", "II")
+
+
+@dataclass(slots=True)
+class Answers:
+    """One model's answers to the pairs at hand."""
+
+    collected: Collected
+    draws: dict[AskedPair, Draws]
+    forward_first: dict[AskedPair, bool]
+
+
+def enter_answers(
+    case: Case,
+    pairs: Sequence[AskedPair],
+    contrasts: Sequence[Contrast],
+    manner: Manner,
+    judge: str,
+    found: Mapping[tuple[str, str], Answers],
+    sums: Sums[Key],
+) -> None:
+    """Enter one pool's values for every model, batch and filler, and over the fillers."""
+    strata = strata_of(case)
+    free_text = any(not q.options and q.gold is not None for q in case.questions)
+    fillers: list[tuple[str, ...]] = [(filler,) for filler in manner.fillers]
+    if len(fillers) > 1:
+        fillers.append(manner.fillers)
+    grouped: dict[tuple[str, str], dict[tuple[str, str], AskedPair]] = {}
+    for pair in pairs:
+        routes = grouped.setdefault((pair.policy, pair.schedule), {})
+        routes[pair.question.id, pair.filler] = pair
+    for (model, batch), answers in found.items():
+        for used in fillers:
+            template = Column(
+                "routes",
+                "",
+                model=model,
+                judge=judge if free_text else "",
+                prompt_control=manner.control,
+                filler="+".join(used),
+                batch=batch,
+            )
+            taken: dict[tuple[str, str], dict[str, Values]] = {}
+            for (policy, schedule), routes in grouped.items():
+                column = template._replace(policy=policy, schedule=schedule)
+                asked = [[routes[q.id, filler] for filler in used] for q in case.questions]
+                values = _values(asked, answers)
+                taken[policy, schedule] = values
+                for name, column_values in values.items():
+                    enter(sums, strata, column._replace(quantity=name), column_values)
+                _enter_parts(case, strata, column, asked, answers, values, sums)
+            for contrast in contrasts:
+                for schedule in dict.fromkeys(name for _, name in taken):
+                    _enter_contrast(strata, template, contrast, schedule, taken, sums)
+    _enter_batches(case, strata, grouped, manner, found, sums)
+
+
+def _averaged(values: Sequence[float | None]) -> float | None:
+    """Average over fillers; one that is missing makes the average not applicable."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def _values(
+    asked: Sequence[Sequence[AskedPair]], answers: Answers, *, fresh: bool = False
+) -> dict[str, Values]:
+    """Give every coordinate's value for each question."""
+    values: dict[str, Values] = {}
+    for coordinate in ANSWER_COORDINATES:
+        column: list[float | None] = []
+        for pairs in asked:
+            draws = [answers.draws.get(pair) for pair in pairs]
+            chosen = [None if one is None else one.fresh() if fresh else one for one in draws]
+            column.append(
+                _averaged([None if one is None else coordinate.value(one) for one in chosen])
+            )
+        values[coordinate.name] = column
+    return values
+
+
+def _enter_parts(
+    case: Case,
+    strata: dict[str, list[int]],
+    column: Column,
+    asked: Sequence[Sequence[AskedPair]],
+    answers: Answers,
+    values: Mapping[str, Values],
+    sums: Sums[Key],
+) -> None:
+    """Enter what is read off the same answers: counts, subsets and simpler readouts."""
+
+    def put(quantity: str, numbers: Values, **names: str) -> None:
+        enter(sums, strata, column._replace(quantity=quantity, **names), numbers)
+
+    def over(read: Callable[[AskedPair], float | None]) -> Values:
+        """Add a reading up over the fillers of each question."""
+        totals: list[float | None] = []
+        for pairs in asked:
+            known = [value for pair in pairs if (value := read(pair)) is not None]
+            totals.append(float(sum(known)) if known else None)
+        return totals
+
+    for kind in _TRANSITIONS:
+        put(f"count.transition.{kind}", over(_transition_reader(kind, answers)))
+    put("count.unmatched", over(lambda pair: float(pair.prompts is None)))
+    put(
+        "count.identical_prompts",
+        over(lambda pair: float(pair.same_prompt) if pair.prompts else None),
+    )
+    fresh = _values(asked, answers, fresh=True)
+    for name in ("H_cross", "H_within", "D_res", "D_star", "Delta_rep"):
+        put(name, fresh[name], arm="fresh")
+    chosen = in_flip_sample(case)
+    flips = zip(case.questions, values["H_within"], strict=True)
+    put("H_within", [v if q.id in chosen else None for q, v in flips], mask="flip-sample")
+    for name in MAIN:
+        kept = zip(case.questions, values[name], strict=True)
+        distinct = [None if q.duplicate_options else value for q, value in kept]
+        put(name, distinct, mask="distinct-options")
+    for arm, wanted in (("forward-first", True), ("route-first", False)):
+        for name in ("H", "Delta"):
+            chosen_values = [
+                value if answers.forward_first.get(pairs[0]) is wanted else None
+                for pairs, value in zip(asked, values[name], strict=True)
+            ]
+            put(name, chosen_values, arm=arm)
+    _enter_readouts(put, over, answers)
+
+
+def _transition_reader(kind: str, answers: Answers) -> Callable[[AskedPair], float | None]:
+    def read(pair: AskedPair) -> float | None:
+        draws = answers.draws.get(pair)
+        named = None if draws is None else transition(draws)
+        return None if named is None else float(named == kind)
+
+    return read
+
+
+def _enter_readouts(
+    put: Callable[..., None],
+    over: Callable[[Callable[[AskedPair], float | None]], Values],
+    answers: Answers,
+) -> None:
+    """Count what simpler readouts miss or flag beside full-prompt identity (Appendix M.3)."""
+
+    def answer_changed(pair: AskedPair) -> bool | None:
+        draws = answers.draws.get(pair)
+        return None if draws is None or not draws.forward else draws.forward[0] != draws.route[0]
+
+    def correctness_changed(pair: AskedPair) -> bool | None:
+        draws = answers.draws.get(pair)
+        known = draws is not None and draws.forward_right
+        return draws.forward_right[0] != draws.route_right[0] if draws and known else None
+
+    readouts: Mapping[str, Callable[[AskedPair], bool | None]] = {
+        "sources": lambda pair: pair.shown[0].sources != pair.shown[1].sources,
+        "answer": answer_changed,
+        "correctness": correctness_changed,
+    }
+
+    def reading(
+        read: Callable[[AskedPair], bool | None], prompt_changed: bool
+    ) -> Callable[[AskedPair], float | None]:
+        def value(pair: AskedPair) -> float | None:
+            changed = read(pair)
+            if pair.prompts is None or changed is None:
+                return None
+            return float(pair.same_prompt is not prompt_changed and changed is not prompt_changed)
+
+        return value
+
+    for name, read in readouts.items():
+        put(f"miss.{name}", over(reading(read, True)), experiment="readouts")
+        put(f"extra.{name}", over(reading(read, False)), experiment="readouts")
+    matched = over(lambda pair: float(pair.prompts is not None))
+    changed = over(lambda pair: float(not pair.same_prompt) if pair.prompts else None)
+    put("count.pairs", matched, experiment="readouts")
+    put("count.changed_prompts", changed, experiment="readouts")
+
+
+def _enter_contrast(
+    strata: dict[str, list[int]],
+    template: Column,
+    contrast: Contrast,
+    schedule: str,
+    taken: Mapping[tuple[str, str], Mapping[str, Values]],
+    sums: Sums[Key],
+) -> None:
+    for coordinate in ANSWER_COORDINATES:
+        sides = [(sign, taken[name, schedule][coordinate.name]) for sign, name in contrast.terms]
+        column = template._replace(
+            experiment=contrast.experiment,
+            quantity=f"{contrast.prefix}.{coordinate.name}",
+            policy=contrast.policy,
+            schedule=schedule,
+            arm=contrast.arm,
+        )
+        enter(sums, strata, column, signed(sides))
+
+
+def _enter_batches(
+    case: Case,
+    strata: dict[str, list[int]],
+    grouped: Mapping[tuple[str, str], Mapping[tuple[str, str], AskedPair]],
+    manner: Manner,
+    found: Mapping[tuple[str, str], Answers],
+    sums: Sums[Key],
+) -> None:
+    """Compare every later batch with the first, question by question."""
+    first, *later = dict.fromkeys(batch for _, batch in found)
+    for model in dict.fromkeys(name for name, _ in found):
+        for batch in later:
+            for (policy, schedule), routes in grouped.items():
+                asked = [
+                    [routes[question.id, filler] for filler in manner.fillers]
+                    for question in case.questions
+                ]
+                sides = [_values(asked, found[model, name]) for name in (batch, first)]
+                for coordinate in ANSWER_COORDINATES:
+                    name = coordinate.name
+                    column = Column(
+                        "replication",
+                        f"Gamma.{name}",
+                        policy,
+                        schedule,
+                        arm=f"{batch or 'default'}-{first or 'default'}",
+                        model=model,
+                        prompt_control=manner.control,
+                        filler="+".join(manner.fillers),
+                        batch=batch,
+                    )
+                    enter(sums, strata, column, signed([(1, sides[0][name]), (-1, sides[1][name])]))

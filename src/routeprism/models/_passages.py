@@ -1,0 +1,199 @@
+"""How the embedded reader cuts text: sentences, light stems, affect, and where each term occurs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+__all__ = ["Passages", "affect", "read", "sentences", "stem", "terms", "words"]
+
+_WORD = re.compile(r"\w+(?:'\w+)?")
+_FRAME = re.compile(r"^records (?:begin|end)(?: (\S+)(?: \1)*)?$", re.MULTILINE)
+"""The two lines that a prompt puts around its context, with any padding."""
+_LABEL = re.compile(r"^[ \t]*\[[^\]\n]{1,40}\][ \t]*", re.MULTILINE)
+"""A bracketed label that opens a line (`[USER]`, a header): says nothing about the content."""
+_RUN = re.compile(r"(?<!\S)(\S+)(?:\s+\1(?!\S)){2,}")
+"""A word said three or more times on end: filler, whichever word it is."""
+_END = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|\n+")
+_PARAGRAPH = re.compile(r"\n\s*\n")
+
+_STOP = frozenset(
+    """a an the and or but if so as at by for from in into of off on onto out over to up with
+    without about above across after again against along among around before behind below between
+    beyond during through under until upon within i me my mine myself we us our ours you your yours
+    yourself he him his she her hers it its itself they them their theirs this that these those
+    there here am is are was were be been being do does did doing done have has had having can could
+    will would shall should may might must what when where which who whom whose why how than then
+    too very just also only own same such both each few more most other some any all no nor not
+    i'm i've i'd i'll you're you've you'd you'll we've it's that's there's he's she's they're don't
+    isn't didn't doesn't wasn't aren't couldn't can't won't haven't hasn't weren't one user
+    assistant oh yes well still always ever never often sometimes usually maybe perhaps really quite
+    rather truly much many lot lots even though although while since because however yet already
+    soon now once another else anyway whatever something anything everything someone anyone everyone
+    thing things kind sort way ways time times bit nice great good glad sure fine let go going gone
+    went get getting got give gave given take took taken make made making come came see seen know
+    knew think thought find found feel felt try tried look put keep kept use used want wanted need
+    say said tell told hear heard sound sounds seem seems mention mentioned remember recall recently
+    lately first last next new""".split()
+)
+"""Function words, auxiliaries and the small change of conversation."""
+
+_SUFFIXES = (
+    "ation ating ated ate able ible ingly edly ment ness ing ion ive ful ed er ly or al e".split()
+)
+
+_LIKING = (
+    "like love enjoy adore prefer appreciate favorite favourite fond fan interest excite passion "
+    "thrill delight fulfil fulfilling rewarding joy keen eager inspire happy glad cherish value "
+    "fascinate satisfy embrace relaxing comfort engaging refreshing invigorating enthusiasm fun "
+    "wonderful"
+).split()
+_DISLIKE = (
+    "dislike hate avoid bore boring frustrate frustrating resent tired tire worry stifle stress "
+    "stressful pressure overwhelm overwhelming hesitant hesitate reservation doubt reluctant "
+    "reluctance uncomfortable disappoint disappointing dread loathe despise tedious annoy annoying "
+    "struggle difficult exhaust exhausting drain draining lose unfulfilling uninteresting "
+    "skeptical unease pointless monotonous disconnect"
+).split()
+_NEGATION = frozenset(
+    "not never no without hardly rarely neither nor less cannot stop stopped quit opposite".split()
+)
+_REACH = 4
+"""How many words a negation reaches ahead."""
+
+
+def words(text: str) -> list[str]:
+    """Give the lower-cased words of a text, in any alphabet."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+@lru_cache(maxsize=1 << 15)
+def stem(word: str) -> str:
+    """Bring a word and its common English forms together; any other word stays as it is."""
+    word = word.removesuffix("'s").replace("'", "")
+    if len(word) > 4 and word.endswith("ies"):
+        word = word[:-3] + "y"
+    elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for _ in range(2):
+        for suffix in _SUFFIXES:
+            rest = word.removesuffix(suffix)
+            if rest != word and len(rest) >= 3 and any(vowel in rest for vowel in "aeiouy"):
+                word = rest
+                break
+        else:
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl":
+        word = word[:-1]
+    return word[:-1] + "i" if len(word) > 2 and word[-1] == "y" else word
+
+
+_AFFECT: Mapping[str, int] = {
+    **{stem(word): 1 for word in _LIKING},
+    **{stem(word): -1 for word in _DISLIKE},
+}
+
+
+@lru_cache(maxsize=1 << 15)
+def _known(word: str) -> tuple[str, int, bool]:
+    """Give a word's stem (empty where it carries no content), its affect, whether it negates."""
+    root = stem(word)
+    term = "" if len(word) < 2 or word in _STOP else root
+    return term, _AFFECT.get(root, 0), word in _NEGATION or word.endswith("n't")
+
+
+def terms(said: Iterable[str]) -> list[str]:
+    """Give the stems of the words that carry content."""
+    return [known[0] for known in map(_known, said) if known[0]]
+
+
+def affect(said: Iterable[str]) -> int:
+    """Sum liking (+1) and dislike (−1) over words; a negation shortly before one turns it round."""
+    total = 0
+    negated_until = -1
+    for at, (_, sign, negates) in enumerate(map(_known, said)):
+        if negates:
+            negated_until = at + _REACH
+        elif sign:
+            total += -sign if at <= negated_until else sign
+    return total
+
+
+def sentences(text: str) -> list[str]:
+    """Cut a text at sentence ends and line breaks."""
+    return [part for part in (piece.strip() for piece in _END.split(text)) if part]
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """A memory field as sentences, with where each term occurs."""
+
+    texts: tuple[str, ...]
+    """The sentences that carry content, as they were written."""
+    paragraphs: tuple[int, ...]
+    """Which paragraph each one stands in; evidence does not reach into another."""
+    affects: tuple[int, ...]
+    """The sign of each one's affect: −1, 0 or 1."""
+    occurrences: Mapping[str, tuple[int, ...]]
+    """The sentences that have a term."""
+
+    def idf(self, term: str) -> float:
+        """Give a term's inverse sentence frequency, never negative."""
+        have = len(self.occurrences.get(term, ()))
+        return math.log(1 + (len(self.texts) - have + 0.5) / (have + 0.5))
+
+    def spread(self, weights: Mapping[str, float], near: Sequence[float]) -> dict[int, float]:
+        """Sum for each sentence the weights of the terms in or near it.
+
+        A term counts in full in its own sentence and with `near[d - 1]` at a distance of `d`
+        sentences of the same paragraph; of several occurrences the nearest counts.
+        """
+        total: dict[int, float] = {}
+        for term, weight in weights.items():
+            field: dict[int, float] = {}
+            for at in self.occurrences.get(term, ()):
+                paragraph = self.paragraphs[at]
+                field[at] = 1.0
+                for distance, share in enumerate(near, start=1):
+                    for other in (at - distance, at + distance):
+                        if (
+                            0 <= other < len(self.texts)
+                            and self.paragraphs[other] == paragraph
+                            and field.get(other, 0.0) < share
+                        ):
+                            field[other] = share
+            for at, share in field.items():
+                total[at] = total.get(at, 0.0) + weight * share
+        return total
+
+
+def _without_runs(text: str) -> str:
+    said = text.split()
+    runs = any(one == two == three for one, two, three in zip(said, said[1:], said[2:]))  # noqa: B905
+    return _RUN.sub(" ", text) if runs else text
+
+
+@lru_cache(maxsize=32)
+def read(memory: str) -> Passages:
+    """Cut a memory field into passages; labels that open a line and filler words are no part."""
+    texts: list[str] = []
+    paragraphs: list[int] = []
+    affects: list[int] = []
+    occurrences: dict[str, list[int]] = {}
+    plain = _LABEL.sub("", _without_runs(_FRAME.sub("", memory)))
+    for number, paragraph in enumerate(_PARAGRAPH.split(plain)):
+        for sentence in sentences(paragraph):
+            said = words(sentence)
+            carried = dict.fromkeys(terms(said))
+            if not carried:
+                continue
+            for term in carried:
+                occurrences.setdefault(term, []).append(len(texts))
+            texts.append(sentence)
+            paragraphs.append(number)
+            affects.append(max(-1, min(1, affect(said))))
+    frozen = {term: tuple(places) for term, places in occurrences.items()}
+    return Passages(tuple(texts), tuple(paragraphs), tuple(affects), frozen)

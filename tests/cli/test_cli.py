@@ -1,0 +1,422 @@
+"""The command line: what it prints, what it refuses, and what it leaves behind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., Any]
+OwnData = Callable[..., Path]
+FILES = ("estimates.csv", "manifest.json", "run.sqlite")
+
+RECORDS = [
+    {"user": user, "id": f"{user}-{at}", "text": text}
+    for user in ("ann", "bob")
+    for at, text in enumerate(["I love green tea.", "I walk to work.", "My cat sleeps."])
+]
+QUESTIONS = [
+    {"user": "ann", "id": "q1", "text": "Which tea?", "support": ["ann-0"], "kind": "drink"},
+    {"user": "ann", "id": "q2", "text": "Which way?", "support": ["ann-1"], "kind": "way"},
+    {"user": "bob", "id": "q3", "text": "Which pet?", "support": ["bob-2"], "kind": "pet"},
+]
+
+MEMORY = '''
+class LastTwo:
+    """A memory class as a user writes one."""
+
+    def __init__(self, k=2):
+        self.k, self.kept = k, []
+
+    def add(self, record):
+        self.kept = [*self.kept, record][-self.k:]
+
+    def retained(self):
+        return [record.id for record in self.kept]
+
+    def expose(self, query):
+        return self.kept
+
+
+class Breaks(LastTwo):
+    def add(self, record):
+        if record.id.startswith("bob"):
+            raise ValueError("no room for bob")
+        super().add(record)
+
+
+class Named:
+    name = "mine[bold]v2[/bold]"
+
+    def build(self, arrivals):
+        from routeprism.policies.recent import Recent
+
+        return Recent(2).build(arrivals)
+
+
+def make():
+    return LastTwo()
+
+
+number = 5
+'''
+
+
+@pytest.fixture
+def mine(own_data: OwnData) -> Path:
+    return own_data(RECORDS, QUESTIONS)
+
+
+@pytest.fixture
+def my_memory(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Write a module into the directory that commands are called from; give its name."""
+    Path("my_memory_of_a_test.py").write_text(MEMORY)
+    monkeypatch.delitem(sys.modules, "my_memory_of_a_test", raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return "my_memory_of_a_test"
+
+
+# --- what it prints --------------------------------------------------------------------------
+
+
+def test_an_audit_says_what_changed_and_where_it_is_kept(cli: Cli, mine: Path) -> None:
+    ended = cli("audit", mine, "-p", "recent:k=1", "-p", "raw", "--run", "out")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.left == ("out", *(f"out/{name}" for name in FILES))
+    said = ended.out.splitlines()
+    assert said[0] == "mydata: 2 pools, 6 records, 3 questions"
+    (recent,) = [line.split() for line in said if line.startswith("recent:k=1 ")]
+    assert recent == ["recent:k=1", "replay", "3", "3", "3", "3", "0.000", "[0.000,", "0.000]"]
+    (raw,) = [line.split() for line in said if line.startswith("raw ")]
+    assert raw == ["raw", "replay", "0", "0", "0", "3", "1.000", "[1.000,", "1.000]"]
+    (sentence,) = [line for line in said if line.startswith("recent:k=1: ")]
+    assert "every pair changed its sources" in sentence
+    assert "J = 0.000 [0.000, 0.000]" in sentence
+    (sentence,) = [line for line in said if line.startswith("raw: ")]
+    assert "internal state" in sentence  # the one layer that moved
+    assert said[-1] == "Run: out (estimates.csv, run.sqlite, manifest.json)"
+
+
+def test_the_sample_is_called_synthetic(cli: Cli) -> None:
+    ended = cli("audit", "sample", "-p", "recent", "--resamples", "100")
+    assert ended.code == 0
+    assert ended.out.startswith("sample (synthetic): 30 pools, 165 records, 165 questions\n")
+    assert "(synthetic sample)" in ended.out
+    assert "Note: The sample is synthetic: written by a generator with seed 20240607." in ended.out
+
+
+def test_json_is_all_that_is_printed_and_has_every_row(cli: Cli, mine: Path) -> None:
+    ended = cli("audit", mine, "-p", "recent:k=2", "--json", "--run", "out")
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert found["counts"] == {"pools": 2, "records": 6, "questions": 3}
+    assert (found["benchmark"], found["run"], found["notes"]) == ("mydata", "out", [])
+    table = list(csv.DictReader(io.StringIO(Path("out/estimates.csv").read_text())))
+    assert len(found["estimates"]) == len(table) > 0
+    (overlap,) = [
+        row for row in found["estimates"] if (row["quantity"], row["stratum"]) == ("J", "all")
+    ]
+    # Forward keeps records 1 and 2, replay 1 and 0: one of three in common.
+    assert overlap["estimate"] == pytest.approx(1 / 3)
+    assert (overlap["queries"], overlap["units"], overlap["unit"]) == (3, 2, "user")
+
+
+def test_without_a_directory_the_same_command_meets_its_own_run(cli: Cli, mine: Path) -> None:
+    first = cli("audit", mine, "-p", "raw", "--resamples", "100")
+    again = cli("audit", mine, "-p", "raw", "--resamples", "100")
+    other = cli("audit", mine, "-p", "recent", "--resamples", "100")
+    assert (first.code, again.code, other.code) == (0, 0, 0)
+    assert first.left == again.left
+    runs = {Path(name).parts[1] for name in other.left if len(Path(name).parts) == 3}
+    assert len(runs) == 2
+    assert all(name.startswith("mydata-") for name in runs)
+
+
+def test_names_of_ones_own_are_no_markup(cli: Cli, mine: Path, my_memory: str) -> None:
+    ended = cli("audit", mine, "-p", f"{my_memory}:Named", "--run", "out")
+    assert ended.code == 0
+    assert ended.out.count("mine[bold]v2[/bold]") == 2  # in the table and in its sentence
+
+
+@pytest.mark.parametrize(
+    ("what", "names"),
+    [
+        ("policies", {"raw", "recent:k=…", "source-order(SPEC)", "package.module:Name"}),
+        ("benchmarks", {"sample", "personamem", "locomo", "DIRECTORY"}),
+        ("schedules", {"forward", "replay", "half-swap", "odd-even"}),
+        ("interfaces", {"all:display=…", "bm25:k=…,display=…"}),
+        ("coordinates", {"J", "V_changed", "C_changed", "I_changed", "retained_changed"}),
+    ],
+)
+def test_list_says_what_can_be_named(cli: Cli, what: str, names: set[str]) -> None:
+    shown = cli("list", what)
+    told = json.loads(cli("list", what, "--json").out)
+    assert shown.code == 0
+    assert names <= set(told)
+    assert all(meaning for meaning in told.values())
+    assert {line.split()[0] for line in shown.out.splitlines()} == set(told)
+
+
+# --- a memory of one's own -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "overlap"),
+    # The last two of three: 1/3; the last one: 0; all three: 1.
+    [("LastTwo", 1 / 3), ("LastTwo:k=1", 0.0), ("LastTwo:k=3", 1.0), ("make", 1 / 3)],
+)
+def test_a_class_beside_the_caller_is_found(
+    cli: Cli, mine: Path, my_memory: str, name: str, overlap: float
+) -> None:
+    ended = cli("audit", mine, "-p", f"{my_memory}:{name}", "--json", "--run", "out")
+    assert (ended.code, ended.err) == (0, "")
+    (row,) = [
+        row
+        for row in json.loads(ended.out)["estimates"]
+        if (row["quantity"], row["stratum"]) == ("J", "all")
+    ]
+    assert (row["policy"], row["interface"]) == (f"{my_memory}:{name}", "own")
+    assert row["estimate"] == pytest.approx(overlap)
+
+
+def test_a_class_that_raises_is_shown_where_and_leaves_nothing(
+    cli: Cli, mine: Path, my_memory: str
+) -> None:
+    ended = cli("audit", mine, "-p", f"{my_memory}:Breaks", "--run", "new/out")
+    assert (ended.code, ended.out) == (2, "")  # 1 would say that a gate failed
+    assert 'raise ValueError("no room for bob")' in ended.err
+    assert ended.err.endswith("stopped by this error; nothing half-written was left\n")
+    assert ended.left == (f"{my_memory}.py",)
+
+
+# --- what it refuses -------------------------------------------------------------------------
+
+KNOWN_OWN = "Your own class is named 'package.module:Name'."
+KNOWN_DATA = "Your own data is a directory with records.jsonl and questions.jsonl."
+REFUSED = {
+    "policy": (
+        ["sample", "-p", "fokal"],
+        f"There is no policy 'fokal'. Did you mean 'focal'? {KNOWN_OWN}",
+    ),
+    "policy like none": (
+        ["sample", "-p", "zzz"],
+        f"There is no policy 'zzz'. Known: focal, lexical, raw, recent, utility. {KNOWN_OWN}",
+    ),
+    "policy of a comparator": (
+        ["sample", "-p", "source-order(recnt:k=2)"],
+        f"There is no policy 'recnt'. Did you mean 'recent'? {KNOWN_OWN}",
+    ),
+    "comparator left open": (
+        ["sample", "-p", "source-order(raw"],
+        "Expected 'source-order(SPEC)' but got 'source-order(raw'",
+    ),
+    "parameter": (
+        ["sample", "-p", "focal:treshold=0.1"],
+        "'focal' has no parameter 'treshold'. Did you mean 'threshold'?",
+    ),
+    "parameter of none": (
+        ["sample", "-p", "raw:k=2"],
+        "'raw' takes no parameters, but got 'k'",
+    ),
+    "parameter twice": (["sample", "-p", "recent:k=2,k=3"], "'recent:k=2,k=3' gives 'k' twice"),
+    "parameter without a value": (
+        ["sample", "-p", "recent:k="],
+        "Expected key=value but got 'k=' in 'recent:k='",
+    ),
+    "parameter that is no number": (
+        ["sample", "-p", "recent:k=three"],
+        "Expected a whole number but got k=three in 'recent:k=three'",
+    ),
+    "parameter too small": (
+        ["sample", "-p", "recent:k=0"],
+        "Expected k of 1 or more but got k=0 in 'recent:k=0'",
+    ),
+    "parameter past its range": (
+        ["sample", "-p", "focal:threshold=nan"],
+        "Expected a threshold from 0 to 1 but got threshold=nan in 'focal'",
+    ),
+    "choice": (
+        ["sample", "-p", "focal:cluster=sorce"],
+        "Expected one of arrival, source but got cluster=sorce in 'focal:cluster=sorce'. "
+        "Did you mean 'source'?",
+    ),
+    "schedule": (
+        ["sample", "-p", "raw", "-s", "half_swap"],
+        "There is no schedule 'half_swap'. Did you mean 'half-swap'?",
+    ),
+    "schedule without its seed": (
+        ["sample", "-p", "raw", "-s", "random"],
+        "Expected 'random:seed=N' but got schedule 'random'",
+    ),
+    "schedule of another size": (
+        ["sample", "-p", "raw", "-s", "explicit:order=1-0"],
+        "schedule 'explicit:order=1-0' is no permutation of the 4 positions of a pool (user 'u01')",
+    ),
+    "only forward": (
+        ["sample", "-p", "raw", "-s", "forward"],
+        "an audit needs at least one policy and one schedule other than forward",
+    ),
+    "interface": (
+        ["sample", "-p", "raw", "--interface", "budgt"],
+        "There is no interface 'budgt'. Did you mean 'budget'?",
+    ),
+    "interface parameter": (
+        ["sample", "-p", "raw", "--interface", "budget:char=9"],
+        "'budget' has no parameter 'char'. Did you mean 'chars'?",
+    ),
+    "benchmark": (
+        ["persona-mem", "-p", "raw"],
+        f"There is no benchmark 'persona-mem'. Did you mean 'personamem'? {KNOWN_DATA}",
+    ),
+    "benchmark of a name too long": (
+        ["s" * 300, "-p", "raw"],
+        f"There is no benchmark '{'s' * 300}'. Known: locomo, personamem, sample. {KNOWN_DATA}",
+    ),
+    "benchmark parameter": (
+        ["sample:sed=7", "-p", "raw"],
+        "'sample' has no parameter 'sed'. Did you mean 'seed'?",
+    ),
+    "label source": (
+        ["sample", "-p", "raw", "--labels", "bench-mark"],
+        "benchmark 'sample' has no labels 'bench-mark'. Did you mean 'benchmark'?",
+    ),
+    "module": (
+        ["sample", "-p", "no_such_module:Memory"],
+        "There is no module 'no_such_module' to load 'no_such_module:Memory' from; "
+        "run from its directory or install it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_not_known_is_said_with_the_nearest(
+    cli: Cli, arguments: list[str], message: str
+) -> None:
+    ended = cli("audit", *arguments, "--run", "new/out")
+    assert (ended.code, ended.out, ended.left) == (2, "", ())
+    assert ended.err == f"routeprism: {message}\n"
+
+
+def test_an_unknown_list_is_said_with_the_nearest(cli: Cli) -> None:
+    ended = cli("list", "policys")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "routeprism: There is no list of 'policys'. Did you mean 'policies'?\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("LastThree", "'{}' has no 'LastThree'. Did you mean 'LastTwo'?"),
+        ("LastTwo:n=3", "'{}:LastTwo' has no parameter 'n'. Known: k."),
+        ("number:k=3", "'{}:number' takes no parameters: it is no class"),
+        ("make:k=3", "'{}:make' takes no parameters, but got 'k'"),
+    ],
+)
+def test_what_a_module_of_ones_own_does_not_have(
+    cli: Cli, my_memory: str, name: str, message: str
+) -> None:
+    ended = cli("audit", "sample", "-p", f"{my_memory}:{name}", "--run", "out")
+    assert (ended.code, ended.left) == (2, (f"{my_memory}.py",))
+    assert ended.err == f"routeprism: {message.format(my_memory)}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["audit", "sample"],
+        ["audit", "-p", "raw"],
+        ["audit", "sample", "-p", "raw", "--resamples", "99"],
+        ["audit", "sample", "-p", "raw", "--workers", "0"],
+        ["audit", "sample", "-p", "raw", "--no-such-option"],
+        ["no-such-command"],
+        [],
+    ],
+)
+def test_a_wrong_call_ends_with_two(cli: Cli, arguments: list[str]) -> None:
+    ended = cli(*arguments)
+    assert (ended.code, ended.left) == (2, ())
+    assert "Usage: routeprism" in ended.err + ended.out
+
+
+def test_another_run_in_the_directory_is_refused_with_the_difference(cli: Cli, mine: Path) -> None:
+    assert cli("audit", mine, "-p", "raw", "--run", "out").code == 0
+    before = {name: Path("out", name).read_bytes() for name in FILES}
+    ended = cli("audit", mine, "-p", "raw", "-p", "recent:k=1", "--run", "out", "--seed", "5")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        "routeprism: out holds another run; choose another --run. It differs in:\n"
+        '  interfaces: ["budget"] there, ["budget", "budget"] here\n'
+        '  policies: ["raw"] there, ["raw", "recent:k=1"] here\n'
+        "  seed: 20260910 there, 5 here\n"
+    )
+    assert {name: Path("out", name).read_bytes() for name in FILES} == before
+
+
+def test_changed_data_is_another_run(cli: Cli, mine: Path) -> None:
+    assert cli("audit", mine, "-p", "raw", "--run", "out").code == 0
+    with (mine / "records.jsonl").open("a") as records:
+        records.write(json.dumps({"user": "ann", "id": "new", "text": "I moved."}))
+    ended = cli("audit", mine, "-p", "raw", "--run", "out")
+    assert ended.code == 2
+    changed = [line.split(":")[0].strip() for line in ended.err.splitlines()[1:]]
+    assert changed == ["fingerprint", "inputs"]
+
+
+def test_foreign_files_are_left_alone(cli: Cli, mine: Path) -> None:
+    Path("out").mkdir()
+    Path("out/thesis.txt").write_text("years of work")
+    ended = cli("audit", mine, "-p", "raw", "--run", "out")
+    assert (ended.code, ended.left) == (2, ("out", "out/thesis.txt"))
+    assert ended.err == (
+        "routeprism: out holds files that are no run of RoutePrism; choose an empty directory\n"
+    )
+    assert Path("out/thesis.txt").read_text() == "years of work"
+
+
+def test_control_c_leaves_nothing(cli: Cli, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("routeprism.experiments.routes.work", interrupt)
+    ended = cli("audit", mine, "-p", "raw", "--run", "out", "--workers", "1")
+    assert (ended.code, ended.out, ended.left) == (130, "", ())
+    assert ended.err == "routeprism: stopped; nothing half-written was left\n"
+
+
+# --- the installed command -------------------------------------------------------------------
+
+
+def test_the_installed_command_is_this_one(tmp_path: Path, own_data: OwnData) -> None:
+    program = Path(sys.executable).with_name("routeprism")
+    directory = own_data(RECORDS, [{**QUESTIONS[0], "user": "eve"}])
+    ended = subprocess.run(
+        [program, "audit", directory, "-p", "raw", "--run", tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        f"routeprism: {directory / 'questions.jsonl'}, line 1, field 'user': "
+        "user 'eve' has no records in records.jsonl\n"
+    )
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "runs").exists()
+
+
+def test_help_imports_nothing_heavy() -> None:
+    heavy = "{'numpy', 'rich.table', 'splintr', 'routeprism.experiments'} & set(sys.modules)"
+    code = (
+        "import sys; from routeprism.cli import main; sys.argv = ['routeprism', '--help']\n"
+        f"try: main()\nexcept SystemExit: print('HEAVY', sorted({heavy}))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.endswith("HEAVY []\n")

@@ -1,0 +1,284 @@
+"""The answer boundary of an audit, with models whose every word is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.errors import SpecError
+from routeprism.models import Ask, Reply
+from routeprism.records import Benchmark, Case, Pool, Question, Record
+
+WORDS = "walnut bread oven kitchen morning"
+
+
+class Scripted:
+    """Says what a function says of the request."""
+
+    embedded = False
+    concurrency = 8
+
+    def __init__(self, say, name: str = "scripted") -> None:
+        self.say, self.name, self.settings = say, name, {}
+        self.asked: list[Ask] = []
+
+    def answer(self, ask: Ask) -> Reply:
+        self.asked.append(ask)
+        return Reply(self.say(ask))
+
+
+def benchmark(users: int = 4, questions: int = 3, options: tuple[str, ...] = ("oak", "elm")):
+    cases = []
+    for user in range(users):
+        name = f"u{user}"
+        records = tuple(Record(f"{name}r{at}", at, f"{WORDS} number{at} {name}") for at in range(3))
+        asked = tuple(
+            Question(
+                f"{name}q{at}",
+                name,
+                f"Which tree is {at}?",
+                options,
+                gold="a" if options else "oak",
+            )
+            for at in range(questions)
+        )
+        cases.append(Case(Pool(name, records), asked))
+    return Benchmark("tiny", tuple(cases), "0" * 64, interface="all")
+
+
+def by_last_record(ask: Ask) -> str:
+    """Focal keeps the last record forward and the first on replay: right only on replay."""
+    return "a" if "number0" in ask.memory else "b"
+
+
+def test_the_profile_of_a_certain_model_by_hand() -> None:
+    model = Scripted(by_last_record)
+    found = routeprism.audit(benchmark(), "focal", models=[model], draws=3, resamples=200)
+    expected = {
+        "H": 1,
+        "Delta": 1,
+        "H_eq": 0,
+        "H_cross": 1,
+        "H_within": 0,
+        "D_res": 1,
+        "D_star": 1,
+        "Delta_rep": 1,
+        "D_correct": 1,
+        "accuracy.forward": 0,
+        "accuracy.route": 1,
+        "loo_min.D_res": 1,
+        "loo_max.D_res": 1,
+        "count.transition.IC": 12,
+        "count.transition.CC": 0,
+        "dispatch.H": 0,
+    }
+    where = {"model": "scripted", "arm": "", "mask": "", "experiment": "routes"}
+    assert {name: found.value(name, **where).estimate for name in expected} == expected
+    row = found.value("D_res", **where)
+    assert (row.prompt_control, row.filler, row.draws, row.queries) == ("exact", "A", 3, 12)
+    assert "the routes disagree more than the model disagrees with itself" in found.sentences[-1]
+
+
+def test_draws_are_never_shared_inside_a_comparison() -> None:
+    # raw shows the same on both routes: one prompt, and yet every draw of its own.
+    model = Scripted(lambda ask: "a" if ask.draw % 2 else "b")
+    found = routeprism.audit(benchmark(1, 1), "raw", models=[model], draws=2, resamples=100)
+    assert len({ask.text for ask in model.asked}) == 1
+    assert sorted(ask.draw for ask in model.asked) == [0, 1, 2, 3]
+    assert found.value("count.identical_prompts", experiment="routes").estimate == 1
+    # Draws b a | b a: across 2 of 4 differ, within always.
+    assert found.value("D_res", arm="", mask="").estimate == 0.5 - 1
+
+
+def test_prompts_are_matched_and_blind() -> None:
+    model = Scripted(lambda ask: "a")
+    routeprism.audit(
+        benchmark(), "recent:k=1", models=[model], fillers=["A", "B"], control="aligned"
+    )
+    from routeprism.text.tokens import count
+
+    lengths: dict[tuple[str, bool], set[int]] = {}
+    for ask in model.asked:
+        lengths.setdefault((ask.question, " x x" in ask.memory), set()).add(count(ask.text))
+    assert all(len(found) == 1 for found in lengths.values())
+    assert not any("gold" in ask.text.lower() for ask in model.asked)
+
+
+def test_fillers_are_reported_apart_and_averaged() -> None:
+    model = Scripted(lambda ask: "a" if " x x" in ask.memory or "number0" in ask.memory else "b")
+    found = routeprism.audit(
+        benchmark(), "focal", models=[model], fillers=["A", "B"], control="aligned", resamples=100
+    )
+    got = {f: found.value("H", filler=f, arm="", mask="").estimate for f in ("A", "B", "A+B")}
+    assert got == {"A": 1, "B": 0, "A+B": 0.5}
+
+
+def test_refused_and_unparsable_answers_are_their_own() -> None:
+    def say(ask: Ask) -> str:
+        if "number0" in ask.memory:
+            return "I'm sorry, but I can't help with that."
+        return "either of them" if "is 0" in ask.question else "a"
+
+    model = Scripted(say)
+    found = routeprism.audit(benchmark(), "focal", models=[model], resamples=100)
+    assert found.value("H", arm="", mask="").estimate == 1
+    assert found.value("accuracy.route", arm="").estimate == 0
+    assert found.value("accuracy.forward", arm="").estimate == pytest.approx(2 / 3)
+    notes = "\n".join(found.notes)
+    assert "12 answers were refused" in notes
+    assert "4 answers were unparsable" in notes
+
+
+def test_gamma_subtracts_the_comparator_question_by_question() -> None:
+    model = Scripted(by_last_record)
+    found = routeprism.audit(
+        benchmark(), "focal", models=[model], draws=2, comparators=True, resamples=100
+    )
+    gamma = found.value("Gamma.D_res", policy="focal")
+    assert (gamma.estimate, gamma.arm) == (1, "ordered-comparator")
+
+
+def test_readouts_count_misses_and_extra_flags() -> None:
+    # Every prompt changes under focal; the answer never does, so both readouts of it miss all.
+    found = routeprism.audit(benchmark(), "focal", "raw", models=[Scripted(lambda ask: "b")])
+    focal = {"policy": "focal", "experiment": "readouts"}
+    assert found.value("count.changed_prompts", **focal).estimate == 12
+    assert found.value("miss.sources", **focal).estimate == 0
+    assert found.value("miss.answer", **focal).estimate == 12
+    assert found.value("miss.correctness", **focal).estimate == 12
+    # raw: the same prompt on both routes, answers by draw number: the forward one is draw 0.
+    flips = routeprism.audit(benchmark(), "raw", models=[Scripted(lambda ask: "ab"[ask.draw])])
+    raw = {"policy": "raw", "experiment": "readouts"}
+    assert flips.value("count.changed_prompts", **raw).estimate == 0
+    assert flips.value("extra.answer", **raw).estimate == 12
+    assert flips.value("extra.sources", **raw).estimate == 0
+
+
+def test_duplicate_options_are_excluded_under_a_mask() -> None:
+    same = benchmark(options=("oak", "oak"))
+    mixed = Benchmark(
+        "mixed", (*benchmark(2).cases, *(Case(*_renamed(c)) for c in same.cases[:1])), "0" * 64
+    )
+    found = routeprism.audit(mixed, "focal", models=[Scripted(by_last_record)], resamples=100)
+    assert found.value("H", mask="", arm="").queries == 9
+    assert found.value("H", mask="distinct-options").queries == 6
+
+
+def _renamed(case: Case) -> tuple[Pool, tuple[Question, ...]]:
+    records = tuple(Record(f"x{r.id}", r.position, r.text) for r in case.pool.records)
+    asked = tuple(Question(f"x{q.id}", "x", q.text, q.options, q.gold) for q in case.questions)
+    return Pool("x", records), asked
+
+
+def test_batches_are_independent_and_compared(tmp_path: Path) -> None:
+    model = Scripted(lambda ask: "a" if ask.draw % 2 else "b")
+    run = tmp_path / "run"
+    routeprism.audit(benchmark(), "focal", models=[model], run=run, resamples=100)
+    first = len(model.asked)
+    found = routeprism.audit(
+        benchmark(), "focal", models=[model], batches=["", "again"], run=run, resamples=100
+    )
+    assert (first, len(model.asked)) == (24, 48)  # the first batch was there
+    row = found.value("Gamma.H", experiment="replication")
+    assert (row.batch, row.arm) == ("again", "again-default")
+
+
+def test_a_finished_run_asks_nothing_again_and_more_draws_ask_only_for_them(tmp_path: Path) -> None:
+    model = Scripted(by_last_record)
+    run = tmp_path / "run"
+    settings = {"models": [model], "run": run, "resamples": 100}
+    routeprism.audit(benchmark(), "focal", draws=2, **settings)
+    before = (run / "estimates.csv").read_bytes()
+    asked = len(model.asked)
+    routeprism.audit(benchmark(), "focal", draws=2, **settings)
+    assert len(model.asked) == asked
+    assert (run / "estimates.csv").read_bytes() == before
+
+
+def test_a_dry_run_asks_nobody_and_leaves_nothing(tmp_path: Path) -> None:
+    model = Scripted(by_last_record)
+    run = tmp_path / "run"
+    found = routeprism.audit(
+        benchmark(), "focal", models=[model], draws=2, dry_run=True, run=run, resamples=100
+    )
+    plan = found.costs["scripted"]
+    assert (plan.calls, plan.kept, model.asked) == (48, 0, [])
+    assert plan.input_tokens > 48 * 50
+    assert not run.exists()
+
+
+def test_pairs_that_cannot_be_matched_are_reported_and_left_out(monkeypatch) -> None:
+    import routeprism.experiments._asked as asked
+    from routeprism.prompts import Unmatched
+
+    original = asked.match
+
+    def match(drafts, control, filler):
+        if "is 0" in drafts[0].question:
+            return Unmatched("the moon is full", control, filler)
+        return original(drafts, control, filler)
+
+    monkeypatch.setattr(asked, "match", match)
+    found = routeprism.audit(benchmark(), "focal", models=[Scripted(by_last_record)], resamples=100)
+    assert found.value("H", arm="", mask="").queries == 8
+    assert found.value("count.unmatched").estimate == 4
+    assert any("4 pairs could not be matched" in note and "moon" in note for note in found.notes)
+
+
+def test_free_text_is_judged_and_has_no_letters() -> None:
+    model = Scripted(lambda ask: "It is an oak." if "number0" in ask.memory else "An elm.")
+    found = routeprism.audit(benchmark(options=()), "focal", models=[model], draws=2, resamples=100)
+    row = found.value("Delta_rep", arm="", mask="")
+    assert (row.estimate, row.judge, row.flags) == (1, "embedded:f1=0.5", "embedded;degenerate")
+    assert not [r for r in found.rows if r.quantity in ("H", "D_res") and r.model]
+    assert not any("a) " in ask.text for ask in model.asked)
+
+
+def test_bad_manners_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"There is no model 'reeder'. Did you mean 'reader'"):
+        routeprism.audit(benchmark(), "focal", models=["reeder"])
+    with pytest.raises(
+        SpecError, match=r"There is no prompt control 'exakt'. Did you mean 'exact'"
+    ):
+        routeprism.audit(benchmark(), "focal", models=[Scripted(by_last_record)], control="exakt")
+    with pytest.raises(SpecError, match="Expected 1 draw or more"):
+        routeprism.audit(benchmark(), "focal", models=[Scripted(by_last_record)], draws=0)
+    with pytest.raises(SpecError, match="two models have the same name"):
+        routeprism.audit(benchmark(), "focal", models=[Scripted(str), Scripted(str)])
+    with pytest.raises(SpecError, match="Expected 'openai:MODEL'"):
+        routeprism.audit(benchmark(), "focal", models=["openai"])
+
+
+def test_the_reader_on_the_sample() -> None:
+    found = routeprism.audit("sample", "focal", "lexical", models=["reader"], draws=3)
+    focal = found.value("D_res", policy="focal", arm="", mask="")
+    assert focal.lower > 0.2
+    assert focal.flags == "synthetic;embedded"
+    lexical = found.value("D_res", policy="lexical", arm="", mask="")
+    assert lexical.lower <= 0 <= lexical.upper
+
+
+@pytest.mark.realdata
+@pytest.mark.slow
+def test_the_reader_on_personamem_fact_recall(data: Path) -> None:
+    found = routeprism.audit(
+        "personamem",
+        "focal",
+        "recent:k=3",
+        "lexical",
+        kinds=["fact-recall"],
+        models=["reader"],
+        draws=3,
+        control="aligned",
+        data=data,
+    )
+    for policy in ("focal", "recent:k=3"):
+        row = found.value("D_res", policy=policy, arm="", mask="")
+        assert (row.queries, row.units) == (146, 37)
+        assert row.lower > 0
+    lexical = found.value("D_res", policy="lexical", arm="", mask="")
+    assert lexical.lower <= 0 <= lexical.upper
+    assert found.value("H", policy="focal", mask="distinct-options").queries == 130
+    assert found.value("count.unmatched", policy="focal").estimate == 0

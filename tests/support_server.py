@@ -17,9 +17,10 @@ import json
 import re
 import subprocess
 import sys
-import urllib.request
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -196,9 +197,10 @@ class Loopback:
 
     def seen(self) -> Mapping[str, Any]:
         """Ask what came in so far."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/seen", timeout=10) as told:
-            read: Mapping[str, Any] = json.load(told)
-        return read
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
+            connection.request("GET", "/seen")
+            told: Mapping[str, Any] = json.load(connection.getresponse())
+        return told
 
     def __enter__(self) -> Loopback:
         return self

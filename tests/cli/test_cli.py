@@ -334,6 +334,7 @@ def test_what_a_module_of_ones_own_does_not_have(
         ["audit", "-p", "raw"],
         ["audit", "sample", "-p", "raw", "--resamples", "99"],
         ["audit", "sample", "-p", "raw", "--workers", "0"],
+        ["audit", "sample", "-p", "raw", "--seed", "-1"],
         ["audit", "sample", "-p", "raw", "--no-such-option"],
         ["no-such-command"],
         [],

@@ -263,7 +263,18 @@ BAD = {
     "the kind of all kinds": bad_question(
         {**Q1, "id": "q2", "kind": "all"},
         "kind",
-        "Expected a string other than 'all', which names all kinds, but got kind='all'",
+        "Expected one line of text other than 'all', which names all kinds, but got kind='all'",
+    ),
+    # A kind is a name in estimates.csv, unlike ids and texts.
+    "a kind with a control character": bad_question(
+        {**Q1, "id": "q2", "kind": "a\0b"},
+        "kind",
+        "Expected one line of text other than 'all', which names all kinds, but got kind='a\\x00b'",
+    ),
+    "a kind that is a list": bad_question(
+        {**Q1, "id": "q2", "kind": ["fact"]},
+        "kind",
+        "Expected one line of text other than 'all', which names all kinds, but got kind=['fact']",
     ),
 }
 
@@ -384,7 +395,7 @@ def test_hostile_strings_stay_data(
         {"user": user, "id": name, "text": f"tea {name}"} for user in HOSTILE for name in HOSTILE
     ]
     questions = [
-        {"user": name, "id": name, "text": name, "kind": name, "support": [name]}
+        {"user": name, "id": name, "text": name, "kind": HOSTILE[0], "support": [name]}
         for name in HOSTILE
     ]
     directory = own_data(records, questions)

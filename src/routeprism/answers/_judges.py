@@ -226,8 +226,12 @@ _ABSTAINS = re.compile(
 
 def _verdict(raw: str) -> Verdict:
     """Read yes or no; a reply that says both, or neither, decides nothing."""
-    words = re.findall(r"[a-z]+", raw.casefold())
-    if words and words[0] in ("yes", "no"):
-        return Verdict(words[0] == "yes", raw)
-    said = {"yes", "no"}.intersection(words)
+    text = raw.casefold()
+    if lead := _LEADS.match(text):
+        return Verdict(lead[1] == "yes", raw)
+    said = {"yes", "no"}.intersection(re.findall(r"[a-z]+", text))
     return Verdict(None if len(said) != 1 else said == {"yes"}, raw)
+
+
+_LEADS = re.compile(r"\W*(yes|no)\s*(?:[^\w\s]|$)")
+"""Yes or no, and then a mark or nothing: `No doubt` is neither."""

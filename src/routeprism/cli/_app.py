@@ -105,7 +105,7 @@ RunDirectory = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--run", help="Where to keep the run; runs/… unless given."),
 ]
-Seed = Annotated[int, typer.Option(help="Of the bootstrap.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of the bootstrap.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
 Workers = Annotated[
     Optional[int],  # noqa: UP045
@@ -227,7 +227,7 @@ def main() -> None:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        app()
+        app(prog_name="routeprism")
     except RoutePrismError as error:
         print(f"routeprism: {error}", file=sys.stderr)
         sys.exit(2)

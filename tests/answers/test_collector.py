@@ -1,0 +1,332 @@
+"""Collecting: order, concurrency, pace, resuming, interrupting, and the plan."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import runpy
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routeprism.answers import Cell, Progress, collect, dispatch_order, key_of, plan
+from routeprism.errors import ModelError, SpecError
+from routeprism.models import Ask, Reply, Usage
+from routeprism.models.openai import OpenAI
+from routeprism.runs import Run
+
+SUPPORT = runpy.run_path(str(Path(__file__).parents[1] / "support_server.py"))
+OPTIONS = ("one", "two", "three", "four")
+KEY = "sk-collector-0123456789abcdef"
+
+
+def cell(text: str, *, draw: int = 0, question: str = "", route: str = "forward") -> Cell:
+    return Cell(Ask(text, "", text, OPTIONS, draw), question or text, route)
+
+
+@dataclass
+class Fake:
+    """Answers in this process; remembers what it was asked."""
+
+    name: str = "fake"
+    settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    embedded: bool = False
+    concurrency: int = 4
+    wait: float = 0.001
+    asked: list[Ask] = field(default_factory=list)
+    failing: frozenset[str] = frozenset()
+    under_way: int = 0
+    peak: int = 0
+    price_in: float | None = None
+    price_out: float | None = None
+    max_tokens: int | None = None
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        self.asked.append(ask)
+        self.under_way += 1
+        self.peak = max(self.peak, self.under_way)
+        await asyncio.sleep(self.wait)
+        self.under_way -= 1
+        if ask.text in self.failing:
+            raise ModelError(f"no answer to {ask.text}", attempts=("then it failed",))
+        return Reply("abcd"[(len(ask.text) + ask.draw) % 4], Usage(10, 1, 0.5))
+
+
+@dataclass
+class Plain:
+    """Answers by a plain method; says in which thread."""
+
+    embedded: bool
+    concurrency: int = 4
+    name: str = "plain"
+    threads: set[str] = field(default_factory=set)
+
+    @property
+    def settings(self) -> Mapping[str, str | int | float | bool | None]:
+        return {}
+
+    def answer(self, ask: Ask, /) -> Reply:
+        self.threads.add(threading.current_thread().name)
+        return Reply("b")
+
+
+def opened(directory: Path) -> Any:
+    return Run.open(directory, {"test": 1}, inputs={})
+
+
+def test_everything_is_asked_once_and_kept(tmp_path: Path) -> None:
+    model = Fake()
+    cells = [cell(f"p{n}", draw=draw) for n in range(10) for draw in range(3)]
+    told: list[Progress] = []
+    with opened(tmp_path / "run") as run:
+        collected = collect(run, model, [*cells, *cells[:7]], progress=told.append)
+        assert (len(model.asked), collected.asked, model.peak) == (30, 30, 4)
+        for one in cells:
+            kept = collected.of(one)
+            assert kept is not None
+            assert kept.answer == "abcd"[(len(one.ask.text) + one.ask.draw) % 4]
+        assert collected.cost == 15.0
+        assert (told[-1].done, told[-1].total, told[-1].failed) == (30, 30, 0)
+        assert (told[-1].cost, told[-1].seconds_left) == (15.0, 0.0)
+        again = collect(run, model, cells)
+        assert (again.asked, len(model.asked)) == (0, 30)
+        assert again.answers == {
+            key_of(model, c.ask): collected.of(c) for c in dispatch_order(cells)
+        }
+
+
+def test_draws_and_batches_are_different_requests(tmp_path: Path) -> None:
+    model = Fake()
+    with opened(tmp_path / "run") as run:
+        collect(run, model, [cell("same", draw=0), cell("same", draw=1)])
+        collect(run, model, [cell("same", draw=0), cell("same", draw=1)], batch="second")
+        assert len(model.asked) == 4
+        # The second batch is another realisation for models that are seeded by the draw too.
+        assert len({ask.draw for ask in model.asked}) == 4
+        other = collect(run, model, [cell("same")], batch="second")
+        assert (other.asked, other.batch) == (0, "second")
+
+
+def test_which_route_goes_first_alternates(tmp_path: Path) -> None:
+    cells = [
+        cell(f"{route} {n} {draw}", draw=draw, question=f"q{n}", route=route)
+        for n in range(4)
+        for route, draws in (("forward", (0, 1)), ("replay", (2, 3)))
+        for draw in draws
+    ]
+    routes = [one.route[0] for one in dispatch_order(cells)]
+    assert "".join(routes) == "frrfrffrfrrfrffr"
+    model = Fake(concurrency=1)
+    with opened(tmp_path / "run") as run:
+        collected = collect(run, model, cells)
+    ordered = sorted(cells, key=lambda one: collected.of(one).submission)  # type: ignore[union-attr]
+    assert ordered == dispatch_order(cells)
+    assert [ask.text for ask in model.asked] == [one.ask.text for one in ordered]
+
+
+def test_four_conditions_take_turns() -> None:
+    cells = [
+        cell(f"{n}{route}", question=f"q{n}", route=route) for n in range(4) for route in "parx"
+    ]
+    routes = "".join(one.route for one in dispatch_order(cells))
+    assert routes == "parxarxprxpaxpar"
+
+
+def test_failures_are_recorded_and_asked_again(tmp_path: Path) -> None:
+    cells = [cell(f"p{n}") for n in range(8)]
+    with opened(tmp_path / "run") as run:
+        first = collect(run, Fake(failing=frozenset({"p3"})), cells)
+        assert first.outcomes == {"answered": 7, "refused": 0, "unparsable": 0, "failed": 1}
+        assert first.of(cells[3]) is None
+        with run.ledger() as ledger:
+            (failure,) = ledger.failures(key_of(Fake(), cells[3].ask))
+        assert (failure.error, failure.attempts) == ("no answer to p3", ("then it failed",))
+        model = Fake()
+        assert collect(run, model, cells).outcomes["answered"] == 8
+        assert [ask.text for ask in model.asked] == ["p3"]
+
+
+def test_a_model_that_never_answers_is_not_asked_for_ever(tmp_path: Path) -> None:
+    cells = [cell(f"p{n}") for n in range(200)]
+    model = Fake(failing=frozenset(one.ask.text for one in cells))
+    with opened(tmp_path / "run") as run, pytest.raises(ModelError, match="5 requests in a row"):
+        collect(run, model, cells)
+    assert len(model.asked) < 15
+
+
+@pytest.mark.parametrize(
+    ("embedded", "concurrency", "here"), [(True, 4, True), (False, 1, True), (False, 4, False)]
+)
+def test_plain_methods_run_here_or_in_threads(
+    tmp_path: Path, embedded: bool, concurrency: int, here: bool
+) -> None:
+    model = Plain(embedded, concurrency)
+    with opened(tmp_path / "run") as run:
+        collected = collect(run, model, [cell(f"p{n}") for n in range(20)])
+    assert collected.outcomes["answered"] == 20
+    name = threading.current_thread().name
+    assert (model.threads == {name}) if here else (name not in model.threads)
+
+
+def test_it_can_be_called_inside_a_running_loop() -> None:
+    async def notebook() -> int:
+        return len(collect(None, Fake(), [cell("p")]).answers)
+
+    assert asyncio.run(notebook()) == 1
+
+
+def test_requests_are_spaced_under_a_rate_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr("routeprism.answers._asking.asyncio.sleep", noted)
+    collect(None, Plain(embedded=True), [cell(f"p{n}") for n in range(5)], rate_limit=6)
+    turns = sorted(seconds for seconds in waits)
+    # Six a minute is one each ten seconds, whoever sends it.
+    assert [round(turn / 10) for turn in turns] == [0, 1, 2, 3, 4]
+
+
+def test_wrong_limits_are_refused() -> None:
+    with pytest.raises(SpecError, match="rate limit above 0 but got rate_limit=0"):
+        collect(None, Fake(), [], rate_limit=0)
+    with pytest.raises(SpecError, match="concurrency of 1 or more but got concurrency=0"):
+        collect(None, Fake(), [], concurrency=0)
+
+
+def test_the_plan_counts_what_is_missing(tmp_path: Path) -> None:
+    model = Fake(price_in=2.0, price_out=10.0, max_tokens=5)
+    # "one two three" is three tokens of o200k_base.
+    cells = [cell("one two three", draw=draw) for draw in range(4)]
+    before = plan(cells, None, model)
+    assert (before.cells, before.calls, before.input_tokens) == (4, 4, 12)
+    assert before.cost == pytest.approx(12 * 2.0 / 1e6)
+    assert before.most == pytest.approx((12 * 2.0 + 4 * 5 * 10.0) / 1e6)
+    with opened(tmp_path / "run") as run:
+        collect(run, model, cells[:3])
+        with run.ledger() as ledger:
+            after = plan([*cells, *cells], ledger, model)
+    assert (after.cells, after.kept, after.calls, after.input_tokens) == (8, 3, 1, 3)
+    assert model.asked[3:] == []
+    assert plan(cells, None, Fake()).cost is None
+
+
+FAULTS = {
+    "[[429:1]] a [[say:a]]": ("answered", "a"),
+    "[[500:2]] b [[say:B]]": ("answered", "b"),
+    "[[drop:1]] c [[say:(c)]]": ("answered", "c"),
+    "[[hang:1]] d [[say:d.]]": ("answered", "d"),
+    "[[empty:1]] e [[say:**a**]]": ("answered", "a"),
+    "[[malformed:1]] f [[say:b]]": ("answered", "b"),
+    "[[refusal:9]] g": ("refused", None),
+    "h [[say:I'm sorry, but I can't help with that.]]": ("refused", None),
+    "i [[say:B) because the second is newer]]": ("answered", "b"),
+    "j [[say:a or b, who knows]]": ("unparsable", None),
+    "[[echo:9]] k": ("unparsable", None),
+    "[[401:9]] l": ("failed", None),
+    "[[500:99]] m": ("failed", None),
+}
+
+
+def test_every_fault_of_a_server_ends_in_its_outcome_and_no_key_is_kept(tmp_path: Path) -> None:
+    """In a process of its own, so that all it prints and writes can be searched."""
+    directory = tmp_path / "run"
+    with SUPPORT["Loopback"]() as server:
+        done = subprocess.run(
+            [sys.executable, "-X", "dev", __file__, "faults", server.url, str(directory)],
+            env={**os.environ, "OPENAI_API_KEY": KEY, "OPENAI_LOG": "debug"},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=True,
+        )
+        assert server.seen()["authorizations"] == [f"Bearer {KEY}"]
+    with closing(sqlite3.connect(directory / "run.sqlite")) as store:
+        kept = store.execute(
+            "SELECT text, coalesce(outcome, 'failed'), answer FROM requests "
+            "JOIN prompts ON sha256 = prompt_sha256 LEFT JOIN answers USING (submission)"
+        ).fetchall()
+        tried = store.execute(
+            "SELECT json_array_length(coalesce(answers.attempts, failures.attempts)) FROM requests "
+            "LEFT JOIN answers USING (submission) LEFT JOIN failures USING (submission) "
+            "ORDER BY submission"
+        ).fetchall()
+    assert {text: (outcome, answer) for text, outcome, answer in kept} == FAULTS
+    assert [number for (number,) in tried] == [1, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 4]
+    files = [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
+    assert len(files) >= 2
+    for content in (*files, done.stdout.encode(), done.stderr.encode()):
+        assert KEY.encode() not in content
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT, which Windows does not have")
+def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    with SUPPORT["Loopback"](latency=0.1) as server:
+        command = [sys.executable, __file__, "many", server.url, str(directory), "400", "8"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            _until(server, 30)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=30)
+        seen = server.seen()["total"]
+        assert process.returncode != 0
+        assert "KeyboardInterrupt" in errors
+        with closing(sqlite3.connect(directory / "run.sqlite")) as store:
+            (kept,) = store.execute("SELECT count(*) FROM answers").fetchone()
+        # Nothing new was sent, and what was under way was waited for.
+        assert 30 <= kept == seen < 400
+        subprocess.run(command, check=True, timeout=60)
+        assert server.seen()["total"] == 400
+
+
+def _until(server: Any, total: int) -> None:
+    """Wait until the server has seen so many requests."""
+    import time
+
+    for _ in range(6000):
+        if server.seen()["total"] >= total:
+            return
+        time.sleep(0.005)
+    raise AssertionError(f"the server never saw {total} requests")
+
+
+def main(what: str, url: str, directory: Path, answers: int = 0, concurrency: int = 8) -> None:
+    """Collect, as the process that the tests above watch, interrupt and kill."""
+    if what == "faults":
+        model = OpenAI("m", base_url=url, retries=3, timeout=1.0, seed=0, concurrency=13)
+        cells = [cell(text) for text in FAULTS]
+    else:
+        model = OpenAI("m", base_url=url, seed=0, concurrency=concurrency)
+        cells = many(answers)
+    with opened(directory) as run:
+        print(collect(run, model, cells).outcomes)
+
+
+def many(answers: int) -> list[Cell]:
+    """Give pairs of a forward and another route, each with its own draws."""
+    return [
+        cell(
+            f"question {n // 4}, {('forward', 'replay')[n % 2]}",
+            draw=n % 4,
+            question=f"q{n // 4}",
+            route=("forward", "replay")[n % 2],
+        )
+        for n in range(answers)
+    ]
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    main(given[0], given[1], Path(given[2]), *map(int, given[3:]))

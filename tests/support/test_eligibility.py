@@ -1,0 +1,107 @@
+"""Eligibility for the four conditions, by hand and for every order of sample pools."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routeprism.support._eligibility import Design, Exposed, Ineligible, design
+
+POOL = ("r0", "r1", "r2", "r3", "r4", "r5")
+
+
+def exposed(*sources: str, schedule: str = "forward", **stand_ins: str) -> Exposed:
+    return Exposed(schedule, frozenset(sources), stand_ins)
+
+
+def test_the_papers_example() -> None:
+    """Four records, one cluster: forward keeps 3, replay keeps 0, which carries the answer."""
+    found = design(
+        ("r0", "r1", "r2", "r3"),
+        frozenset({"r0"}),
+        exposed("r3", r0="r3", r1="r3", r2="r3"),
+        exposed("r0", schedule="replay", r1="r0", r2="r0", r3="r0"),
+    )
+    assert isinstance(found, Design)
+    assert (found.support, found.removed, found.replacement) == ("r0", "r3", "r1")
+    assert (found.present_schedule, found.absent_schedule) == ("replay", "forward")
+    assert found.conditions == {
+        "present": ("r0",),
+        "absent": ("r3",),
+        "restored": ("r0",),
+        "replacement": ("r1",),
+    }
+
+
+def test_a_window_takes_out_its_smallest_record() -> None:
+    found = design(
+        POOL, frozenset({"r1"}), exposed("r3", "r4", "r5"), exposed("r0", "r1", "r2", schedule="x")
+    )
+    assert isinstance(found, Design)
+    assert found.removed == "r3"
+    assert found.conditions["restored"] == ("r1", "r4", "r5")
+    # r0 is the smallest record outside Absent without support, and shown first like r1.
+    assert found.conditions["replacement"] == ("r0", "r4", "r5")
+
+
+def test_the_replacement_takes_the_same_display_position() -> None:
+    # Restored shows r4 last; r0 would be shown first, r5 is shown last.
+    absent, present = exposed("r1", "r2", "r3"), exposed("r2", "r3", "r4", schedule="x")
+    found = design(POOL, frozenset({"r4"}), absent, present)
+    assert isinstance(found, Design)
+    assert found.replacement == "r5"
+    assert found.conditions["restored"] == ("r2", "r3", "r4")
+
+
+@pytest.mark.parametrize(
+    ("support", "forward", "route", "stratum"),
+    [
+        ((), exposed("r0"), exposed("r1"), "unlabelled"),
+        (("r5",), exposed("r0"), exposed("r1"), "same-support"),
+        (("r0",), exposed("r0", "r1"), exposed("r0", "r2"), "same-support"),
+        (("r0", "r1"), exposed("r0"), exposed("r1"), "identity-swap"),
+        (("r0", "r1"), exposed("r0", "r1"), exposed("r2", "r3"), "several-records"),
+        (("r0",), exposed("r0", "r1"), exposed("r2"), "source-count"),
+        (("r0",), exposed("r0"), exposed("r1", r0="r4"), "not-removable"),
+        (("r0", "r1"), exposed("r0", "r1"), exposed("r1", "r2", r0="r1"), "not-removable"),
+        (("r0",), exposed("r0"), exposed("r1", r2="r1"), "not-removable"),
+    ],
+)
+def test_ineligible_pairs_say_why(support, forward, route, stratum) -> None:
+    found = design(POOL, frozenset(support), forward, route)
+    assert isinstance(found, Ineligible)
+    assert found.stratum == stratum
+    assert found.reason
+
+
+def test_without_another_record_there_is_no_replacement() -> None:
+    found = design(("r0", "r1"), frozenset({"r0"}), exposed("r1"), exposed("r0", schedule="x"))
+    assert isinstance(found, Ineligible)
+    assert found.stratum == "no-replacement"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_every_design_keeps_its_promises(data: st.DataObject) -> None:
+    ids = st.frozensets(st.sampled_from(POOL), min_size=1)
+    support = data.draw(ids)
+    forward, route = data.draw(ids), data.draw(ids)
+    one, other = Exposed("forward", forward, {}), Exposed("replay", route, {})
+    found = design(POOL, support, one, other)
+    mirrored = design(POOL, support, other, one)
+    assert isinstance(found, Design) == isinstance(mirrored, Design)
+    if not isinstance(found, Design):
+        return
+    assert found == mirrored  # which route is called forward does not matter
+    sizes = {len(ids) for ids in found.conditions.values()}
+    assert len(sizes) == 1
+    absent, restored, replaced = (
+        set(found.conditions[name]) for name in ("absent", "restored", "replacement")
+    )
+    assert absent - restored == absent - replaced == {found.removed}
+    assert restored - absent == {found.support}
+    assert replaced - absent == {found.replacement}
+    assert found.replacement not in support
+    assert found.removed not in support
+    assert set(found.conditions["present"]) & support > absent & support

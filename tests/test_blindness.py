@@ -388,3 +388,24 @@ def test_no_option_of_personamem_reaches_a_memory(data: Path) -> None:
     assert len(spy.asked) == 2 * 589
     assert len(spy.arrived) == 2 * 195
     assert {type(record) for record in spy.arrived} == {Record}
+
+
+def test_a_memory_of_a_policy_that_wants_options_is_refused() -> None:
+    class Curious:
+        def retained(self):
+            return frozenset()
+
+        def state(self):
+            return None
+
+        def expose(self, query, options):
+            raise AssertionError("never called")
+
+    class Policy:
+        name = "curious"
+
+        def build(self, arrivals):
+            return Curious()
+
+    with pytest.raises(PeekError, match=r"curious\.expose\(query, options\)"):
+        routeprism.audit("sample", Policy(), resamples=100)

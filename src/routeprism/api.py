@@ -43,7 +43,7 @@ def audit(
     run: str | Path | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
-    workers: int | None = None,
+    workers: int | None = 1,
     progress: Callable[[int, int], None] | None = None,
     asked: Callable[[str, Progress], None] | None = None,
 ) -> Audit:
@@ -74,11 +74,16 @@ def audit(
         run: a directory to keep the run in; nothing is kept unless given.
         seed: of the bootstrap.
         resamples: of the bootstrap.
-        workers: processes to use; chosen by the number of pools unless given.
+        workers: processes to use; None chooses by the number of pools. More than one needs policies
+            that can be imported, and a script with a `__main__` guard.
         progress: called with (pools done, pools in all).
         asked: called with (model, progress of its answers).
 
     """
+    if seed < 0 or resamples < 100:
+        raise SpecError(
+            f"Expected a seed of 0 or more and 100 resamples or more but got {seed=}, {resamples=}"
+        )
     if not isinstance(benchmark, Benchmark):
         benchmark = load_benchmark(str(benchmark), _data(data))
     if kinds:

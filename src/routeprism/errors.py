@@ -93,6 +93,10 @@ class MissingExtraError(ModelError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install 'routeprism[{extra}]'")
+        self.what, self.extra = what, extra
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return MissingExtraError, (self.what, self.extra)
 
 
 class RunError(RoutePrismError):

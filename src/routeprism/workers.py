@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeVar
 
 from routeprism.errors import RoutePrismError
@@ -52,6 +53,7 @@ def ordered_map(
         for index in range(count):
             yield work(context, index)
         return
+    _refuse_unshippable(work, setup)
     # A fresh interpreter for each worker: forking a process that has threads is unsafe.
     with ProcessPoolExecutor(
         min(workers, count),
@@ -70,12 +72,23 @@ def ordered_map(
                 yield from waiting.popleft().result()
         except BrokenProcessPool as error:
             raise RoutePrismError(
-                "a worker process ended before its work was done (out of memory, or killed); "
-                "try fewer with --workers"
+                "a worker process ended before its work was done: out of memory, killed, or begun by "
+                "a script without an `if __name__ == '__main__':` guard; try one worker"
             ) from error
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _refuse_unshippable(*items: object) -> None:
+    """Say at once, and in words, that something cannot be sent to another process."""
+    try:
+        ForkingPickler.dumps(items)
+    except Exception as error:
+        raise RoutePrismError(
+            f"this cannot be sent to other processes ({error}); define the memory class in a "
+            f"module that can be imported, or use one worker"
+        ) from error
 
 
 def _set_up(setup: Callable[[], Any]) -> None:

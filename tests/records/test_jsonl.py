@@ -361,8 +361,8 @@ def test_text_that_focal_cannot_see_is_counted_and_said_once(own_data: OwnData) 
         own_data(records, [{**Q1, "support": []}]), "focal", "recent", "lexical", resamples=100
     )
     assert found.notes == (
-        "focal: 4 of 5 records have no Latin-letter words; its tokeniser cannot compare them, so "
-        "each is a cluster of its own",
+        "4 of 5 records have no Latin-letter words: the lexical tokeniser of focal, lexical finds "
+        "nothing in them to compare or to rank",
     )
     assert found.value("J", policy="focal").estimate == 1.0  # nothing merged, so nothing lost
 

@@ -191,15 +191,20 @@ def _count(plan: Plan, case: Case, counts: Counter[str]) -> None:
     counts["records"] += len(case.pool)
     counts["questions"] += len(case.questions)
     counts["pools of one record"] += len(case.pool) == 1
+    blind: set[str] = set()
     for policy in plan.policies:
-        unseen = getattr(policy, "unseen", None)
+        inner = policy.inner if isinstance(policy, SourceOrder) else policy
+        unseen = getattr(inner, "unseen", None)
         if callable(unseen):
-            counts[f"unseen\0{policy.name}"] += sum(map(unseen, case.pool.records))
-        interface = getattr(policy, "interface", None)
+            found = {record.id for record in case.pool.records if unseen(record)}
+            blind |= found
+            counts[f"unseen\0{policy.name}"] += len(found)
+        interface = getattr(inner, "interface", None)
         if interface is not None:
             key = f"too long\0{interface.name}"
             if key not in counts:
                 counts[key] = sum(map(interface.too_long, case.pool.records))
+    counts["unseen records"] += len(blind)
 
 
 def _tables(plan: Plan, case: Case, routes: Sequence[Route]) -> dict[str, list[Sequence[Any]]]:

@@ -270,16 +270,22 @@ def _notes(counts: Counter[str]) -> tuple[str, ...]:
             f"{single} of {counts['pools']} pools have one record: they have only one order, "
             f"and count as unchanged"
         )
-    for name, number in counts.items():
-        what, _, who = name.partition("\0")
-        if number and what == "unseen":
-            notes.append(
-                f"{who}: {number} of {counts['records']} records have no Latin-letter words; its "
-                f"tokeniser cannot compare them, so each is a cluster of its own"
-            )
-        if number and what == "too long":
+    if unseen := counts["unseen records"]:
+        blind = [who for what, who, number in _named(counts) if what == "unseen" and number]
+        notes.append(
+            f"{unseen} of {counts['records']} records have no Latin-letter words: the lexical "
+            f"tokeniser of {', '.join(blind)} finds nothing in them to compare or to rank"
+        )
+    for what, who, number in _named(counts):
+        if what == "too long" and number:
             notes.append(
                 f"{number} of {counts['records']} records alone pass the limit of the interface "
                 f"{who}; they can be retained but never exposed"
             )
     return tuple(notes)
+
+
+def _named(counts: Counter[str]) -> list[tuple[str, str, int]]:
+    """Take apart the counts that name a policy or an interface."""
+    parts = ((*name.partition("\0")[::2], number) for name, number in counts.items())
+    return [(what, who, number) for what, who, number in parts if who]

@@ -1,5 +1,11 @@
 """How large an effect is, and how sure we are."""
 
+from routeprism.measures._agreement import (
+    MEMBERSHIP,
+    Confusion,
+    agreement_estimate,
+    kappa_estimate,
+)
 from routeprism.measures._answers import (
     ANSWER_COORDINATES,
     Draws,
@@ -20,12 +26,16 @@ __all__ = [
     "COORDINATES",
     "RESAMPLES",
     "RETENTION",
+    "Confusion",
     "Coordinate",
     "Draws",
     "Estimate",
+    "MEMBERSHIP",
     "Sums",
     "Tally",
+    "agreement_estimate",
     "jaccard",
+    "kappa_estimate",
     "residual",
     "retention_coordinates",
     "transition",

@@ -43,6 +43,10 @@ class Block:
     sources: frozenset[str]
     """The ids of all records it came from."""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.sources, frozenset):
+            object.__setattr__(self, "sources", frozenset(self.sources))
+
 
 @dataclass(frozen=True, slots=True)
 class Exposure:

@@ -160,6 +160,10 @@ class Lexical:
         """The spec that every output says."""
         return specs.written("lexical", self)
 
+    def unseen(self, record: Record) -> bool:
+        """Whether no question's word can find the record."""
+        return not any(window.counts for window in record.derive(_cutter(self.window)))
+
     def build(self, arrivals: Sequence[Record], /) -> _Index:
         """Index every record's windows as they come."""
         distinct = tuple({record.id: record for record in arrivals}.values())

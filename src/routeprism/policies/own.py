@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from routeprism.errors import ContractError, PeekError
@@ -12,7 +13,7 @@ from routeprism.policies._contracts import Block, Event, Exposure, JsonValue, Me
 from routeprism.policies.interfaces import record_block
 from routeprism.records import Record
 
-__all__ = ["OwnMemory", "as_policy", "refuse_peeking"]
+__all__ = ["OwnMemory", "as_policy", "refuse_curiosity", "refuse_peeking"]
 
 
 def as_policy(item: Any, *, name: str = "") -> Policy:
@@ -87,6 +88,22 @@ def refuse_peeking(policy: Any) -> None:
         )
 
 
+def refuse_curiosity(memory: Any, name: str) -> None:
+    """Refuse an `expose` that wants more than the question's text."""
+    kind: Hashable = type(memory)
+    if not _exposes_by_text(kind):
+        raise PeekError(
+            f"{name}.expose{inspect.signature(memory.expose)}: exposure receives the "
+            f"question's text and nothing else. Expected expose(query)."
+        )
+
+
+@lru_cache(maxsize=256)
+def _exposes_by_text(kind: Hashable) -> bool:
+    expose = getattr(kind, "expose", None)
+    return _accepts(expose, None, "") if inspect.isfunction(expose) else True
+
+
 @dataclass(frozen=True, slots=True)
 class _Named:
     """A policy that did not say what it is called."""
@@ -117,11 +134,7 @@ class OwnMemory:
                     f"{self.name} has no method '{needed}': a memory needs add(record), "
                     f"retained() and expose(query), or build(arrivals) for a policy"
                 )
-        if not _accepts(memory.expose, ""):
-            raise PeekError(
-                f"{self.name}.expose{inspect.signature(memory.expose)}: exposure receives the "
-                f"question's text and nothing else. Expected expose(query)."
-            )
+        refuse_curiosity(memory, self.name)
         for record in arrivals:
             memory.add(record)
         return _Wrapped(memory, {record.id: record for record in arrivals}, self.name)

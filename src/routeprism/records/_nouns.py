@@ -88,14 +88,9 @@ class Record:
             value = self._derived[function] = function(self)
         return value
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        return (self.id, self.position, self.text, self.timestamp, self.spoken)
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        names = ("id", "position", "text", "timestamp", "spoken")
-        for name, value in zip(names, state, strict=True):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "_derived", {})
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without what was derived; it is derived again where it arrives."""
+        return Record, (self.id, self.position, self.text, self.timestamp, self.spoken)
 
 
 def _read_turns(record: Record) -> tuple[Turn, ...]:

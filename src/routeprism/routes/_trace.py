@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from routeprism.errors import ContractError, PeekError
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Block, Event, Exposure, JsonValue, Memory, Policy
-from routeprism.policies.own import refuse_peeking
+from routeprism.policies.own import refuse_curiosity, refuse_peeking
 from routeprism.records import Case, Pool, Question
 
 __all__ = ["ExposureTrace", "Pair", "Route", "pairs", "signature", "trace_case"]
@@ -160,6 +160,7 @@ def _build(policy: Policy, pool: Pool, order: Sequence[int]) -> Memory:
             f"{policy.name}.build gave {type(memory).__name__}. "
             f"Expected a memory with retained(), state() and expose(query)"
         )
+    refuse_curiosity(memory, policy.name)
     return memory
 
 

@@ -1,0 +1,1 @@
+"""Which records carry the answer, and whether a pool may be reordered at all."""

@@ -1,0 +1,159 @@
+"""How far two readings of the same items agree: confusion matrix, exact agreement, Cohen's κ.
+
+Items count equally, whoever's they are, as in the published tables (Appendices B, F.1); limits
+resample the benchmark's units, like those of every other estimate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from routeprism.measures._estimates import RESAMPLES, Estimate, Tally, bootstrap_counts
+
+__all__ = ["MEMBERSHIP", "Confusion", "agreement_estimate", "kappa_estimate"]
+
+MEMBERSHIP = ("in", "out")
+"""The labels of an item under two sets: whether each of them holds it."""
+
+_CELLS = 400_000
+"""How many resampled unit counts are held at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """How often each label of one reading met each label of another."""
+
+    labels: tuple[str, ...]
+    """The labels, in the order of rows and columns."""
+    counts: tuple[tuple[int, ...], ...]
+    """Rows are the first reading's labels, columns the second's."""
+
+    def __post_init__(self) -> None:
+        size = len(self.labels)
+        if len(self.counts) != size or any(len(row) != size for row in self.counts):
+            raise ValueError(f"Expected {size} rows of {size} counts but got counts={self.counts}")
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]], labels: Sequence[str]) -> Confusion:
+        """Count pairs of labels; a label that is none of `labels` is a KeyError."""
+        places = {label: at for at, label in enumerate(labels)}
+        met = Counter((places[one], places[other]) for one, other in pairs)
+        size = range(len(labels))
+        return cls(tuple(labels), tuple(tuple(met[row, at] for at in size) for row in size))
+
+    @classmethod
+    def of_sets(
+        cls, triples: Iterable[tuple[Set[str], Set[str], Iterable[str]]]
+    ) -> Confusion:
+        """Count, over all items of (one set, other set, what both chose from), who holds them.
+
+        Sets from different pools have no members in common, so whole sets cannot be categories:
+        κ for sets is κ of membership, item by item. How many sets are equal is counted apart.
+        """
+        return cls.of(
+            (
+                (MEMBERSHIP[item not in one], MEMBERSHIP[item not in other])
+                for one, other, items in triples
+                for item in items
+            ),
+            MEMBERSHIP,
+        )
+
+    def __add__(self, other: Confusion) -> Confusion:
+        """Add the counts of another part of the same items."""
+        if self.labels != other.labels:
+            raise ValueError(f"Expected labels={self.labels} but got labels={other.labels}")
+        rows = zip(self.counts, other.counts, strict=True)
+        return Confusion(
+            self.labels,
+            tuple(tuple(a + b for a, b in zip(one, two, strict=True)) for one, two in rows),
+        )
+
+    @property
+    def total(self) -> int:
+        """How many items were compared."""
+        return sum(map(sum, self.counts))
+
+    @property
+    def agreed(self) -> int:
+        """How many items got the same label twice."""
+        return sum(row[at] for at, row in enumerate(self.counts))
+
+    @property
+    def agreement(self) -> float | None:
+        """The share of items with the same label twice; None where nothing was compared."""
+        return self.agreed / self.total if self.total else None
+
+    @property
+    def kappa(self) -> float | None:
+        """Cohen's κ; None where nothing was compared, or where both use one and the same label.
+
+        κ = (agreement − expected) / (1 − expected), with whole numbers until the last division.
+        """
+        columns = [sum(column) for column in zip(*self.counts, strict=True)]
+        chance = sum(sum(row) * column for row, column in zip(self.counts, columns, strict=True))
+        room = self.total**2 - chance
+        return (self.agreed * self.total - chance) / room if room else None
+
+
+def agreement_estimate(
+    units: Sequence[Confusion], *, seed: int, resamples: int = RESAMPLES
+) -> Estimate | None:
+    """Estimate exact agreement from each unit's items; None where nothing was compared."""
+    tally: Tally[str] = Tally("question")
+    for unit in units:
+        if unit.total:
+            tally.append({"": (float(unit.agreed), unit.total)})
+    return tally.estimates(seed=seed, resamples=resamples).get("")
+
+
+def kappa_estimate(
+    units: Sequence[Confusion], *, seed: int, resamples: int = RESAMPLES
+) -> Estimate | None:
+    """Estimate κ from each unit's items, under the same resamples as their agreement.
+
+    None where κ is undefined. It has no limits where it is undefined in some resample: leaving
+    those out would make the interval too narrow.
+    """
+    known = [unit for unit in units if unit.total]
+    if not known:
+        return None
+    whole = known[0]
+    for unit in known[1:]:
+        whole += unit
+    if whole.kappa is None:
+        return None
+    lower, upper = _limits(known, seed, resamples) if len(known) >= 2 else (None, None)
+    return Estimate(_trim(whole.kappa), lower, upper, whole.total, len(known))
+
+
+def _limits(
+    units: Sequence[Confusion], seed: int, resamples: int
+) -> tuple[float | None, float | None]:
+    size = len(units[0].labels)
+    cells = np.array([unit.counts for unit in units], dtype=np.float64).reshape(len(units), -1)
+    generator = np.random.default_rng([seed, len(units)])
+    values = np.empty(resamples)
+    step = max(1, _CELLS // len(units))
+    for start in range(0, resamples, step):
+        stop = min(start + step, resamples)
+        drawn = bootstrap_counts(len(units), stop - start, generator) @ cells
+        tables = drawn.reshape(-1, size, size)
+        total = tables.sum(axis=(1, 2))
+        agreed = np.trace(tables, axis1=1, axis2=2)
+        chance = (tables.sum(axis=2) * tables.sum(axis=1)).sum(axis=1)
+        room = total**2 - chance
+        if not room.all():
+            return None, None
+        values[start:stop] = (agreed * total - chance) / room
+    low, high = resamples * 25 // 1000, min(resamples * 975 // 1000, resamples - 1)
+    values.partition([low, high])
+    return _trim(values[low]), _trim(values[high])
+
+
+def _trim(value: float) -> float:
+    return round(float(value), 12) + 0.0

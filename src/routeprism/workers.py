@@ -72,7 +72,7 @@ def ordered_map(
                 yield from waiting.popleft().result()
         except BrokenProcessPool as error:
             raise RoutePrismError(
-                "a worker process ended before its work was done: out of memory, killed, or begun by "
+                "a worker process ended before its work was done: out of memory, killed, or of "
                 "a script without an `if __name__ == '__main__':` guard; try one worker"
             ) from error
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -90,7 +90,7 @@ def refuse_peeking(policy: Any) -> None:
 
 def refuse_curiosity(memory: Any, name: str) -> None:
     """Refuse an `expose` that wants more than the question's text."""
-    kind: Hashable = type(memory)
+    kind: Callable[..., Any] = type(memory)
     if not _exposes_by_text(kind):
         raise PeekError(
             f"{name}.expose{inspect.signature(memory.expose)}: exposure receives the "
@@ -99,7 +99,7 @@ def refuse_curiosity(memory: Any, name: str) -> None:
 
 
 @lru_cache(maxsize=256)
-def _exposes_by_text(kind: Hashable) -> bool:
+def _exposes_by_text(kind: Callable[..., Any]) -> bool:
     expose = getattr(kind, "expose", None)
     return _accepts(expose, None, "") if inspect.isfunction(expose) else True
 

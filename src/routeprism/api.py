@@ -9,7 +9,7 @@ from typing import Any
 
 from routeprism.answers import EmbeddedJudge, Judge, ModelJudge, Progress
 from routeprism.errors import SpecError
-from routeprism.experiments import SEED, Asking, Audit, Manner, run_audit
+from routeprism.experiments import SEED, Asking, AskRoutes, Audit, Manner, run_audit
 from routeprism.measures import RESAMPLES
 from routeprism.models import Model, make_model
 from routeprism.orders import parse_schedule
@@ -97,6 +97,14 @@ def audit(
         named = {policy.name for policy in made}
         twins = [SourceOrder(p) for p in made if not isinstance(p, SourceOrder)]
         made.extend(twin for twin in twins if twin.name not in named)
+    asking = _asking(
+        models,
+        Manner(draws, control, tuple(fillers), provenance),
+        batches,
+        judge,
+        rate_limit=rate_limit,
+        concurrency=concurrency,
+    )
     return run_audit(
         benchmark,
         made,
@@ -104,14 +112,7 @@ def audit(
         kinds=kinds,
         labels=labels,
         ties=ties,
-        asking=_asking(
-            models,
-            Manner(draws, control, tuple(fillers), provenance),
-            batches,
-            judge,
-            rate_limit=rate_limit,
-            concurrency=concurrency,
-        ),
+        stages=[AskRoutes(asking)] if asking is not None else [],
         dry_run=dry_run,
         seed=seed,
         resamples=resamples,

@@ -5,39 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from routeprism.answers import Collected
 from routeprism.experiments._asked import AskedPair, Manner, in_flip_sample
+from routeprism.experiments._asking import Asking
 from routeprism.experiments._case import Contrast, Values, enter, signed, strata_of
+from routeprism.experiments._localised import enter_support
 from routeprism.experiments._rows import Column, Key
+from routeprism.experiments._stages import Traced
 from routeprism.measures import ANSWER_COORDINATES, Draws, Sums, transition
 from routeprism.records import Case
 
-__all__ = ["MAIN", "Answers", "enter_answers"]
+__all__ = ["MAIN", "PairAnswers", "enter_answers"]
 
 MAIN = ("H", "Delta", "D_res", "Delta_rep")
 """What is also given without one unit, and without questions that have duplicate options."""
 _TRANSITIONS = ("CC", "CI", "IC", "II")
 
 
-@dataclass(slots=True)
-class Answers:
-    """One model's answers to the pairs at hand."""
+@dataclass(frozen=True, slots=True)
+class PairAnswers:
+    """One model's answers to pairs of routes."""
 
-    collected: Collected
-    draws: dict[AskedPair, Draws]
-    forward_first: dict[AskedPair, bool]
+    draws: Mapping[AskedPair, Draws]
+    forward_first: Mapping[AskedPair, bool]
+    """Whether the forward prompt was submitted before the other."""
 
 
 def enter_answers(
     case: Case,
     pairs: Sequence[AskedPair],
-    contrasts: Sequence[Contrast],
-    manner: Manner,
-    judge: str,
-    found: Mapping[tuple[str, str], Answers],
+    traced: Traced,
+    asking: Asking,
+    found: Mapping[tuple[str, str], PairAnswers],
     sums: Sums[Key],
 ) -> None:
     """Enter one pool's values for every model, batch and filler, and over the fillers."""
+    manner, judge = asking.manner, asking.judge.name
     strata = strata_of(case)
     free_text = any(not q.options and q.gold is not None for q in case.questions)
     fillers: list[tuple[str, ...]] = [(filler,) for filler in manner.fillers]
@@ -67,7 +69,10 @@ def enter_answers(
                 for name, column_values in values.items():
                     enter(sums, strata, column._replace(quantity=name), column_values)
                 _enter_parts(case, strata, column, asked, answers, values, sums)
-            for contrast in contrasts:
+                if traced.labels:
+                    labelled = column._replace(labels=traced.labels)
+                    enter_support(strata, labelled, asked, answers.draws, values, MAIN, sums)
+            for contrast in traced.contrasts:
                 for schedule in dict.fromkeys(name for _, name in taken):
                     _enter_contrast(strata, template, contrast, schedule, taken, sums)
     _enter_batches(case, strata, grouped, manner, found, sums)
@@ -80,7 +85,7 @@ def _averaged(values: Sequence[float | None]) -> float | None:
 
 
 def _values(
-    asked: Sequence[Sequence[AskedPair]], answers: Answers, *, fresh: bool = False
+    asked: Sequence[Sequence[AskedPair]], answers: PairAnswers, *, fresh: bool = False
 ) -> dict[str, Values]:
     """Give every coordinate's value for each question."""
     values: dict[str, Values] = {}
@@ -101,7 +106,7 @@ def _enter_parts(
     strata: dict[str, list[int]],
     column: Column,
     asked: Sequence[Sequence[AskedPair]],
-    answers: Answers,
+    answers: PairAnswers,
     values: Mapping[str, Values],
     sums: Sums[Key],
 ) -> None:
@@ -145,7 +150,7 @@ def _enter_parts(
     _enter_readouts(put, over, answers)
 
 
-def _transition_reader(kind: str, answers: Answers) -> Callable[[AskedPair], float | None]:
+def _transition_reader(kind: str, answers: PairAnswers) -> Callable[[AskedPair], float | None]:
     def read(pair: AskedPair) -> float | None:
         draws = answers.draws.get(pair)
         named = None if draws is None else transition(draws)
@@ -157,7 +162,7 @@ def _transition_reader(kind: str, answers: Answers) -> Callable[[AskedPair], flo
 def _enter_readouts(
     put: Callable[..., None],
     over: Callable[[Callable[[AskedPair], float | None]], Values],
-    answers: Answers,
+    answers: PairAnswers,
 ) -> None:
     """Count what simpler readouts miss or flag beside full-prompt identity (Appendix M.3)."""
 
@@ -221,7 +226,7 @@ def _enter_batches(
     strata: dict[str, list[int]],
     grouped: Mapping[tuple[str, str], Mapping[tuple[str, str], AskedPair]],
     manner: Manner,
-    found: Mapping[tuple[str, str], Answers],
+    found: Mapping[tuple[str, str], PairAnswers],
     sums: Sums[Key],
 ) -> None:
     """Compare every later batch with the first, question by question."""

@@ -65,6 +65,18 @@ class AskedPair:
     """Why they could not."""
 
     @property
+    def group(self) -> str:
+        """Name the comparison."""
+        return "\0".join((self.policy, self.schedule, self.question.id, self.filler))
+
+    @property
+    def sides(self) -> tuple[tuple[str, Prompt], ...]:
+        """Give the two routes with their prompts."""
+        if self.prompts is None:
+            return ()
+        return (("forward", self.prompts[0]), (self.schedule, self.prompts[1]))
+
+    @property
     def same_prompt(self) -> bool:
         """Whether the two routes ask the very same text."""
         return self.prompts is not None and self.prompts[0].sha256 == self.prompts[1].sha256
@@ -119,7 +131,7 @@ def draws_of(
 ) -> Draws:
     """Put a pair's answers together: symbols only where options make them comparable."""
     forward, route = symbols if pair.question.options else ((), ())
-    forward_right, route_right = verdicts if pair.question.gold is not None else ((), ())
+    forward_right, route_right = verdicts or ((), ())
     return Draws(tuple(forward), tuple(route), tuple(forward_right), tuple(route_right))
 
 

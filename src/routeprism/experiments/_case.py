@@ -236,6 +236,7 @@ def _tables(plan: Plan, case: Case, routes: Sequence[Route]) -> dict[str, list[S
                 json.dumps(sorted(route.retained)),
                 route.signature,
                 json.dumps(events),
+                json.dumps(route.stand_ins),
             )
         )
         for shown in route.exposures:

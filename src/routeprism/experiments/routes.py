@@ -11,12 +11,11 @@ from pathlib import Path
 
 from routeprism import workers as pool
 from routeprism.answers import Plan as Cost
-from routeprism.answers import Progress
 from routeprism.errors import SpecError, nearest
 from routeprism.experiments._case import Contrast, Plan, interface_of, work
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
-from routeprism.experiments._sentences import answer_sentences, diagnoses
-from routeprism.experiments.answers import Asking, ask_routes, price_routes
+from routeprism.experiments._sentences import diagnoses
+from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
 from routeprism.measures import RESAMPLES, Tally
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Operational, Policy, SourceOrder
@@ -75,18 +74,19 @@ def run_audit(
     kinds: Sequence[str] = (),
     labels: str | None = None,
     ties: bool = False,
-    asking: Asking | None = None,
+    stages: Sequence[Stage] = (),
+    command: str = "audit",
     dry_run: bool = False,
     seed: int = SEED,
     resamples: int = RESAMPLES,
     workers: int | None = None,
     directory: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
-    asked: Callable[[str, Progress], None] | None = None,
+    asked: Asked | None = None,
 ) -> Audit:
     """Trace every pool under every policy and schedule, and estimate what changed.
 
-    With `asking`, every pair of routes is answered, too; a `dry_run` only says what that takes.
+    Stages go on from the stored traces; a `dry_run` only says what their answers would take.
     """
     policies = _distinct(policies)
     if dry_run and directory is not None and not directory.exists():
@@ -102,22 +102,22 @@ def run_audit(
         source,
         _contrasts(policies),
         ties,
-        store=directory is not None or asking is not None,
+        store=directory is not None or bool(stages),
     )
     number = len(benchmark.cases)
     if workers is None:
         workers = pool.available() if number >= _MANY_CASES else 1
     tally: Tally[Key] = Tally(benchmark.weighting)
     counts: Counter[str] = Counter()
-    said: tuple[str, ...] = ()
-    costs: Mapping[str, Cost] = {}
+    found = Found()
+    costs: dict[str, Cost] = {}
     with ExitStack() as stack:
         run = writer = None
         kept = directory
-        if kept is None and asking is not None:  # answers need a ledger, if only for this call
+        if kept is None and stages:  # answers need a ledger, if only for this call
             kept = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"
         if kept is not None:
-            configuration = _configuration(plan, kinds, asking, seed, resamples)
+            configuration = _configuration(command, plan, kinds, stages, seed, resamples)
             run = stack.enter_context(
                 Run.open(kept, configuration, inputs=benchmark.inputs, growing=("draws", "batches"))
             )
@@ -139,20 +139,19 @@ def run_audit(
         totals = {name: counts[name] for name in ("pools", "records", "questions")}
         if run is not None:
             writing.close()
-            if asking is not None and dry_run:
-                costs = price_routes(benchmark, policies, schedules, asking, run)
-            elif asking is not None:
-                answered = ask_routes(
-                    run,
-                    benchmark,
-                    policies,
-                    schedules,
-                    plan.contrasts,
-                    asking,
-                    setting,
-                    progress=asked,
+            traced = Traced(run, benchmark, policies, schedules, plan.contrasts, source, setting)
+            for stage in stages:
+                if dry_run:
+                    for name, cost in stage.price(traced).items():
+                        costs[name] = add_costs(costs.get(name), cost)
+                    continue
+                one = stage.perform(traced, asked)
+                found = Found(
+                    [*found.rows, *one.rows],
+                    (*found.sentences, *one.sentences),
+                    (*found.notes, *one.notes),
                 )
-                rows, said = [*rows, *answered.rows], answered.notes
+        rows = [*rows, *found.rows]
         rows = in_order(
             rows,
             [policy.name for policy in policies],
@@ -163,8 +162,8 @@ def run_audit(
     return Audit(
         benchmark.name,
         tuple(rows),
-        (*diagnoses(rows, benchmark.synthetic), *answer_sentences(rows)),
-        (*benchmark.notes, *_notes(counts), *said),
+        (*diagnoses(rows, benchmark.synthetic), *found.sentences),
+        (*benchmark.notes, *_notes(counts), *found.notes),
         totals,
         directory,
         costs,
@@ -225,18 +224,17 @@ def _fixed(policy: Policy, operations: Sequence[str]) -> Policy:
 
 
 def _configuration(
-    plan: Plan, kinds: Sequence[str], asking: Asking | None, seed: int, resamples: int
+    command: str,
+    plan: Plan,
+    kinds: Sequence[str],
+    stages: Sequence[Stage],
+    seed: int,
+    resamples: int,
 ) -> Mapping[str, object]:
-    answers: Mapping[str, object] = {}
-    if asking is not None:
-        answers = {
-            **asking.described(),
-            "draws": asking.manner.draws,
-            "batches": list(asking.batches),
-        }
+    described = {name: value for stage in stages for name, value in stage.described().items()}
     return {
-        **answers,
-        "command": "audit",
+        **described,
+        "command": command,
         "benchmark": plan.benchmark.name,
         "fingerprint": plan.benchmark.fingerprint,
         "synthetic": plan.benchmark.synthetic,

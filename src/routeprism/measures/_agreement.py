@@ -46,9 +46,7 @@ class Confusion:
         return cls(tuple(labels), tuple(tuple(met[row, at] for at in size) for row in size))
 
     @classmethod
-    def of_sets(
-        cls, triples: Iterable[tuple[Set[str], Set[str], Iterable[str]]]
-    ) -> Confusion:
+    def of_sets(cls, triples: Iterable[tuple[Set[str], Set[str], Iterable[str]]]) -> Confusion:
         """Count, over all items of (one set, other set, what both chose from), who holds them.
 
         Sets from different pools have no members in common, so whole sets cannot be categories:
@@ -101,13 +99,16 @@ class Confusion:
 
 
 def agreement_estimate(
-    units: Sequence[Confusion], *, seed: int, resamples: int = RESAMPLES
+    units: Sequence[tuple[int, int]], *, seed: int, resamples: int = RESAMPLES
 ) -> Estimate | None:
-    """Estimate exact agreement from each unit's items; None where nothing was compared."""
+    """Estimate agreement from each unit's (items agreed on, items compared).
+
+    None where nothing was compared.
+    """
     tally: Tally[str] = Tally("question")
-    for unit in units:
-        if unit.total:
-            tally.append({"": (float(unit.agreed), unit.total)})
+    for agreed, compared in units:
+        if compared:
+            tally.append({"": (float(agreed), compared)})
     return tally.estimates(seed=seed, resamples=resamples).get("")
 
 

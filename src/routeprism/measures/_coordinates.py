@@ -144,13 +144,30 @@ _SETS: Mapping[str, Callable[[Pair], tuple[frozenset[str], frozenset[str]]]] = {
 
 def retention_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
     """Give the coordinates that read support labels of one source (Appendix O.4)."""
-    made: list[Coordinate[Pair]] = []
+    made: list[Coordinate[Pair]] = [_support_overlap(labels)]
     for where, sets in _SETS.items():
         made.append(_overlap(labels, where, sets))
         for side, name in enumerate(("forward", "route")):
             made.append(_evidence("recall", _recall, labels, where, sets, side, name))
             made.append(_evidence("all_covered", _covered, labels, where, sets, side, name))
     return tuple(made)
+
+
+def _support_overlap(labels: str) -> Coordinate[Pair]:
+    def value(pair: Pair) -> float | None:
+        support = pair.question.labels.get(labels, frozenset())
+        sides = [shown.sources & support for shown in (pair.forward_exposure, pair.route_exposure)]
+        return jaccard(*sides) if any(sides) else None
+
+    return Coordinate(
+        "J_T",
+        "J^T",
+        "overlap of the exposed support records; not applicable where neither route exposes any",
+        "no exposed support in common",
+        "the same support exposed",
+        "Appendix M",
+        value,
+    )
 
 
 def _overlap(

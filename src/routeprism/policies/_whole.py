@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from routeprism.policies._contracts import Event, Exposure, JsonValue
@@ -24,6 +24,8 @@ class WholeRecords:
     """The interface, opened on what is kept."""
     log: Callable[[], Sequence[Event]]
     """Makes the event log when it is asked for."""
+    places: Mapping[str, str]
+    """Dropped record → the kept record that took its place, where the policy knows."""
 
     def retained(self) -> frozenset[str]:
         """Give the ids of the kept records."""
@@ -37,6 +39,10 @@ class WholeRecords:
         """Ask the interface."""
         return self.reader(query)
 
+    def stand_ins(self) -> Mapping[str, str]:
+        """Give the kept record that took each dropped record's place."""
+        return self.places
+
     def events(self) -> Sequence[Event]:
         """Give what each arrival did."""
         return self.log()
@@ -49,7 +55,9 @@ def whole_records(
     *,
     state: JsonValue = None,
     log: Callable[[], Sequence[Event]] = tuple,
+    stand_ins: Mapping[str, str] | None = None,
 ) -> WholeRecords:
     """Make the memory; its state, unless given, is the kept ids in arrival order."""
     internal = [record.id for record in kept] if state is None else state
-    return WholeRecords(tuple(kept), internal, interface.open(arrivals, kept), log)
+    reader = interface.open(arrivals, kept)
+    return WholeRecords(tuple(kept), internal, reader, log, stand_ins or {})

@@ -174,6 +174,12 @@ class Focal:
                 for cluster, survivor in zip(clusters, survivors, strict=True)
             ],
             log=lambda: self._log(clusters, state.arrived),
+            stand_ins={
+                record.id: survivor.id
+                for cluster, survivor in zip(clusters, survivors, strict=True)
+                for record in cluster.members
+                if record.id != survivor.id
+            },
         )
 
     def key(self, state: _State, /) -> Hashable:

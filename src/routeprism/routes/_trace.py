@@ -56,6 +56,8 @@ class Route:
     """One for each question, in the case's order."""
     events: tuple[Event, ...]
     """What each arrival did, where the memory says so."""
+    stand_ins: Mapping[str, str]
+    """Dropped record → the retained one that took its place, where the memory says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ def trace_case(
                     found.signature,
                     found.exposures,
                     found.events,
+                    found.stand_ins,
                 )
             )
     return tuple(routes)
@@ -141,6 +144,7 @@ def _trace_route(
             f"Expected expose(query) to change neither retained() nor state()"
         )
     log = getattr(memory, "events", None) if events else None
+    places = getattr(memory, "stand_ins", None)
     return Route(
         policy.name,
         schedule.name,
@@ -150,6 +154,7 @@ def _trace_route(
         before,
         exposures,
         tuple(log()) if callable(log) else (),
+        dict(places()) if callable(places) else {},
     )
 
 

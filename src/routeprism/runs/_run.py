@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS questions (
     labels TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS traces (
     policy TEXT, interface TEXT, schedule TEXT, user TEXT, arrivals TEXT, retained TEXT,
-    signature TEXT, events TEXT,
+    signature TEXT, events TEXT, stand_ins TEXT,
     PRIMARY KEY (policy, interface, schedule, user)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS exposures (
     policy TEXT, interface TEXT, schedule TEXT, question TEXT, context TEXT,

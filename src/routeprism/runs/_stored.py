@@ -66,6 +66,18 @@ class Stored:
             ),
         )
 
+    def stand_ins(self, policy: str, interface: str, schedule: str, user: str) -> dict[str, str]:
+        """Give who took whose place on a route."""
+        row = self._connection.execute(
+            "SELECT stand_ins FROM traces "
+            "WHERE policy = ? AND interface = ? AND schedule = ? AND user = ?",
+            (policy, interface, schedule, user),
+        ).fetchone()
+        if row is None:
+            raise RunError(f"the run holds no trace of user '{user}' for {policy} on {schedule}")
+        places: dict[str, str] = json.loads(row[0])
+        return places
+
     def forget(self) -> None:
         """Let go of the texts read so far; call it when going on to another pool."""
         self._texts.clear()

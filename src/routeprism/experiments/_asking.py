@@ -1,0 +1,206 @@
+"""Asking: who is asked and how, and the answers to any set of prompts that are compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
+
+from routeprism.answers import (
+    Cell,
+    Collected,
+    EmbeddedJudge,
+    Judge,
+    Judged,
+    ModelJudge,
+    collect,
+    judge_all,
+    plan,
+    rubric_of,
+)
+from routeprism.answers import Plan as Cost
+from routeprism.experiments._asked import Manner
+from routeprism.experiments._rows import Setting
+from routeprism.experiments._stages import Asked, add_costs
+from routeprism.models import Model
+from routeprism.prompts import Prompt
+from routeprism.records import Question
+from routeprism.runs import Ledger, Run
+
+__all__ = ["Answers", "Asking", "Compared", "answers_to", "cost_of", "outcome_notes"]
+
+MANY = 4_000
+"""How many requests are made ready at once; prompts are long, so not all of them."""
+_NO_ANSWER = {"refused": "(refused)", "unparsable": "(unparsable)"}
+"""A refused or unparsable answer is an answer of its own, never a guess and never right."""
+
+
+class Compared(Protocol):
+    """Prompts of one question that are compared with each other."""
+
+    @property
+    def question(self) -> Question:
+        """What is asked."""
+
+    @property
+    def group(self) -> str:
+        """Name the comparison, so that its sides take turns in being asked first."""
+
+    @property
+    def sides(self) -> tuple[tuple[str, Prompt], ...]:
+        """Give (route or condition, prompt); nothing where they could not be matched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who is asked, how, and who judges free text."""
+
+    models: tuple[Model, ...]
+    manner: Manner = field(default_factory=Manner)
+    batches: tuple[str, ...] = ("",)
+    """Independent realisations of the same prompts, by name."""
+    judge: Judge = field(default_factory=EmbeddedJudge)
+    """For free text; options need none."""
+    rate_limit: float | None = None
+    concurrency: int | None = None
+
+    def described(self) -> Mapping[str, object]:
+        """Give what makes the answers comparable, for the manifest."""
+        return {
+            "models": {model.name: dict(model.settings) for model in self.models},
+            "prompt_control": self.manner.control,
+            "fillers": list(self.manner.fillers),
+            "provenance": self.manner.provenance,
+            "judge": self.judge.name,
+            "draws": self.manner.draws,
+            "batches": list(self.batches),
+        }
+
+    def setting(self, setting: Setting) -> Setting:
+        """Say who is embedded and how often was asked."""
+        embedded = {model.name for model in self.models if model.embedded}
+        if self.judge.embedded:
+            embedded.add(self.judge.name)
+        return replace(setting, embedded=embedded, draws=self.manner.draws)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One model's answers to the comparisons at hand; one with a failed request is not in it."""
+
+    collected: Collected
+    said: Mapping[Compared, tuple[tuple[str, ...], ...]]
+    """For each side its symbols (option letters, or texts), draw by draw."""
+    right: Mapping[Compared, tuple[tuple[bool, ...], ...]]
+    """For each side its verdicts; empty where the right answer is not known."""
+    first: Mapping[Compared, int]
+    """Which side was submitted first."""
+
+
+def _cells(items: Iterable[Compared], manner: Manner) -> Iterator[Cell]:
+    for item in items:
+        for side, (name, prompt) in enumerate(item.sides):
+            for draw in manner.numbers(side):
+                yield Cell(prompt.ask(draw), item.question.id, name, item.group)
+
+
+def cost_of(
+    items: Sequence[Compared], asking: Asking, ledger: Ledger, before: Mapping[str, Cost]
+) -> dict[str, Cost]:
+    """Add what these comparisons would take to what others do."""
+    totals = dict(before)
+    cells = list(_cells(items, asking.manner))
+    for model in asking.models:
+        for batch in asking.batches:
+            one = plan(cells, ledger, model, batch=batch)
+            totals[model.name] = add_costs(totals.get(model.name), one)
+    return totals
+
+
+def answers_to(
+    items: Sequence[Compared], asking: Asking, run: Run, asked: Asked | None
+) -> dict[tuple[str, str], Answers]:
+    """Collect the answers of every model and batch."""
+    cells = list(_cells(items, asking.manner))
+    found: dict[tuple[str, str], Answers] = {}
+    for model in asking.models:
+        for batch in asking.batches:
+            name = model.name
+            collected = collect(
+                run,
+                model,
+                cells,
+                batch=batch,
+                progress=None if asked is None else partial(asked, name),
+                rate_limit=asking.rate_limit,
+                concurrency=asking.concurrency,
+            )
+            found[name, batch] = _read(items, asking, run, collected)
+    return found
+
+
+def _read(items: Sequence[Compared], asking: Asking, run: Run, collected: Collected) -> Answers:
+    said: dict[Compared, tuple[tuple[str, ...], ...]] = {}
+    first: dict[Compared, int] = {}
+    for item in items:
+        sides: list[tuple[str, ...]] = []
+        places: list[int] = []
+        for side, (_, prompt) in enumerate(item.sides):
+            cells = [Cell(prompt.ask(draw), "", "") for draw in asking.manner.numbers(side)]
+            answers = [answer for cell in cells if (answer := collected.of(cell)) is not None]
+            if len(answers) == len(cells):
+                sides.append(tuple(_NO_ANSWER.get(a.outcome) or a.answer or "" for a in answers))
+                places.append(answers[0].submission)
+        if sides and len(sides) == len(item.sides):  # else it waits for the next run
+            said[item] = tuple(sides)
+            first[item] = places.index(min(places))
+    return Answers(collected, said, _verdicts(said, asking, run, collected.batch), first)
+
+
+def _verdicts(
+    said: Mapping[Compared, tuple[tuple[str, ...], ...]], asking: Asking, run: Run, batch: str
+) -> dict[Compared, tuple[tuple[bool, ...], ...]]:
+    """Say of every answer whether it is right; an unreadable verdict is not."""
+    right: dict[Compared, tuple[tuple[bool, ...], ...]] = {}
+    items: list[Judged] = []
+    for item, sides in said.items():
+        gold = item.question.gold
+        if gold is None:
+            right[item] = ()
+        elif item.question.options:
+            right[item] = tuple(tuple(answer == gold for answer in side) for side in sides)
+        else:
+            kind = rubric_of(item.question.detail or item.question.kind, item.question.id)
+            items.extend(
+                Judged(item.question.text, gold, answer, kind) for side in sides for answer in side
+            )
+    judge = asking.judge
+    if isinstance(judge, ModelJudge) and judge.run is None:
+        judge = replace(judge, run=run)
+    verdicts = iter(judge_all(judge, items, batch=batch) if items else [])
+    for item, sides in said.items():
+        if item not in right:
+            right[item] = tuple(tuple(bool(next(verdicts).correct) for _ in s) for s in sides)
+    return right
+
+
+def outcome_notes(outcomes: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
+    """Say how many answers were none, by (model, outcome)."""
+    notes = []
+    for (model, outcome), number in outcomes.items():
+        if number and outcome in _NO_ANSWER:
+            notes.append(f"{model}: {number} answers were {outcome}; each counts as its own answer")
+        if number and outcome == "failed":
+            notes.append(f"{model}: {number} requests failed; the same command asks for them again")
+    return tuple(notes)
+
+
+def count_outcomes(
+    counted: Counter[tuple[str, str]], found: Mapping[tuple[str, str], Answers]
+) -> None:
+    """Add up how answers ended."""
+    for (model, _), answers in found.items():
+        for outcome, number in answers.collected.outcomes.items():
+            counted[model, outcome] += number

@@ -1,0 +1,71 @@
+"""What comes after the traces: stages, each from the cells it needs to estimate rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from routeprism.answers import Plan as Cost
+from routeprism.answers import Progress
+from routeprism.experiments._case import Contrast
+from routeprism.experiments._rows import Setting
+from routeprism.orders import Schedule
+from routeprism.policies import Policy
+from routeprism.records import Benchmark
+from routeprism.runs import EstimateRow, Run
+
+__all__ = ["Asked", "Found", "Stage", "Traced", "add_costs"]
+
+Asked = Callable[[str, Progress], None]
+"""Told how the collecting of a model's answers goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A run whose traces are stored, and what they were made from."""
+
+    run: Run
+    benchmark: Benchmark
+    policies: Sequence[Policy]
+    schedules: Sequence[Schedule]
+    contrasts: Sequence[Contrast]
+    labels: str
+    """The label source that support is read from; empty for none."""
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a stage gives."""
+
+    rows: list[EstimateRow] = field(default_factory=list)
+    sentences: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Stage(Protocol):
+    """One experiment on stored traces."""
+
+    def described(self) -> Mapping[str, object]:
+        """Give what makes its results comparable, for the manifest."""
+
+    def price(self, traced: Traced) -> Mapping[str, Cost]:
+        """Say for each model what it would take, without asking."""
+
+    def perform(self, traced: Traced, asked: Asked | None) -> Found:
+        """Collect what is missing and estimate."""
+
+
+def add_costs(one: Cost | None, other: Cost) -> Cost:
+    """Add up what two portions take."""
+    if one is None:
+        return other
+    return Cost(
+        one.cells + other.cells,
+        one.kept + other.kept,
+        one.calls + other.calls,
+        one.input_tokens + other.input_tokens,
+        None if one.cost is None or other.cost is None else one.cost + other.cost,
+        None if one.most is None or other.most is None else one.most + other.most,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from routeprism.api import Audit, audit
+    from routeprism.api import Audit, audit, restore
     from routeprism.policies import Block, Exposure, Memory, Policy
     from routeprism.records import Benchmark, Case, Pool, Question, Record, Turn, load_benchmark
 
@@ -23,11 +23,13 @@ __all__ = [
     "Turn",
     "audit",
     "load_benchmark",
+    "restore",
 ]
 
 _HOMES = {
     "Audit": "routeprism.api",
     "audit": "routeprism.api",
+    "restore": "routeprism.api",
     **dict.fromkeys(("Block", "Exposure", "Memory", "Policy"), "routeprism.policies"),
     **dict.fromkeys(
         ("Benchmark", "Case", "Pool", "Question", "Record", "Turn", "load_benchmark"),

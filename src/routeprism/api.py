@@ -9,7 +9,7 @@ from typing import Any
 
 from routeprism.answers import EmbeddedJudge, Judge, ModelJudge, Progress
 from routeprism.errors import SpecError
-from routeprism.experiments import SEED, Asking, AskRoutes, Audit, Manner, run_audit
+from routeprism.experiments import SEED, Asking, AskRoutes, Audit, Manner, Restore, run_audit
 from routeprism.measures import RESAMPLES
 from routeprism.models import Model, make_model
 from routeprism.orders import parse_schedule
@@ -17,7 +17,7 @@ from routeprism.policies import Policy, SourceOrder, as_policy, make_policy, par
 from routeprism.prompts import Control, Filler, Provenance
 from routeprism.records import Benchmark, load_benchmark, only_kinds
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "audit", "restore"]
 
 
 def audit(
@@ -80,23 +80,6 @@ def audit(
         asked: called with (model, progress of its answers).
 
     """
-    if seed < 0 or resamples < 100:
-        raise SpecError(
-            f"Expected a seed of 0 or more and 100 resamples or more but got {seed=}, {resamples=}"
-        )
-    if not isinstance(benchmark, Benchmark):
-        benchmark = load_benchmark(str(benchmark), _data(data))
-    if kinds:
-        benchmark = only_kinds(benchmark, kinds)
-    shown = parse_interface(interface or benchmark.interface)
-    made: list[Policy] = [
-        make_policy(policy, shown) if isinstance(policy, str) else as_policy(policy)
-        for policy in policies
-    ]
-    if comparators:
-        named = {policy.name for policy in made}
-        twins = [SourceOrder(p) for p in made if not isinstance(p, SourceOrder)]
-        made.extend(twin for twin in twins if twin.name not in named)
     asking = _asking(
         models,
         Manner(draws, control, tuple(fillers), provenance),
@@ -105,9 +88,10 @@ def audit(
         rate_limit=rate_limit,
         concurrency=concurrency,
     )
+    loaded = _benchmark(benchmark, kinds, data)
     return run_audit(
-        benchmark,
-        made,
+        loaded,
+        _policies(policies, loaded, interface, comparators),
         [parse_schedule(schedule) for schedule in schedules],
         kinds=kinds,
         labels=labels,
@@ -121,6 +105,89 @@ def audit(
         progress=progress,
         asked=asked,
     )
+
+
+def restore(
+    benchmark: str | Path | Benchmark,
+    *policies: Any,
+    models: Sequence[str | Model],
+    schedules: Sequence[str] = ("replay",),
+    kinds: Sequence[str] = (),
+    interface: str | None = None,
+    labels: str | None = None,
+    draws: int = 3,
+    control: Control = "aligned",
+    fillers: Sequence[Filler] = ("A",),
+    provenance: Provenance = "preserved",
+    batches: Sequence[str] = ("",),
+    judge: str | Judge = "embedded",
+    bundle_tokens: int = 16_000,
+    dry_run: bool = False,
+    rate_limit: float | None = None,
+    concurrency: int | None = None,
+    data: str | Path | None = None,
+    run: str | Path | None = None,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+    workers: int | None = 1,
+    progress: Callable[[int, int], None] | None = None,
+    asked: Callable[[str, Progress], None] | None = None,
+) -> Audit:
+    """Put displaced records back, against matched ones that do not carry the answer.
+
+    Eligibility is decided by support labels and exposed sources alone, before any answer exists.
+    Arguments are those of `audit`; `bundle_tokens` is how long the prompt of a bundle may be.
+    """
+    asking = _asking(
+        models,
+        Manner(draws, control, tuple(fillers), provenance),
+        batches,
+        judge,
+        rate_limit=rate_limit,
+        concurrency=concurrency,
+    )
+    if asking is None:
+        raise SpecError("restoration needs at least one model to answer")
+    loaded = _benchmark(benchmark, kinds, data)
+    return run_audit(
+        loaded,
+        _policies(policies, loaded, interface, comparators=False),
+        [parse_schedule(schedule) for schedule in schedules],
+        kinds=kinds,
+        labels=labels,
+        stages=[Restore(asking, bundle_tokens)],
+        command="restore",
+        dry_run=dry_run,
+        seed=seed,
+        resamples=resamples,
+        workers=workers,
+        directory=None if run is None else Path(run),
+        progress=progress,
+        asked=asked,
+    )
+
+
+def _benchmark(
+    benchmark: str | Path | Benchmark, kinds: Sequence[str], data: str | Path | None
+) -> Benchmark:
+    if not isinstance(benchmark, Benchmark):
+        benchmark = load_benchmark(str(benchmark), _data(data))
+    return only_kinds(benchmark, kinds) if kinds else benchmark
+
+
+def _policies(
+    policies: Sequence[Any], benchmark: Benchmark, interface: str | None, comparators: bool
+) -> list[Policy]:
+    shown = parse_interface(interface or benchmark.interface)
+    made: list[Policy] = [
+        make_policy(policy, shown) if isinstance(policy, str) else as_policy(policy)
+        for policy in policies
+    ]
+    if comparators:
+        named = {policy.name for policy in made}
+        twins = [SourceOrder(p) for p in made if not isinstance(p, SourceOrder)]
+        made.extend(twin for twin in twins if twin.name not in named)
+    return made
 
 
 def _asking(

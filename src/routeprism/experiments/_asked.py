@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from routeprism.experiments._case import interface_of
@@ -22,10 +22,10 @@ from routeprism.prompts import (
     free_text,
     match,
 )
-from routeprism.records import Case, Question
+from routeprism.records import Case, Pool, Question
 from routeprism.runs import Shown, Stored
 
-__all__ = ["AskedPair", "Manner", "asked_pairs", "draws_of", "in_flip_sample"]
+__all__ = ["AskedPair", "Manner", "asked_pairs", "drafted", "draws_of", "in_flip_sample"]
 
 FLIP_SAMPLE = 3
 """How many questions of each unit measure the same-prompt flip rate."""
@@ -90,15 +90,17 @@ def asked_pairs(
     manner: Manner,
 ) -> Iterator[AskedPair]:
     """Make the prompts of every pair of a case from what the run stored."""
-    dates = {r.id: r.timestamp for r in case.pool.records if r.timestamp is not None}
     for policy in policies:
         interface = interface_of(policy)
         for question in case.questions:
             base = stored.shown(policy.name, interface, FORWARD.name, question.id)
             for schedule in schedules:
                 other = stored.shown(policy.name, interface, schedule.name, question.id)
+                drafts = [
+                    drafted([Block(*block) for block in shown.blocks], question, case.pool, manner)
+                    for shown in (base, other)
+                ]
                 for filler in manner.fillers:
-                    drafts = [_draft(shown, question, dates, manner) for shown in (base, other)]
                     found = match(drafts, manner.control, filler)
                     yield AskedPair(
                         question,
@@ -119,10 +121,11 @@ def _two(found: Matched | Unmatched) -> tuple[Prompt, Prompt] | None:
     return forward, route
 
 
-def _draft(shown: Shown, question: Question, dates: Mapping[str, str], manner: Manner) -> Draft:
-    blocks = [Block(kind, text, sources) for kind, text, sources in shown.blocks]
+def drafted(blocks: Sequence[Block], question: Question, pool: Pool, manner: Manner) -> Draft:
+    """Draft a question over blocks: with its options, or as free text with the records' dates."""
     if question.options:
         return categorical(blocks, question, provenance=manner.provenance)
+    dates = {r.id: r.timestamp for r in pool.records if r.timestamp is not None}
     return free_text(blocks, question, dates=dates, provenance=manner.provenance)
 
 

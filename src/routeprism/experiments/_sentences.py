@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from routeprism.runs import EstimateRow
 
-__all__ = ["answer_sentences", "diagnoses", "interval"]
+__all__ = ["answer_sentences", "diagnoses", "interval", "restoration_sentences"]
 
 
 def interval(row: EstimateRow, digits: int = 3) -> str:
@@ -28,7 +28,7 @@ def answer_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
             place = (row.policy, row.schedule, row.model, row.batch, row.filler)
             grouped.setdefault(place, {})[row.quantity] = row
     sentences = []
-    for (policy, schedule, model, batch, filler), found in grouped.items():
+    for (policy, schedule, model, batch, filler), found in _widest(grouped).items():
         if "accuracy.forward" not in found and "H" not in found:
             continue
         parts = []
@@ -45,6 +45,49 @@ def answer_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
         who = f"{policy} read by {model}" + (f", batch {batch}" if batch else "")
         sentences.append(f"{who}, filler {filler}: {'; '.join(parts)}{tail}")
     return tuple(sentences)
+
+
+def restoration_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
+    """Say for each policy, schedule and model whether the displaced record mattered."""
+    grouped: dict[tuple[str, ...], dict[str, EstimateRow]] = {}
+    for row in rows:
+        plain = row.experiment == "restoration" and row.stratum == "all" and not row.mask
+        if row.model and plain and row.arm in ("", "bundle"):
+            place = (row.policy, row.schedule, row.model, row.batch, row.arm, row.filler)
+            grouped.setdefault(place, {})[row.quantity] = row
+    sentences = []
+    for (policy, schedule, model, _, arm, filler), found in _widest(grouped).items():
+        if "restored-absent" not in found or "restored-replacement" not in found:
+            continue
+        one = found["restored-absent"]
+        what = "the whole missing bundle" if arm else "the displaced record"
+        gain = f"{interval(one)} of accuracy"
+        if one.lower is not None and one.lower > 0:
+            verdict = f"putting {what} back recovers {gain}"
+        else:
+            verdict = f"putting {what} back is not shown to recover accuracy: {gain}"
+        against = interval(found["restored-replacement"])
+        parts = [f"against a matched record without support {against}"]
+        if "restored-present" in found:
+            parts.append(f"against the route that had it {interval(found['restored-present'])}")
+        tail = "".join(f" [{flag}]" for flag in one.flags.split(";") if flag in _SAID)
+        sentences.append(
+            f"{policy}, {schedule}, read by {model}, filler {filler}: {verdict}; "
+            f"{', '.join(parts)} ({one.queries} pairs, {one.units} {one.unit}s, labels "
+            f"{one.labels}){tail}"
+        )
+    return tuple(sentences)
+
+
+Places = dict[tuple[str, ...], dict[str, EstimateRow]]
+
+
+def _widest(grouped: Places) -> Places:
+    """Keep, of several fillers (the last name of a place), the average over all of them."""
+    longest: dict[tuple[str, ...], str] = {}
+    for *place, filler in grouped:
+        longest[tuple(place)] = max(longest.get(tuple(place), ""), filler, key=len)
+    return {place: found for place, found in grouped.items() if longest[place[:-1]] == place[-1]}
 
 
 _SAID = ("synthetic", "embedded")

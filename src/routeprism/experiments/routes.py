@@ -88,6 +88,10 @@ def run_audit(
 
     Stages go on from the stored traces; a `dry_run` only says what their answers would take.
     """
+    if seed < 0 or resamples < 100:
+        raise SpecError(
+            f"Expected a seed of 0 or more and 100 resamples or more but got {seed=}, {resamples=}"
+        )
     policies = _distinct(policies)
     if dry_run and directory is not None and not directory.exists():
         directory = None  # nothing to resume, and a question about cost should leave nothing

@@ -9,6 +9,7 @@ from routeprism.measures._agreement import (
 from routeprism.measures._answers import (
     ANSWER_COORDINATES,
     Draws,
+    cross,
     residual,
     transition,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Sums",
     "Tally",
     "agreement_estimate",
+    "cross",
     "jaccard",
     "kappa_estimate",
     "residual",

@@ -12,7 +12,13 @@ from routeprism.policies._contracts import (
     fold,
 )
 from routeprism.policies._registry import make_policy, registered_policies
-from routeprism.policies.interfaces import INTERFACES, Interface, parse_interface
+from routeprism.policies.interfaces import (
+    INTERFACES,
+    Interface,
+    parse_interface,
+    record_block,
+    record_renderings,
+)
 from routeprism.policies.own import as_policy
 from routeprism.policies.source_order import SourceOrder
 
@@ -32,5 +38,7 @@ __all__ = [
     "fold",
     "make_policy",
     "parse_interface",
+    "record_block",
+    "record_renderings",
     "registered_policies",
 ]

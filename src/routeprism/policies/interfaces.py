@@ -57,6 +57,11 @@ def _full_block(record: Record) -> Block:
     return Block("record", f"[session {record.position}]\n{record.text}", frozenset((record.id,)))
 
 
+def record_renderings() -> tuple[Callable[[Record], Block], ...]:
+    """Give the ways in which interfaces show a whole record."""
+    return (record_block, lambda record: record.derive(_full_block))
+
+
 def _position(record: Record) -> int:
     return record.position
 

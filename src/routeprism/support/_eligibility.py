@@ -9,9 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-__all__ = ["CONDITIONS", "Condition", "Design", "Exposed", "Ineligible", "Stratum", "design"]
+__all__ = [
+    "CONDITIONS",
+    "STRATA",
+    "Condition",
+    "Design",
+    "Exposed",
+    "Ineligible",
+    "Stratum",
+    "design",
+]
 
 Condition = Literal["present", "absent", "restored", "replacement"]
 CONDITIONS: tuple[Condition, ...] = ("present", "absent", "restored", "replacement")
@@ -21,6 +30,7 @@ Stratum = Literal[
     "same-support",
     "identity-swap",
     "several-records",
+    "one-record",
     "source-count",
     "not-removable",
     "no-replacement",
@@ -28,11 +38,14 @@ Stratum = Literal[
 ]
 """Why a pair is not eligible; swaps and mismatches are diagnostics of their own."""
 
+STRATA: tuple[Stratum, ...] = get_args(Stratum)
+
 _REASONS: Mapping[Stratum, str] = {
     "unlabelled": "the question has no support label",
     "same-support": "both routes expose the same support",
     "identity-swap": "the routes expose different support records: one supports in another's place",
     "several-records": "the routes differ in more than one support record; see bundles",
+    "one-record": "less than two support records are missing; see single restoration",
     "source-count": "the routes expose different numbers of records",
     "not-removable": "the record to take out is not exposed, or supports the answer itself",
     "no-replacement": "no other record without support takes the same display position",

@@ -1,0 +1,166 @@
+"""Which prompts a restoration needs: they differ in the records they show, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from routeprism.experiments._asked import Manner, drafted
+from routeprism.experiments._case import interface_of
+from routeprism.orders import FORWARD, Schedule
+from routeprism.policies import Block, Policy, record_renderings
+from routeprism.prompts import Filler, Prompt, Unmatched, match
+from routeprism.records import Case, Pool, Question, Record
+from routeprism.runs import Shown, Stored
+from routeprism.support._bundles import Bundle, bundle
+from routeprism.support._eligibility import Design, Exposed, Ineligible, design
+
+__all__ = ["Conditions", "Verdict", "conditions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided about one pair, before any answer."""
+
+    question: Question
+    policy: str
+    schedule: str
+    single: Design | Ineligible
+    several: Bundle | Ineligible
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditions:
+    """The matched prompts of one design under one filler."""
+
+    question: Question
+    policy: str
+    schedule: str
+    filler: Filler
+    arm: str
+    """Empty for a single record, `bundle` for several."""
+    names: tuple[str, ...]
+    prompts: tuple[Prompt, ...]
+    """One for each name; none where they could not be matched."""
+    reason: str = ""
+    """Why they could not."""
+
+    @property
+    def group(self) -> str:
+        """Name the comparison."""
+        parts = (self.policy, self.schedule, self.question.id, self.filler, self.arm)
+        return "\0".join(("restoration", *parts))
+
+    @property
+    def sides(self) -> tuple[tuple[str, Prompt], ...]:
+        """Give the conditions with their prompts."""
+        return tuple(zip(self.names, self.prompts, strict=True)) if self.prompts else ()
+
+
+def conditions(
+    case: Case,
+    stored: Stored,
+    policies: Sequence[Policy],
+    schedules: Sequence[Schedule],
+    labels: str,
+    manner: Manner,
+    *,
+    budget: int,
+) -> Iterator[tuple[Verdict, list[Conditions]]]:
+    """Decide about every pair of a case and make the prompts of those that are eligible.
+
+    `budget` is how many tokens a bundle's prompt may have.
+    """
+    user = case.pool.user
+    for policy in policies:
+        interface = interface_of(policy)
+        names = (FORWARD.name, *(schedule.name for schedule in schedules))
+        places = {name: stored.stand_ins(policy.name, interface, name, user) for name in names}
+        for question in case.questions:
+            shown = {
+                name: stored.shown(policy.name, interface, name, question.id) for name in names
+            }
+            for schedule in names[1:]:
+                sides = [
+                    Exposed(name, shown[name].sources, places[name])
+                    for name in (FORWARD.name, schedule)
+                ]
+                support = question.labels.get(labels, frozenset())
+                one = design(case.pool.ids, support, *sides)
+                many = bundle(case.pool.ids, support, *sides)
+                render = _renderer(case.pool, (shown[FORWARD.name], shown[schedule]))
+                if render is None:
+                    one = one if isinstance(one, Ineligible) else Ineligible("rewritten")
+                    many = many if isinstance(many, Ineligible) else Ineligible("rewritten")
+                verdict = Verdict(question, policy.name, schedule, one, many)
+                made: list[Conditions] = []
+                if render is not None:
+                    made = [
+                        made_one
+                        for filler in manner.fillers
+                        for made_one in _made(verdict, case.pool, render, manner, filler, budget)
+                    ]
+                yield verdict, made
+    stored.forget()
+
+
+def _made(
+    verdict: Verdict,
+    pool: Pool,
+    render: Callable[[Record], Block],
+    manner: Manner,
+    filler: Filler,
+    budget: int,
+) -> Iterator[Conditions]:
+    records = {record.id: record for record in pool.records}
+
+    def prompts(arm: str, shown: Mapping[str, Sequence[str]], most: int | None) -> Conditions:
+        drafts = [
+            drafted([render(records[one]) for one in ids], verdict.question, pool, manner)
+            for ids in shown.values()
+        ]
+        found = match(drafts, manner.control, filler)
+        reason = found.reason if isinstance(found, Unmatched) else ""
+        made = () if isinstance(found, Unmatched) else found.prompts
+        if most is not None and made and max(prompt.tokens for prompt in made) > most:
+            reason, made = f"a bundle's prompt passes the declared {most} tokens", ()
+        return Conditions(
+            verdict.question,
+            verdict.policy,
+            verdict.schedule,
+            filler,
+            arm,
+            tuple(shown),
+            made,
+            reason,
+        )
+
+    if isinstance(verdict.single, Design):
+        shown: Mapping[str, Sequence[str]] = dict(verdict.single.conditions.items())
+        yield prompts("", shown, None)
+    if isinstance(verdict.several, Bundle):
+        several = verdict.several
+        steps = {f"restored:{at}": ids for at, ids in enumerate(several.steps[:-1], start=1)}
+        yield prompts(
+            "bundle",
+            {
+                "absent": several.absent,
+                **steps,
+                "restored": several.steps[-1],
+                "replacement": several.replacement,
+            },
+            budget,
+        )
+
+
+def _renderer(pool: Pool, shown: Sequence[Shown]) -> Callable[[Record], Block] | None:
+    """Find how a policy shows whole records; None where it shows anything else."""
+    records = {record.id: record for record in pool.records}
+    for render in record_renderings():
+        if all(
+            len(sources) == 1 and render(records[next(iter(sources))]).text == text
+            for one in shown
+            for _, text, sources in one.blocks
+        ):
+            return render
+    return None

@@ -1,0 +1,270 @@
+"""The four-condition intervention: does the displaced record matter? (§2.3, §3.2, Appendix F.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from routeprism.answers import Plan as Cost
+from routeprism.errors import SpecError
+from routeprism.experiments._asking import (
+    MANY,
+    Answers,
+    Asking,
+    answers_to,
+    cost_of,
+    count_outcomes,
+    outcome_notes,
+)
+from routeprism.experiments._case import Values, enter, strata_of
+from routeprism.experiments._conditions import Conditions, Verdict, conditions
+from routeprism.experiments._rows import Column, Key, estimate_rows
+from routeprism.experiments._sentences import restoration_sentences
+from routeprism.experiments._stages import Asked, Found, Traced
+from routeprism.measures import Sums, Tally, cross
+from routeprism.records import Case
+from routeprism.runs import Stored
+from routeprism.support._bundles import Bundle
+from routeprism.support._eligibility import STRATA, Design, Ineligible
+
+__all__ = ["CONTRASTS", "Restore"]
+
+CONTRASTS = (
+    ("restored", "absent"),
+    ("restored", "replacement"),
+    ("restored", "present"),
+    ("present", "absent"),
+    ("replacement", "absent"),
+)
+"""The paired differences of accuracy, first minus second."""
+_LEFT_OUT = ("restored-absent", "restored-replacement", "restored-present")
+
+Decided = tuple[Case, list[tuple[Verdict, list[Conditions]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Puts displaced records back, against matched ones that do not carry the answer."""
+
+    asking: Asking
+    budget: int = 16_000
+    """How many tokens the prompt of a bundle may have."""
+
+    def described(self) -> Mapping[str, object]:
+        """Give what makes the results comparable."""
+        return {**self.asking.described(), "bundle_tokens": self.budget}
+
+    def price(self, traced: Traced) -> Mapping[str, Cost]:
+        """Say for each model what asking would take."""
+        totals: dict[str, Cost] = {}
+        with Stored(traced.run.directory) as stored, traced.run.ledger() as ledger:
+            for portion in self._portions(traced, stored):
+                totals = cost_of(_all(portion), self.asking, ledger, totals)
+        return totals
+
+    def perform(self, traced: Traced, asked: Asked | None) -> Found:
+        """Decide by labels and sources, then ask, then estimate."""
+        tally: Tally[Key] = Tally(traced.benchmark.weighting)
+        outcomes: Counter[tuple[str, str]] = Counter()
+        reasons: Counter[str] = Counter()
+        with Stored(traced.run.directory) as stored:
+            for portion in self._portions(traced, stored):
+                everything = _all(portion)
+                reasons.update(one.reason for one in everything if one.reason)
+                answered = answers_to(everything, self.asking, traced.run, asked)
+                count_outcomes(outcomes, answered)
+                for case, decided in portion:
+                    unit: Sums[Key] = {}
+                    _enter_eligibility(case, decided, traced.labels, unit)
+                    for (model, batch), answers in answered.items():
+                        column = Column(
+                            "restoration",
+                            "",
+                            labels=traced.labels,
+                            model=model,
+                            judge=self._judge(case),
+                            prompt_control=self.asking.manner.control,
+                            batch=batch,
+                        )
+                        self._enter(case, decided, column, answers, unit)
+                    tally.append(unit)
+        setting = self.asking.setting(traced.setting)
+        rows = [
+            row
+            for row in estimate_rows(tally, setting, left_out=_LEFT_OUT)
+            if row.estimate or row.quantity == "count.eligible" or not _counts(row.quantity)
+        ]
+        unmatched = tuple(
+            f"{number} eligible designs are left out: {reason}"
+            for reason, number in reasons.items()
+        )
+        notes = (*unmatched, *outcome_notes(outcomes))
+        return Found(rows, restoration_sentences(rows), notes)
+
+    def _judge(self, case: Case) -> str:
+        free_text = any(not q.options and q.gold is not None for q in case.questions)
+        return self.asking.judge.name if free_text else ""
+
+    def _portions(self, traced: Traced, stored: Stored) -> Iterator[list[Decided]]:
+        if not traced.labels:
+            raise SpecError(
+                f"benchmark '{traced.benchmark.name}' has no support labels: restoration needs to "
+                f"know which records carry the answer"
+            )
+        portion: list[Decided] = []
+        ready = 0
+        for case in traced.benchmark.cases:
+            if case.questions:
+                decided = list(
+                    conditions(
+                        case,
+                        stored,
+                        traced.policies,
+                        traced.schedules,
+                        traced.labels,
+                        self.asking.manner,
+                        budget=self.budget,
+                    )
+                )
+                portion.append((case, decided))
+                made = sum(len(one.names) for _, several in decided for one in several)
+                ready += made * self.asking.manner.draws
+            if ready >= MANY:
+                yield portion
+                portion, ready = [], 0
+        if portion:
+            yield portion
+
+    def _enter(
+        self,
+        case: Case,
+        decided: Sequence[tuple[Verdict, list[Conditions]]],
+        template: Column,
+        answers: Answers,
+        sums: Sums[Key],
+    ) -> None:
+        """Enter accuracies and contrasts for each filler, and over all of them."""
+        strata = strata_of(case)
+        used: list[tuple[str, ...]] = [(filler,) for filler in self.asking.manner.fillers]
+        if len(used) > 1:
+            used.append(self.asking.manner.fillers)
+        grouped: dict[tuple[str, str, str], dict[tuple[str, str], Conditions]] = {}
+        for _, made in decided:
+            for one in made:
+                place = grouped.setdefault((one.policy, one.schedule, one.arm), {})
+                place[one.question.id, one.filler] = one
+        for (policy, schedule, arm), found in grouped.items():
+            for fillers in used:
+                column = template._replace(
+                    policy=policy, schedule=schedule, arm=arm, filler="+".join(fillers)
+                )
+                asked = [
+                    [found[q.id, filler] for filler in fillers if (q.id, filler) in found]
+                    for q in case.questions
+                ]
+                _enter_conditions(strata, column, asked, len(fillers), answers, sums)
+
+
+def _counts(quantity: str) -> bool:
+    return quantity.startswith("count.") and quantity[len("count.") :] in STRATA
+
+
+def _all(portion: Sequence[Decided]) -> list[Conditions]:
+    return [one for _, decided in portion for _, made in decided for one in made]
+
+
+def _enter_eligibility(
+    case: Case,
+    decided: Sequence[tuple[Verdict, list[Conditions]]],
+    labels: str,
+    sums: Sums[Key],
+) -> None:
+    """Count the eligible pairs, and the others by their reason."""
+    strata = strata_of(case)
+    grouped: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict, _ in decided:
+        grouped.setdefault((verdict.policy, verdict.schedule), []).append(verdict)
+    for (policy, schedule), verdicts in grouped.items():
+        outcomes: dict[tuple[str, str], list[bool]] = {}
+        for arm, eligible, found in (
+            ("", Design, [verdict.single for verdict in verdicts]),
+            ("bundle", Bundle, [verdict.several for verdict in verdicts]),
+        ):
+            outcomes[arm, "eligible"] = [isinstance(one, eligible) for one in found]
+            for stratum in STRATA:
+                outcomes[arm, stratum] = [
+                    isinstance(one, Ineligible) and one.stratum == stratum for one in found
+                ]
+        for (arm, name), flags in sorted(outcomes.items()):
+            column = Column(
+                "restoration", f"count.{name}", policy, schedule, arm=arm, labels=labels
+            )
+            enter(sums, strata, column, [float(flag) for flag in flags])
+
+
+def _enter_conditions(
+    strata: dict[str, list[int]],
+    column: Column,
+    asked: Sequence[Sequence[Conditions]],
+    fillers: int,
+    answers: Answers,
+    sums: Sums[Key],
+) -> None:
+    """Enter one design's accuracies, their contrasts, disagreement and prompt identity."""
+    accuracy: dict[str, list[float | None]] = {}
+    names = list(dict.fromkeys(name for ones in asked for one in ones for name in one.names))
+    for name in names:
+        accuracy[name] = [
+            _over_fillers(ones, fillers, partial(_accuracy, name, answers)) for ones in asked
+        ]
+        enter(sums, strata, column._replace(quantity=f"accuracy.{name}"), accuracy[name])
+    for first, second in CONTRASTS:
+        if first in accuracy and second in accuracy:
+            values: Values = [
+                None if a is None or b is None else a - b
+                for a, b in zip(accuracy[first], accuracy[second], strict=True)
+            ]
+            enter(sums, strata, column._replace(quantity=f"{first}-{second}"), values)
+            if not column.arm:
+                differ = [
+                    _over_fillers(ones, fillers, partial(_disagreement, first, second, answers))
+                    for ones in asked
+                ]
+                named = column._replace(quantity="H", arm=f"{first}-{second}")
+                enter(sums, strata, named, differ)
+    if not column.arm:
+        identical = [_identical(ones) for ones in asked]
+        named = column._replace(quantity="count.identical_prompts", arm="present-restored")
+        enter(sums, strata, named, identical)
+
+
+def _over_fillers(
+    ones: Sequence[Conditions], fillers: int, read: Callable[[Conditions], float | None]
+) -> float | None:
+    """Average a reading over the fillers; one that is missing makes it not applicable."""
+    known = [value for one in ones if (value := read(one)) is not None]
+    return sum(known) / len(known) if known and len(known) == fillers else None
+
+
+def _accuracy(name: str, answers: Answers, one: Conditions) -> float | None:
+    right = answers.right.get(one)
+    if not right or name not in one.names:
+        return None
+    verdicts = right[one.names.index(name)]
+    return sum(verdicts) / len(verdicts)
+
+
+def _disagreement(first: str, second: str, answers: Answers, one: Conditions) -> float | None:
+    said = answers.said.get(one)
+    if said is None or not one.question.options:
+        return None
+    return cross(said[one.names.index(first)], said[one.names.index(second)])
+
+
+def _identical(ones: Sequence[Conditions]) -> float | None:
+    made = [dict(one.sides) for one in ones if one.prompts]
+    if not made:
+        return None
+    return float(sum(one["present"].sha256 == one["restored"].sha256 for one in made))

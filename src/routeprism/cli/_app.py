@@ -30,6 +30,12 @@ DEMO_SCHEDULES = ["replay"]
 DEMO_DRAWS = 3
 
 # Optional[…] and not "… | None": typer reads these annotations at run time on Python 3.10 as well.
+BenchmarkName = Annotated[
+    str,
+    typer.Argument(
+        help="sample, personamem, locomo, or a directory with records.jsonl and questions.jsonl."
+    ),
+]
 Policies = Annotated[
     list[str],
     typer.Option(
@@ -117,13 +123,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 @app.command()
 def audit(
-    benchmark: Annotated[
-        str,
-        typer.Argument(
-            help="sample, personamem, locomo, or a directory with records.jsonl and "
-            "questions.jsonl."
-        ),
-    ],
+    benchmark: BenchmarkName,
     policy: Policies,
     schedule: Schedules = ["replay"],  # noqa: B006 (typer copies it)
     kind: Kinds = [],  # noqa: B006
@@ -170,6 +170,72 @@ def audit(
         provenance=provenance,
         batches=batch,
         judge=judge,
+        base_url=base_url,
+        rate_limit=rate_limit,
+        concurrency=concurrency,
+        dry_run=dry_run,
+        yes=yes,
+        data=data,
+        run=run,
+        seed=seed,
+        resamples=resamples,
+        workers=workers,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command()
+def restore(
+    benchmark: BenchmarkName,
+    policy: Policies,
+    model: Models,
+    schedule: Schedules = ["replay"],  # noqa: B006
+    kind: Kinds = [],  # noqa: B006
+    interface: Interface = None,
+    labels: Labels = None,
+    draws: Draws = 3,
+    control: Control = "aligned",
+    filler: Fillers = ["A"],  # noqa: B006
+    provenance: Provenance = "preserved",
+    batch: Batches = [""],  # noqa: B006
+    judge: JudgeName = "embedded",
+    bundle_tokens: Annotated[
+        int, typer.Option(min=1, help="How long the prompt of a bundle may be.")
+    ] = 16_000,
+    base_url: BaseUrl = None,
+    rate_limit: RateLimit = None,
+    concurrency: Concurrency = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    data: Data = None,
+    run: RunDirectory = None,
+    seed: Seed = 20260910,
+    resamples: Resamples = 10_000,
+    workers: Workers = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Put displaced records back, against matched ones that do not carry the answer."""
+    from routeprism.api import restore as call
+    from routeprism.cli._audit import run_and_show
+
+    run_and_show(
+        benchmark,
+        policy,
+        call=call,
+        schedules=schedule,
+        kinds=kind,
+        interface=interface,
+        labels=labels,
+        models=model,
+        draws=draws,
+        control=control,
+        fillers=filler,
+        provenance=provenance,
+        batches=batch,
+        judge=judge,
+        bundle_tokens=bundle_tokens,
         base_url=base_url,
         rate_limit=rate_limit,
         concurrency=concurrency,

@@ -43,6 +43,7 @@ def run_and_show(
     run: Path | None,
     as_json: bool,
     quiet: bool,
+    call: Callable[..., Audit] = audit,
     models: Sequence[str] = (),
     base_url: str | None = None,
     dry_run: bool = False,
@@ -51,17 +52,21 @@ def run_and_show(
 ) -> None:
     """Audit, then print the layer table and a sentence for each policy."""
     made = [make_model(text, base_url=base_url) for text in models]
-    told = {**settings, "models": [(one.name, dict(one.settings)) for one in made]}
+    told = {
+        **settings,
+        "call": call.__name__,
+        "models": [(one.name, dict(one.settings)) for one in made],
+    }
     directory = run or _default_run(benchmark, policies, told)
-    call = partial(audit, benchmark, *policies, models=made, run=directory, **settings)
+    ask = partial(call, benchmark, *policies, models=made, run=directory, **settings)
     if made and (dry_run or not yes) and (dry_run or any(map(_spends, made))):
-        costs = call(dry_run=True).costs
+        costs = ask(dry_run=True).costs
         if dry_run:
             _show_costs(costs, as_json)
             return
         _confirm(costs)
     with _progress(quiet or as_json) as (pools, answers):
-        found = call(progress=pools, asked=answers)
+        found = ask(progress=pools, asked=answers)
     if as_json:
         json.dump(_as_json(found), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")

@@ -1,0 +1,255 @@
+"""The four-condition intervention: what it finds, and that only one record is exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.errors import SpecError
+from routeprism.experiments import Manner
+from routeprism.experiments._conditions import Conditions, Verdict, conditions
+from routeprism.models import Ask, Reply
+from routeprism.orders import parse_schedule
+from routeprism.policies import make_policy, parse_interface, record_block
+from routeprism.records import Benchmark, Case, load_benchmark, only_kinds
+from routeprism.runs import Stored
+from routeprism.support._eligibility import Design
+
+BETWEEN = "\n\n"
+
+
+def decided(
+    benchmark: Benchmark, specs: list[str], labels: str, run: Path, *, interface: str = ""
+) -> Iterator[tuple[Case, Verdict, list[Conditions]]]:
+    """Trace, then decide about every pair and make the prompts, with both fillers."""
+    name = interface or benchmark.interface
+    routeprism.audit(benchmark, *specs, interface=name, run=run, resamples=100)
+    policies = [make_policy(spec, parse_interface(name)) for spec in specs]
+    manner = Manner(1, "aligned", ("A", "B"))
+    with Stored(run) as stored:
+        for case in benchmark.cases:
+            if case.questions:
+                found = conditions(
+                    case,
+                    stored,
+                    policies,
+                    [parse_schedule("replay")],
+                    labels,
+                    manner,
+                    budget=16_000,
+                )
+                for verdict, made in found:
+                    yield case, verdict, made
+
+
+def check_bytes(case: Case, verdict: Verdict, one: Conditions) -> None:
+    """Apart from the exchanged record and padding, the prompts are the same, byte for byte."""
+    design = verdict.single
+    assert isinstance(design, Design)
+    prompts = dict(one.sides)
+    block = {record.id: record_block(record).text for record in case.pool.records}
+    frames = set()
+    for name, prompt in prompts.items():
+        evidence = BETWEEN.join(block[identity] for identity in design.conditions[name])
+        assert prompt.evidence == evidence
+        before = prompt.text[: prompt.evidence_span.start]
+        after = prompt.text[prompt.evidence_span.end :]
+        word = {"A": " one", "B": " x"}[one.filler]
+        assert before.count(word * 32) == 1  # the same prefix of fillers for all
+        frames.add((before, after.replace(word * prompt.padding[1], "", 1)))
+    assert len(frames) == 1
+    assert len({prompt.tokens for prompt in prompts.values()}) == 1
+    assert len({prompt.question_span.token for prompt in prompts.values()}) == 1
+    rest = [
+        [block[i] for i in design.conditions[name] if i != exchanged]
+        for name, exchanged in (
+            ("absent", design.removed),
+            ("restored", design.support),
+            ("replacement", design.replacement),
+        )
+    ]
+    assert rest[0] == rest[1] == rest[2]
+    places = [
+        design.conditions["restored"].index(design.support),
+        design.conditions["replacement"].index(design.replacement),
+    ]
+    assert places[0] == places[1]
+
+
+def test_every_sample_pair_is_byte_checked(tmp_path: Path) -> None:
+    sample = load_benchmark("sample")
+    checked = 0
+    for case, verdict, made in decided(
+        sample, ["focal", "recent:k=3", "utility:k=3"], "benchmark", tmp_path / "run"
+    ):
+        for one in made:
+            if not one.arm:
+                check_bytes(case, verdict, one)
+                checked += 1
+    assert checked > 2 * 40 * 2  # at least 40 pairs each for focal and recent, two fillers
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("interface", "eligible"),
+    [("budget", {"focal": 62, "recent:k=3": 72}), ("all", {"focal": 62, "recent:k=3": 122})],
+)
+def test_every_personamem_pair_is_byte_checked(
+    data: Path, tmp_path: Path, interface: str, eligible: dict[str, int]
+) -> None:
+    """The counts are this package's own: the published labels are not public."""
+    facts = only_kinds(load_benchmark("personamem", data), ["fact-recall"])
+    found = dict.fromkeys(eligible, 0)
+    for case, verdict, made in decided(
+        facts, list(eligible), "reference-session", tmp_path / "run", interface=interface
+    ):
+        found[verdict.policy] += isinstance(verdict.single, Design)
+        for one in made:
+            assert one.prompts, one.reason
+            check_bytes(case, verdict, one)
+    assert found == eligible
+
+
+def test_the_reader_on_the_sample() -> None:
+    found = routeprism.restore("sample", "focal", "recent:k=3", models=["reader"])
+    for policy in ("focal", "recent:k=3"):
+        for contrast in ("restored-absent", "restored-replacement"):
+            row = found.value(contrast, policy=policy, arm="")
+            assert row.estimate > 0.4
+            assert row.lower > 0
+            assert row.flags.startswith("synthetic;embedded")
+    same = found.value("restored-present", policy="focal", arm="")
+    assert same.lower <= 0 <= same.upper
+    said = [s for s in found.sentences if "putting the displaced record back recovers" in s]
+    assert len(said) == 2
+    assert "labels benchmark" in said[0]
+
+
+def test_counts_of_reasons_add_up() -> None:
+    found = routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100)
+    counts = [
+        row
+        for row in found.rows
+        if row.experiment == "restoration"
+        and row.quantity.startswith("count.")
+        and not row.model
+        and not row.arm
+        and row.stratum == "all"
+    ]
+    assert sum(row.estimate for row in counts) == 165
+    assert {row.queries for row in counts} == {165}
+    assert "count.identity-swap" in {row.quantity for row in counts}
+
+
+class Scripted:
+    """Knows the answer when a marked record is shown."""
+
+    name, embedded, concurrency = "scripted", False, 8
+
+    def __init__(self) -> None:
+        self.settings: dict[str, str] = {}
+        self.asked: list[Ask] = []
+
+    def answer(self, ask: Ask) -> Reply:
+        self.asked.append(ask)
+        return Reply("a" if "secret" in ask.memory else "b")
+
+
+def pool(support: list[int], size: int = 6) -> Benchmark:
+    """One cluster of records; those of `support` carry the secret."""
+    from routeprism.records import Pool, Question, Record
+
+    words = "walnut bread oven kitchen morning"
+    cases = []
+    for user in ("u0", "u1"):
+        records = tuple(
+            Record(
+                f"{user}r{at}", at, f"{words} {'secret' if at in support else 'plain'} {at}{user}"
+            )
+            for at in range(size)
+        )
+        question = Question(
+            f"{user}q",
+            user,
+            "Which tree?",
+            ("oak", "elm"),
+            "a",
+            labels={"benchmark": frozenset(f"{user}r{at}" for at in support)},
+        )
+        cases.append(Case(Pool(user, records), (question,)))
+    return Benchmark("tiny", tuple(cases), "0" * 64, labels=("benchmark",), interface="all")
+
+
+def test_the_four_conditions_by_hand() -> None:
+    model = Scripted()
+    found = routeprism.restore(pool([0]), "focal", models=[model], draws=2, resamples=100)
+    expected = {
+        "accuracy.present": 1,
+        "accuracy.absent": 0,
+        "accuracy.restored": 1,
+        "accuracy.replacement": 0,
+        "restored-absent": 1,
+        "restored-replacement": 1,
+        "restored-present": 0,
+        "present-absent": 1,
+        "replacement-absent": 0,
+        "loo_min.restored-absent": 1,
+    }
+    got = {name: found.value(name, arm="").estimate for name in expected}
+    assert got == expected
+    assert found.value("H", arm="restored-absent", experiment="restoration").estimate == 1
+    # Present and Restored are the same prompt here, and yet no draw is shared.
+    assert found.value("count.identical_prompts", arm="present-restored").estimate == 2
+    draws = sorted(ask.draw for ask in model.asked if "u0" in ask.memory)
+    assert draws == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_bundles_show_the_dose_response() -> None:
+    # recent:k=2 keeps r4 r5 forward and r0 r1 on replay; all of r0 r1 is missing forward.
+    found = routeprism.restore(pool([0, 1]), "recent:k=2", models=[Scripted()], resamples=100)
+    assert found.value("count.eligible", arm="bundle").estimate == 2
+    assert found.value("count.several-records", arm="").estimate == 2
+    accuracies = {
+        name: found.value(f"accuracy.{name}", arm="bundle").estimate
+        for name in ("absent", "restored:1", "restored", "replacement")
+    }
+    assert accuracies == {"absent": 0, "restored:1": 1, "restored": 1, "replacement": 0}
+
+
+def test_a_bundle_over_its_budget_is_left_out_with_the_reason() -> None:
+    found = routeprism.restore(
+        pool([0, 1]), "recent:k=2", models=[Scripted()], bundle_tokens=20, resamples=100
+    )
+    assert not [row for row in found.rows if row.quantity == "accuracy.absent"]
+    assert any(
+        "2 eligible designs are left out: a bundle's prompt passes" in n for n in found.notes
+    )
+
+
+def test_policies_that_show_no_whole_records_are_ineligible() -> None:
+    found = routeprism.restore(pool([0]), "lexical:k=1", models=[Scripted()], resamples=100)
+    rows = {row.quantity: row.estimate for row in found.rows if row.experiment == "restoration"}
+    assert rows["count.eligible"] == 0
+
+
+def test_restoration_needs_labels_and_a_model() -> None:
+    from dataclasses import replace
+
+    bare = replace(pool([0]), labels=())
+    with pytest.raises(SpecError, match="has no support labels"):
+        routeprism.restore(bare, "focal", models=[Scripted()], resamples=100)
+    with pytest.raises(SpecError, match="at least one model"):
+        routeprism.restore(pool([0]), "focal", models=[])
+
+
+def test_audit_localises_changes_of_support() -> None:
+    model = Scripted()
+    found = routeprism.audit(pool([0]), "focal", models=[model], draws=2, resamples=100)
+    changed = found.value("H", arm="support-changed")
+    assert (changed.estimate, changed.queries, changed.labels) == (1, 2, "benchmark")
+    assert found.value("count.support_loss", experiment="support").estimate == 2
+    assert found.value("count.answer_change", experiment="support").estimate == 2
+    assert found.value("J_T").estimate == 0

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import routeprism
-from routeprism.cli._app import DEMO_POLICIES, DEMO_SCHEDULES
-from routeprism.cli._audit import run_and_show
+from routeprism.cli._audit import show_demo
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -55,14 +54,7 @@ def test_the_demo_prints_what_is_shown(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    run_and_show(
-        "sample",
-        DEMO_POLICIES,
-        schedules=DEMO_SCHEDULES,
-        run=Path("runs/demo"),
-        as_json=False,
-        quiet=True,
-    )
+    show_demo(run=Path("runs/demo"), as_json=False, quiet=True)
     printed = "".join(line.rstrip() + "\n" for line in capsys.readouterr().out.splitlines())
     assert printed == shown("demo")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ def audit(
     kinds: Sequence[str] = (),
     interface: str | None = None,
     labels: str | None = None,
+    masks: Mapping[str, Collection[str]] | None = None,
     comparators: bool = False,
     ties: bool = False,
     models: Sequence[str | Model] = (),
@@ -58,6 +59,7 @@ def audit(
         kinds: only the questions of these kinds; all unless given.
         interface: what whole-record policies expose through; the benchmark's own unless given.
         labels: which support labels to read; the benchmark's first unless given.
+        masks: named sets of question ids; every number is given within and outside of each, too.
         comparators: whether to run the source-order comparator of every policy too.
         ties: whether to count the ties that processing order decided.
         models: who answers, such as `reader` or `openai:MODEL`; nobody unless given.
@@ -95,6 +97,7 @@ def audit(
         [parse_schedule(schedule) for schedule in schedules],
         kinds=kinds,
         labels=labels,
+        masks={name: frozenset(ids) for name, ids in (masks or {}).items()},
         ties=ties,
         stages=[AskRoutes(asking)] if asking is not None else [],
         dry_run=dry_run,
@@ -115,6 +118,7 @@ def restore(
     kinds: Sequence[str] = (),
     interface: str | None = None,
     labels: str | None = None,
+    masks: Mapping[str, Collection[str]] | None = None,
     draws: int = 3,
     control: Control = "aligned",
     fillers: Sequence[Filler] = ("A",),
@@ -155,6 +159,7 @@ def restore(
         [parse_schedule(schedule) for schedule in schedules],
         kinds=kinds,
         labels=labels,
+        masks={name: frozenset(ids) for name, ids in (masks or {}).items()},
         stages=[Restore(asking, bundle_tokens)],
         command="restore",
         dry_run=dry_run,

@@ -253,3 +253,21 @@ def test_audit_localises_changes_of_support() -> None:
     assert found.value("count.support_loss", experiment="support").estimate == 2
     assert found.value("count.answer_change", experiment="support").estimate == 2
     assert found.value("J_T").estimate == 0
+
+
+def test_masks_cut_the_same_answers_without_asking_again(tmp_path: Path) -> None:
+    model = Scripted()
+    run = tmp_path / "run"
+    routeprism.restore(pool([0]), "focal", models=[model], run=run, resamples=100)
+    asked = len(model.asked)
+    found = routeprism.restore(
+        pool([0]), "focal", models=[model], run=run, masks={"primary": {"u0q"}}, resamples=100
+    )
+    assert len(model.asked) == asked
+    sizes = {
+        mask: found.value("restored-absent", arm="", mask=mask).queries
+        for mask in ("", "primary", "outside-primary")
+    }
+    assert sizes == {"": 2, "primary": 1, "outside-primary": 1}
+    with pytest.raises(SpecError, match="a mask cannot be called 'outside-x'"):
+        routeprism.audit(pool([0]), "focal", masks={"outside-x": set()})

@@ -55,7 +55,7 @@ def answer(model: OpenAI, text: str, draw: int = 0) -> Reply:
     [
         ("429:2", "HTTP 429: trouble with Bearer [hidden]"),
         ("500:2", "HTTP 500: trouble with Bearer [hidden]"),
-        ("drop:2", "the connection failed (RemoteProtocolError)"),
+        ("drop:2", "the connection failed"),
         ("empty:2", "an answer that cannot be read (ValueError)"),
         ("malformed:2", "an answer that cannot be read (JSONDecodeError)"),
     ],
@@ -65,7 +65,9 @@ def test_a_passing_failure_is_tried_again_and_kept_in_the_history(
 ) -> None:
     reply = answer(OpenAI("m", base_url=server.url, seed=0), f"[[{fault}]] which? [[say:c]]")
     assert reply.raw == "c"
-    assert [line.partition(" ")[2] for line in reply.attempts] == [what, what]
+    # Which error a dropped connection is depends on the SDK's transport.
+    told = [line.partition(" ")[2].partition(" (R")[0] for line in reply.attempts]
+    assert told == [what, what]
     for line in reply.attempts:
         then = datetime.strptime(line.split()[0], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
         assert abs((datetime.now(timezone.utc) - then).total_seconds()) < 60

@@ -25,10 +25,6 @@ app = typer.Typer(
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
 
-DEMO_POLICIES = ["focal", "recent:k=3", "utility:k=3", "lexical", "raw"]
-DEMO_SCHEDULES = ["replay"]
-DEMO_DRAWS = 3
-
 # Optional[…] and not "… | None": typer reads these annotations at run time on Python 3.10 as well.
 BenchmarkName = Annotated[
     str,
@@ -258,18 +254,9 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Audit five policies on the synthetic sample, read by the embedded reader."""
-    from routeprism.cli._audit import run_and_show
+    from routeprism.cli._audit import show_demo
 
-    run_and_show(
-        "sample",
-        DEMO_POLICIES,
-        schedules=DEMO_SCHEDULES,
-        models=["reader"],
-        draws=DEMO_DRAWS,
-        run=run,
-        as_json=json,
-        quiet=quiet,
-    )
+    show_demo(run=run, as_json=json, quiet=quiet)
 
 
 @app.command(name="list")

@@ -25,7 +25,7 @@ from routeprism.errors import SpecError
 from routeprism.models import Model, make_model
 from routeprism.runs import COLUMNS, EstimateRow
 
-__all__ = ["run_and_show"]
+__all__ = ["run_and_show", "show_demo"]
 
 _LAYERS = (
     ("retained_changed_count", "retained"),
@@ -72,6 +72,20 @@ def run_and_show(
         sys.stdout.write("\n")
         return
     _show(found, Console())
+
+
+def show_demo(*, run: Path | None, as_json: bool, quiet: bool) -> None:
+    """Audit five policies on the synthetic sample with the embedded reader."""
+    run_and_show(
+        "sample",
+        ["focal", "recent:k=3", "utility:k=3", "lexical", "raw"],
+        schedules=["replay"],
+        models=["reader"],
+        draws=3,
+        run=run,
+        as_json=as_json,
+        quiet=quiet,
+    )
 
 
 def _spends(model: Model) -> bool:

@@ -1,4 +1,4 @@
-"""What `screen` and `support` share: passes by name, sheets to fill in, and how a study is shown."""
+"""What `screen` and `support` share: passes by name, sheets to fill in, how a study is shown."""
 
 from __future__ import annotations
 
@@ -114,7 +114,9 @@ def make_study(
             name: str(who) if isinstance(who, Path) else f"{who.name} {dict(who.settings)}"
             for name, who in passes.items()
         }
-        directory = _default_run(named, [rubric.name, rubric.digest], {**settings, "passes": told})
+        # A mask is another view of the same readings, and no other run.
+        named_by = {key: value for key, value in settings.items() if key != "masks"}
+        directory = _default_run(named, [rubric.name, rubric.digest], {**named_by, "passes": told})
     if dry_run or (models and not yes and any(map(_spends, models))):
         costs = plan_study(cards, rubric, passes, run=directory)
         if dry_run:

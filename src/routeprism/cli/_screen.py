@@ -1,4 +1,4 @@
-"""What `screen` does and prints: may these pools be reordered at all?"""
+"""What `screen` does and prints: whether pools may be reordered at all."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def run_screen(
 ) -> None:
     """Write cards to be screened, or make screenings, compare them and gate questions by them.
 
-    `gate_rule` is `intersection`, `majority`, `unanimity` or a pass; `mask_file` gets its questions.
+    `gate_rule` is `intersection`, `majority`, `unanimity` or a pass's name; `mask_file` gets the
+    questions that it lets through.
     """
     if mask_file is not None and not gate_rule:
         raise SpecError("which questions should be in the mask? Say --gate RULE, or a pass")

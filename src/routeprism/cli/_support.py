@@ -1,4 +1,4 @@
-"""What `support` does and prints: which records, or which contexts, carry the answer?"""
+"""What `support` does and prints: which records, or which contexts, carry the answer."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from routeprism.experiments._asked import AskedPair, Manner, in_flip_sample
 from routeprism.experiments._asking import Asking
-from routeprism.experiments._case import Contrast, Values, enter, signed, strata_of
+from routeprism.experiments._case import Contrast, Strata, Values, enter, signed, strata_of
 from routeprism.experiments._localised import enter_support
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._stages import Traced
@@ -40,7 +40,7 @@ def enter_answers(
 ) -> None:
     """Enter one pool's values for every model, batch and filler, and over the fillers."""
     manner, judge = asking.manner, asking.judge.name
-    strata = strata_of(case)
+    strata = strata_of(case, traced.masks)
     free_text = any(not q.options and q.gold is not None for q in case.questions)
     fillers: list[tuple[str, ...]] = [(filler,) for filler in manner.fillers]
     if len(fillers) > 1:
@@ -103,7 +103,7 @@ def _values(
 
 def _enter_parts(
     case: Case,
-    strata: dict[str, list[int]],
+    strata: Strata,
     column: Column,
     asked: Sequence[Sequence[AskedPair]],
     answers: PairAnswers,
@@ -202,7 +202,7 @@ def _enter_readouts(
 
 
 def _enter_contrast(
-    strata: dict[str, list[int]],
+    strata: Strata,
     template: Column,
     contrast: Contrast,
     schedule: str,
@@ -223,7 +223,7 @@ def _enter_contrast(
 
 def _enter_batches(
     case: Case,
-    strata: dict[str, list[int]],
+    strata: Strata,
     grouped: Mapping[tuple[str, str], Mapping[tuple[str, str], AskedPair]],
     manner: Manner,
     found: Mapping[tuple[str, str], PairAnswers],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -20,7 +20,9 @@ from routeprism.routes import Pair, Route, pairs, trace_case
 __all__ = [
     "CaseResult",
     "Contrast",
+    "Masks",
     "Plan",
+    "Strata",
     "Values",
     "enter",
     "interface_of",
@@ -60,6 +62,7 @@ class Plan:
     contrasts: tuple[Contrast, ...]
     ties: bool
     store: bool
+    masks: Masks = field(default_factory=dict)
 
     def __call__(self) -> Plan:
         """Set a process up: it needs the plan itself."""
@@ -106,7 +109,7 @@ def work(plan: Plan, index: int) -> CaseResult:
         return result
     routes = trace_case(case, plan.policies, plan.schedules, events=plan.store)
     _measure(plan, case, routes, result.sums)
-    _note_duplicate_options(case, result.sums)
+    _note_duplicate_options(plan, case, result.sums)
     if plan.ties:
         _note_ties(plan, case, result.sums)
     if plan.store:
@@ -114,25 +117,37 @@ def work(plan: Plan, index: int) -> CaseResult:
     return result
 
 
-def strata_of(case: Case) -> dict[str, list[int]]:
-    """Give the places of the questions of each kind, and of all."""
-    strata: dict[str, list[int]] = {"all": list(range(len(case.questions)))}
+Strata = dict[tuple[str, str], list[int]]
+"""(stratum, mask) → the places of its questions in the case."""
+Masks = Mapping[str, frozenset[str]]
+"""Named sets of question ids; each is reported, and what is outside of it, too."""
+
+
+def strata_of(case: Case, masks: Masks) -> Strata:
+    """Give the places of all questions, of each kind, and of each mask."""
+    strata: Strata = {("all", ""): list(range(len(case.questions)))}
     for at, question in enumerate(case.questions):
         if question.kind:
-            strata.setdefault(question.kind, []).append(at)
+            strata.setdefault((question.kind, ""), []).append(at)
+        for name, ids in masks.items():
+            inside = name if question.id in ids else f"outside-{name}"
+            strata.setdefault(("all", inside), []).append(at)
     return strata
 
 
-def enter(sums: Sums[Key], strata: dict[str, list[int]], column: Column, values: Values) -> None:
-    """Add a column's values up, over all questions and over each kind."""
-    for stratum, places in strata.items():
+def enter(sums: Sums[Key], strata: Strata, column: Column, values: Values) -> None:
+    """Add a column's values up, over all questions, over each kind and within each mask."""
+    for (stratum, mask), places in strata.items():
+        if mask and column.mask:
+            continue  # a column that is a subset already is not cut again
         known = [value for at in places if (value := values[at]) is not None]
         if known:  # not applicable is never zero
-            sums[column, stratum] = (float(sum(known)), len(known))
+            named = column._replace(mask=mask) if mask else column
+            sums[named, stratum] = (float(sum(known)), len(known))
 
 
 def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
-    strata = strata_of(case)
+    strata = strata_of(case, plan.masks)
     taken: dict[tuple[str, str], list[list[float | None]]] = {}
     for pair in pairs(routes):
         row: list[float | None] = [c.value(pair) for _, _, c in plan.coordinates]
@@ -166,10 +181,10 @@ def signed(sides: Sequence[tuple[int, Values]]) -> Values:
     return combined
 
 
-def _note_duplicate_options(case: Case, sums: Sums[Key]) -> None:
+def _note_duplicate_options(plan: Plan, case: Case, sums: Sums[Key]) -> None:
     """Count the questions two of whose options have the same text (Appendix C.6)."""
     values = [float(q.duplicate_options) if q.options else None for q in case.questions]
-    enter(sums, strata_of(case), Column("routes", "count.duplicate_options"), values)
+    enter(sums, strata_of(case, plan.masks), Column("routes", "count.duplicate_options"), values)
 
 
 def _note_ties(plan: Plan, case: Case, sums: Sums[Key]) -> None:
@@ -183,7 +198,9 @@ def _note_ties(plan: Plan, case: Case, sums: Sums[Key]) -> None:
             met = count(tuple(case.pool.records[position] for position in order))
             for name, number in met.items():
                 column = Column("routes", f"count.{name}", policy.name, schedule.name)
-                enter(sums, strata_of(case), column, [float(number)] * len(case.questions))
+                enter(
+                    sums, strata_of(case, plan.masks), column, [float(number)] * len(case.questions)
+                )
 
 
 def _count(plan: Plan, case: Case, counts: Counter[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from routeprism.experiments._asked import AskedPair
-from routeprism.experiments._case import Values, enter
+from routeprism.experiments._case import Strata, Values, enter
 from routeprism.experiments._rows import Column, Key
 from routeprism.measures import Draws, Sums
 
@@ -13,7 +13,7 @@ __all__ = ["enter_support"]
 
 
 def enter_support(
-    strata: dict[str, list[int]],
+    strata: Strata,
     column: Column,
     asked: Sequence[Sequence[AskedPair]],
     draws: Mapping[AskedPair, Draws],

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from routeprism.answers import Plan as Cost
 from routeprism.answers import Progress
-from routeprism.experiments._case import Contrast
+from routeprism.experiments._case import Contrast, Masks
 from routeprism.experiments._rows import Setting
 from routeprism.orders import Schedule
 from routeprism.policies import Policy
@@ -33,6 +33,7 @@ class Traced:
     labels: str
     """The label source that support is read from; empty for none."""
     setting: Setting
+    masks: Masks = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

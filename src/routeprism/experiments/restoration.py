@@ -18,7 +18,7 @@ from routeprism.experiments._asking import (
     count_outcomes,
     outcome_notes,
 )
-from routeprism.experiments._case import Values, enter, strata_of
+from routeprism.experiments._case import Masks, Strata, Values, enter, strata_of
 from routeprism.experiments._conditions import Conditions, Verdict, conditions
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._sentences import restoration_sentences
@@ -77,7 +77,7 @@ class Restore:
                 count_outcomes(outcomes, answered)
                 for case, decided in portion:
                     unit: Sums[Key] = {}
-                    _enter_eligibility(case, decided, traced.labels, unit)
+                    _enter_eligibility(case, decided, traced, unit)
                     for (model, batch), answers in answered.items():
                         column = Column(
                             "restoration",
@@ -88,7 +88,7 @@ class Restore:
                             prompt_control=self.asking.manner.control,
                             batch=batch,
                         )
-                        self._enter(case, decided, column, answers, unit)
+                        self._enter(case, decided, column, traced.masks, answers, unit)
                     tally.append(unit)
         setting = self.asking.setting(traced.setting)
         rows = [
@@ -142,11 +142,12 @@ class Restore:
         case: Case,
         decided: Sequence[tuple[Verdict, list[Conditions]]],
         template: Column,
+        masks: Masks,
         answers: Answers,
         sums: Sums[Key],
     ) -> None:
         """Enter accuracies and contrasts for each filler, and over all of them."""
-        strata = strata_of(case)
+        strata = strata_of(case, masks)
         used: list[tuple[str, ...]] = [(filler,) for filler in self.asking.manner.fillers]
         if len(used) > 1:
             used.append(self.asking.manner.fillers)
@@ -178,11 +179,11 @@ def _all(portion: Sequence[Decided]) -> list[Conditions]:
 def _enter_eligibility(
     case: Case,
     decided: Sequence[tuple[Verdict, list[Conditions]]],
-    labels: str,
+    traced: Traced,
     sums: Sums[Key],
 ) -> None:
     """Count the eligible pairs, and the others by their reason."""
-    strata = strata_of(case)
+    strata = strata_of(case, traced.masks)
     grouped: dict[tuple[str, str], list[Verdict]] = {}
     for verdict, _ in decided:
         grouped.setdefault((verdict.policy, verdict.schedule), []).append(verdict)
@@ -199,13 +200,13 @@ def _enter_eligibility(
                 ]
         for (arm, name), flags in sorted(outcomes.items()):
             column = Column(
-                "restoration", f"count.{name}", policy, schedule, arm=arm, labels=labels
+                "restoration", f"count.{name}", policy, schedule, arm=arm, labels=traced.labels
             )
             enter(sums, strata, column, [float(flag) for flag in flags])
 
 
 def _enter_conditions(
-    strata: dict[str, list[int]],
+    strata: Strata,
     column: Column,
     asked: Sequence[Sequence[Conditions]],
     fillers: int,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from routeprism import workers as pool
 from routeprism.answers import Plan as Cost
 from routeprism.errors import SpecError, nearest
-from routeprism.experiments._case import Contrast, Plan, interface_of, work
+from routeprism.experiments._case import Contrast, Masks, Plan, interface_of, work
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._sentences import diagnoses
 from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
@@ -27,6 +28,8 @@ __all__ = ["Audit", "SEED", "run_audit"]
 SEED = 20260910
 """The default bootstrap seed."""
 
+_GROWING = ("draws", "batches", "masks")
+"""What may differ when a run is opened again: more answers, and other cuts of the same ones."""
 _MANY_CASES = 200
 """From how many pools on a second process is worth its start."""
 
@@ -73,6 +76,7 @@ def run_audit(
     *,
     kinds: Sequence[str] = (),
     labels: str | None = None,
+    masks: Masks | None = None,
     ties: bool = False,
     stages: Sequence[Stage] = (),
     command: str = "audit",
@@ -107,6 +111,7 @@ def run_audit(
         _contrasts(policies),
         ties,
         store=directory is not None or bool(stages),
+        masks=_checked(masks or {}),
     )
     number = len(benchmark.cases)
     if workers is None:
@@ -123,7 +128,7 @@ def run_audit(
         if kept is not None:
             configuration = _configuration(command, plan, kinds, stages, seed, resamples)
             run = stack.enter_context(
-                Run.open(kept, configuration, inputs=benchmark.inputs, growing=("draws", "batches"))
+                Run.open(kept, configuration, inputs=benchmark.inputs, growing=_GROWING)
             )
             writing = ExitStack()
             stack.push(writing)
@@ -143,7 +148,9 @@ def run_audit(
         totals = {name: counts[name] for name in ("pools", "records", "questions")}
         if run is not None:
             writing.close()
-            traced = Traced(run, benchmark, policies, schedules, plan.contrasts, source, setting)
+            traced = Traced(
+                run, benchmark, policies, schedules, plan.contrasts, source, setting, plan.masks
+            )
             for stage in stages:
                 if dry_run:
                     for name, cost in stage.price(traced).items():
@@ -172,6 +179,17 @@ def run_audit(
         directory,
         costs,
     )
+
+
+def _checked(masks: Masks) -> Masks:
+    for name in masks:
+        if not name or name == "distinct-options" or name.startswith("outside-"):
+            raise SpecError(f"a mask cannot be called {name!r}")
+    return {name: frozenset(ids) for name, ids in masks.items()}
+
+
+def _digest(ids: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
 
 
 def _distinct(policies: Sequence[Policy]) -> tuple[Policy, ...]:
@@ -247,6 +265,7 @@ def _configuration(
         "schedules": [schedule.name for schedule in plan.schedules],
         "kinds": sorted(kinds),
         "labels": plan.labels,
+        "masks": {name: _digest(ids) for name, ids in plan.masks.items()},
         "ties": plan.ties,
         "unit": plan.benchmark.unit,
         "weighting": plan.benchmark.weighting,

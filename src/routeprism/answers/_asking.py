@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
+import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from routeprism.models import Ask, Model, Reply
 
-__all__ = ["Asking", "Pace", "shift"]
+__all__ = ["Asking", "Pace", "responsive", "shift"]
+
+_TURN = 0.001
+"""Seconds until a busy thread lets another go on; with Python's 5 ms the rate was 5% lower."""
 
 
 class Asking:
@@ -70,3 +75,14 @@ def shift(batch: str) -> int:
     if not batch:
         return 0
     return (int.from_bytes(hashlib.sha256(batch.encode()).digest()[:3], "big") + 1) << 20
+
+
+@contextmanager
+def responsive() -> Iterator[None]:
+    """Let the ledger's thread have its turn soon: an answer counts only when it is through."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _TURN))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

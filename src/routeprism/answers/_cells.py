@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from routeprism.models import Ask, Model
-from routeprism.runs import Key, Ledger, Request
+from routeprism.runs import Key, Ledger, Request, sha256
 from routeprism.text import tokens
 
 __all__ = ["Cell", "Plan", "dispatch_order", "key_of", "plan"]
@@ -57,15 +57,15 @@ def key_of(model: Model, ask: Ask, batch: str = "") -> Key:
 
 
 def keys_of(model: Model, cells: Sequence[Cell], batch: str) -> list[Key]:
-    """Give the keys of many cells; each text is hashed once."""
-    known: dict[str, Key] = {}
-    keys = []
-    for cell in cells:
-        text = cell.ask.text
-        if text not in known:
-            known[text] = key_of(model, cell.ask, batch)
-        keys.append(known[text]._replace(draw=cell.ask.draw))
-    return keys
+    """Give the keys of many cells; each text, and the settings, are hashed once."""
+    if not cells:
+        return []
+    first = key_of(model, cells[0].ask, batch)
+    hashed = {text: sha256(text) for text in {cell.ask.text for cell in cells}}
+    return [
+        Key(first.model, first.settings, hashed[cell.ask.text], batch, cell.ask.draw)
+        for cell in cells
+    ]
 
 
 def dispatch_order(cells: Sequence[Cell]) -> list[Cell]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from routeprism.answers._asking import Asking, Pace, shift
+from routeprism.answers._asking import Asking, Pace, responsive, shift
 from routeprism.answers._cells import Cell, key_of, requests
 from routeprism.answers._parse import parse
 from routeprism.errors import ModelError, SpecError
@@ -103,6 +103,7 @@ def collect(
                 ledger = stack.enter_context(Ledger(where))
             else:
                 ledger = stack.enter_context(run.ledger())
+            stack.enter_context(responsive())
             collector = _Collector(ledger, model, cells, batch, progress)
             asyncio.run(collector.run(concurrency or model.concurrency, rate_limit))
             return collector.collected()
@@ -141,6 +142,8 @@ class _Collector:
         self._shift = shift(batch)
         self._began = self._told = time.monotonic()
         self._asking = Asking(model)
+        self._written: deque[tuple[asyncio.Future[None], Future[None]]] = deque()
+        self._waking = False
 
     async def run(self, concurrency: int, rate_limit: float | None) -> None:
         """Ask for everything that is missing."""
@@ -231,8 +234,33 @@ class _Collector:
         self._tell()
 
     async def _durable(self, entry: Answer | Failure) -> None:
-        # What was handed over is written even if this task is cancelled meanwhile.
-        await asyncio.shield(asyncio.wrap_future(self._ledger.put(entry)))
+        # Its own future: what was handed over is written even if this task is cancelled meanwhile.
+        loop = asyncio.get_running_loop()
+        kept: asyncio.Future[None] = loop.create_future()
+        written = self._ledger.put(entry)
+        written.add_done_callback(lambda done: self._acknowledge(loop, kept, done))
+        await kept
+
+    def _acknowledge(
+        self, loop: asyncio.AbstractEventLoop, kept: asyncio.Future[None], done: Future[None]
+    ) -> None:
+        """Wake the loop, once for all that a commit wrote; called in the ledger's thread."""
+        self._written.append((kept, done))
+        if not self._waking:
+            self._waking = True
+            with suppress(RuntimeError):  # after Ctrl-C the loop may be closed, and nobody waits
+                loop.call_soon_threadsafe(self._settle)
+
+    def _settle(self) -> None:
+        self._waking = False
+        while self._written:
+            kept, done = self._written.popleft()
+            if kept.done():
+                continue
+            if (error := done.exception()) is None:
+                kept.set_result(None)
+            else:
+                kept.set_exception(error)
 
     def _tell(self, *, last: bool = False) -> None:
         now = time.monotonic()

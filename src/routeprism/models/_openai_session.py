@@ -24,15 +24,23 @@ _LOOKS_SECRET = re.compile(r"(?i)\b(?:sk-|bearer\s+|basic\s+)[\w.*+/=~-]+")
 class Session:
     """The SDK's clients for one event loop, and what must never be shown.
 
-    Each request under way has a client with one connection. One client for all would search its
-    connections for every request: at 64 of them that was most of the time, and seven times as much
-    with httpx as with its successor.
+    With the SDK's transport on aiohttp there is one client. With the one on httpx each request
+    under way has its own, with one connection: a pool there is searched for every request, and at
+    64 connections that was most of the time.
     """
 
-    def __init__(self, make: Callable[[], Any], response_type: Any, secrets: Sequence[str]) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        response_type: Any,
+        *,
+        shared: bool,
+        secrets: Sequence[str],
+    ) -> None:
         self.gate = Gate()
         self._make = make
         self._response_type = response_type
+        self._shared = shared
         self._idle: list[Any] = []
         self._clients: list[Any] = []
         self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
@@ -42,11 +50,12 @@ class Session:
         if not self._idle:
             self._idle.append(self._make())
             self._clients.append(self._idle[-1])
-        client = self._idle.pop()
+        client = self._idle[-1] if self._shared else self._idle.pop()
         try:
             response = await client.post(path, cast_to=self._response_type, body=body)
         finally:
-            self._idle.append(client)
+            if not self._shared:
+                self._idle.append(client)
         content: bytes = response.content
         return content
 
@@ -92,9 +101,11 @@ def connect(address: str, timeout: float) -> Session:
         secrets += [basic, unquote(parts.password or ""), parts.password or ""]
     query = dict(parse_qsl(parts.query))
     secrets += query.values()
-    limits = type(openai.DEFAULT_CONNECTION_LIMITS)
-    http = sys.modules[limits.__module__.partition(".")[0]]  # httpx, or its successor
-    trust = http.create_ssl_context()  # slow to make, so one for all
+    http = _http(openai)
+    limits = http.Limits()  # none: whoever asks decides how many requests there are at once
+    # Slow to make, so one for all, and none where nothing is encrypted.
+    trust = http.create_ssl_context() if parts.scheme == "https" else False
+    transport, shared = _transport(openai)
 
     def make() -> Any:
         return openai.AsyncOpenAI(
@@ -104,15 +115,21 @@ def connect(address: str, timeout: float) -> Session:
             timeout=timeout,
             default_headers=headers,
             default_query=query,
-            http_client=_transport(openai, verify=trust, timeout=timeout),
+            http_client=transport(verify=trust, timeout=timeout, limits=limits),
         )
 
-    return Session(make, http.Response, secrets)
+    return Session(make, http.Response, shared=shared, secrets=secrets)
 
 
-def _transport(openai: Any, **settings: Any) -> Any:
-    """Give the faster of the SDK's own transports that is installed."""
+def _http(openai: Any) -> Any:
+    """Give the package that the SDK speaks HTTP with: httpx, or its successor."""
+    return sys.modules[type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0]]
+
+
+def _transport(openai: Any) -> tuple[Callable[..., Any], bool]:
+    """Choose among the SDK's own transports; say whether one client serves many requests well."""
     try:
-        return openai.DefaultAioHttpClient(**settings)
+        openai.DefaultAioHttpClient()
     except RuntimeError:  # the SDK's extra `aiohttp` is not there
-        return openai.DefaultAsyncHttpxClient(**settings)
+        return openai.DefaultAsyncHttpxClient, False
+    return openai.DefaultAioHttpClient, True

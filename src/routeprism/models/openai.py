@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
 from typing import Any
@@ -139,7 +140,7 @@ class OpenAI:
 
         try:
             request = session.post("/chat/completions", self._body(ask))
-            content = await asyncio.wait_for(request, self.timeout)
+            content = await _within(self.timeout, request)
             return self._read(session, content, history)
         except (openai.APITimeoutError, asyncio.TimeoutError):
             return _failure(f"no answer within {self.timeout:g} s", again=True)
@@ -220,6 +221,15 @@ class OpenAI:
         if session is None:
             session = self._sessions[loop] = connect(self._address, self.timeout)
         return session
+
+
+async def _within(seconds: float, request: Coroutine[Any, Any, bytes]) -> bytes:
+    """Await a request for so long at most, all its phases together."""
+    if sys.version_info >= (3, 11):
+        async with asyncio.timeout(seconds):  # without a task of its own for each request
+            return await request
+    else:
+        return await asyncio.wait_for(request, seconds)
 
 
 @dataclass(frozen=True, slots=True)

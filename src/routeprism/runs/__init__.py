@@ -1,6 +1,6 @@
 """What is kept, and whether it can be resumed."""
 
-from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Request
+from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Request, sha256
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv
 from routeprism.runs._run import Run, Writer
 from routeprism.runs._stored import Shown, Stored
@@ -18,5 +18,6 @@ __all__ = [
     "Shown",
     "Stored",
     "Writer",
+    "sha256",
     "to_csv",
 ]

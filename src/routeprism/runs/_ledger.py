@@ -160,19 +160,14 @@ class Ledger:
     def put(self, entry: Answer | Failure) -> Future[None]:
         """Keep an answer or a failure; the future is resolved when it is on the disk."""
         if isinstance(entry, Failure):
-            statement, row = "INSERT INTO failures VALUES (?, ?, ?, ?, ?)", _failure_row(entry)
-        else:
-            statement = "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            row = _answer_row(entry)
-
-        def write(connection: sqlite3.Connection) -> None:
-            connection.execute(statement, row)
-
-        return self._committer.submit(write)
+            return self._committer.insert("INSERT INTO failures", _failure_row(entry))
+        return self._committer.insert("INSERT OR IGNORE INTO answers", _answer_row(entry))
 
     def answers(self, keys: Iterable[Key]) -> dict[Key, Answer]:
         """Give the answers that are there."""
         found: dict[Key, Answer] = {}
+        if self._reading.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None:
+            return found
         for key in keys:
             row = self._reading.execute(_ANSWER, _places(key)).fetchone()
             if row is not None:

@@ -7,6 +7,7 @@ what the text owes to its own wording and to the question is taken away.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from routeprism.errors import ModelError
@@ -54,7 +55,7 @@ def contrast(
             "show it less, such as with --interface budget:chars=16384"
         )
     given = [engine.likelihood(whole, text) for text in texts]
-    bare = [engine.likelihood(alone, text) for text in texts]
+    bare = _bare(engine, tuple(alone), tuple(map(tuple, texts)))
     return Contrast(
         tuple(
             (one - other) / max(1, len(text))
@@ -62,3 +63,11 @@ def contrast(
         ),
         len(whole),
     )
+
+
+@lru_cache(maxsize=1024)
+def _bare(
+    engine: Engine, alone: tuple[int, ...], texts: tuple[tuple[int, ...], ...]
+) -> tuple[float, ...]:
+    """Score the options without any memory: once for all memories that a question is asked of."""
+    return tuple(engine.likelihood(alone, text) for text in texts)

@@ -18,6 +18,8 @@ __all__ = ["Contrast", "Engine", "contrast"]
 class Engine(Protocol):
     """A language model that says how likely a text is."""
 
+    def __hash__(self) -> int: ...
+
     def tokens(self, text: str, /) -> list[int]:
         """Cut a text into tokens, without any special one."""
 

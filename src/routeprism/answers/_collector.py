@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from routeprism.answers._asking import Asking, Pace, responsive, shift
+from routeprism.answers._asking import Asking, Pace, cancel_on_interrupt, responsive, shift
 from routeprism.answers._cells import Cell, key_of, requests
 from routeprism.answers._parse import parse
 from routeprism.errors import ModelError, SpecError
@@ -105,7 +105,10 @@ def collect(
                 ledger = stack.enter_context(run.ledger())
             stack.enter_context(responsive())
             collector = _Collector(ledger, model, cells, batch, progress)
-            asyncio.run(collector.run(concurrency or model.concurrency, rate_limit))
+            try:
+                asyncio.run(collector.run(concurrency or model.concurrency, rate_limit))
+            except asyncio.CancelledError:
+                raise KeyboardInterrupt from None
             return collector.collected()
 
     try:
@@ -147,6 +150,7 @@ class _Collector:
 
     async def run(self, concurrency: int, rate_limit: float | None) -> None:
         """Ask for everything that is missing."""
+        cancel_on_interrupt()
         self._patience = max(5, concurrency)
         pace = Pace(rate_limit)
         todo = iter(self._missing.items())

@@ -43,7 +43,7 @@ def entry(submission: int, letter: str = "b") -> Answer:
 def test_an_answer_comes_back_as_it_was_kept(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     with Ledger(path) as ledger:
-        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?", "q1", "forward")])
+        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?", "q1", "forward")]).result()
         ledger.put(entry(submission)).result()
     with Ledger(path) as ledger:
         assert ledger.answers([key()]) == {key(): entry(submission)}
@@ -56,7 +56,7 @@ def test_the_key_is_model_settings_prompt_batch_and_draw(tmp_path: Path) -> None
     others = [key("who?"), key(batch="second"), key(draw=1), other_model, other_settings]
     assert key().settings == sha256('{"seed":null,"temperature":0.5}')  # canonical JSON
     with Ledger(tmp_path / "run.sqlite") as ledger:
-        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?")])
+        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?")]).result()
         ledger.put(entry(submission)).result()
         assert ledger.missing([key(), *others, *others]) == others
 
@@ -66,15 +66,15 @@ def test_dispatch_order_is_fixed_when_first_written_down(tmp_path: Path) -> None
         return [Request(key(prompt), prompt) for prompt in prompts]
 
     with Ledger(tmp_path / "run.sqlite") as ledger:
-        assert ledger.reserve(SETTINGS, wanted("a", "b", "c")) == [1, 2, 3]
+        assert ledger.reserve(SETTINGS, wanted("a", "b", "c")).result() == [1, 2, 3]
     with Ledger(tmp_path / "run.sqlite") as ledger:  # continued, then extended
-        assert ledger.reserve(SETTINGS, wanted("c", "b", "d")) == [3, 2, 4]
+        assert ledger.reserve(SETTINGS, wanted("c", "b", "d")).result() == [3, 2, 4]
 
 
 def test_the_store_can_be_read_without_us(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     with Ledger(path) as ledger:
-        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?", "q1", "forward")])
+        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?", "q1", "forward")]).result()
         ledger.put(entry(submission)).result()
     with closing(sqlite3.connect(path)) as store:
         joined = store.execute(
@@ -90,7 +90,7 @@ def test_the_store_can_be_read_without_us(tmp_path: Path) -> None:
 
 def test_a_failure_is_kept_apart_and_still_missing(tmp_path: Path) -> None:
     with Ledger(tmp_path / "run.sqlite") as ledger:
-        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?")])
+        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?")]).result()
         failure = Failure(
             submission=submission, error="no", asked_at="then", latency=1.5, attempts=("x", "y")
         )
@@ -103,7 +103,7 @@ def test_a_failure_is_kept_apart_and_still_missing(tmp_path: Path) -> None:
 
 def test_a_first_answer_is_never_replaced(tmp_path: Path) -> None:
     with Ledger(tmp_path / "run.sqlite") as ledger:
-        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?")])
+        (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?")]).result()
         ledger.put(entry(submission, "b")).result()
         ledger.put(entry(submission, "c")).result()
         assert ledger.answers([key()])[key()].answer == "b"
@@ -166,7 +166,7 @@ def test_a_run_that_is_written_again_keeps_its_answers(tmp_path: Path) -> None:
             with run.writing() as writer:
                 writer.insert("texts", [("sha", "text")])
             with run.ledger() as ledger:
-                (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?")])
+                (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?")]).result()
                 ledger.put(entry(submission)).result()
                 assert ledger.count() == 1
 
@@ -175,12 +175,12 @@ def test_a_new_run_that_fails_stays_if_it_holds_answers(tmp_path: Path) -> None:
     directory = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt), Run.open(directory, {"a": 1}, inputs={}) as run:
         with run.ledger() as ledger:
-            ledger.reserve(SETTINGS, [Request(key(), "why?")])
+            ledger.reserve(SETTINGS, [Request(key(), "why?")]).result()
         raise KeyboardInterrupt
     assert not directory.exists()  # asked, but nothing answered: as before
     with pytest.raises(KeyboardInterrupt), Run.open(directory, {"a": 1}, inputs={}) as run:
         with run.ledger() as ledger:
-            ledger.put(entry(*ledger.reserve(SETTINGS, [Request(key(), "why?")]))).result()
+            ledger.put(entry(*ledger.reserve(SETTINGS, [Request(key(), "why?")]).result())).result()
         raise KeyboardInterrupt
     with Run.open(directory, {"a": 1}, inputs={}) as run, run.ledger() as ledger:
         assert not run.fresh

@@ -7,6 +7,7 @@ import dataclasses
 import io
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routeprism.errors import InputError, SpecError
-from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
+from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark, only_kinds
 from routeprism.support import (
     COMPILED,
     RUBRICS,
@@ -128,7 +129,7 @@ def test_a_question_that_is_there_twice_is_refused(tiny: Benchmark) -> None:
 def test_rubrics_have_names_digests_and_checks() -> None:
     assert [rubric_named(name).name for name in RUBRICS] == list(RUBRICS)
     assert len({rubric.digest for rubric in RUBRICS.values()}) == len(RUBRICS)
-    with pytest.raises(SpecError, match="no rubric 'scren'. Did you mean 'screen'"):
+    with pytest.raises(SpecError, match=r"no rubric 'scren'\. Did you mean 'screen'"):
         rubric_named("scren")
     with pytest.raises(SpecError, match="so it has to show it"):
         Rubric("mine", "support", shows_gold=False, text="Words.")
@@ -146,7 +147,9 @@ def test_a_sheet_has_a_byte_order_mark_and_one_row_for_each_card(tiny: Benchmark
     assert content.startswith(b"\xef\xbb\xbfcard,label,reason,text,options,record 1,")
     rows = shown(content)
     assert len(rows) == 4
-    assert rows[0]["record 2"].startswith('[date 2024-02-01]\n[USER] I, ann, said "words", number 1')
+    assert rows[0]["record 2"].startswith(
+        '[date 2024-02-01]\n[USER] I, ann, said "words", number 1'
+    )
     assert rows[2]["record 2"].startswith("[USER] I, bob")
     assert rows[0]["options"] == "a) zero\nb) =SUM(A1)\nc) two"
     assert rows[0]["label"] == rows[0]["reason"] == ""
@@ -177,6 +180,9 @@ def test_a_text_too_long_for_a_cell_goes_on_in_the_next() -> None:
     assert row["record 1"][1:] + row["record 1 (2)"] == text
     assert max(map(len, row.values())) <= 32_767
     assert split("") == [""]
+    pieces = split("🍵" * 40_000)
+    assert "".join(pieces) == "🍵" * 40_000
+    assert max(len(piece.encode("utf-16-le")) // 2 for piece in pieces) <= 32_767
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "'=", "''+", "＝"])
@@ -214,6 +220,18 @@ def test_the_sample_goes_out_and_comes_back(tmp_path: Path) -> None:
     found = read_sheet(path, cards, SCREEN, name="A")
     assert list(found.cards) == [card.id for card in cards]
     assert list(found.screened().values()) == [labels[at % 3] for at in range(len(cards))]
+
+
+@pytest.mark.realdata
+def test_the_fact_cards_of_personamem(data: Path) -> None:
+    """146 cards, by pool size 18/68/54/6 (Appendix B.2), and 778 source labels (Appendix F.1)."""
+    benchmark = only_kinds(load_benchmark("personamem", data), ["fact-recall"])
+    cards = cards_for(benchmark, SCREEN)
+    sizes = Counter(len(card.records) for card in cards)
+    assert dict(sizes) == {4: 18, 5: 68, 6: 54, 7: 6}
+    rows = shown(write_sheet(cards_for(benchmark, SUPPORT), SUPPORT))
+    assert len(rows) == 778
+    assert max(len(cell) for row in rows for cell in row.values()) <= 32_767
 
 
 def test_cards_and_sheets_do_not_depend_on_the_hash_seed() -> None:

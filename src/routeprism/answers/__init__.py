@@ -1,7 +1,7 @@
 """What did it say: collecting, reading and judging answers."""
 
 from routeprism.answers._cells import Cell, Plan, dispatch_order, key_of, plan
-from routeprism.answers._collector import Collected, Progress, collect
+from routeprism.answers._collector import collect
 from routeprism.answers._judges import (
     EmbeddedJudge,
     Judge,
@@ -12,6 +12,7 @@ from routeprism.answers._judges import (
     rubric_of,
 )
 from routeprism.answers._parse import Parsed, normalise, parse, parse_text
+from routeprism.answers._results import Collected, Progress
 
 __all__ = [
     "Cell",

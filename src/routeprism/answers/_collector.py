@@ -5,68 +5,31 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from routeprism.answers._asking import Asking, Pace, cancel_on_interrupt, responsive, shift
-from routeprism.answers._cells import Cell, key_of, requests
+from routeprism.answers._cells import Cell, requests
 from routeprism.answers._parse import parse
+from routeprism.answers._results import Collected, Progress
 from routeprism.errors import ModelError, SpecError
 from routeprism.models import Model
 from routeprism.runs import Answer, Failure, Key, Ledger, Run
 
-__all__ = ["Collected", "Progress", "collect"]
+__all__ = ["collect"]
 
 _GRACE = 3.0
 """Seconds that requests under way get after Ctrl-C: they may be paid for already."""
+_APART = 0.003
+"""Seconds between the first requests: sent together, they and all later ones come back together,
+and wait for each other."""
 _NEWS = 0.1
 """Seconds between two reports of progress."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where the collecting stands."""
-
-    done: int
-    """Answers that are kept, those from before included."""
-    total: int
-    failed: int
-    rate: float
-    """Answers a second, since this collecting began."""
-    cost: float | None
-    """What the answers of this collecting cost, where that is known."""
-    seconds_left: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """What is in the ledger for the cells that were asked for."""
-
-    model: Model
-    batch: str
-    answers: Mapping[Key, Answer]
-    failures: Mapping[Key, Failure]
-    """What failed now; the next collecting asks again."""
-    asked: int
-    """How many answers were asked for now; the others were there."""
-    cost: float | None
-    seconds: float
-
-    def of(self, cell: Cell) -> Answer | None:
-        """Give a cell's answer, or None where it failed."""
-        return self.answers.get(key_of(self.model, cell.ask, self.batch))
-
-    @property
-    def outcomes(self) -> Mapping[str, int]:
-        """Count `answered`, `refused`, `unparsable` and `failed`."""
-        counted = Counter[str](answer.outcome for answer in self.answers.values())
-        counted["failed"] = len(self.failures)
-        return {name: counted[name] for name in ("answered", "refused", "unparsable", "failed")}
 
 
 def collect(
@@ -133,9 +96,11 @@ class _Collector:
         self._ledger, self._model, self._batch, self._progress = ledger, model, batch, progress
         self._wanted = requests(model, cells, batch)
         self._kept = ledger.answers(self._wanted)
-        missing = [key for key in self._wanted if key not in self._kept]
-        numbers = ledger.reserve(model.settings, [self._wanted[key][0] for key in missing])
-        self._missing = dict(zip(missing, numbers, strict=True))
+        self._missing = [key for key in self._wanted if key not in self._kept]
+        # Written down while the first requests are already under way.
+        self._reserved = ledger.reserve(
+            model.settings, [self._wanted[key][0] for key in self._missing]
+        )
         self._failures: dict[Key, Failure] = {}
         self._cost: float | None = None
         self._asked = self._in_a_row = 0
@@ -153,9 +118,10 @@ class _Collector:
         cancel_on_interrupt()
         self._patience = max(5, concurrency)
         pace = Pace(rate_limit)
-        todo = iter(self._missing.items())
+        todo = iter(enumerate(self._missing))
         number = min(concurrency, len(self._missing))
-        workers = [asyncio.create_task(self._work(todo, pace)) for _ in range(number)]
+        apart = 0.0 if self._model.embedded else _APART
+        workers = [asyncio.create_task(self._work(todo, pace, n * apart)) for n in range(number)]
         try:
             if workers:
                 await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
@@ -176,8 +142,10 @@ class _Collector:
             raise self._broken
         self._tell(last=True)
 
-    async def _work(self, todo: Iterator[tuple[Key, int]], pace: Pace) -> None:
-        for key, submission in todo:
+    async def _work(self, todo: Iterator[tuple[int, Key]], pace: Pace, after: float) -> None:
+        if after:
+            await asyncio.sleep(after)
+        for place, key in todo:
             await pace.turn()
             if self._stopping:
                 return
@@ -189,11 +157,12 @@ class _Collector:
                 reply = await self._asking.reply(ask)
             except ModelError as error:
                 latency = time.monotonic() - begun
-                await self._failed(key, submission, error, asked_at, latency)
+                await self._failed(key, place, error, asked_at, latency)
                 continue
+            latency = time.monotonic() - begun
             outcome, answer = parse(reply.raw, ask.options)
             entry = Answer(
-                submission=submission,
+                submission=await self._submission(place),
                 outcome=outcome,
                 answer=answer,
                 raw=reply.raw,
@@ -202,7 +171,7 @@ class _Collector:
                 output_tokens=reply.usage.output_tokens,
                 cost=reply.usage.cost,
                 asked_at=asked_at,
-                latency=time.monotonic() - begun,
+                latency=latency,
                 attempts=reply.attempts,
             )
             await self._durable(entry)
@@ -214,10 +183,10 @@ class _Collector:
             self._tell()
 
     async def _failed(
-        self, key: Key, submission: int, error: ModelError, asked_at: str, latency: float
+        self, key: Key, place: int, error: ModelError, asked_at: str, latency: float
     ) -> None:
         entry = Failure(
-            submission=submission,
+            submission=await self._submission(place),
             error=str(error),
             asked_at=asked_at,
             latency=latency,
@@ -236,6 +205,11 @@ class _Collector:
                 attempts=error.attempts,
             )
         self._tell()
+
+    async def _submission(self, place: int) -> int:
+        if not self._reserved.done():
+            await asyncio.shield(asyncio.wrap_future(self._reserved))
+        return self._reserved.result()[place]
 
     async def _durable(self, entry: Answer | Failure) -> None:
         # Its own future: what was handed over is written even if this task is cancelled meanwhile.

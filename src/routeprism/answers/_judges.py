@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from routeprism.answers._cells import Cell
-from routeprism.answers._collector import Progress, collect
+from routeprism.answers._collector import collect
 from routeprism.answers._parse import normalise
+from routeprism.answers._results import Progress
 from routeprism.errors import SpecError
 from routeprism.models import Ask, Model
 from routeprism.runs import Run

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
+from routeprism.cli import _options as options
 from routeprism.errors import RoutePrismError
 
 __all__ = ["app", "main"]
@@ -25,127 +26,38 @@ app = typer.Typer(
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
 
-# Optional[…] and not "… | None": typer reads these annotations at run time on Python 3.10 as well.
-BenchmarkName = Annotated[
-    str,
-    typer.Argument(
-        help="sample, personamem, locomo, or a directory with records.jsonl and questions.jsonl."
-    ),
-]
-Policies = Annotated[
-    list[str],
-    typer.Option(
-        "--policy",
-        "-p",
-        help="A policy, again for more: focal, recent:k=3, source-order(focal), my.module:Memory …",
-    ),
-]
-Schedules = Annotated[
-    list[str],
-    typer.Option("--schedule", "-s", help="An order to compare with forward, again for more."),
-]
-Kinds = Annotated[
-    list[str],
-    typer.Option("--kind", help="Only questions of this kind, again for more; all unless given."),
-]
-Interface = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(help="What whole-record policies expose through: all, budget:…, bm25:k=3."),
-]
-Labels = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(help="Which support labels to read; the benchmark's first unless given."),
-]
-Comparators = Annotated[
-    bool, typer.Option("--comparators", help="Also run each policy's source-order comparator.")
-]
-Ties = Annotated[bool, typer.Option("--ties", help="Count the ties that processing order decided.")]
-Models = Annotated[
-    list[str],
-    typer.Option(
-        "--model",
-        "-m",
-        help="Who answers, again for more: reader, openai:MODEL, smollm2, hf:PATH, recorded:FILE.",
-    ),
-]
-Draws = Annotated[
-    int, typer.Option(min=1, help="Answers per route and prompt; 2 or more give the residual.")
-]
-Control = Annotated[
-    str, typer.Option(help="What is equal in a pair's prompts: none, exact, balanced, aligned.")
-]
-Fillers = Annotated[list[str], typer.Option("--filler", help="Padding: A or B, or both.")]
-Provenance = Annotated[
-    str, typer.Option(help="preserved, gated, neutral or placebo: what is said of conflicts.")
-]
-Batches = Annotated[
-    list[str],
-    typer.Option("--batch", help="An independent realisation of the prompts; again to compare."),
-]
-JudgeName = Annotated[str, typer.Option("--judge", help="For free text: embedded, or a model.")]
-BaseUrl = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(help="Of an OpenAI-compatible endpoint."),
-]
-RateLimit = Annotated[
-    Optional[float],  # noqa: UP045
-    typer.Option(help="Requests a minute at most, for each model."),
-]
-Concurrency = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option(min=1, help="Requests at once; the model's own number unless given."),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say how many calls, tokens and how much money; ask none.")
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before spending.")]
-Data = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option(envvar="ROUTEPRISM_DATA", show_envvar=True, help="Where benchmark files are."),
-]
-RunDirectory = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--run", help="Where to keep the run; runs/… unless given."),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Of the bootstrap.")]
-Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
-Workers = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option(min=1, help="Processes; chosen by the number of pools unless given."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print every estimate as JSON, nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
-
 
 @app.command()
 def audit(
-    benchmark: BenchmarkName,
-    policy: Policies,
-    schedule: Schedules = ["replay"],  # noqa: B006 (typer copies it)
-    kind: Kinds = [],  # noqa: B006
-    interface: Interface = None,
-    labels: Labels = None,
-    comparators: Comparators = False,
-    ties: Ties = False,
-    model: Models = [],  # noqa: B006
-    draws: Draws = 1,
-    control: Control = "exact",
-    filler: Fillers = ["A"],  # noqa: B006
-    provenance: Provenance = "preserved",
-    batch: Batches = [""],  # noqa: B006
-    judge: JudgeName = "embedded",
-    base_url: BaseUrl = None,
-    rate_limit: RateLimit = None,
-    concurrency: Concurrency = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    data: Data = None,
-    run: RunDirectory = None,
-    seed: Seed = 20260910,
-    resamples: Resamples = 10_000,
-    workers: Workers = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    benchmark: options.BenchmarkName,
+    policy: options.Policies,
+    schedule: options.Schedules = ["replay"],  # noqa: B006 (typer copies it)
+    kind: options.Kinds = [],  # noqa: B006
+    interface: options.Interface = None,
+    labels: options.Labels = None,
+    readings: options.ReadingFiles = [],  # noqa: B006
+    mask: options.Masks = [],  # noqa: B006
+    comparators: options.Comparators = False,
+    ties: options.Ties = False,
+    model: options.Models = [],  # noqa: B006
+    draws: options.Draws = 1,
+    control: options.Control = "exact",
+    filler: options.Fillers = ["A"],  # noqa: B006
+    provenance: options.Provenance = "preserved",
+    batch: options.Batches = [""],  # noqa: B006
+    judge: options.JudgeName = "embedded",
+    base_url: options.BaseUrl = None,
+    rate_limit: options.RateLimit = None,
+    concurrency: options.Concurrency = None,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
+    data: options.Data = None,
+    run: options.RunDirectory = None,
+    seed: options.Seed = 20260910,
+    resamples: options.Resamples = 10_000,
+    workers: options.Workers = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Build memories in several orders; say what changed, at which layer, and what answers do."""
     from routeprism.cli._audit import run_and_show
@@ -157,6 +69,8 @@ def audit(
         kinds=kind,
         interface=interface,
         labels=labels,
+        readings=readings,
+        masks=mask,
         comparators=comparators,
         ties=ties,
         models=model,
@@ -183,34 +97,34 @@ def audit(
 
 @app.command()
 def restore(
-    benchmark: BenchmarkName,
-    policy: Policies,
-    model: Models,
-    schedule: Schedules = ["replay"],  # noqa: B006
-    kind: Kinds = [],  # noqa: B006
-    interface: Interface = None,
-    labels: Labels = None,
-    draws: Draws = 3,
-    control: Control = "aligned",
-    filler: Fillers = ["A"],  # noqa: B006
-    provenance: Provenance = "preserved",
-    batch: Batches = [""],  # noqa: B006
-    judge: JudgeName = "embedded",
-    bundle_tokens: Annotated[
-        int, typer.Option(min=1, help="How long the prompt of a bundle may be.")
-    ] = 16_000,
-    base_url: BaseUrl = None,
-    rate_limit: RateLimit = None,
-    concurrency: Concurrency = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    data: Data = None,
-    run: RunDirectory = None,
-    seed: Seed = 20260910,
-    resamples: Resamples = 10_000,
-    workers: Workers = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    benchmark: options.BenchmarkName,
+    policy: options.Policies,
+    model: options.Models,
+    schedule: options.Schedules = ["replay"],  # noqa: B006
+    kind: options.Kinds = [],  # noqa: B006
+    interface: options.Interface = None,
+    labels: options.Labels = None,
+    readings: options.ReadingFiles = [],  # noqa: B006
+    mask: options.Masks = [],  # noqa: B006
+    draws: options.Draws = 3,
+    control: options.Control = "aligned",
+    filler: options.Fillers = ["A"],  # noqa: B006
+    provenance: options.Provenance = "preserved",
+    batch: options.Batches = [""],  # noqa: B006
+    judge: options.JudgeName = "embedded",
+    bundle_tokens: options.BundleTokens = 16_000,
+    base_url: options.BaseUrl = None,
+    rate_limit: options.RateLimit = None,
+    concurrency: options.Concurrency = None,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
+    data: options.Data = None,
+    run: options.RunDirectory = None,
+    seed: options.Seed = 20260910,
+    resamples: options.Resamples = 10_000,
+    workers: options.Workers = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Put displaced records back, against matched ones that do not carry the answer."""
     from routeprism.api import restore as call
@@ -224,6 +138,8 @@ def restore(
         kinds=kind,
         interface=interface,
         labels=labels,
+        readings=readings,
+        masks=mask,
         models=model,
         draws=draws,
         control=control,
@@ -248,10 +164,108 @@ def restore(
 
 
 @app.command()
+def screen(
+    benchmark: options.BenchmarkName,
+    pass_: options.Passes = [],  # noqa: B006
+    export: options.Export = None,
+    gold_visible: options.GoldVisible = False,
+    kind: options.Kinds = [],  # noqa: B006
+    gate: options.Gate = None,
+    write_mask: options.WriteMask = None,
+    mask: options.Masks = [],  # noqa: B006
+    primary: options.Primary = None,
+    base_url: options.BaseUrl = None,
+    rate_limit: options.RateLimit = None,
+    concurrency: options.Concurrency = None,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
+    data: options.Data = None,
+    run: options.RunDirectory = None,
+    seed: options.Seed = 20260910,
+    resamples: options.Resamples = 10_000,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say which pools may be reordered at all: readings by models or people, and gates."""
+    from routeprism.cli._screen import run_screen
+
+    run_screen(
+        benchmark,
+        passes=pass_,
+        export=export,
+        gold_visible=gold_visible,
+        kinds=kind,
+        gate_rule=gate,
+        mask_file=write_mask,
+        masks=mask,
+        primary=primary,
+        base_url=base_url,
+        rate_limit=rate_limit,
+        concurrency=concurrency,
+        dry_run=dry_run,
+        yes=yes,
+        data=data,
+        run=run,
+        seed=seed,
+        resamples=resamples,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command()
+def support(
+    benchmark: options.BenchmarkName,
+    pass_: options.Passes = [],  # noqa: B006
+    export: options.Export = None,
+    compiled: options.Compiled = None,
+    policy: options.ContextPolicies = [],  # noqa: B006
+    kind: options.Kinds = [],  # noqa: B006
+    mask: options.Masks = [],  # noqa: B006
+    primary: options.Primary = None,
+    base_url: options.BaseUrl = None,
+    rate_limit: options.RateLimit = None,
+    concurrency: options.Concurrency = None,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
+    data: options.Data = None,
+    run: options.RunDirectory = None,
+    seed: options.Seed = 20260910,
+    resamples: options.Resamples = 10_000,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say which records carry the answer: labels by models or people, and their agreement."""
+    from routeprism.cli._support import run_support
+
+    run_support(
+        benchmark,
+        passes=pass_,
+        export=export,
+        compiled=compiled,
+        policies=policy,
+        kinds=kind,
+        masks=mask,
+        primary=primary,
+        base_url=base_url,
+        rate_limit=rate_limit,
+        concurrency=concurrency,
+        dry_run=dry_run,
+        yes=yes,
+        data=data,
+        run=run,
+        seed=seed,
+        resamples=resamples,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command()
 def demo(
-    run: RunDirectory = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    run: options.RunDirectory = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Audit five policies on the synthetic sample, read by the embedded reader."""
     from routeprism.cli._audit import show_demo
@@ -265,7 +279,7 @@ def list_(
         str,
         typer.Argument(help="policies, benchmarks, schedules, interfaces or coordinates."),
     ] = "policies",
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """List what can be named on the command line."""
     from routeprism.cli._list import show_list

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
-from routeprism.answers import Plan, Progress
 from routeprism.api import Audit, audit
-from routeprism.errors import SpecError
-from routeprism.models import Model, make_model
+from routeprism.cli._passes import read_masks
+from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
+from routeprism.models import make_model
+from routeprism.records import load_benchmark
 from routeprism.runs import COLUMNS, EstimateRow
+from routeprism.support import load_readings, with_readings
 
 __all__ = ["run_and_show", "show_demo"]
 
@@ -44,6 +40,9 @@ def run_and_show(
     as_json: bool,
     quiet: bool,
     call: Callable[..., Audit] = audit,
+    data: Path | None = None,
+    readings: Sequence[Path] = (),
+    masks: Sequence[str] = (),
     models: Sequence[str] = (),
     base_url: str | None = None,
     dry_run: bool = False,
@@ -57,15 +56,19 @@ def run_and_show(
         "call": call.__name__,
         "models": [(one.name, dict(one.settings)) for one in made],
     }
-    directory = run or _default_run(benchmark, policies, told)
-    ask = partial(call, benchmark, *policies, models=made, run=directory, **settings)
-    if made and (dry_run or not yes) and (dry_run or any(map(_spends, made))):
+    directory = run or default_run(benchmark, policies, told)
+    loaded = load_benchmark(benchmark, data)
+    for file in readings:
+        loaded = with_readings(loaded, load_readings(file))
+    named = {mask.name: mask.question_ids for mask in read_masks(masks, loaded)}
+    ask = partial(call, loaded, *policies, models=made, masks=named, run=directory, **settings)
+    if made and (dry_run or not yes) and (dry_run or any(map(spends, made))):
         costs = ask(dry_run=True).costs
         if dry_run:
-            _show_costs(costs, as_json)
+            show_costs(costs, as_json)
             return
-        _confirm(costs)
-    with _progress(quiet or as_json) as (pools, answers):
+        confirm(costs)
+    with progress(quiet or as_json) as (pools, answers):
         found = ask(progress=pools, asked=answers)
     if as_json:
         json.dump(_as_json(found), sys.stdout, indent=2, ensure_ascii=False)
@@ -86,77 +89,6 @@ def show_demo(*, run: Path | None, as_json: bool, quiet: bool) -> None:
         as_json=as_json,
         quiet=quiet,
     )
-
-
-def _spends(model: Model) -> bool:
-    """Whether asking may cost money: a model elsewhere, unless it is on this machine."""
-    if model.embedded or not model.settings.get("remote", hasattr(model, "base_url")):
-        return False
-    host = urlsplit(str(model.settings.get("base_url") or "")).hostname
-    return host not in ("localhost", "127.0.0.1", "::1")
-
-
-def _show_costs(costs: Mapping[str, Plan], as_json: bool) -> None:
-    if as_json:
-        json.dump({name: asdict(plan) for name, plan in costs.items()}, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-        return
-    for name, plan in costs.items():
-        print(f"{name}: {plan}")
-
-
-def _confirm(costs: Mapping[str, Plan]) -> None:
-    if not any(plan.calls for plan in costs.values()):
-        return
-    asked = "; ".join(f"{name}: {plan}" for name, plan in costs.items())
-    if not sys.stdin.isatty():
-        raise SpecError(f"this would ask a model that may cost money ({asked}); say --yes to go on")
-    print(asked, file=sys.stderr)
-    if input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise SpecError("not asked; nothing was spent")
-
-
-def _default_run(benchmark: str, policies: Sequence[str], settings: Mapping[str, Any]) -> Path:
-    """Name the run by what is asked, so that the same command meets its own run again."""
-    asked = {key: str(value) for key, value in settings.items() if key != "workers"}
-    written = json.dumps([benchmark, list(policies), asked], sort_keys=True)
-    name = Path(benchmark.partition(":")[0]).name or "data"
-    return Path("runs") / f"{name}-{hashlib.sha256(written.encode()).hexdigest()[:8]}"
-
-
-Pools = Callable[[int, int], None]
-Answers = Callable[[str, Progress], None]
-
-
-@contextmanager
-def _progress(silent: bool) -> Iterator[tuple[Pools | None, Answers | None]]:
-    """Show pools, then for each model its answers with rate, cost and time left."""
-    console = Console(stderr=True)
-    if silent or not console.is_terminal:
-        yield None, None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[said]}"),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("pools", total=None, said="")
-        models: dict[str, TaskID] = {}
-
-        def pools(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        def answers(model: str, now: Progress) -> None:
-            if model not in models:
-                models[model] = bar.add_task(escape(model), total=None, said="")
-            said = f"{now.rate:.0f}/s" + (f", {now.cost:.2f} so far" if now.cost else "")
-            said += f", {now.failed} failed" if now.failed else ""
-            bar.update(models[model], completed=now.done, total=now.total, said=said)
-
-        yield pools, answers
 
 
 def _as_json(found: Audit) -> Mapping[str, Any]:

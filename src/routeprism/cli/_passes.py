@@ -11,9 +11,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from routeprism.cli._audit import _confirm, _default_run, _progress, _show_costs, _spends
+from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
 from routeprism.errors import InputError, RoutePrismError, SpecError
-from routeprism.models import Model, make_model
+from routeprism.models import Model, make_model, registered_models
 from routeprism.records import Benchmark, load_benchmark, only_kinds
 from routeprism.runs import COLUMNS
 from routeprism.support import (
@@ -59,7 +59,8 @@ def parse_passes(texts: Sequence[str], base_url: str | None = None) -> dict[str,
         if name in found:
             raise SpecError(f"two passes are called '{name}'")
         path = Path(who)
-        is_file = path.suffix.lower() in _FILES and not who.startswith("recorded:")
+        by_model = who.partition(":")[0] in registered_models()
+        is_file = path.suffix.lower() in _FILES and not by_model
         found[name] = path if is_file else make_model(who, base_url=base_url)
     return found
 
@@ -116,14 +117,14 @@ def make_study(
         }
         # A mask is another view of the same readings, and no other run.
         named_by = {key: value for key, value in settings.items() if key != "masks"}
-        directory = _default_run(named, [rubric.name, rubric.digest], {**named_by, "passes": told})
-    if dry_run or (models and not yes and any(map(_spends, models))):
+        directory = default_run(named, [rubric.name, rubric.digest], {**named_by, "passes": told})
+    if dry_run or (models and not yes and any(map(spends, models))):
         costs = plan_study(cards, rubric, passes, run=directory)
         if dry_run:
-            _show_costs(costs, as_json)
+            show_costs(costs, as_json)
             return None
-        _confirm(costs)
-    with _progress(quiet or as_json) as (_, answers):
+        confirm(costs)
+    with progress(quiet or as_json) as (_, answers):
         return run_study(
             benchmark, cards, rubric, passes, directory=directory, progress=answers, **settings
         )

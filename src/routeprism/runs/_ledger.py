@@ -137,8 +137,8 @@ class Ledger:
         self._committer.close()
         self._reading.close()
 
-    def reserve(self, settings: Settings, requests: Sequence[Request]) -> list[int]:
-        """Write down what will be asked, in dispatch order; give each its submission index.
+    def reserve(self, settings: Settings, requests: Sequence[Request]) -> Future[list[int]]:
+        """Write down what will be asked, in dispatch order; the future gives submission indices.
 
         A request that was written down before keeps the index it has.
         """
@@ -155,7 +155,7 @@ class Ledger:
             )
             return [_submission(connection, request.key) for request in requests]
 
-        return self._committer.submit(write).result()
+        return self._committer.submit(write)
 
     def put(self, entry: Answer | Failure) -> Future[None]:
         """Keep an answer or a failure; the future is resolved when it is on the disk."""

@@ -1,0 +1,180 @@
+"""The options that commands share, each said once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+__all__ = [
+    "BaseUrl",
+    "Batches",
+    "BenchmarkName",
+    "BundleTokens",
+    "Comparators",
+    "Compiled",
+    "Concurrency",
+    "ContextPolicies",
+    "Control",
+    "Data",
+    "Draws",
+    "DryRun",
+    "Export",
+    "Fillers",
+    "Gate",
+    "GoldVisible",
+    "Interface",
+    "Json",
+    "JudgeName",
+    "Kinds",
+    "Labels",
+    "Masks",
+    "Models",
+    "Passes",
+    "Policies",
+    "Primary",
+    "Provenance",
+    "Quiet",
+    "RateLimit",
+    "ReadingFiles",
+    "Resamples",
+    "RunDirectory",
+    "Schedules",
+    "Seed",
+    "Ties",
+    "Workers",
+    "WriteMask",
+    "Yes",
+]
+
+# Optional[…] and not "… | None": typer reads these annotations at run time on Python 3.10 as well.
+BenchmarkName = Annotated[
+    str,
+    typer.Argument(
+        help="sample, personamem, locomo, or a directory with records.jsonl and questions.jsonl."
+    ),
+]
+Policies = Annotated[
+    list[str],
+    typer.Option(
+        "--policy",
+        "-p",
+        help="A policy, again for more: focal, recent:k=3, source-order(focal), my.module:Memory …",
+    ),
+]
+Schedules = Annotated[
+    list[str],
+    typer.Option("--schedule", "-s", help="An order to compare with forward, again for more."),
+]
+Kinds = Annotated[
+    list[str],
+    typer.Option("--kind", help="Only questions of this kind, again for more; all unless given."),
+]
+Interface = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="What whole-record policies expose through: all, budget:…, bm25:k=3."),
+]
+Labels = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Which support labels to read; the benchmark's first unless given."),
+]
+Comparators = Annotated[
+    bool, typer.Option("--comparators", help="Also run each policy's source-order comparator.")
+]
+Ties = Annotated[bool, typer.Option("--ties", help="Count the ties that processing order decided.")]
+Models = Annotated[
+    list[str],
+    typer.Option(
+        "--model",
+        "-m",
+        help="Who answers, again for more: reader, openai:MODEL, smollm2, hf:PATH, recorded:FILE.",
+    ),
+]
+Draws = Annotated[
+    int, typer.Option(min=1, help="Answers per route and prompt; 2 or more give the residual.")
+]
+Control = Annotated[
+    str, typer.Option(help="What is equal in a pair's prompts: none, exact, balanced, aligned.")
+]
+Fillers = Annotated[list[str], typer.Option("--filler", help="Padding: A or B, or both.")]
+Provenance = Annotated[
+    str, typer.Option(help="preserved, gated, neutral or placebo: what is said of conflicts.")
+]
+Batches = Annotated[
+    list[str],
+    typer.Option("--batch", help="An independent realisation of the prompts; again to compare."),
+]
+JudgeName = Annotated[str, typer.Option("--judge", help="For free text: embedded, or a model.")]
+BaseUrl = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Of an OpenAI-compatible endpoint."),
+]
+RateLimit = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(help="Requests a minute at most, for each model."),
+]
+Concurrency = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(min=1, help="Requests at once; the model's own number unless given."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say how many calls, tokens and how much money; ask none.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before spending.")]
+Data = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(envvar="ROUTEPRISM_DATA", show_envvar=True, help="Where benchmark files are."),
+]
+RunDirectory = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--run", help="Where to keep the run; runs/… unless given."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Of the bootstrap.")]
+Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
+Workers = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(min=1, help="Processes; chosen by the number of pools unless given."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print every estimate as JSON, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+
+Masks = Annotated[
+    list[str],
+    typer.Option("--mask", help="[NAME=]FILE of question ids; numbers are given within it, too."),
+]
+ReadingFiles = Annotated[
+    list[Path],
+    typer.Option("--readings", help="A support pass (JSON) to use as --labels audited:NAME."),
+]
+Passes = Annotated[
+    list[str],
+    typer.Option("--pass", help="NAME=MODEL or NAME=FILE (a filled-in sheet); again for more."),
+]
+Export = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(help="Write the cards as a sheet for people to fill in, and stop."),
+]
+Primary = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Which pass is primary; declared before outcomes are read."),
+]
+Gate = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="intersection, majority, unanimity, or a pass: which questions go through."),
+]
+WriteMask = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(help="Where the questions that go through the gate are written."),
+]
+GoldVisible = Annotated[
+    bool, typer.Option("--gold-visible", help="The separate rubric that sees the right answer.")
+]
+Compiled = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(help="A finished run, whose compiled contexts are read instead of records."),
+]
+ContextPolicies = Annotated[
+    list[str], typer.Option("--policy", "-p", help="Only the contexts of this policy of the run.")
+]
+BundleTokens = Annotated[int, typer.Option(min=1, help="How long a bundle's prompt may be.")]

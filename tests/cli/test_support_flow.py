@@ -1,0 +1,114 @@
+"""People label and screen in a spreadsheet; the labels and the mask then steer a restoration."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from routeprism.cli._app import app
+from routeprism.errors import RoutePrismError
+from routeprism.records import load_benchmark
+from routeprism.support import SCREEN, SUPPORT, cards_for
+
+
+def run(*arguments: str) -> None:
+    app([*arguments], prog_name="routeprism", standalone_mode=False)
+
+
+def filled(path: Path, fill) -> Path:
+    """Fill a sheet in, as a person would, and save it as a spreadsheet with semicolons does."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        fill(row)
+    done = path.with_name(f"filled-{path.name}")
+    with done.open("w", encoding="utf-8-sig", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0].keys(), delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+    return done
+
+
+def test_labels_from_a_sheet_steer_a_restoration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = load_benchmark("sample")
+    support = {q.id: q.labels["benchmark"] for case in sample.cases for q in case.questions}
+    pools = {q.id: case.pool.ids for case in sample.cases for q in case.questions}
+    question = {card.id: card.question for card in cards_for(sample, SUPPORT)}
+
+    def label(row: dict[str, str]) -> None:
+        asked = question[row["card"]]
+        record = pools[asked][int(row["record"]) - 1]
+        row["label"] = "direct" if record in support[asked] else "none"
+
+    sheet = tmp_path / "support.csv"
+    run("support", "sample", "--export", str(sheet))
+    done = filled(sheet, label)
+    run("support", "sample", "--pass", f"ann={done}", "--run", str(tmp_path / "labels"))
+    readings = tmp_path / "labels" / "readings-ann.json"
+    assert json.loads(readings.read_text())["name"] == "ann"
+    capsys.readouterr()
+    base = ("restore", "sample", "-p", "focal", "-m", "reader", "--draws", "1", "--json")
+    run(*base, "--readings", str(readings), "--labels", "audited:ann", "--run", str(tmp_path / "a"))
+    audited = json.loads(capsys.readouterr().out)
+    run(*base, "--run", str(tmp_path / "b"))
+    published = json.loads(capsys.readouterr().out)
+
+    def contrast(found: dict[str, object], labels: str) -> list[object]:
+        return [
+            (row["estimate"], row["queries"])
+            for row in found["estimates"]
+            if row["quantity"] == "restored-absent"
+            and row["stratum"] == "all"
+            and not row["arm"]
+            and row["labels"] == labels
+        ]
+
+    # The person agreed with the benchmark on every record, so the numbers are the same.
+    assert contrast(audited, "audited:ann") == contrast(published, "benchmark")
+    assert len(contrast(audited, "audited:ann")) == 1
+
+
+def test_two_screenings_gate_an_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sheet = tmp_path / "screen.csv"
+    run("screen", "sample", "--export", str(sheet))
+    counts = {"at": 0}
+
+    def first(row: dict[str, str]) -> None:
+        row["label"] = "admissible" if counts["at"] % 2 else "inadmissible"
+        counts["at"] += 1
+
+    def second(row: dict[str, str]) -> None:
+        row["label"] = "admissible"
+
+    ann = filled(sheet, first)
+    bob = filled(sheet.rename(tmp_path / "again.csv"), second)
+    mask = tmp_path / "primary.txt"
+    run(
+        "screen", "sample", "--pass", f"ann={ann}", "--pass", f"bob={bob}", "--primary", "ann",
+        "--gate", "intersection", "--write-mask", str(mask), "--run", str(tmp_path / "screened"),
+    )  # fmt: skip
+    assert len(mask.read_text().split()) == 82  # every second of 165
+    manifest = json.loads((tmp_path / "screened" / "manifest.json").read_text())
+    assert manifest["configuration"]["primary"] == {"ann": "file:filled-screen.csv"}
+    capsys.readouterr()
+    run(
+        "audit", "sample", "-p", "focal", "--mask", f"primary={mask}", "--json",
+        "--run", str(tmp_path / "audit"),
+    )  # fmt: skip
+    rows = json.loads(capsys.readouterr().out)["estimates"]
+    sizes = {
+        r["mask"]: r["queries"] for r in rows if r["quantity"] == "J" and r["stratum"] == "all"
+    }
+    assert sizes == {"": 165, "primary": 82, "outside-primary": 83}
+
+
+def test_the_embedded_reader_cannot_screen(tmp_path: Path) -> None:
+    assert SCREEN.name == "screen"
+    with pytest.raises(RoutePrismError, match="reader"):
+        run("screen", "sample", "--pass", "one=reader", "--run", str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()

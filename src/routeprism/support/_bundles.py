@@ -1,9 +1,9 @@
 """Bundles: restoring all missing support of a question that needs several records.
 
 The paper leaves this open. Here: Absent is the route that exposes less support. Step by step, in
-source order, each missing support record takes the place of a record of Absent that does not support
-the answer (smallest source position first); when none is left to take out, it is added. The
-replacement bundle does the same with as many records that do not support the answer.
+source order, each missing support record takes the place of a record of Absent that does not
+support the answer (smallest source position first); when none is left to take out, it is added.
+The replacement bundle does the same with as many records that do not support the answer.
 """
 
 from __future__ import annotations

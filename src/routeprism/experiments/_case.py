@@ -149,8 +149,21 @@ def enter(sums: Sums[Key], strata: Strata, column: Column, values: Values) -> No
 def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
     strata = strata_of(case, plan.masks)
     taken: dict[tuple[str, str], list[list[float | None]]] = {}
+    known: dict[tuple[object, ...], list[float | None]] = {}
     for pair in pairs(routes):
-        row: list[float | None] = [c.value(pair) for _, _, c in plan.coordinates]
+        # Of a question a coordinate reads its labels alone, and many questions see the same.
+        alike = (
+            pair.route.policy,
+            pair.route.schedule,
+            pair.forward_exposure.sources,
+            pair.route_exposure.sources,
+            pair.forward_exposure.context_sha256,
+            pair.route_exposure.context_sha256,
+            pair.question.labels.get(plan.labels),
+        )
+        row = known.get(alike)
+        if row is None:
+            row = known[alike] = [c.value(pair) for _, _, c in plan.coordinates]
         taken.setdefault((pair.route.policy, pair.route.schedule), []).append(row)
     columns = {route: list(zip(*rows, strict=True)) for route, rows in taken.items()}
     for (policy, other), found in columns.items():

@@ -7,8 +7,7 @@ the best ten are shown by rank, equal scores in insertion order.
 from __future__ import annotations
 
 import hashlib
-import itertools
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -63,32 +62,13 @@ class _Scores:
     """BM25 scores of a set of windows: the same whatever order they were inserted in."""
 
     def __init__(self, held: frozenset[_Window]) -> None:
-        import numpy as np
-
         self.windows = sorted(held, key=lambda window: window.signature)
-        lengths = np.array([window.length for window in self.windows], dtype=np.float64)
-        self.mean_length = float(lengths.mean()) if len(lengths) else 0.0
-        # One entry for each (window, term) with its count, grouped by term.
-        self._columns: dict[str, int] = defaultdict(itertools.count().__next__)
-        columns: list[int] = []
-        counts: list[int] = []
-        for window in self.windows:
-            columns.extend(map(self._columns.__getitem__, window.counts))
-            counts.extend(window.counts.values())
-        rows = np.repeat(np.arange(len(self.windows)), [len(w.counts) for w in self.windows])
-        term = np.array(columns, dtype=np.int32)
-        frequency = np.bincount(term)
-        by_term = np.argsort(term, kind="stable")
-        term = term[by_term]
-        self._rows = rows[by_term]
-        self._starts = [0, *np.cumsum(frequency).tolist()]
-        number = len(self.windows)
-        idf_by_frequency = np.array([inverse_frequency(number, df) for df in range(number + 1)])
-        idf = idf_by_frequency[frequency]
-        norms = np.array([length_norm(length, self.mean_length) for length in lengths.tolist()])
-        counted = np.array(counts, dtype=np.float64)[by_term]
-        self._weights = idf[term] * (counted * (K1 + 1) / (counted + norms[self._rows]))
+        total = sum(window.length for window in self.windows)
+        self.mean_length = total / len(self.windows) if self.windows else 0.0
+        self._norms = [length_norm(window.length, self.mean_length) for window in self.windows]
+        self._counts = [window.counts.get for window in self.windows]
         self._place = {window: at for at, window in enumerate(self.windows)}
+        self._weights: dict[str, tuple[Integers, Floats]] = {}
         self._asked: dict[str, Floats] = {}
 
     def places(self, inserted: Sequence[_Window]) -> Integers:
@@ -103,12 +83,26 @@ class _Scores:
         if query not in self._asked:
             scores = np.zeros(len(self.windows))
             for term in words(query):
-                if term in self._columns:
-                    column = self._columns[term]
-                    part = slice(self._starts[column], self._starts[column + 1])
-                    scores[self._rows[part]] += self._weights[part]
+                found, weights = self._weighted(term)
+                scores[found] += weights
             self._asked[query] = scores
         return self._asked[query]
+
+    def _weighted(self, term: str) -> tuple[Integers, Floats]:
+        """Give the windows that have a term, and what it adds to each of them."""
+        import numpy as np
+
+        known = self._weights.get(term)
+        if known is None:
+            counts = [count(term) for count in self._counts]
+            found = [(at, count) for at, count in enumerate(counts) if count]
+            idf = inverse_frequency(len(self.windows), len(found))
+            weights = [idf * (count * (K1 + 1) / (count + self._norms[at])) for at, count in found]
+            known = self._weights[term] = (
+                np.array([at for at, _ in found], dtype=np.intp),
+                np.array(weights, dtype=np.float64),
+            )
+        return known
 
 
 @lru_cache(maxsize=1)

@@ -205,9 +205,12 @@ def _claim(
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    # A new store has nothing to lose, so its pages are written once, without a log beside them.
+    journal = "WAL" if path.exists() else "TRUNCATE"
     connection = sqlite3.connect(path)
     try:
-        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA journal_mode={journal}")
+        connection.execute("PRAGMA cache_size=-65536")
         connection.executescript(_SCHEMA)
     except sqlite3.Error as error:
         connection.close()

@@ -16,6 +16,7 @@ __all__ = [
     "has_focal_tokens",
     "preference_score",
     "record_focal_counts",
+    "record_length",
     "record_word_counts",
     "similarity",
     "words",
@@ -51,6 +52,15 @@ def record_word_counts(record: Record) -> Mapping[str, int]:
 
 def _count_words(record: Record) -> Mapping[str, int]:
     return Counter(words(record.user_text))
+
+
+def _record_length(record: Record) -> int:
+    return sum(record_word_counts(record).values())
+
+
+def record_length(record: Record) -> int:
+    """Count the tokens of a record's user turns, nothing removed."""
+    return record.derive(_record_length)
 
 
 def _keep(token: str) -> bool:

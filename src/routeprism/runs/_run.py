@@ -206,7 +206,7 @@ def _claim(
 
 def _connect(path: Path) -> sqlite3.Connection:
     # A new store has nothing to lose, so its pages are written once, without a log beside them.
-    journal = "WAL" if path.exists() else "TRUNCATE"
+    journal = "WAL" if path.exists() else "DELETE"
     connection = sqlite3.connect(path)
     try:
         connection.execute(f"PRAGMA journal_mode={journal}")
@@ -232,7 +232,7 @@ def _remove(directory: Path, made: Path | None) -> None:
     if made is not None:
         shutil.rmtree(made, ignore_errors=True)
         return
-    for name in (MANIFEST, ESTIMATES, STORE, f"{STORE}-wal", f"{STORE}-shm"):
+    for name in (MANIFEST, ESTIMATES, STORE, f"{STORE}-wal", f"{STORE}-shm", f"{STORE}-journal"):
         (directory / name).unlink(missing_ok=True)
 
 

@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, overload
+from typing import Any, overload
 
 from routeprism.errors import InputError
 from routeprism.records._files import fingerprint, is_directory, loads
@@ -39,12 +39,12 @@ def load(directory: Path) -> Benchmark:
         raise InputError("there is no record in it", file=records.path)
     if not questions.users:
         raise InputError("there is no question in it", file=questions.path)
-    for user, (_, lines) in questions.users.items():
+    for user, runs in questions.users.items():
         if user not in records.users:
             raise InputError(
                 f"user '{user}' has no records in {records.path.name}",
                 file=questions.path,
-                line=lines[0],
+                line=runs[1],
                 field="user",
             )
     _unique_ids(questions)
@@ -72,8 +72,8 @@ class _Lines:
 
     path: Path
     digest: str = ""
-    users: dict[str, tuple[array[int], array[int]]] = field(default_factory=dict)
-    """User → byte offsets, line numbers."""
+    users: dict[str, array[int]] = field(default_factory=dict)
+    """User → runs of lines: where each begins (byte, line number) and how many it has."""
     labelled: bool = False
     """Whether any line has support labels."""
 
@@ -88,34 +88,42 @@ class _Lines:
             raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
         with stream:
             offset = 0
+            before = ""
             for number, line in enumerate(stream, start=1):
                 digest.update(line)
                 if not _is_blank(line):
                     entry = _entry(line, path, number)
                     _check_fields(entry, fields, path, number)
                     found.labelled = found.labelled or bool(entry.get("support"))
-                    offsets, lines = found.users.setdefault(entry["user"], (array("q"), array("q")))
-                    offsets.append(offset)
-                    lines.append(number)
+                    runs = found.users.setdefault(entry["user"], array("q"))
+                    if entry["user"] == before:
+                        runs[-1] += 1
+                    else:
+                        runs.extend((offset, number, 1))
+                    before = entry["user"]
                 offset += len(line)
         found.digest = digest.hexdigest()
         return found
 
     def entries(self, user: str) -> Iterator[tuple[int, dict[str, Any]]]:
         """Read one user's lines."""
-        offsets, lines = self.users.get(user, ((), ()))
+        runs = self.users.get(user, ())
         with self.path.open("rb") as stream:
-            for offset, number in zip(offsets, lines, strict=True):
-                yield number, _entry(_line_at(stream, offset), self.path, number)
+            for at in range(0, len(runs), 3):
+                offset, number, left = runs[at : at + 3]
+                stream.seek(offset)
+                while left:
+                    line = stream.readline()
+                    if not _is_blank(line):
+                        yield number, _entry(line, self.path, number)
+                        left -= 1
+                    elif not line:
+                        raise InputError("changed while it was read", file=self.path, line=number)
+                    number += 1
 
 
 def _is_blank(line: bytes) -> bool:
     return not line.removeprefix(codecs.BOM_UTF8).strip()
-
-
-def _line_at(stream: BinaryIO, offset: int) -> bytes:
-    stream.seek(offset)
-    return stream.readline()
 
 
 def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:

@@ -210,7 +210,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path)
     try:
         connection.execute(f"PRAGMA journal_mode={journal}")
-        connection.execute("PRAGMA cache_size=-65536")
+        connection.execute("PRAGMA cache_size=-16384")
         connection.executescript(_SCHEMA)
     except sqlite3.Error as error:
         connection.close()

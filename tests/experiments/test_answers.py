@@ -282,3 +282,43 @@ def test_the_reader_on_personamem_fact_recall(data: Path) -> None:
     assert lexical.lower <= 0 <= lexical.upper
     assert found.value("H", policy="focal", mask="distinct-options").queries == 130
     assert found.value("count.unmatched", policy="focal").estimate == 0
+
+
+def test_recorded_answers_are_found_by_question_and_route(tmp_path: Path) -> None:
+    """A matrix of answers from elsewhere gives the profile, with no prompt of ours in it."""
+    small = benchmark(2, 2)
+    lines = ["question,policy,schedule,draw,answer"]
+    for case in small.cases:
+        for question in case.questions:
+            for draw in range(2):
+                # Under focal the other order corrects every error; raw never changes.
+                lines.append(f"{question.id},focal,forward,{draw},b")
+                lines.append(f"{question.id},focal,replay,{draw},a")
+                lines.append(f"{question.id},raw,forward,{draw},a")
+                lines.append(f"{question.id},raw,replay,{draw},a")
+    file = tmp_path / "matrix.csv"
+    file.write_text("\n".join(lines) + "\n")
+    found = routeprism.audit(
+        small, "focal", "raw", models=[f"recorded:{file}"], draws=2, resamples=100
+    )
+    got = {p: found.value("D_res", policy=p, arm="", mask="").estimate for p in ("focal", "raw")}
+    assert got == {"focal": 1, "raw": 0}
+    assert found.value("Delta_rep", policy="focal", arm="", mask="").estimate == 1
+
+
+def test_recorded_answers_of_the_four_conditions(tmp_path: Path) -> None:
+    sample = routeprism.load_benchmark("sample")
+    truth = {"present": True, "restored": True, "absent": False, "replacement": False}
+    lines = ["question,policy,route,condition,draw,answer"]
+    for case in sample.cases:
+        for q in case.questions:
+            wrong = "a" if q.gold != "a" else "b"
+            for condition, right in truth.items():
+                lines.append(f"{q.id},focal,replay,{condition},0,{q.gold if right else wrong}")
+            for step in ("restored:1", "restored:2", "restored:3"):
+                lines.append(f"{q.id},focal,replay,{step},0,{q.gold}")
+    file = tmp_path / "matrix.csv"
+    file.write_text("\n".join(lines) + "\n")
+    found = routeprism.restore(sample, "focal", models=[f"recorded:{file}"], draws=1, resamples=100)
+    assert found.value("restored-absent", arm="").estimate == 1
+    assert found.value("restored-present", arm="").estimate == 0

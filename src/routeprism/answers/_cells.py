@@ -53,7 +53,15 @@ class Plan:
 
 def key_of(model: Model, ask: Ask, batch: str = "") -> Key:
     """Give the ledger's key of one request."""
-    return Key.of(model.name, model.settings, ask.text, batch=batch, draw=ask.draw)
+    named = _realisation(model, ask, batch)
+    return Key.of(model.name, model.settings, ask.text, batch=named, draw=ask.draw)
+
+
+def _realisation(model: Model, ask: Ask, batch: str) -> str:
+    """Name the batch; answers that are looked up by place are not shared between places."""
+    if not getattr(model, "by_place", False):
+        return batch
+    return "@".join((batch, *(value for _, value in ask.place)))
 
 
 def keys_of(model: Model, cells: Sequence[Cell], batch: str) -> list[Key]:
@@ -63,7 +71,13 @@ def keys_of(model: Model, cells: Sequence[Cell], batch: str) -> list[Key]:
     first = key_of(model, cells[0].ask, batch)
     hashed = {text: sha256(text) for text in {cell.ask.text for cell in cells}}
     return [
-        Key(first.model, first.settings, hashed[cell.ask.text], batch, cell.ask.draw)
+        Key(
+            first.model,
+            first.settings,
+            hashed[cell.ask.text],
+            _realisation(model, cell.ask, batch),
+            cell.ask.draw,
+        )
         for cell in cells
     ]
 

@@ -76,6 +76,10 @@ class AskedPair:
             return ()
         return (("forward", self.prompts[0]), (self.schedule, self.prompts[1]))
 
+    def place(self, side: str) -> tuple[tuple[str, str], ...]:
+        """Name where a route's answers belong."""
+        return (("question", self.question.id), ("policy", self.policy), ("schedule", side))
+
     @property
     def same_prompt(self) -> bool:
         """Whether the two routes ask the very same text."""

@@ -52,6 +52,9 @@ class Compared(Protocol):
     def sides(self) -> tuple[tuple[str, Prompt], ...]:
         """Give (route or condition, prompt); nothing where they could not be matched."""
 
+    def place(self, side: str) -> tuple[tuple[str, str], ...]:
+        """Name where a side's answers belong, for answers that are looked up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -101,9 +104,18 @@ class Answers:
 
 def _cells(items: Iterable[Compared], manner: Manner) -> Iterator[Cell]:
     for item in items:
-        for side, (name, prompt) in enumerate(item.sides):
-            for draw in manner.numbers(side):
-                yield Cell(prompt.ask(draw), item.question.id, name, item.group)
+        for side in range(len(item.sides)):
+            yield from _side(item, side, manner)
+
+
+def _side(item: Compared, side: int, manner: Manner) -> list[Cell]:
+    """Make the cells of one side, one for each draw."""
+    name, prompt = item.sides[side]
+    place = item.place(name)
+    return [
+        Cell(replace(prompt.ask(draw), place=place, turn=turn), item.question.id, name, item.group)
+        for turn, draw in enumerate(manner.numbers(side))
+    ]
 
 
 def cost_of(
@@ -147,8 +159,8 @@ def _read(items: Sequence[Compared], asking: Asking, run: Run, collected: Collec
     for item in items:
         sides: list[tuple[str, ...]] = []
         places: list[int] = []
-        for side, (_, prompt) in enumerate(item.sides):
-            cells = [Cell(prompt.ask(draw), "", "") for draw in asking.manner.numbers(side)]
+        for side in range(len(item.sides)):
+            cells = _side(item, side, asking.manner)
             answers = [answer for cell in cells if (answer := collected.of(cell)) is not None]
             if len(answers) == len(cells):
                 sides.append(tuple(_NO_ANSWER.get(a.outcome) or a.answer or "" for a in answers))

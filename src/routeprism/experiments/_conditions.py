@@ -51,6 +51,15 @@ class Conditions:
         parts = (self.policy, self.schedule, self.question.id, self.filler, self.arm)
         return "\0".join(("restoration", *parts))
 
+    def place(self, side: str) -> tuple[tuple[str, str], ...]:
+        """Name where a condition's answers belong."""
+        return (
+            ("question", self.question.id),
+            ("policy", self.policy),
+            ("schedule", self.schedule),
+            ("condition", side),
+        )
+
     @property
     def sides(self) -> tuple[tuple[str, Prompt], ...]:
         """Give the conditions with their prompts."""

@@ -23,6 +23,11 @@ class Ask:
     """The answer options, without their letters; empty for free text."""
     draw: int
     """Which draw this is; a sampling model in process takes its seed from prompt and draw."""
+    place: tuple[tuple[str, str], ...] = ()
+    """(name, value) of question, policy, schedule and condition, for answers that are looked up by
+    where they belong; nobody who answers reads it."""
+    turn: int = 0
+    """Which draw of its own route or condition this is, from 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,18 @@ class Recorded:
         return 1
 
     def answer(self, ask: Ask, /) -> Reply:
-        """Give the recorded answer to this very prompt."""
+        """Give the recorded answer to this very prompt, or to this question on this route."""
+        if self.by_place:
+            place = dict(ask.place)
+            if not place:
+                raise ModelError(f"{self.file} names questions and routes, and this is neither")
+            return self.lookup(
+                question=place["question"],
+                policy=place["policy"],
+                schedule=place["schedule"],
+                condition=place.get("condition", ""),
+                draw=ask.turn,
+            )
         digest = hashlib.sha256(ask.text.encode(errors="surrogatepass")).hexdigest()
         return self._find((("prompt_sha256", digest),), ask.draw % _BATCH_STEP)
 
@@ -85,6 +96,11 @@ class Recorded:
         """Give the recorded answer of a question on a route."""
         names = {"question": question, "policy": policy, "schedule": schedule}
         return self._find((*names.items(), ("condition", condition)), draw)
+
+    @property
+    def by_place(self) -> bool:
+        """Whether answers are found by question and route alone."""
+        return self.by_route and not self.by_prompt
 
     @property
     def by_prompt(self) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import overload
+from dataclasses import replace
+from functools import partial
 
 from routeprism.errors import SpecError, nearest
+from routeprism.records._lazy import LazyCases
 from routeprism.records._nouns import Benchmark, Case
 
 __all__ = ["only_kinds"]
@@ -21,26 +22,10 @@ def only_kinds(benchmark: Benchmark, kinds: Sequence[str]) -> Benchmark:
                 f"benchmark '{benchmark.name}' has no questions of kind '{kind}'. "
                 + nearest(kind, known)
             )
-    return replace(benchmark, cases=_Kept(benchmark.cases, frozenset(kinds)))
+    kept = LazyCases(len(benchmark.cases), partial(_kept, benchmark.cases, frozenset(kinds)))
+    return replace(benchmark, cases=kept)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept(Sequence[Case]):
-    """Cases with some of their questions, made when they are asked for."""
-
-    cases: Sequence[Case]
-    kinds: frozenset[str]
-
-    def __len__(self) -> int:
-        return len(self.cases)
-
-    @overload
-    def __getitem__(self, index: int) -> Case: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Case]: ...
-    def __getitem__(self, index: int | slice) -> Case | Sequence[Case]:
-        if isinstance(index, slice):
-            return tuple(self[at] for at in range(*index.indices(len(self))))
-        case = self.cases[index]
-        kept = tuple(question for question in case.questions if question.kind in self.kinds)
-        return Case(case.pool, kept)
+def _kept(cases: Sequence[Case], kinds: frozenset[str], index: int) -> Case:
+    case = cases[index]
+    return Case(case.pool, tuple(one for one in case.questions if one.kind in kinds))

@@ -11,13 +11,14 @@ import hashlib
 import json
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from routeprism.errors import InputError
 from routeprism.records._files import fingerprint, is_directory, loads
+from routeprism.records._lazy import LazyCases
 from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn, letters
 
 __all__ = ["load"]
@@ -48,7 +49,8 @@ def load(directory: Path) -> Benchmark:
                 field="user",
             )
     _unique_ids(questions)
-    cases = _Cases(records, questions, tuple(records.users))
+    users = tuple(records.users)
+    cases = LazyCases(len(users), _Reader(records, questions, users))
     labelled = questions.labelled
     inputs = {"records.jsonl": records.digest, "questions.jsonl": questions.digest}
     return Benchmark(
@@ -210,25 +212,15 @@ def _unique_ids(questions: _Lines) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cases(Sequence[Case]):
-    """Cases that are read when they are asked for."""
+class _Reader:
+    """Reads one user's case from the two files."""
 
     records: _Lines
     questions: _Lines
     users: tuple[str, ...]
 
-    def __len__(self) -> int:
-        return len(self.users)
-
-    @overload
-    def __getitem__(self, index: int) -> Case: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Case]: ...
-    def __getitem__(self, index: int | slice) -> Case | Sequence[Case]:
-        if isinstance(index, slice):
-            return tuple(self[at] for at in range(*index.indices(len(self))))
-        user = self.users[index]
-        return self._case(user)
+    def __call__(self, index: int) -> Case:
+        return self._case(self.users[index])
 
     def _case(self, user: str) -> Case:
         records = []

@@ -6,10 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from functools import partial
+from typing import Any
 
 from routeprism.errors import InputError, SpecError, nearest
-from routeprism.records import Benchmark, Case
+from routeprism.records import Benchmark, Case, LazyCases
 from routeprism.support._readings import Readings, check_name
 from routeprism.support._rubrics import Rubric
 from routeprism.support._stored import Place
@@ -48,7 +49,10 @@ def with_labels(
     digest = hashlib.sha256(written.encode()).hexdigest()
     return replace(
         benchmark,
-        cases=_Labelled(benchmark.cases, source_name, dict(labels)),
+        cases=LazyCases(
+            len(benchmark.cases),
+            partial(_labelled, benchmark.cases, source_name, dict(labels)),
+        ),
         labels=(*benchmark.labels, source_name),
         inputs={**benchmark.inputs, f"labels {source_name}": digest},
     )
@@ -85,34 +89,17 @@ def _check(benchmark: Benchmark, source: str, labels: Mapping[str, frozenset[str
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Labelled(Sequence[Case]):
-    """Cases whose questions carry one more label source, made when they are asked for."""
-
-    cases: Sequence[Case]
-    source: str
-    labels: Mapping[str, frozenset[str]] = field(hash=False)
-
-    def __len__(self) -> int:
-        return len(self.cases)
-
-    @overload
-    def __getitem__(self, index: int) -> Case: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Case]: ...
-    def __getitem__(self, index: int | slice) -> Case | Sequence[Case]:
-        if isinstance(index, slice):
-            return tuple(self[at] for at in range(*index.indices(len(self))))
-        case = self.cases[index]
-        return Case(
-            case.pool,
-            tuple(
-                replace(q, labels={**q.labels, self.source: self.labels[q.id]})
-                if q.id in self.labels
-                else q
-                for q in case.questions
-            ),
-        )
+def _labelled(
+    cases: Sequence[Case], source: str, labels: Mapping[str, frozenset[str]], index: int
+) -> Case:
+    case = cases[index]
+    return Case(
+        case.pool,
+        tuple(
+            replace(q, labels={**q.labels, source: labels[q.id]}) if q.id in labels else q
+            for q in case.questions
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

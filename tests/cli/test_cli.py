@@ -192,7 +192,7 @@ def test_a_class_that_raises_is_shown_where_and_leaves_nothing(
     ended = cli("audit", mine, "-p", f"{my_memory}:Breaks", "--run", "new/out")
     assert (ended.code, ended.out) == (2, "")  # 1 would say that a gate failed
     assert 'raise ValueError("no room for bob")' in ended.err
-    assert ended.err.endswith("stopped by this error; nothing half-written was left\n")
+    assert ended.err.endswith("a new run without answers leaves nothing behind\n")
     assert ended.left == (f"{my_memory}.py",)
 
 
@@ -388,7 +388,7 @@ def test_control_c_leaves_nothing(cli: Cli, mine: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("routeprism.experiments.routes.work", interrupt)
     ended = cli("audit", mine, "-p", "raw", "--run", "out", "--workers", "1")
     assert (ended.code, ended.out, ended.left) == (130, "", ())
-    assert ended.err == "routeprism: stopped; nothing half-written was left\n"
+    assert ended.err.startswith("routeprism: stopped. Answers that came in are kept")
 
 
 # --- the installed command -------------------------------------------------------------------

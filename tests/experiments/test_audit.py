@@ -172,3 +172,13 @@ def test_each_text_is_tokenised_once_whatever_the_policies_and_schedules(monkeyp
     texts = [record for case in loaded.cases for record in case.pool.records]
     assert sorted(user_turns) == sorted(record.user_text for record in texts)
     assert sorted(encoded) == sorted(record.text for record in texts)
+
+
+def test_masks_stand_beside_the_whole_and_never_replace_it() -> None:
+    plain = routeprism.audit(benchmark(), "recent:k=2", resamples=100)
+    masked = routeprism.audit(benchmark(), "recent:k=2", masks={"few": {"u0q0"}}, resamples=100)
+    assert masked.sentences == plain.sentences
+    assert masked.value("J", mask="").queries == 9
+    assert masked.value("J", mask="few").queries == 1
+    with pytest.raises(SpecError, match="Expected question ids for mask 'few'"):
+        routeprism.audit(benchmark(), "focal", masks={"few": "u0q0"})

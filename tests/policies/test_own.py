@@ -350,3 +350,60 @@ def test_any_spec_has_a_comparator(spec: str) -> None:
     policy = make_policy(f"source-order({spec}:Configured:size=2)")
     assert isinstance(policy, SourceOrder)
     assert policy.name == f"source-order({spec}:Configured:size=2)"
+
+
+def test_chance_in_a_memory_is_refused() -> None:
+    import itertools
+
+    turns = itertools.count()
+
+    class Dicey:
+        def __init__(self) -> None:
+            self.records: list[Record] = []
+
+        def add(self, record: Record) -> None:
+            self.records.append(record)
+
+        def retained(self) -> list[str]:
+            return [record.id for record in self.records]
+
+        def expose(self, query: str) -> list[Record]:
+            return [self.records[next(turns) % len(self.records)]]
+
+    with pytest.raises(ContractError, match="two builds from the same records in the same order"):
+        routeprism.audit("sample", Dicey, resamples=100)
+
+
+def test_what_objects_share_is_refused() -> None:
+    class Shared:
+        records: list[Record] = []  # noqa: RUF012
+
+        def add(self, record: Record) -> None:
+            self.records.append(record)
+
+        def retained(self) -> list[str]:
+            return [record.id for record in self.records]
+
+        def expose(self, query: str) -> list[Record]:
+            return self.records
+
+    with pytest.raises(ContractError, match="holds records before any was added"):
+        routeprism.audit("sample", Shared, resamples=100)
+
+
+def test_a_set_has_no_order_to_show() -> None:
+    class Unordered:
+        def __init__(self) -> None:
+            self.ids: list[str] = []
+
+        def add(self, record: Record) -> None:
+            self.ids.append(record.id)
+
+        def retained(self) -> list[str]:
+            return self.ids
+
+        def expose(self, query: str) -> set[str]:
+            return set(self.ids)
+
+    with pytest.raises(ContractError, match="gave a set, which has no order"):
+        routeprism.audit("sample", Unordered, resamples=100)

@@ -199,9 +199,13 @@ class _Collector:
             # Nothing gets through: a wrong key, a wrong name, a server that is down.
             self._stopping = True
             self._broken = ModelError(
-                f"{self._in_a_row} requests in a row failed, the last one so: {error}. "
-                f"The {len(self._kept):,} answers that are there are kept; the same command "
-                f"asks for the others",
+                f"{self._in_a_row} requests in a row failed, the last one so: {error}"
+                + (
+                    f". The {len(self._kept):,} answers that are there are kept; the same command "
+                    f"asks for the others"
+                    if self._kept
+                    else ""
+                ),
                 attempts=error.attempts,
             )
         self._tell()

@@ -16,15 +16,36 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="routeprism",
-    help="Does your agent memory lose evidence because of the order in which records arrived?",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+_STOPPED = (
+    "routeprism: stopped. Answers that came in are kept in the run, and the same command goes on "
+    "from there; a new run without answers leaves nothing behind"
+)
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"routeprism {version('routeprism')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Say which one this is."),
+    ] = False,
+) -> None:
+    """Find out whether arrival order makes an agent memory lose evidence."""
 
 
 @app.command()
@@ -277,7 +298,7 @@ def demo(
 def list_(
     what: Annotated[
         str,
-        typer.Argument(help="policies, benchmarks, schedules, interfaces or coordinates."),
+        typer.Argument(help="policies, benchmarks, models, schedules, interfaces or coordinates."),
     ] = "policies",
     json: options.Json = False,
 ) -> None:
@@ -300,10 +321,10 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as end:
         if end.code == _INTERRUPTED:
-            print("routeprism: stopped; nothing half-written was left", file=sys.stderr)
+            print(_STOPPED, file=sys.stderr)
         raise
     except Exception:
         # A memory class of the user's own may raise anything; 1 would say that a gate failed.
         traceback.print_exc()
-        print("routeprism: stopped by this error; nothing half-written was left", file=sys.stderr)
+        print(_STOPPED, file=sys.stderr)
         sys.exit(2)

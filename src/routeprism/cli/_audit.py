@@ -16,7 +16,9 @@ from rich.table import Table
 from routeprism.api import Audit, audit
 from routeprism.cli._passes import read_masks
 from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
+from routeprism.errors import SpecError
 from routeprism.models import make_model
+from routeprism.policies import make_policy, own_source
 from routeprism.records import load_benchmark
 from routeprism.runs import COLUMNS, EstimateRow
 from routeprism.support import load_readings, with_readings
@@ -56,10 +58,14 @@ def run_and_show(
         "call": call.__name__,
         "models": [(one.name, dict(one.settings)) for one in made],
     }
-    directory = run or default_run(benchmark, policies, told)
+    _refuse_idle(settings, dry_run=dry_run, models=models)
     loaded = load_benchmark(benchmark, data)
     for file in readings:
         loaded = with_readings(loaded, load_readings(file))
+    if readings and settings.get("labels") is None:
+        raise SpecError(f"say which labels to use: --labels {loaded.labels[-1]}")
+    told["content"] = [loaded.fingerprint, *(own_source(make_policy(text)) for text in policies)]
+    directory = run or default_run(benchmark, policies, told)
     named = {mask.name: mask.question_ids for mask in read_masks(masks, loaded)}
     ask = partial(call, loaded, *policies, models=made, masks=named, run=directory, **settings)
     if made and (dry_run or not yes) and (dry_run or any(map(spends, made))):
@@ -75,6 +81,31 @@ def run_and_show(
         sys.stdout.write("\n")
         return
     _show(found, Console())
+
+
+_ANSWER_DEFAULTS: Mapping[str, tuple[str, object]] = {
+    "--draws": ("draws", 1),
+    "--control": ("control", "exact"),
+    "--filler": ("fillers", ["A"]),
+    "--provenance": ("provenance", "preserved"),
+    "--batch": ("batches", [""]),
+    "--judge": ("judge", "embedded"),
+}
+
+
+def _refuse_idle(settings: Mapping[str, Any], *, dry_run: bool, models: Sequence[str]) -> None:
+    """Refuse options that do nothing because nobody is asked."""
+    if models:
+        return
+    idle = [
+        option
+        for option, (name, default) in _ANSWER_DEFAULTS.items()
+        if name in settings and settings[name] != default
+    ]
+    if dry_run:
+        idle.insert(0, "--dry-run")
+    if idle:
+        raise SpecError(f"{idle[0]} is about answers, and nobody is asked: say --model, too")
 
 
 def show_demo(*, run: Path | None, as_json: bool, quiet: bool) -> None:
@@ -105,7 +136,7 @@ def _as_json(found: Audit) -> Mapping[str, Any]:
 def _show(found: Audit, console: Console) -> None:
     synthetic = any("synthetic" in row.flags for row in found.rows)
     title = f"{found.benchmark}{' (synthetic)' if synthetic else ''}: " + ", ".join(
-        f"{number} {name}" for name, number in found.counts.items()
+        f"{number} {name if number != 1 else name[:-1]}" for name, number in found.counts.items()
     )
     console.print(title, highlight=False, markup=False)
     console.print(_layer_table(found.rows))
@@ -142,7 +173,7 @@ def _layer_table(rows: Sequence[EstimateRow]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     grouped: dict[str, dict[str, dict[str, EstimateRow]]] = {}
     for row in rows:
-        traced = row.experiment == "routes" and not row.model and row.policy
+        traced = row.experiment == "routes" and not (row.model or row.mask) and row.policy
         if traced and row.stratum == "all" and not row.arm:
             routes = grouped.setdefault(row.policy, {})
             routes.setdefault(row.schedule, {})[row.quantity] = row

@@ -14,6 +14,7 @@ from rich.table import Table
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.measures import ANSWER_COORDINATES, COORDINATES, RETENTION, Coordinate
+from routeprism.models import registered_models
 from routeprism.orders import SCHEDULES
 from routeprism.policies import INTERFACES, registered_policies
 from routeprism.records import registered_benchmarks
@@ -61,9 +62,14 @@ def _coordinates() -> Mapping[str, str]:
     return {one.name: f"{one.meaning} ({one.reference})" for one in every}
 
 
+def _models() -> Mapping[str, str]:
+    return {name: _first_line(point.load()) for name, point in registered_models().items()}
+
+
 _LISTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "policies": _policies,
     "benchmarks": _benchmarks,
+    "models": _models,
     "schedules": lambda: SCHEDULES,
     "interfaces": _interfaces,
     "coordinates": _coordinates,

@@ -136,7 +136,7 @@ Workers = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option(min=1, help="Processes; chosen by the number of pools unless given."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print every estimate as JSON, nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 Masks = Annotated[

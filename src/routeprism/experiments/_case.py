@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -107,7 +107,7 @@ def work(plan: Plan, index: int) -> CaseResult:
     _count(plan, case, result.counts)
     if not case.questions:
         return result
-    routes = trace_case(case, plan.policies, plan.schedules, events=plan.store)
+    routes = trace_case(case, plan.policies, plan.schedules, events=plan.store, twice=index == 0)
     _measure(plan, case, routes, result.sums)
     _note_duplicate_options(plan, case, result.sums)
     if plan.ties:
@@ -119,7 +119,7 @@ def work(plan: Plan, index: int) -> CaseResult:
 
 Strata = dict[tuple[str, str], list[int]]
 """(stratum, mask) → the places of its questions in the case."""
-Masks = Mapping[str, frozenset[str]]
+Masks = Mapping[str, Collection[str]]
 """Named sets of question ids; each is reported, and what is outside of it, too."""
 
 

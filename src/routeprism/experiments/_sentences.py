@@ -65,9 +65,10 @@ def restoration_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
         if one.lower is not None and one.lower > 0:
             verdict = f"putting {what} back recovers {gain}"
         else:
-            verdict = f"putting {what} back is not shown to recover accuracy: {gain}"
+            verdict = f"putting {what} back is not shown to help: {gain}"
         against = interval(found["restored-replacement"])
-        parts = [f"against a matched record without support {against}"]
+        other = "an equal bundle" if arm else "a matched record"
+        parts = [f"against {other} without support {against}"]
         if "restored-present" in found:
             parts.append(f"against the route that had it {interval(found['restored-present'])}")
         tail = "".join(f" [{flag}]" for flag in one.flags.split(";") if flag in _SAID)
@@ -76,7 +77,24 @@ def restoration_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
             f"{', '.join(parts)} ({one.queries} pairs, {one.units} {one.unit}s, labels "
             f"{one.labels}){tail}"
         )
-    return tuple(sentences)
+    return (*sentences, *_eligibility(rows))
+
+
+def _eligibility(rows: Sequence[EstimateRow]) -> list[str]:
+    """Say how many pairs are eligible, and why the others are not."""
+    grouped: dict[tuple[str, str], dict[str, int]] = {}
+    for row in rows:
+        counted = row.experiment == "restoration" and row.quantity.startswith("count.")
+        if counted and row.stratum == "all" and not (row.model or row.mask or row.arm):
+            name = row.quantity.removeprefix("count.")
+            grouped.setdefault((row.policy, row.schedule), {})[name] = int(row.estimate or 0)
+    said = []
+    for (policy, schedule), counts in grouped.items():
+        total, eligible = sum(counts.values()), counts.pop("eligible", 0)
+        why = ", ".join(f"{number} {name}" for name, number in counts.items())
+        left = f"; left out: {why}" if why else ""
+        said.append(f"{policy}, {schedule}: {eligible} of {total} pairs are eligible{left}")
+    return said
 
 
 Places = dict[tuple[str, ...], dict[str, EstimateRow]]
@@ -94,6 +112,8 @@ _SAID = ("synthetic", "embedded")
 
 
 def _beyond(row: EstimateRow) -> str:
+    if row.lower is None:
+        return f"one {row.unit} alone gives no interval"
     if row.lower is not None and row.lower > 0:
         return "the routes disagree more than the model disagrees with itself"
     if row.upper is not None and row.upper < 0:
@@ -105,7 +125,7 @@ def diagnoses(rows: Sequence[EstimateRow], synthetic: bool) -> tuple[str, ...]:
     """Say for each policy at which layers order showed, schedule by schedule."""
     grouped: dict[str, dict[str, dict[str, EstimateRow]]] = {}
     for row in rows:
-        traced = row.experiment == "routes" and not row.model
+        traced = row.experiment == "routes" and not row.model and not row.mask
         if traced and row.stratum == "all" and row.schedule and not row.arm:
             routes = grouped.setdefault(row.policy, {})
             routes.setdefault(row.schedule, {})[row.quantity] = row

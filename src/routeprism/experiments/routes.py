@@ -19,7 +19,7 @@ from routeprism.experiments._sentences import diagnoses
 from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
 from routeprism.measures import RESAMPLES, Tally
 from routeprism.orders import FORWARD, Schedule
-from routeprism.policies import Operational, Policy, SourceOrder
+from routeprism.policies import Operational, Policy, SourceOrder, own_source
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Run
 
@@ -185,6 +185,9 @@ def _checked(masks: Masks) -> Masks:
     for name in masks:
         if not name or name == "distinct-options" or name.startswith("outside-"):
             raise SpecError(f"a mask cannot be called {name!r}")
+    for name, ids in masks.items():
+        if isinstance(ids, str):
+            raise SpecError(f"Expected question ids for mask '{name}' but got the text {ids!r:.60}")
     return {name: frozenset(ids) for name, ids in masks.items()}
 
 
@@ -261,6 +264,7 @@ def _configuration(
         "fingerprint": plan.benchmark.fingerprint,
         "synthetic": plan.benchmark.synthetic,
         "policies": [policy.name for policy in plan.policies],
+        "sources": {p.name: source for p in plan.policies if (source := own_source(p))},
         "interfaces": [interface_of(policy) for policy in plan.policies],
         "schedules": [schedule.name for schedule in plan.schedules],
         "kinds": sorted(kinds),

@@ -19,7 +19,7 @@ from routeprism.policies.interfaces import (
     record_block,
     record_renderings,
 )
-from routeprism.policies.own import as_policy
+from routeprism.policies.own import as_policy, own_source
 from routeprism.policies.source_order import SourceOrder
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "as_policy",
     "fold",
     "make_policy",
+    "own_source",
     "parse_interface",
     "record_block",
     "record_renderings",

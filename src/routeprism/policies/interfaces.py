@@ -100,7 +100,7 @@ class All:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The best `k` of the retained records by BM25, admitted whole while they fit (PROTOCOL §3)."""
+    """The best `k` of the retained records by BM25, admitted whole while they fit."""
 
     chars: int = 32768
     """How many characters the context may have, headers and separators included."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,7 +14,7 @@ from routeprism.policies._contracts import Block, Event, Exposure, JsonValue, Me
 from routeprism.policies.interfaces import record_block
 from routeprism.records import Record
 
-__all__ = ["OwnMemory", "as_policy", "refuse_curiosity", "refuse_peeking"]
+__all__ = ["OwnMemory", "as_policy", "own_source", "refuse_curiosity", "refuse_peeking"]
 
 
 def as_policy(item: Any, *, name: str = "") -> Policy:
@@ -135,6 +136,11 @@ class OwnMemory:
                     f"retained() and expose(query), or build(arrivals) for a policy"
                 )
         refuse_curiosity(memory, self.name)
+        if _held_already(memory):
+            raise ContractError(
+                f"{self.name}: a fresh memory holds records before any was added. Is something "
+                f"kept on the class, such as a list that all its objects share?"
+            )
         for record in arrivals:
             memory.add(record)
         return _Wrapped(memory, {record.id: record for record in arrivals}, self.name)
@@ -169,6 +175,10 @@ class _Wrapped:
         shown = self.inner.expose(query)
         if isinstance(shown, Exposure):
             return shown
+        if isinstance(shown, Set):
+            raise ContractError(
+                f"{self.name}.expose gave a set, which has no order of its own. Expected a list"
+            )
         if isinstance(shown, (str, bytes)) or not isinstance(shown, Iterable):
             raise ContractError(
                 f"{self.name}.expose gave {type(shown).__name__}. Expected records, record ids, "
@@ -191,6 +201,31 @@ class _Wrapped:
             f"{self.name}.expose gave {item!r:.80}. Expected a record, the id of one that "
             f"arrived, a (text, ids) pair or a Block"
         )
+
+
+def _held_already(memory: Any) -> bool:
+    try:
+        held = memory.retained()
+        return not isinstance(held, str) and bool(list(held))
+    except Exception:  # an empty memory may not be able to say; it is asked again when it is full
+        return False
+
+
+def own_source(policy: Policy) -> str:
+    """Give the digest of the source of a policy or memory class that is not built in."""
+    inner = getattr(policy, "inner", None) or getattr(policy, "factory", None) or policy
+    kind: Callable[..., Any] = inner if inspect.isclass(inner) else type(inner)
+    return _source_digest(kind)
+
+
+@lru_cache(maxsize=256)
+def _source_digest(kind: Callable[..., Any]) -> str:
+    if kind.__module__.startswith("routeprism."):
+        return ""
+    try:
+        return hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()
+    except (OSError, TypeError):
+        return hashlib.sha256(kind.__qualname__.encode()).hexdigest()  # made in a session
 
 
 def _id(item: Any) -> str:

@@ -130,7 +130,7 @@ def _is_blank(line: bytes) -> bool:
 
 def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
-        entry = loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        entry = loads(line.rstrip(b"\r\n").decode("utf-8-sig" if number == 1 else "utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text ({error.reason})", file=path, line=number) from None
     except json.JSONDecodeError as error:

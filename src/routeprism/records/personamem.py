@@ -1,4 +1,4 @@
-"""PersonaMem-32K, read right (PROTOCOL §3): documents, queries and the original question file."""
+"""PersonaMem-32K, read right: documents, queries and the original question file."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from routeprism.errors import ContractError, PeekError
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Block, Event, Exposure, JsonValue, Memory, Policy
-from routeprism.policies.own import refuse_curiosity, refuse_peeking
+from routeprism.policies.own import own_source, refuse_curiosity, refuse_peeking
 from routeprism.records import Case, Pool, Question
 
 __all__ = ["ExposureTrace", "Pair", "Route", "pairs", "signature", "trace_case"]
@@ -90,11 +90,13 @@ def trace_case(
     schedules: Sequence[Schedule],
     *,
     events: bool = True,
+    twice: bool = False,
 ) -> tuple[Route, ...]:
     """Trace every policy under forward and every schedule; a pool is built once for each route.
 
     Schedules that give this pool the same order share one build. Event logs, which can be long,
-    are asked for only if wanted.
+    are asked for only if wanted. With `twice`, a memory that is not built in is built forward once
+    more, and refused if that gives another one.
     """
     digests: Digests = {}
     routes = []
@@ -105,6 +107,8 @@ def trace_case(
             order = schedule.order(len(case.pool), case.pool.user)
             if order not in built:
                 built[order] = _trace_route(case, policy, schedule, order, digests, events)
+                if twice and own_source(policy) and schedule == FORWARD:
+                    _refuse_chance(case, policy, built[order], digests)
             found = built[order]
             routes.append(
                 found
@@ -156,6 +160,22 @@ def _trace_route(
         tuple(log()) if callable(log) else (),
         dict(places()) if callable(places) else {},
     )
+
+
+def _refuse_chance(case: Case, policy: Policy, first: Route, digests: Digests) -> None:
+    """Build somebody's own memory once more: a difference now would pass for an effect of order."""
+    if getattr(policy, "deterministic", True) is False:
+        return
+    again = _trace_route(case, policy, FORWARD, first.order, digests, events=False)
+    same = [(e.sources, e.context_sha256) for e in first.exposures] == [
+        (e.sources, e.context_sha256) for e in again.exposures
+    ]
+    if not same or (first.retained, first.signature) != (again.retained, again.signature):
+        raise ContractError(
+            f"{policy.name}: two builds from the same records in the same order differ (user "
+            f"'{case.pool.user}'), so a difference between orders would say nothing. Is there "
+            f"chance, time or shared state in it?"
+        )
 
 
 def _build(policy: Policy, pool: Pool, order: Sequence[int]) -> Memory:

@@ -223,3 +223,26 @@ def test_it_is_a_model_and_travels_without_connections(server: Any) -> None:
 def test_wrong_settings_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         OpenAI(**{"model": "m", **wrong})
+
+
+def test_an_address_where_nobody_listens_is_no_time_out() -> None:
+    import asyncio
+    import socket
+
+    from routeprism.errors import ModelError
+    from routeprism.models import Ask
+    from routeprism.models.openai import OpenAI
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    model = OpenAI(model="x", base_url=f"http://127.0.0.1:{port}/v1", retries=0)
+
+    async def ask() -> None:
+        try:
+            await model.answer(Ask("p", "", "q", (), 0))
+        finally:
+            await model.aclose()
+
+    with pytest.raises(ModelError, match="connection"):
+        asyncio.run(ask())

@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
@@ -138,11 +139,15 @@ class OpenAI:
     ) -> Reply | _Failure:
         import openai
 
+        begun = time.monotonic()
         try:
             request = session.post("/chat/completions", self._body(ask))
             content = await _within(self.timeout, request)
             return self._read(session, content, history)
         except (openai.APITimeoutError, asyncio.TimeoutError):
+            if time.monotonic() - begun < 0.9 * self.timeout:
+                # Transports also call it a time-out when nobody listens at the address.
+                return _failure(f"no connection to {bare(self._address)}", again=True)
             return _failure(f"no answer within {self.timeout:g} s", again=True)
         except openai.APIConnectionError as error:
             cause = type(error.__cause__ or error).__name__

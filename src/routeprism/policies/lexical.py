@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import methodcaller
 from typing import TYPE_CHECKING, TypeAlias
 
 from routeprism import specs
@@ -62,11 +63,13 @@ class _Scores:
     """BM25 scores of a set of windows: the same whatever order they were inserted in."""
 
     def __init__(self, held: frozenset[_Window]) -> None:
+        import numpy as np
+
         self.windows = sorted(held, key=lambda window: window.signature)
         total = sum(window.length for window in self.windows)
         self.mean_length = total / len(self.windows) if self.windows else 0.0
-        self._norms = [length_norm(window.length, self.mean_length) for window in self.windows]
-        self._counts = [window.counts.get for window in self.windows]
+        self._norms = np.array([length_norm(w.length, self.mean_length) for w in self.windows])
+        self._counts = [window.counts for window in self.windows]
         self._place = {window: at for at, window in enumerate(self.windows)}
         self._weights: dict[str, tuple[Integers, Floats]] = {}
         self._asked: dict[str, Floats] = {}
@@ -94,14 +97,14 @@ class _Scores:
 
         known = self._weights.get(term)
         if known is None:
-            counts = [count(term) for count in self._counts]
-            found = [(at, count) for at, count in enumerate(counts) if count]
-            idf = inverse_frequency(len(self.windows), len(found))
-            weights = [idf * (count * (K1 + 1) / (count + self._norms[at])) for at, count in found]
-            known = self._weights[term] = (
-                np.array([at for at, _ in found], dtype=np.intp),
-                np.array(weights, dtype=np.float64),
+            every = np.fromiter(
+                map(methodcaller("get", term, 0), self._counts), np.float64, len(self._counts)
             )
+            found = every.nonzero()[0]
+            idf = inverse_frequency(len(self.windows), len(found))
+            counts = every[found]
+            weights = idf * (counts * (K1 + 1) / (counts + self._norms[found]))
+            known = self._weights[term] = (found, weights)
         return known
 
 

@@ -66,7 +66,8 @@ lock: setup
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 \
 		--no-emit-index-url --no-header --output-file requirements.txt
-	$(BIN)/uv pip compile pyproject.toml --group dev --extra local --extra inspect --universal \
+	$(BIN)/uv pip compile pyproject.toml --group dev --extra local --extra inspect --extra amem \
+		--extra ray --extra llamaindex --extra langgraph --extra mem0 --extra parquet --universal \
 		--python-version 3.10 --constraint requirements.txt \
 		--no-emit-index-url --no-header --output-file requirements-extras.txt
 

@@ -17,7 +17,7 @@ import pytest
 import routeprism
 from routeprism.errors import RoutePrismError, RunError
 from routeprism.records import Record
-from routeprism.runs import COLUMNS, EstimateRow, Run, to_csv
+from routeprism.runs import COLUMNS, EstimateRow, Finding, Run, Stored, to_csv
 
 CONFIGURATION = {"command": "audit", "policies": ["raw"], "seed": 1}
 INPUTS = {"records.jsonl": "ab12"}
@@ -200,6 +200,20 @@ def test_rows_that_say_the_same_are_refused_before_anything_is_written(tmp_path:
     with pytest.raises(RoutePrismError, match="two estimates have the same identity"):
         write(tmp_path / "run", rows=twice)
     assert not (tmp_path / "run").exists()
+
+
+def test_findings_are_replaced_experiment_by_experiment(tmp_path: Path) -> None:
+    curve = Finding(name="curve", policy="focal", user="ann", value=[1, 0.5])
+    worst = Finding(name="worst_order", policy="focal", user="ann", value={"order": [1, 0]})
+    with Run.open(tmp_path / "run", CONFIGURATION, inputs=INPUTS) as run:
+        run.keep("retention", [curve])
+        run.keep("orders", [worst, curve])
+        run.keep("orders", [worst])
+        with Stored(tmp_path / "run") as stored:
+            assert stored.findings("retention") == [curve]
+            assert stored.findings("orders", "worst_order") == [worst]
+            assert stored.findings("orders") == [worst]
+        run.finish((ROW,), {})
 
 
 def test_an_unknown_table_is_refused(tmp_path: Path) -> None:

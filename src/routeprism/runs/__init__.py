@@ -1,5 +1,6 @@
 """What is kept, and whether it can be resumed."""
 
+from routeprism.runs._findings import Finding
 from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Request, sha256
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv
 from routeprism.runs._run import Run, Writer
@@ -10,6 +11,7 @@ __all__ = [
     "COLUMNS",
     "EstimateRow",
     "Failure",
+    "Finding",
     "Key",
     "Ledger",
     "Outcome",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import RunError
+from routeprism.runs._findings import Finding
 from routeprism.runs._ledger import Ledger, has_answers
 from routeprism.runs._lock import locked
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv, unique
@@ -40,10 +41,15 @@ CREATE TABLE IF NOT EXISTS exposures (
     PRIMARY KEY (policy, interface, schedule, question)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contexts (
     id TEXT PRIMARY KEY, context_sha256 TEXT, context_chars INTEGER, sources TEXT, blocks TEXT);
+CREATE TABLE IF NOT EXISTS findings (
+    experiment TEXT, policy TEXT, interface TEXT, schedule TEXT, user TEXT, question TEXT,
+    name TEXT, value TEXT,
+    PRIMARY KEY (experiment, policy, interface, schedule, user, question, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS estimates ({", ".join(COLUMNS)});
 """
 """Lists and maps are JSON; a block is [kind, SHA-256 of its text, source ids]; a context's id is
-the SHA-256 of its blocks, so that questions and routes that see the same share one row."""
+the SHA-256 of its blocks, so that questions and routes that see the same share one row. A
+finding is what an experiment says of a pool or a question that is no single number."""
 
 _TABLES = ("texts", "records", "questions", "traces", "exposures", "contexts")
 _PACKAGES = ("routeprism", "numpy", "splintr-rs")
@@ -109,6 +115,15 @@ class Run:
             for table in _TABLES:
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 (fixed names)
             yield Writer(connection)
+
+    def keep(self, experiment: str, findings: Iterable[Finding]) -> None:
+        """Replace what an experiment found, in one transaction."""
+        with self._store() as connection:
+            connection.execute("DELETE FROM findings WHERE experiment = ?", (experiment,))
+            connection.executemany(
+                "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                ((experiment, *finding.row()) for finding in findings),
+            )
 
     def ledger(self) -> Ledger:
         """Open the ledger; re-runs replace traces, and leave the ledger alone."""

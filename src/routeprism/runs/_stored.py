@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from routeprism.errors import RunError
+from routeprism.runs._findings import Finding
 
 __all__ = ["Shown", "Stored"]
 
@@ -77,6 +78,27 @@ class Stored:
             raise RunError(f"the run holds no trace of user '{user}' for {policy} on {schedule}")
         places: dict[str, str] = json.loads(row[0])
         return places
+
+    def findings(self, experiment: str, name: str = "") -> list[Finding]:
+        """Give what an experiment found, all of it or what has one name."""
+        rows = self._connection.execute(
+            "SELECT policy, interface, schedule, user, question, name, value FROM findings "
+            "WHERE experiment = ? AND (? = '' OR name = ?) "
+            "ORDER BY policy, interface, schedule, user, question, name",
+            (experiment, name, name),
+        )
+        return [
+            Finding(
+                policy=policy,
+                interface=interface,
+                schedule=schedule,
+                user=user,
+                question=question,
+                name=found,
+                value=json.loads(value),
+            )
+            for policy, interface, schedule, user, question, found, value in rows
+        ]
 
     def forget(self) -> None:
         """Let go of the texts read so far; call it when going on to another pool."""

@@ -1,5 +1,7 @@
 """raw, recent, utility and lexical on small pools worked by hand."""
 
+from collections import Counter
+
 import pytest
 
 from routeprism.policies import make_policy
@@ -68,8 +70,8 @@ def test_lexical_scores_equal_the_shared_bm25() -> None:
 
     case = load_benchmark("sample").cases[0]
     memory = Lexical(k=1000, window=40).build(case.pool.records)
-    documents = [window.counts for window in memory.windows]
-    lengths = [window.length for window in memory.windows]
+    documents = [Counter(words(window.block.text)) for window in memory.windows]
+    lengths = [document.total() for document in documents]
     for question in case.questions:
         expected = bm25(words(question.text), documents, lengths, Statistics.of(documents))
         found = memory.scores(question.text)[memory.places].tolist()

@@ -7,11 +7,10 @@ the best ten are shown by rank, equal scores in insertion order.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import methodcaller
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from routeprism import specs
@@ -31,87 +30,105 @@ if TYPE_CHECKING:
 __all__ = ["Lexical"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _Window:
-    """A piece of one record, counted once for as long as the record lives."""
+    """A piece of one record."""
 
     block: Block
-    counts: Mapping[str, int]
-    length: int
-    """How many words it has."""
     signature: str
     """Its id and its body's digest; term counts and lengths follow from the body."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cut:
+    """A record's windows, counted once for as long as the record lives."""
+
+    windows: tuple[_Window, ...]
+    lengths: Integers
+    """How many words each window has."""
+    terms: tuple[str, ...]
+    """The record's different words."""
+    words: Integers
+    """All its words, window after window, as places in `terms`."""
+
+
 @lru_cache
-def _cutter(size: int) -> Callable[[Record], tuple[_Window, ...]]:
+def _cutter(size: int) -> Callable[[Record], _Cut]:
     """Give one function per window size, so that a record derives its windows once for each."""
 
-    def cut(record: Record) -> tuple[_Window, ...]:
+    def cut(record: Record) -> _Cut:
+        import numpy as np
+
         made = []
+        said = []
         for index, body in enumerate(windows(record.text, size)):
-            counts = Counter(words(body))
             digest = hashlib.sha256(body.encode()).hexdigest()
             block = Block("chunk", body, frozenset((record.id,)))
-            made.append(_Window(block, counts, counts.total(), f"{record.id}#{index} {digest}"))
-        return tuple(made)
+            made.append(_Window(block, f"{record.id}#{index} {digest}"))
+            said.append(words(body))
+        lengths = np.array([len(part) for part in said], dtype=np.intp)
+        terms = tuple(dict.fromkeys(chain.from_iterable(said)))
+        place = {term: at for at, term in enumerate(terms)}
+        every = map(place.__getitem__, chain.from_iterable(said))
+        return _Cut(tuple(made), lengths, terms, np.fromiter(every, np.intp, lengths.sum()))
 
     return cut
 
 
 class _Scores:
-    """BM25 scores of a set of windows: the same whatever order they were inserted in."""
+    """BM25 scores of a set of records' windows: the same whatever order they were inserted in."""
 
-    def __init__(self, held: frozenset[_Window]) -> None:
+    def __init__(self, cuts: frozenset[_Cut]) -> None:
         import numpy as np
 
-        self.windows = sorted(held, key=lambda window: window.signature)
-        total = sum(window.length for window in self.windows)
-        self.mean_length = total / len(self.windows) if self.windows else 0.0
-        self._norms = np.array([length_norm(w.length, self.mean_length) for w in self.windows])
-        self._counts = [window.counts for window in self.windows]
-        self._place = {window: at for at, window in enumerate(self.windows)}
-        self._weights: dict[str, tuple[Integers, Floats]] = {}
+        held = sorted(cuts, key=lambda cut: cut.windows[0].signature)
+        lengths = np.concatenate([cut.lengths for cut in held])
+        self._size = len(lengths)
+        self.mean_length = int(lengths.sum()) / self._size
+        ends = accumulate(len(cut.windows) for cut in held)
+        self._first = {cut: end - len(cut.windows) for cut, end in zip(held, ends, strict=True)}
+        self._terms: dict[str, int] = {}
+        numbered = []
+        for cut in held:
+            here = [self._terms.setdefault(term, len(self._terms)) for term in cut.terms]
+            numbered.append(np.array(here, dtype=np.intp)[cut.words])
+        # One number for each term in each window; sorted, they are an inverted index.
+        pairs = np.concatenate(numbered) * self._size + np.arange(self._size).repeat(lengths)
+        distinct, counts = np.unique(pairs, return_counts=True)
+        terms, self._windows = np.divmod(distinct, self._size)
+        frequency = np.bincount(terms, minlength=len(self._terms))
+        idf = np.array([inverse_frequency(self._size, df) for df in range(self._size + 1)])
+        norms = np.array([length_norm(int(length), self.mean_length) for length in lengths])
+        self._weights: Floats = idf[frequency][terms] * (
+            counts * (K1 + 1) / (counts + norms[self._windows])
+        )
+        self._starts = [0, *frequency.cumsum().tolist()]
         self._asked: dict[str, Floats] = {}
 
-    def places(self, inserted: Sequence[_Window]) -> Integers:
-        """Find windows in the score array."""
+    def places(self, inserted: Iterable[_Cut]) -> Integers:
+        """Find the records' windows, one after the other, in the score array."""
         import numpy as np
 
-        return np.array([self._place[window] for window in inserted], dtype=np.intp)
+        return np.concatenate([np.arange(len(cut.windows)) + self._first[cut] for cut in inserted])
 
     def __call__(self, query: str) -> Floats:
         import numpy as np
 
         if query not in self._asked:
-            scores = np.zeros(len(self.windows))
-            for term in words(query):
-                found, weights = self._weighted(term)
-                scores[found] += weights
-            self._asked[query] = scores
+            known = [at for term in words(query) if (at := self._terms.get(term)) is not None]
+            spans = [slice(self._starts[at], self._starts[at + 1]) for at in known]
+            if not spans:
+                return np.zeros(self._size)
+            found = np.concatenate([self._windows[span] for span in spans])
+            weights = np.concatenate([self._weights[span] for span in spans])
+            self._asked[query] = np.bincount(found, weights, self._size).astype(np.float64)
         return self._asked[query]
-
-    def _weighted(self, term: str) -> tuple[Integers, Floats]:
-        """Give the windows that have a term, and what it adds to each of them."""
-        import numpy as np
-
-        known = self._weights.get(term)
-        if known is None:
-            every = np.fromiter(
-                map(methodcaller("get", term, 0), self._counts), np.float64, len(self._counts)
-            )
-            found = every.nonzero()[0]
-            idf = inverse_frequency(len(self.windows), len(found))
-            counts = every[found]
-            weights = idf * (counts * (K1 + 1) / (counts + self._norms[found]))
-            known = self._weights[term] = (found, weights)
-        return known
 
 
 @lru_cache(maxsize=1)
-def _scores(held: frozenset[_Window]) -> _Scores:
+def _scores(cuts: frozenset[_Cut]) -> _Scores:
     """Share the scores between the routes of one pool; only ties depend on the route."""
-    return _Scores(held)
+    return _Scores(cuts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +176,12 @@ class Lexical:
 
     def unseen(self, record: Record) -> bool:
         """Whether no question's word can find the record."""
-        return not any(window.counts for window in record.derive(_cutter(self.window)))
+        return not record.derive(_cutter(self.window)).terms
 
     def build(self, arrivals: Sequence[Record], /) -> _Index:
         """Index every record's windows as they come."""
         distinct = tuple({record.id: record for record in arrivals}.values())
-        cut = _cutter(self.window)
-        held = tuple(window for record in distinct for window in record.derive(cut))
-        scores = _scores(frozenset(held))
-        return _Index(distinct, held, scores, scores.places(held), self.k)
+        cuts = [record.derive(_cutter(self.window)) for record in distinct]
+        scores = _scores(frozenset(cuts))
+        held = tuple(window for cut in cuts for window in cut.windows)
+        return _Index(distinct, held, scores, scores.places(cuts), self.k)

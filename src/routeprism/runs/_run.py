@@ -226,7 +226,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         connection.execute(f"PRAGMA journal_mode={journal}")
         connection.execute("PRAGMA cache_size=-16384")
-        connection.executescript(_SCHEMA)
+        connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")  # else each table waits for the disk
     except sqlite3.Error as error:
         connection.close()
         raise RunError(f"{path} cannot be written ({error}); choose another --run") from error

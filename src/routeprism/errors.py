@@ -5,6 +5,7 @@ RoutePrismError            everything this package raises on purpose; the comman
 ├── SpecError              a policy, interface, schedule or benchmark was named or set up wrongly
 ├── ContractError          a policy broke the contract that makes an audit meaningful
 │   └── PeekError          … by wanting to see, or reacting to, what construction must not see
+├── RouteError             a memory system outside failed while one route was built or asked
 ├── ModelError             a model could not be asked, or gave no answer after all retries
 │   └── MissingExtraError       … because an optional dependency is not installed
 └── RunError               a run directory cannot be used as asked
@@ -22,6 +23,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "PeekError",
+    "RouteError",
     "RoutePrismError",
     "RunError",
     "SpecError",
@@ -77,6 +79,10 @@ class ContractError(RoutePrismError):
 
 class PeekError(ContractError):
     """A memory that wants, or changes with, what it must not see."""
+
+
+class RouteError(RoutePrismError):
+    """A memory system that failed on one route; the others go on, and this one is tried again."""
 
 
 class ModelError(RoutePrismError):

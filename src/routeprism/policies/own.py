@@ -212,8 +212,10 @@ def _held_already(memory: Any) -> bool:
 
 
 def own_source(policy: Policy) -> str:
-    """Give the digest of the source of a policy or memory class that is not built in."""
+    """Name what is behind a policy that is not built in: its source's digest, or its origin."""
     inner = getattr(policy, "inner", None) or getattr(policy, "factory", None) or policy
+    if callable(origin := getattr(inner, "origin", None)) and not inspect.isclass(inner):
+        return str(origin())  # a real memory system says which, in which version
     kind: Callable[..., Any] = inner if inspect.isclass(inner) else type(inner)
     return _source_digest(kind)
 

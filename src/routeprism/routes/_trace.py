@@ -136,7 +136,24 @@ def _trace_route(
     digests: Digests,
     events: bool,
 ) -> Route:
-    memory = _build(policy, case.pool, order)
+    memory = _build(policy, case, order)
+    try:
+        return _traced(memory, case, policy, schedule, order, digests, events)
+    finally:
+        close = getattr(memory, "close", None)
+        if callable(close):
+            close()
+
+
+def _traced(
+    memory: Memory,
+    case: Case,
+    policy: Policy,
+    schedule: Schedule,
+    order: tuple[int, ...],
+    digests: Digests,
+    events: bool,
+) -> Route:
     retained = _retained(memory, policy, case.pool)
     before = signature(memory.state())
     exposures = tuple(
@@ -178,8 +195,13 @@ def _refuse_chance(case: Case, policy: Policy, first: Route, digests: Digests) -
         )
 
 
-def _build(policy: Policy, pool: Pool, order: Sequence[int]) -> Memory:
-    memory = policy.build(tuple(pool.records[position] for position in order))
+def _build(policy: Policy, case: Case, order: Sequence[int]) -> Memory:
+    recall = getattr(policy, "recall", None)  # of traces that were recorded elsewhere
+    memory = (
+        recall(case, order)
+        if callable(recall)
+        else policy.build(tuple(case.pool.records[position] for position in order))
+    )
     if not isinstance(memory, Memory):
         raise ContractError(
             f"{policy.name}.build gave {type(memory).__name__}. "

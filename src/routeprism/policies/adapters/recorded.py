@@ -1,0 +1,198 @@
+"""`trace:forward=…,route=…`: what a memory kept and showed, dumped where it lives (JSON lines)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from routeprism.errors import ContractError, InputError
+from routeprism.policies._contracts import Block, Event, JsonValue, Memory
+from routeprism.policies.adapters._adapted import Adapted
+from routeprism.policies.adapters._wire import EVENT_KINDS
+from routeprism.records import Case, Record
+from routeprism.records._files import loads, read_bytes, text_of
+from routeprism.specs import written
+
+__all__ = ["Trace"]
+
+Place = tuple[str, tuple[str, ...]]
+"""A user, and the record ids in their order of arrival."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Reads recorded traces: one dump of the forward order, one of another."""
+
+    forward: str
+    """A file of JSON lines, one for each user, from arrivals in source order."""
+    route: str
+    """The same from another order."""
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return written("trace", self)
+
+    def origin(self) -> str:
+        """Give the digests of both files: other dumps are another run."""
+        digests = (hashlib.sha256(read_bytes(Path(file))).hexdigest() for file in self._files)
+        return f"recorded {', '.join(digests)}"
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Refuse: what was recorded elsewhere cannot be built here."""
+        raise ContractError(
+            f"{self.name} holds recorded traces, which cannot be built again. Expected only the "
+            f"orders that were recorded, without comparators"
+        )
+
+    def recall(self, case: Case, order: Sequence[int]) -> Memory:
+        """Give the recorded memory of a user and an order."""
+        arrivals = tuple(case.pool.records[position].id for position in order)
+        for file in self._files:
+            found = _read(file).get((case.pool.user, arrivals))
+            if found is not None:
+                return _memory(found, case)
+        raise InputError(
+            f"there is no line for user '{case.pool.user}' with arrivals "
+            f"{', '.join(arrivals):.200}; record that order, "
+            f"or name the schedule that was recorded",
+            file=self.forward if list(order) == sorted(order) else self.route,
+        )
+
+    @property
+    def _files(self) -> tuple[str, str]:
+        return self.forward, self.route
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One user's dump, checked."""
+
+    file: str
+    number: int
+    held: tuple[Block, ...]
+    state: JsonValue
+    searches: Mapping[str, tuple[Block, ...]]
+    """Question id → what was shown."""
+    events: tuple[Event, ...]
+
+
+def _memory(line: _Line, case: Case) -> Adapted:
+    shown: dict[str, tuple[Block, ...]] = {}
+    for question in case.questions:
+        if question.id not in line.searches:
+            raise InputError(
+                f"there is no search for question '{question.id}' of user '{case.pool.user}'",
+                file=line.file,
+                line=line.number,
+                field="searches",
+            )
+        shown[question.text] = line.searches[question.id]
+    return Adapted(
+        held=lambda: line.held,
+        search=shown.__getitem__,
+        log=line.events,
+        inside=None if line.state is None else lambda: line.state,
+    )
+
+
+def _read(file: str) -> Mapping[Place, _Line]:
+    path = Path(file)
+    return _lines(file, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@lru_cache(maxsize=8)
+def _lines(file: str, changed: int) -> Mapping[Place, _Line]:
+    path = Path(file)
+    found: dict[Place, _Line] = {}
+    for number, text in enumerate(text_of(read_bytes(path), path).splitlines(), start=1):
+        if not text.strip():
+            continue
+        reading = _Reading(file, number)
+        try:
+            entry = loads(text)
+        except ValueError as error:
+            raise InputError(f"is no valid JSON: {error}", file=file, line=number) from None
+        if not isinstance(entry, dict):
+            raise InputError("Expected a JSON object", file=file, line=number)
+        place, line = reading.line(entry)
+        if place in found:
+            raise InputError(
+                f"user '{place[0]}' has this order twice", file=file, line=number, field="user"
+            )
+        found[place] = line
+    if not found:
+        raise InputError("there is no trace in it", file=file)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads one line, and says where it is wrong."""
+
+    file: str
+    number: int
+
+    def line(self, entry: Mapping[str, Any]) -> tuple[Place, _Line]:
+        user = entry.get("user")
+        if not isinstance(user, str) or not user:
+            raise self._wrong(f"Expected a user's id but got {user!r:.60}", "user")
+        arrivals = self._ids(entry.get("arrivals"), "arrivals")
+        if not arrivals:
+            raise self._wrong("Expected record ids in their order of arrival", "arrivals")
+        held = self._items(entry.get("items"), "items", arrivals)
+        searches: dict[str, tuple[Block, ...]] = {}
+        listed = entry.get("searches")
+        for one in listed if isinstance(listed, list) else ():
+            if not isinstance(one, Mapping) or not isinstance(one.get("question"), str):
+                raise self._wrong("Expected objects with 'question' and 'items'", "searches")
+            searches[one["question"]] = self._items(one.get("items"), "searches", arrivals)
+        line = _Line(
+            self.file,
+            self.number,
+            held,
+            entry.get("state"),
+            searches,
+            self._events(entry.get("events") or [], arrivals),
+        )
+        return (user, arrivals), line
+
+    def _items(self, items: Any, field: str, arrivals: Sequence[str]) -> tuple[Block, ...]:
+        if not isinstance(items, list):
+            raise self._wrong("Expected a list of items with 'text' and 'sources'", field)
+        blocks = []
+        for item in items:
+            text = item.get("text") if isinstance(item, Mapping) else None
+            if not isinstance(text, str):
+                raise self._wrong(f"Expected an item with 'text' but got {item!r:.60}", field)
+            sources = self._ids(item.get("sources"), field)
+            if not sources:
+                raise self._wrong("an item names no sources: list the ids it came from", field)
+            if unknown := sorted(set(sources) - set(arrivals)):
+                raise self._wrong(f"'{unknown[0]:.60}' is a source that never arrived", field)
+            blocks.append(Block(str(item.get("kind") or "item"), text, frozenset(sources)))
+        return tuple(blocks)
+
+    def _ids(self, ids: Any, field: str) -> tuple[str, ...]:
+        if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+            raise self._wrong("Expected a list of record ids", field)
+        return tuple(ids)
+
+    def _events(self, listed: Any, arrivals: tuple[str, ...]) -> tuple[Event, ...]:
+        found = []
+        for event in listed if isinstance(listed, list) else ():
+            kind = event.get("kind") if isinstance(event, Mapping) else None
+            if kind not in EVENT_KINDS:
+                raise self._wrong(f"Expected one of {', '.join(EVENT_KINDS)}", "events")
+            record, by = event.get("record"), event.get("by")
+            if record not in arrivals or by not in arrivals:
+                raise self._wrong("Expected 'record' and 'by' to be ids that arrived", "events")
+            found.append(Event(kind, record, by, arrivals.index(by)))
+        return tuple(found)
+
+    def _wrong(self, problem: str, field: str) -> InputError:
+        return InputError(problem, file=self.file, line=self.number, field=field)

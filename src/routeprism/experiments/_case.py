@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from routeprism.experiments._rows import Column, Key
 from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordinates
 from routeprism.orders import FORWARD, Schedule
@@ -165,24 +168,64 @@ def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -
         if row is None:
             row = known[alike] = [c.value(pair) for _, _, c in plan.coordinates]
         taken.setdefault((pair.route.policy, pair.route.schedule), []).append(row)
-    columns = {route: list(zip(*rows, strict=True)) for route, rows in taken.items()}
-    for (policy, other), found in columns.items():
-        for (experiment, labels, coordinate), values in zip(plan.coordinates, found, strict=True):
-            column = Column(experiment, coordinate.name, policy, other, labels=labels)
-            enter(sums, strata, column, values)
-    for contrast in plan.contrasts:
-        for schedule in plan.schedules:
-            sides = [(sign, columns[name, schedule.name]) for sign, name in contrast.terms]
-            for at, (experiment, _, coordinate) in enumerate(plan.coordinates):
-                if experiment == "routes":
-                    column = Column(
-                        contrast.experiment,
-                        f"{contrast.prefix}.{coordinate.name}",
-                        contrast.policy,
-                        schedule.name,
-                        contrast.arm,
-                    )
-                    enter(sums, strata, column, signed([(s, side[at]) for s, side in sides]))
+    wide = {route: np.array(rows, dtype=np.float64) for route, rows in taken.items()}
+    traced = sum(experiment == "routes" for experiment, _, _ in plan.coordinates)
+    parts = [
+        *wide.values(),
+        *(
+            sum(sign * wide[name, schedule.name][:, :traced] for sign, name in contrast.terms)
+            for contrast in plan.contrasts
+            for schedule in plan.schedules
+        ),
+    ]
+    schedules = tuple(schedule.name for schedule in plan.schedules)
+    columns = _columns(plan.labels, tuple(wide), plan.contrasts, schedules)
+    _enter_all(sums, strata, columns, np.hstack(parts))
+
+
+@lru_cache(maxsize=8)
+def _columns(
+    labels: str,
+    routes: tuple[tuple[str, str], ...],
+    contrasts: tuple[Contrast, ...],
+    schedules: tuple[str, ...],
+) -> tuple[Column, ...]:
+    """Name the columns of a case's values: coordinates of each route, then of each contrast."""
+    coordinates = _coordinates(labels)
+    plain = [
+        Column(experiment, coordinate.name, policy, schedule, labels=source)
+        for policy, schedule in routes
+        for experiment, source, coordinate in coordinates
+    ]
+    compared = [
+        Column(
+            contrast.experiment,
+            f"{contrast.prefix}.{coordinate.name}",
+            contrast.policy,
+            schedule,
+            contrast.arm,
+        )
+        for contrast in contrasts
+        for schedule in schedules
+        for experiment, _, coordinate in coordinates
+        if experiment == "routes"
+    ]
+    return (*plain, *compared)
+
+
+def _enter_all(
+    sums: Sums[Key], strata: Strata, columns: Sequence[Column], values: npt.NDArray[np.float64]
+) -> None:
+    """Do what `enter` does, for many columns at once; not applicable is not a number."""
+    known = ~np.isnan(values)
+    filled = np.where(known, values, 0.0)
+    for (stratum, mask), places in strata.items():
+        counts = known[places].sum(axis=0).tolist()
+        totals = filled[places].sum(axis=0).tolist()
+        for column, total, count in zip(columns, totals, counts, strict=True):
+            if count:
+                named = column._replace(mask=mask) if mask else column
+                sums[named, stratum] = (total, count)
 
 
 def signed(sides: Sequence[tuple[int, Values]]) -> Values:

@@ -62,7 +62,9 @@ class Tally(Generic[Key]):
     def append(self, sums: Sums[Key]) -> None:
         """Add one unit."""
         for key, (total, count) in sums.items():
-            series = self._series.setdefault(key, _Series())
+            series = self._series.get(key)
+            if series is None:
+                series = self._series[key] = _Series()
             series.units.append(self._units)
             series.sums.append(total)
             series.counts.append(count)

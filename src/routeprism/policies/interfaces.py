@@ -13,7 +13,7 @@ from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.policies._contracts import SEPARATOR, Block, Exposure
 from routeprism.records import Record
-from routeprism.text.bm25 import Statistics, bm25, idf_overlap, order_by_score
+from routeprism.text.bm25 import Ranker, Statistics, idf_overlap, order_by_score
 from routeprism.text.focal import focal_words, record_focal_counts, record_word_counts, words
 
 __all__ = ["INTERFACES", "All", "Bm25Top", "Budget", "Display", "Interface", "parse_interface"]
@@ -177,7 +177,7 @@ def _scorer(
     if rank == "idf-overlap":
         return lambda terms: idf_overlap(terms, counts, statistics)
     lengths = [sum(count.values()) for count in counts]
-    return lambda terms: bm25(terms, counts, lengths, statistics)
+    return Ranker(counts, lengths, statistics)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ the best ten are shown by rank, equal scores in insertion order.
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, count
 from typing import TYPE_CHECKING, TypeAlias
 
 from routeprism import specs
@@ -52,6 +53,11 @@ class _Cut:
     """All its words, window after window, as places in `terms`."""
 
 
+def _numbers() -> dict[str, int]:
+    """Give a map that numbers words as they are first looked up."""
+    return defaultdict(count().__next__)
+
+
 @lru_cache
 def _cutter(size: int) -> Callable[[Record], _Cut]:
     """Give one function per window size, so that a record derives its windows once for each."""
@@ -67,10 +73,10 @@ def _cutter(size: int) -> Callable[[Record], _Cut]:
             made.append(_Window(block, f"{record.id}#{index} {digest}"))
             said.append(words(body))
         lengths = np.array([len(part) for part in said], dtype=np.intp)
-        terms = tuple(dict.fromkeys(chain.from_iterable(said)))
-        place = {term: at for at, term in enumerate(terms)}
+        place = _numbers()
         every = map(place.__getitem__, chain.from_iterable(said))
-        return _Cut(tuple(made), lengths, terms, np.fromiter(every, np.intp, lengths.sum()))
+        numbered = np.fromiter(every, np.intp, lengths.sum())
+        return _Cut(tuple(made), lengths, tuple(place), numbered)
 
     return cut
 
@@ -87,11 +93,11 @@ class _Scores:
         self.mean_length = int(lengths.sum()) / self._size
         ends = accumulate(len(cut.windows) for cut in held)
         self._first = {cut: end - len(cut.windows) for cut, end in zip(held, ends, strict=True)}
-        self._terms: dict[str, int] = {}
+        self._terms = _numbers()
         numbered = []
         for cut in held:
-            here = [self._terms.setdefault(term, len(self._terms)) for term in cut.terms]
-            numbered.append(np.array(here, dtype=np.intp)[cut.words])
+            here = np.fromiter(map(self._terms.__getitem__, cut.terms), np.intp, len(cut.terms))
+            numbered.append(here[cut.words])
         # One number for each term in each window; sorted, they are an inverted index.
         pairs = np.concatenate(numbered) * self._size + np.arange(self._size).repeat(lengths)
         distinct, counts = np.unique(pairs, return_counts=True)

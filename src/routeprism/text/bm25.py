@@ -14,6 +14,7 @@ from dataclasses import dataclass
 __all__ = [
     "B",
     "K1",
+    "Ranker",
     "Statistics",
     "bm25",
     "idf_overlap",
@@ -63,6 +64,40 @@ class Statistics:
         return inverse_frequency(self.documents, self.frequency.get(term, 0))
 
 
+class Ranker:
+    """Scores documents, given as term counts; what a term adds to each is worked out once."""
+
+    def __init__(
+        self,
+        documents: Sequence[Mapping[str, int]],
+        lengths: Sequence[int],
+        statistics: Statistics,
+    ) -> None:
+        self._documents = documents
+        self._statistics = statistics
+        self._norms = [length_norm(length, statistics.mean_length) for length in lengths]
+        self._known: dict[str, tuple[float, list[tuple[int, float]]]] = {}
+
+    def __call__(self, query: Sequence[str]) -> list[float]:
+        """Score every document; a term that the query repeats counts each time."""
+        scores = [0.0] * len(self._documents)
+        known = self._known
+        for term, times in Counter(query).items():
+            idf, found = known[term] if term in known else self._weighed(term)
+            for at, weight in found:
+                scores[at] += times * idf * weight
+        return scores
+
+    def _weighed(self, term: str) -> tuple[float, list[tuple[int, float]]]:
+        found = [
+            (at, count * (K1 + 1) / (count + norm))
+            for at, (counts, norm) in enumerate(zip(self._documents, self._norms, strict=True))
+            if (count := counts.get(term))
+        ]
+        weighed = self._known[term] = (self._statistics.idf(term) if found else 0.0, found)
+        return weighed
+
+
 def bm25(
     query: Sequence[str],
     documents: Sequence[Mapping[str, int]],
@@ -70,16 +105,7 @@ def bm25(
     statistics: Statistics,
 ) -> list[float]:
     """Score documents, given as term counts; a term that the query repeats counts each time."""
-    norms = [length_norm(length, statistics.mean_length) for length in lengths]
-    scores = [0.0] * len(documents)
-    for term, times in Counter(query).items():
-        idf = None
-        for at, counts in enumerate(documents):
-            if count := counts.get(term):
-                if idf is None:
-                    idf = times * statistics.idf(term)
-                scores[at] += idf * (count * (K1 + 1) / (count + norms[at]))
-    return scores
+    return Ranker(documents, lengths, statistics)(query)
 
 
 def idf_overlap(

@@ -33,6 +33,7 @@ POLICIES = (
     "recent:k=2",
     "utility:k=3",
     "lexical:k=3,window=64",
+    "memochat",
     "raw",
 )
 COMMAND = (
@@ -145,7 +146,7 @@ def test_another_command_on_that_directory_is_refused(runs: dict[str, Path]) -> 
 
 # --- every order of every pool ---------------------------------------------------------------
 
-INNER = ("focal", "recent:k=3", "utility:k=3", "raw", "lexical")
+INNER = ("focal", "recent:k=3", "utility:k=3", "raw", "lexical", "memochat")
 each_policy = pytest.mark.parametrize("inner", INNER)
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from routeprism.policies import registered_policies
+
 Cli = Callable[..., Any]
 OwnData = Callable[..., Path]
 FILES = ("estimates.csv", "manifest.json", "run.sqlite")
@@ -207,7 +209,7 @@ REFUSED = {
     ),
     "policy like none": (
         ["sample", "-p", "zzz"],
-        f"There is no policy 'zzz'. Known: focal, lexical, raw, recent, utility. {KNOWN_OWN}",
+        f"There is no policy 'zzz'. Known: {', '.join(sorted(registered_policies()))}. {KNOWN_OWN}",
     ),
     "policy of a comparator": (
         ["sample", "-p", "source-order(recnt:k=2)"],

@@ -1,0 +1,295 @@
+"""`memochat`: recent dialogs, and topic summaries of what passed through them (Appendix K).
+
+Every record is one dialog. When the buffer is full, all of it becomes one topic with a name and a
+summary, and its last dialogs stay for the next window; so windows overlap, and which records share
+a summary is decided by arrival. A question is shown the best topics and the recent dialogs.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+from routeprism import specs
+from routeprism.policies._contracts import Block, Event, Exposure, JsonValue, Memory, fold
+from routeprism.records import Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vector: TypeAlias = npt.NDArray[np.float64]
+
+__all__ = ["Dialog", "MemoChat", "Topic", "embedding", "keywords", "summary_of"]
+
+KEPT = 2
+"""Dialogs that stay in the buffer, are shown as recent, and are shown of each chosen topic."""
+SHORTEST, LONGEST = 160, 320
+"""A summary ends with a sentence between these lengths, or is cut at the longer one."""
+MOST_KEYWORDS, NAMING = 16, 3
+"""Keywords that are compared, and those that name a topic."""
+BUCKETS = 1024
+"""Of the hashed embedding."""
+
+_KEYWORD = re.compile(r"[A-Za-z0-9_]{3,}")
+_TOKEN = re.compile(r"[A-Za-z0-9_]+")
+_STOPWORDS = frozenset(
+    """a an and are as at be been but by for from had has have he her hers him his if in into is it
+    its of on or our ours she that the their them there they this to was were will with you your
+    yours""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialog:
+    """One record as it was written into the buffer."""
+
+    record: Record
+    at: int
+    """Which arrival it was, from 1."""
+
+    @property
+    def stamp(self) -> str:
+        """What stands behind the record's text."""
+        return f"[Time: {self.record.timestamp}, ID: dialog_{self.at:06d}]"
+
+    @property
+    def line(self) -> str:
+        """The line in the buffer."""
+        return f"MemoryChunk: {self.record.text} {self.stamp}"
+
+    @property
+    def folded(self) -> str:
+        """The line with single spaces."""
+        return f"MemoryChunk: {self.record.derive(_folded)} {' '.join(self.stamp.split())}"
+
+    @property
+    def words(self) -> int:
+        """How many words the line has."""
+        return 1 + self.record.derive(_word_count) + len(self.stamp.split())
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The line's keyword candidates, in order of first occurrence."""
+        counts = Counter(("memorychunk",))
+        counts.update(self.record.derive(_candidates))
+        counts.update(_counted(self.stamp))
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A window of dialogs under one name and one summary."""
+
+    name: str
+    summary: str
+    window: tuple[Dialog, ...]
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The records of every dialog of the window."""
+        return _sources(self.window)
+
+
+def _sources(dialogs: Iterable[Dialog]) -> frozenset[str]:
+    return frozenset(dialog.record.id for dialog in dialogs)
+
+
+# What is derived from a record's text is computed once for as long as the record lives.
+def _folded(record: Record) -> str:
+    return " ".join(record.text.split())
+
+
+def _word_count(record: Record) -> int:
+    return len(record.text.split())
+
+
+def _candidates(record: Record) -> Counter[str]:
+    return _counted(record.text)
+
+
+def _counted(text: str) -> Counter[str]:
+    found = _KEYWORD.findall(text.lower())
+    return Counter(word for word in found if word not in _STOPWORDS)
+
+
+def keywords(text: str) -> tuple[str, ...]:
+    """Give the most frequent words, stopwords left out, ties by first occurrence."""
+    return tuple(word for word, _ in _counted(text).most_common(MOST_KEYWORDS))
+
+
+def topic_name(window: Sequence[Dialog]) -> str:
+    """Name a window by its most frequent keywords."""
+    counts: Counter[str] = Counter()
+    for dialog in window:
+        counts.update(dialog.counts)
+    return ", ".join(word for word, _ in counts.most_common(NAMING))
+
+
+def summary_of(folded: str) -> str:
+    """Keep the beginning of a text: whole sentences if they give enough, else a hard cut."""
+    if len(folded) <= LONGEST:
+        return folded
+    end = folded.rfind(". ", 0, LONGEST)
+    return folded[: end + 1] if end >= SHORTEST else f"{folded[: LONGEST - 3]}..."
+
+
+@lru_cache(maxsize=4096)
+def embedding(text: str) -> Vector:
+    """Hash words (1) and pairs of neighbours (½) into buckets, to length one.
+
+    CRC-32 and not `hash()`, which differs from process to process.
+    """
+    import numpy as np
+
+    tokens = _TOKEN.findall(text.lower())
+    vector = np.zeros(BUCKETS)
+    for token in tokens:
+        vector[_bucket(token)] += 1.0
+    for one, other in pairwise(tokens):
+        vector[_bucket(f"{one}::{other}")] += 0.5
+    norm = float(np.linalg.norm(vector))
+    return vector / norm if norm else vector
+
+
+def _bucket(token: str) -> int:
+    return zlib.crc32(token.encode()) % BUCKETS
+
+
+@lru_cache(maxsize=4096)
+def _keyword_set(text: str) -> frozenset[str]:
+    return frozenset(keywords(text))
+
+
+def relevance(query: str, topic: Topic) -> float:
+    """Score a topic for a question: mostly by embedding, a little by shared keywords."""
+    text = f"{topic.name}. {topic.summary}"
+    asked, offered = _keyword_set(query), _keyword_set(text)
+    shared = len(asked & offered) / max(len(asked), len(offered), 1)
+    return 0.8 * float(embedding(query) @ embedding(text)) + 0.2 * shared
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Everything after some arrivals; immutable, so that other arrivals can go on from it."""
+
+    arrived: int = 0
+    topics: tuple[Topic, ...] = ()
+    """In the order in which they were made."""
+    buffer: tuple[Dialog, ...] = ()
+    log: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Memo:
+    """The memory: topics grouped by name, and the buffer."""
+
+    inner: _State
+    topics: tuple[Topic, ...]
+    """Topics of one name stand together, at the place of the first."""
+    blocks: tuple[tuple[Block, Block], ...]
+    """Of each topic its summary and its last dialogs."""
+    recent: tuple[Block, ...]
+    k: int
+
+    def retained(self) -> frozenset[str]:
+        return _sources(self.inner.buffer).union(*(topic.sources for topic in self.topics))
+
+    def state(self) -> JsonValue:
+        """Leave generated ids and times out; keep the order of dialogs (Appendix K.2)."""
+        named: dict[str, list[JsonValue]] = {}
+        for topic in self.topics:
+            entry = {"summary": topic.summary, "dialogs": [d.record.id for d in topic.window]}
+            named.setdefault(topic.name, []).append(entry)
+        return {"topics": named, "recent": [d.record.id for d in self.inner.buffer]}
+
+    def expose(self, query: str, /) -> Exposure:
+        scores = [relevance(query, topic) for topic in self.topics]
+        best = sorted(range(len(scores)), key=lambda at: -scores[at])[: self.k]  # stable
+        summaries = (self.blocks[at][0] for at in best)
+        dialogs = (self.blocks[at][1] for at in best)
+        return Exposure((*summaries, *dialogs, *self.recent))
+
+    def events(self) -> Sequence[Event]:
+        return self.inner.log
+
+
+def _topic_blocks(topic: Topic) -> tuple[Block, Block]:
+    last = topic.window[-KEPT:]
+    lines = "\n".join(dialog.line for dialog in last)
+    return (
+        # A summary stands for its whole window, whichever sentences of it were kept.
+        Block("topic-summary", f"Topic: {topic.name}\n{topic.summary}", topic.sources),
+        Block("topic-dialog", f"Dialogs on {topic.name}:\n{lines}", _sources(last)),
+    )
+
+
+def _recent_block(dialog: Dialog) -> Block:
+    return Block("recent-dialog", dialog.line, _sources((dialog,)))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoChat:
+    """Topic summaries over a sliding buffer."""
+
+    k: int = 4
+    """How many topics a question is shown."""
+    words: int = 1024
+    """A buffer with more words than this is summarised."""
+    lines: int = 10
+    """A buffer with so many dialogs is summarised."""
+
+    def __post_init__(self) -> None:
+        specs.positive(self.name, k=self.k, words=self.words, lines=self.lines)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return specs.written("memochat", self)
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Take the records one after the other."""
+        return fold(self, arrivals)
+
+    def start(self) -> _State:
+        """Nothing has arrived."""
+        return _State()
+
+    def step(self, state: _State, record: Record, /) -> _State:
+        """Append to the buffer; summarise it if that fills it."""
+        at = state.arrived
+        buffer = (*state.buffer, Dialog(record, at + 1))
+        log = (*state.log, Event("add", record.id, record.id, at))
+        if not self._full(buffer):
+            return _State(at + 1, state.topics, buffer, log)
+        topic = self._topic(buffer)
+        merged = (Event("merge", dialog.record.id, record.id, at) for dialog in buffer)
+        return _State(at + 1, (*state.topics, topic), buffer[-KEPT:], (*log, *merged))
+
+    def finish(self, state: _State, /) -> _Memo:
+        """Group the topics by name."""
+        named: dict[str, list[Topic]] = {}
+        for topic in state.topics:
+            named.setdefault(topic.name, []).append(topic)
+        topics = tuple(topic for group in named.values() for topic in group)
+        recent = tuple(_recent_block(dialog) for dialog in state.buffer[-KEPT:])
+        return _Memo(state, topics, tuple(map(_topic_blocks, topics)), recent, self.k)
+
+    def key(self, state: _State, /) -> Hashable:
+        """Name all of it: nothing that was summarised is ever forgotten."""
+        return state.arrived, state.topics, state.buffer
+
+    def _full(self, buffer: Sequence[Dialog]) -> bool:
+        separators = len(buffer) - 1  # " ### " between two lines is a word, too
+        words = sum(dialog.words for dialog in buffer) + separators
+        return words > self.words or len(buffer) >= self.lines
+
+    def _topic(self, window: tuple[Dialog, ...]) -> Topic:
+        text = " ".join(dialog.folded for dialog in window)
+        return Topic(topic_name(window), summary_of(text), window)

@@ -35,6 +35,7 @@ POLICIES = (
     "lexical:k=3,window=64",
     "memochat",
     "raw",
+    "streaming",
 )
 COMMAND = (
     *("audit", "sample", "--comparators", "--ties", "--resamples", "200"),
@@ -134,6 +135,7 @@ def test_another_command_on_that_directory_is_refused(runs: dict[str, Path]) -> 
     assert code == 2
     assert said.startswith(f"routeprism: {directory} holds another run; choose another --run.")
     assert [line.split(":")[0].strip() for line in said.splitlines()[1:]] == [
+        "folds",
         "interfaces",
         "policies",
         "resamples",

@@ -18,7 +18,7 @@ from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordin
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy, SourceOrder
 from routeprism.records import Benchmark, Case, Question
-from routeprism.routes import Pair, Route, pairs, trace_case
+from routeprism.routes import CrossFit, Pair, Route, pairs, trace_case
 
 __all__ = [
     "CaseResult",
@@ -66,10 +66,16 @@ class Plan:
     ties: bool
     store: bool
     masks: Masks = field(default_factory=dict)
+    fits: CrossFit | None = None
+    """The policies as they are used on each user, where some have to learn from others first."""
 
     def __call__(self) -> Plan:
         """Set a process up: it needs the plan itself."""
         return self
+
+    def policies_for(self, user: str) -> tuple[Policy, ...]:
+        """Give the policies as they are used on one user."""
+        return self.policies if self.fits is None else self.fits.for_user(user)
 
     @property
     def coordinates(self) -> tuple[tuple[str, str, Coordinate[Pair]], ...]:
@@ -110,7 +116,13 @@ def work(plan: Plan, index: int) -> CaseResult:
     _count(plan, case, result.counts)
     if not case.questions:
         return result
-    routes = trace_case(case, plan.policies, plan.schedules, events=plan.store, twice=index == 0)
+    routes = trace_case(
+        case,
+        plan.policies_for(case.pool.user),
+        plan.schedules,
+        events=plan.store,
+        twice=index == 0,
+    )
     _measure(plan, case, routes, result.sums)
     _note_duplicate_options(plan, case, result.sums)
     if plan.ties:

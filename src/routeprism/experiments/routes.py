@@ -21,6 +21,7 @@ from routeprism.measures import RESAMPLES, Tally
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Operational, Policy, SourceOrder, own_source
 from routeprism.records import Benchmark
+from routeprism.routes import cross_fit
 from routeprism.runs import EstimateRow, Run
 
 __all__ = ["Audit", "SEED", "run_audit"]
@@ -112,6 +113,7 @@ def run_audit(
         ties,
         store=directory is not None or bool(stages),
         masks=_checked(masks or {}),
+        fits=cross_fit(policies, benchmark.cases),
     )
     number = len(benchmark.cases)
     if workers is None:
@@ -275,6 +277,7 @@ def _configuration(
         "weighting": plan.benchmark.weighting,
         "seed": seed,
         "resamples": resamples,
+        **({"folds": len(plan.fits.by_fold)} if plan.fits and plan.fits.by_fold else {}),
     }
 
 

@@ -1,11 +1,13 @@
 """What a memory keeps: the contracts, the interfaces, and one module per policy."""
 
+from routeprism.policies._abilities import fitted, learns
 from routeprism.policies._contracts import (
     Block,
     Event,
     Exposure,
     Incremental,
     JsonValue,
+    Learned,
     Memory,
     Operational,
     Policy,
@@ -30,12 +32,15 @@ __all__ = [
     "Incremental",
     "Interface",
     "JsonValue",
+    "Learned",
     "Memory",
     "Operational",
     "Policy",
     "SourceOrder",
     "as_policy",
+    "fitted",
     "fold",
+    "learns",
     "make_policy",
     "own_source",
     "parse_interface",

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from routeprism.records import Record
+from routeprism.records import Pool, Record
 
 __all__ = [
     "Block",
@@ -18,6 +18,7 @@ __all__ = [
     "Exposure",
     "Incremental",
     "JsonValue",
+    "Learned",
     "Memory",
     "Operational",
     "Policy",
@@ -138,6 +139,17 @@ class Operational(Protocol):
 
     def fixed(self, operation: str, /) -> Policy:
         """Give the same policy with that operation tied to source order."""
+
+
+@runtime_checkable
+class Learned(Protocol):
+    """A policy that has to be fitted on other users before it builds."""
+
+    def fit(self, pools: Sequence[Pool], /) -> Policy:
+        """Give a new policy of the same name, fitted on the records of these pools.
+
+        The pools are other users' than those it is then built for, and hold no question.
+        """
 
 
 def fold(policy: Incremental[State], arrivals: Iterable[Record]) -> Memory:

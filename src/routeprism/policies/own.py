@@ -14,7 +14,15 @@ from routeprism.policies._contracts import Block, Event, Exposure, JsonValue, Me
 from routeprism.policies.interfaces import record_block
 from routeprism.records import Record
 
-__all__ = ["OwnMemory", "as_policy", "own_source", "refuse_curiosity", "refuse_peeking"]
+__all__ = [
+    "Named",
+    "OwnMemory",
+    "accepts",
+    "as_policy",
+    "own_source",
+    "refuse_curiosity",
+    "refuse_peeking",
+]
 
 
 def as_policy(item: Any, *, name: str = "") -> Policy:
@@ -33,7 +41,7 @@ def as_policy(item: Any, *, name: str = "") -> Policy:
         item = item()
     refuse_peeking(item)
     if not isinstance(getattr(item, "name", None), str):
-        return _Named(item, name or type(item).__name__)
+        return Named(item, name or type(item).__name__)
     policy: Policy = item
     return policy
 
@@ -45,7 +53,8 @@ def _signature(function: Any) -> inspect.Signature | None:
         return None  # a compiled callable shows no signature; calling it will tell
 
 
-def _accepts(function: Any, *arguments: Any) -> bool:
+def accepts(function: Any, *arguments: Any) -> bool:
+    """Whether a callable can be called with just these arguments, as far as it shows."""
     signature = _signature(function)
     try:
         if signature is not None:
@@ -57,7 +66,7 @@ def _accepts(function: Any, *arguments: Any) -> bool:
 
 def _refuse_arguments(factory: Any) -> None:
     """Refuse a memory class that cannot be made afresh for every build."""
-    if not _accepts(factory):
+    if not accepts(factory):
         name = getattr(factory, "__name__", type(factory).__name__)
         raise ContractError(
             f"{name} needs arguments: each build makes a fresh memory and gives none. Give them "
@@ -83,7 +92,7 @@ def refuse_peeking(policy: Any) -> None:
             f"{type(policy).__name__}.build wants {', '.join(wanted)}: construction receives the "
             f"arriving records and nothing else. Expected build(arrivals)."
         )
-    if not _accepts(policy.build, ()):
+    if not accepts(policy.build, ()):
         raise ContractError(
             f"{type(policy).__name__}.build does not take the arrivals. Expected build(arrivals)."
         )
@@ -102,17 +111,18 @@ def refuse_curiosity(memory: Any, name: str) -> None:
 @lru_cache(maxsize=256)
 def _exposes_by_text(kind: Callable[..., Any]) -> bool:
     expose = getattr(kind, "expose", None)
-    return _accepts(expose, None, "") if inspect.isfunction(expose) else True
+    return accepts(expose, None, "") if inspect.isfunction(expose) else True
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
-    """A policy that did not say what it is called."""
+class Named:
+    """A policy under a name that it does not have itself."""
 
     inner: Any
     name: str
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Build the inner one."""
         memory: Memory = self.inner.build(arrivals)
         return memory
 

@@ -1,5 +1,15 @@
 """What differs between two orders: paired construction and its traces."""
 
+from routeprism.routes._fitting import CrossFit, cross_fit
 from routeprism.routes._trace import ExposureTrace, Pair, Route, pairs, signature, trace_case
 
-__all__ = ["ExposureTrace", "Pair", "Route", "pairs", "signature", "trace_case"]
+__all__ = [
+    "CrossFit",
+    "ExposureTrace",
+    "Pair",
+    "Route",
+    "cross_fit",
+    "pairs",
+    "signature",
+    "trace_case",
+]

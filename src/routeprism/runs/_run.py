@@ -52,7 +52,7 @@ the SHA-256 of its blocks, so that questions and routes that see the same share 
 finding is what an experiment says of a pool or a question that is no single number."""
 
 _TABLES = ("texts", "records", "questions", "traces", "exposures", "contexts")
-_PACKAGES = ("routeprism", "numpy", "splintr-rs")
+_PACKAGES = ("routeprism", "numpy", "scikit-learn", "splintr-rs")
 
 
 class Run:

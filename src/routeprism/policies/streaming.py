@@ -1,0 +1,208 @@
+"""`streaming`: learns from other users which records to hold, three at a time (Appendix D.9).
+
+A ridge regression on TF-IDF features, fitted on other users' records, predicts how much a record
+overlaps with the rest of its pool. Arrivals pass once: when one is too many, the subset with the
+highest summed prediction plus 0.35·log(1 + different tokens) stays, equal ones by record id, and
+what was dropped never comes back.
+
+The paper leaves features, folds and penalty open. Here features are the focal tokens of the user
+turns with scikit-learn's TF-IDF weights, the penalty is scikit-learn's own (1), and what is
+predicted is a record's mean Jaccard overlap with the other records of its pool.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from routeprism import specs
+from routeprism.errors import ContractError, SpecError
+from routeprism.policies._contracts import Event, Memory, fold
+from routeprism.policies._whole import WholeRecords, whole_records
+from routeprism.policies.interfaces import Budget, Interface
+from routeprism.records import Pool, Record
+from routeprism.text.focal import focal_set, has_focal_tokens, record_focal_counts
+
+__all__ = ["Predictor", "Streaming", "fit_predictor"]
+
+_DIGITS = 12
+"""Fitted numbers are cut here, so that the last bits of a solver decide nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """A fitted ridge regression on TF-IDF features."""
+
+    intercept: float
+    terms: Mapping[str, tuple[float, float]] = field(hash=False, repr=False)
+    """Term → (inverse document frequency, weight)."""
+    digest: str
+    """SHA-256 of all parameters: the fitted part of every memory's state."""
+
+    def score(self, record: Record) -> float:
+        """Predict the record's mean overlap with the rest of its pool."""
+        return record.derive(self._score)
+
+    def _score(self, record: Record) -> float:
+        known = [
+            (count * self.terms[term][0], self.terms[term][1])
+            for term, count in record_focal_counts(record).items()
+            if term in self.terms
+        ]
+        length = math.sqrt(math.fsum(value * value for value, _ in known))
+        if not length:
+            return self.intercept
+        return self.intercept + math.fsum(value * weight for value, weight in known) / length
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    arrived: tuple[Record, ...] = ()
+    kept: tuple[Record, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """A small buffer whose choices were learned from other users."""
+
+    k: int = 3
+    """How many records it holds."""
+    bonus: float = 0.35
+    """What the logarithm of 1 + the different tokens of the buffer counts."""
+    penalty: float = 1.0
+    """Of the ridge regression."""
+    interface: Interface = field(default_factory=Budget)
+    """What of the buffer reaches the prompt."""
+    predictor: Predictor | None = None
+    """What was learned; `fit` gives the policy that has it."""
+
+    def __post_init__(self) -> None:
+        specs.positive("streaming", k=self.k)
+        if not self.penalty > 0:
+            raise SpecError(f"Expected a penalty above 0 but got penalty={self.penalty}")
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return specs.written("streaming", self)
+
+    def fit(self, pools: Sequence[Pool], /) -> Streaming:
+        """Learn from these pools, none of which the fitted policy is then used on."""
+        return replace(self, predictor=fit_predictor(pools, self.penalty))
+
+    def unseen(self, record: Record) -> bool:
+        """Whether the record has no token to learn or predict from."""
+        return not has_focal_tokens(record)
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Hold the best k, arrival by arrival."""
+        return fold(self, arrivals)
+
+    def start(self) -> _State:
+        """Nothing has arrived."""
+        return _State()
+
+    def step(self, state: _State, record: Record, /) -> _State:
+        """Take the record in; if that is one too many, drop the one the rest is best without."""
+        at = len(state.arrived)
+        arrived = (*state.arrived, record)
+        if any(before.id == record.id for before in state.arrived):  # redelivered: never revisited
+            return _State(arrived, state.kept, (*state.events, _event("skip", record, record, at)))
+        kept = (*state.kept, record)
+        events = (*state.events, _event("add", record, record, at))
+        if len(kept) > self.k:
+            dropped = max(kept, key=lambda one: self._without(kept, one))
+            kept = tuple(one for one in kept if one is not dropped)
+            events = (*events, _event("evict", dropped, record, at))
+        return _State(arrived, kept, events)
+
+    def finish(self, state: _State, /) -> WholeRecords:
+        """Keep the buffer; its state is what was learned and what is held, whatever the order."""
+        return whole_records(
+            self.interface,
+            state.arrived,
+            state.kept,
+            state={
+                "predictor": self._learned().digest,
+                "retained": sorted(record.id for record in state.kept),
+            },
+            log=lambda: state.events,
+        )
+
+    def key(self, state: _State, /) -> Hashable:
+        """Name the buffer; its order matters only where it is shown in it."""
+        held = [record.id for record in state.kept]
+        return tuple(held if self.interface.display == "arrival" else sorted(held))
+
+    def _without(self, kept: Sequence[Record], dropped: Record) -> tuple[float, str]:
+        """Value the buffer without a record; of equals, the record with the largest id goes."""
+        rest = [record for record in kept if record is not dropped]
+        tokens = frozenset[str]().union(*map(focal_set, rest))
+        scores = math.fsum(map(self._learned().score, rest))
+        return scores + self.bonus * math.log1p(len(tokens)), dropped.id
+
+    def _learned(self) -> Predictor:
+        if self.predictor is None:
+            raise ContractError(
+                f"{self.name} has to be fitted before it builds: policy.fit(pools of other users)"
+            )
+        return self.predictor
+
+
+def _event(kind: Any, record: Record, by: Record, at: int) -> Event:
+    return Event(kind, record.id, by.id, at)
+
+
+def fit_predictor(pools: Sequence[Pool], penalty: float = 1.0) -> Predictor:
+    """Fit the mean overlap of records with the rest of their pool on their TF-IDF features."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import TfidfTransformer
+    from sklearn.linear_model import Ridge
+
+    several = [pool for pool in pools if len(pool) > 1]
+    counts = [record_focal_counts(record) for pool in several for record in pool.records]
+    vocabulary = sorted({term for count in counts for term in count})
+    if not vocabulary:
+        raise SpecError(
+            "streaming learns how much the records of a pool overlap: it needs a pool of other "
+            "users with two records or more that have Latin-letter words"
+        )
+    place = {term: at for at, term in enumerate(vocabulary)}
+    ends = np.cumsum([0, *map(len, counts)])
+    columns = np.fromiter((place[term] for count in counts for term in count), dtype=np.int64)
+    numbers = np.fromiter((n for count in counts for n in count.values()), dtype=np.float64)
+    matrix = csr_matrix((numbers, columns, ends), shape=(len(counts), len(vocabulary)))
+    overlaps: list[Any] = []
+    start = 0
+    for pool in several:
+        overlaps.extend(_mean_overlaps(matrix[start : start + len(pool)]))
+        start += len(pool)
+    weighting = TfidfTransformer()
+    features = weighting.fit_transform(matrix)
+    # Without randomness, and far past the point where another iteration would change a choice.
+    model = Ridge(alpha=penalty, solver="sparse_cg", tol=1e-12).fit(features, np.array(overlaps))
+    inverse = np.round(weighting.idf_, _DIGITS).tolist()
+    weights = np.round(model.coef_, _DIGITS).tolist()
+    terms = dict(zip(vocabulary, zip(inverse, weights, strict=True), strict=True))
+    intercept = round(float(model.intercept_), _DIGITS)
+    written = json.dumps([intercept, list(terms.items())])
+    return Predictor(intercept, terms, hashlib.sha256(written.encode()).hexdigest())
+
+
+def _mean_overlaps(counts: Any) -> Any:
+    """Give each row's mean Jaccard overlap with the other rows; empty token sets have none."""
+    import numpy as np
+
+    present = (counts > 0).astype(np.float64)
+    common = (present @ present.T).toarray()
+    sizes = common.diagonal()
+    union = sizes[:, None] + sizes[None, :] - common
+    overlap = np.divide(common, union, out=np.zeros_like(common), where=union > 0)
+    np.fill_diagonal(overlap, 0.0)
+    return overlap.sum(axis=1) / (len(sizes) - 1)

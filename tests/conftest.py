@@ -24,6 +24,8 @@ REAL_FILES = (
     "personamem-32k/queries.json.gz",
     "personamem-32k/questions_32k.csv.gz",
     "locomo/locomo10.json.gz",
+    "longmemeval/one_question.json.gz",
+    "longmemeval/session_index_237.json.gz",
 )
 
 Lines = Sequence[Mapping[str, Any]] | bytes

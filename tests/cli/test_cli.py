@@ -151,7 +151,7 @@ def test_names_of_ones_own_are_no_markup(cli: Cli, mine: Path, my_memory: str) -
     ("what", "names"),
     [
         ("policies", {"raw", "recent:k=…", "source-order(SPEC)", "package.module:Name"}),
-        ("benchmarks", {"sample", "personamem", "locomo", "DIRECTORY"}),
+        ("benchmarks", {"sample", "personamem", "locomo", "longmemeval", "DIRECTORY"}),
         ("schedules", {"forward", "replay", "half-swap", "odd-even"}),
         ("interfaces", {"all:display=…", "bm25:k=…,display=…"}),
         ("coordinates", {"J", "V_changed", "C_changed", "I_changed", "retained_changed"}),
@@ -279,7 +279,8 @@ REFUSED = {
     ),
     "benchmark of a name too long": (
         ["s" * 300, "-p", "raw"],
-        f"There is no benchmark '{'s' * 300}'. Known: locomo, personamem, sample. {KNOWN_DATA}",
+        f"There is no benchmark '{'s' * 300}'. Known: locomo, longmemeval, personamem, "
+        f"sample. {KNOWN_DATA}",
     ),
     "benchmark parameter": (
         ["sample:sed=7", "-p", "raw"],

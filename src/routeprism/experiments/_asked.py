@@ -130,7 +130,13 @@ def drafted(blocks: Sequence[Block], question: Question, pool: Pool, manner: Man
     if question.options:
         return categorical(blocks, question, provenance=manner.provenance)
     dates = {r.id: r.timestamp for r in pool.records if r.timestamp is not None}
-    return free_text(blocks, question, dates=dates, provenance=manner.provenance)
+    return free_text(
+        blocks,
+        question,
+        question_date=question.date,
+        dates=dates,
+        provenance=manner.provenance,
+    )
 
 
 def draws_of(

@@ -103,6 +103,8 @@ def run_audit(
     schedules = tuple(dict.fromkeys(s for s in schedules if s.name != FORWARD.name))
     if not policies or not schedules:
         raise SpecError("an audit needs at least one policy and one schedule other than forward")
+    if not benchmark.has_text:
+        _refuse_reading(benchmark, policies, stages)
     source = _label_source(benchmark, labels)
     plan = Plan(
         benchmark,
@@ -181,6 +183,22 @@ def run_audit(
         directory,
         costs,
     )
+
+
+def _refuse_reading(
+    benchmark: Benchmark, policies: Sequence[Policy], stages: Sequence[Stage]
+) -> None:
+    """Refuse what would read words where there are none, rather than give it numbers."""
+    if stages:
+        raise SpecError(f"benchmark '{benchmark.name}' has no texts that a model could read")
+    for policy in policies:
+        inner = policy.inner if isinstance(policy, SourceOrder) else policy
+        if interface_of(policy) != "all" or hasattr(inner, "unseen"):
+            raise SpecError(
+                f"benchmark '{benchmark.name}' has session ids and no texts, and {policy.name} "
+                f"with the interface {interface_of(policy)} reads texts; use recent:k=N with "
+                f"--interface all"
+            )
 
 
 def _checked(masks: Masks) -> Masks:

@@ -150,6 +150,8 @@ def retention_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
         for side, name in enumerate(("forward", "route")):
             made.append(_evidence("recall", _recall, labels, where, sets, side, name))
             made.append(_evidence("all_covered", _covered, labels, where, sets, side, name))
+        for what, measure in (("recall", _recall), ("all_covered", _covered)):
+            made.append(_evidence_change(what, measure, labels, where, sets))
     return tuple(made)
 
 
@@ -206,6 +208,30 @@ def _evidence(
         f"{fraction} {where} on the {'forward' if side == 0 else 'other'} route",
         f"no support {where}" if what == "recall" else f"some support not {where}",
         f"all support {where}",
+        "Appendix O.4",
+        value,
+    )
+
+
+def _evidence_change(
+    what: str,
+    measure: Callable[[frozenset[str], frozenset[str]], float | None],
+    labels: str,
+    where: str,
+    sets: Callable[[Pair], tuple[frozenset[str], frozenset[str]]],
+) -> Coordinate[Pair]:
+    def value(pair: Pair) -> float | None:
+        support = pair.question.labels.get(labels, frozenset())
+        before, after = (measure(support, held) for held in sets(pair))
+        return None if before is None or after is None else after - before
+
+    said = "recall of the support" if what == "recall" else "complete coverage of the support"
+    return Coordinate(
+        f"{what}.{where}.route-forward",
+        "Δ recall" if what == "recall" else "Δ all-covered",
+        f"{said} {where} on the other route, minus that on the forward route",
+        f"as much {where} on both routes",
+        f"all of it {where} on the other route, none forward",
         "Appendix O.4",
         value,
     )

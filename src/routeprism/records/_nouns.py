@@ -167,6 +167,8 @@ class Question:
     """The benchmark's own, finer type."""
     labels: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
     """Support by label source (`benchmark`, `reference-session`, `audited:NAME`): record ids."""
+    date: str | None = None
+    """The day it is asked, as the benchmark writes it, if it has one."""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -242,6 +244,8 @@ class Benchmark:
     """What the loader found that a reader of the numbers should know."""
     licence: str = ""
     """Under which terms the data are used."""
+    has_text: bool = True
+    """Whether its records have words; without, only what is retained can be told."""
 
     def __post_init__(self) -> None:
         if not len(self.cases):

@@ -24,7 +24,8 @@ def load_benchmark(text: str, data: Path | None = None) -> Benchmark:
     """Load a benchmark by name (`sample`, `sample:seed=7`, `personamem`, …) or directory."""
     known = registered_benchmarks()
     path = Path(text)
-    if text not in known and (is_directory(path) or len(path.parts) > 1):
+    named = text.partition(":")[0] in known
+    if not named and (is_directory(path) or len(path.parts) > 1):
         return jsonl.load(path)
     spec = specs.parse(text)
     if spec.name not in known:

@@ -1,0 +1,205 @@
+"""The elements of one long JSON array, found in a single pass and read again one by one.
+
+Memory holds one element at a time, however long the file is.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from routeprism.errors import InputError
+from routeprism.records._files import loads
+
+__all__ = ["Element", "ElementReader", "scan_array"]
+
+_BLOCK = 1 << 23
+"""How many bytes are read at once."""
+_SPACE = re.compile(r"[ \t\r\n]*")
+_TRUNCATED = "the file ends before its list does; it may be truncated: get it again"
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Where an element is."""
+
+    offset: int
+    """Its first byte, in the unpacked file."""
+    length: int
+    """How many bytes it has."""
+    line: int
+    """The line it begins on."""
+
+
+def scan_array(path: Path) -> Iterator[tuple[Element, Any] | str]:
+    """Parse a JSON array element by element; last comes the SHA-256 of the unpacked file."""
+    digest = hashlib.sha256()
+    try:
+        with _opened(path) as stream:
+            yield from _Scan(path, stream, digest).elements()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"is no complete gzip file ({error}); get it again", file=path) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    yield digest.hexdigest()
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+class _Scan:
+    """A window over the text of a file: what has been parsed is let go."""
+
+    def __init__(self, path: Path, stream: IO[bytes], digest: Any) -> None:
+        self._path, self._stream, self._digest = path, stream, digest
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._text = ""
+        self._at = 0
+        """How much of the text has been parsed."""
+        self._offset = 0
+        """The byte that the text begins with."""
+        self._line = 1
+        self._block = _BLOCK
+
+    def elements(self) -> Iterator[tuple[Element, Any]]:
+        self._more()
+        if self._text.startswith("\ufeff"):
+            self._at = 1
+        if self._next() != "[":
+            raise self._fault("Expected a list of questions, as released")
+        self._at += 1
+        expected = self._next()
+        if expected == "]":
+            self._at += 1
+        while expected != "]":
+            if expected == "":
+                raise self._fault(_TRUNCATED)
+            self._forget()
+            found, end = self._decoded()
+            written = self._text[:end]
+            length = end if written.isascii() else len(written.encode())
+            yield Element(self._offset, length, self._line), found
+            self._at = end
+            expected = self._next()
+            if expected == "":
+                raise self._fault(_TRUNCATED)
+            if expected not in (",", "]"):
+                raise self._fault(f"Expected ',' or ']' but got {expected!r}")
+            self._at += 1
+            if expected == ",":
+                expected = self._next()
+        if self._next():
+            raise self._fault("there is something after the list")
+
+    def _decoded(self) -> tuple[Any, int]:
+        """Parse the element the text begins with; read on for as long as it is incomplete."""
+        failed = -1
+        while True:
+            try:
+                return _DECODER.raw_decode(self._text)
+            except json.JSONDecodeError as error:
+                if not self._more() or self._settled(error, failed):
+                    problem = f"is no valid JSON: {error.msg}"
+                    if self._at_the_end(error):
+                        problem = _TRUNCATED
+                    line = self._line + error.lineno - 1
+                    raise InputError(problem, file=self._path, line=line) from None
+                failed = error.pos
+            except RecursionError:
+                raise self._fault("cannot be used: it is nested too deeply") from None
+
+    def _settled(self, error: json.JSONDecodeError, before: int) -> bool:
+        """Whether a place stays wrong although more text is there, so that no block ends there."""
+        return error.pos == before and not error.msg.startswith("Unterminated")
+
+    def _at_the_end(self, error: json.JSONDecodeError) -> bool:
+        return error.msg.startswith("Unterminated") or not self._text[error.pos :].strip()
+
+    def _next(self) -> str:
+        """Go to the next character that is no white space; empty at the end of the file."""
+        while True:
+            found = _SPACE.match(self._text, self._at)
+            self._at = found.end() if found else self._at
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more():
+                return ""
+
+    def _forget(self) -> None:
+        gone = self._text[: self._at]
+        self._offset += len(gone) if gone.isascii() else len(gone.encode())
+        self._line += gone.count("\n")
+        self._text, self._at = self._text[self._at :], 0
+        self._block = _BLOCK
+
+    def _more(self) -> bool:
+        """Read on, more each time that one element needs it."""
+        block = self._stream.read(self._block)
+        self._block *= 2
+        self._digest.update(block)
+        try:
+            self._text += self._decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            raise self._fault(f"is not UTF-8 text ({error.reason})") from None
+        return bool(block)
+
+    def _fault(self, problem: str) -> InputError:
+        line = self._line + self._text.count("\n", 0, self._at)
+        return InputError(problem, file=self._path, line=line)
+
+
+_DECODER = json.JSONDecoder()
+
+
+class ElementReader:
+    """Reads elements of a scanned file again, in this process or in another.
+
+    A packed file is kept open, because going back in it begins from its start: elements that are
+    asked for in their order cost one pass together.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._packed: IO[bytes] | None = None
+
+    def read(self, element: Element) -> Any:
+        """Parse one element."""
+        try:
+            content = self._bytes(element)
+            return loads(content.decode())
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"cannot be read any more: {error}", file=self._path) from error
+        except json.JSONDecodeError:
+            raise InputError(
+                "changed while it was read", file=self._path, line=element.line
+            ) from None
+        except ValueError as error:
+            raise InputError(
+                f"cannot be used: {error}", file=self._path, line=element.line
+            ) from None
+
+    def _bytes(self, element: Element) -> bytes:
+        if self._path.suffix != ".gz":
+            with self._path.open("rb") as stream:
+                stream.seek(element.offset)
+                return stream.read(element.length)
+        if self._packed is None:
+            # From memory, so that no open file is left behind.
+            packed = io.BytesIO(self._path.read_bytes())
+            self._packed = cast(IO[bytes], gzip.GzipFile(fileobj=packed))
+        self._packed.seek(element.offset)
+        return self._packed.read(element.length)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as a path."""
+        return ElementReader, (self._path,)

@@ -1,0 +1,350 @@
+"""LongMemEval: 500 questions, each with its own long history and evidence by session id.
+
+The released files are read question by question; their texts are never in memory together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+from routeprism.errors import InputError, nearest
+from routeprism.records._elements import Element, ElementReader, scan_array
+from routeprism.records._files import data_directory, find, fingerprint
+from routeprism.records._lazy import LazyCases
+from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn
+
+__all__ = ["ABSTENTION", "TYPES", "load"]
+
+Variant = Literal["s", "m", "oracle", "index"]
+"""The released sizes of history; `index` is a file of session ids without any text."""
+
+TYPES = (
+    "single-session-user",
+    "single-session-assistant",
+    "single-session-preference",
+    "multi-session",
+    "temporal-reasoning",
+    "knowledge-update",
+)
+"""The benchmark's own question types; each is a kind."""
+
+ABSTENTION = "abstention"
+"""The kind of questions that cannot be answered, whatever their type."""
+
+_FILES: Mapping[Variant, tuple[str, ...]] = {
+    "s": ("longmemeval_s_cleaned.json", "longmemeval_s.json"),
+    "m": ("longmemeval_m_cleaned.json", "longmemeval_m.json"),
+    "oracle": ("longmemeval_oracle.json",),
+    "index": ("session_index_237.json",),
+}
+_SHAPES: Mapping[Variant, str] = {
+    "s": "histories of tens of sessions",
+    "m": "histories of hundreds of sessions",
+    "oracle": "histories of evidence sessions alone",
+    "index": "session ids without any text",
+}
+_MANY_SESSIONS = 150
+"""S has 38 to 62 sessions in a history, M about 500."""
+_NO_TEXT = "…"
+"""Stands where a session has no words; no tokeniser finds anything in it."""
+
+
+def load(
+    data: Path | None = None,
+    *,
+    variant: Variant | None = None,
+    path: str | None = None,
+    abstention: Literal["apart", "only", "with"] = "apart",
+) -> Benchmark:
+    """Load from DATA/longmemeval, from DATA itself, or the file `path`.
+
+    Without `variant` the file says which it is; `s` is looked for. Abstention questions have no
+    evidence to find, and are set apart unless asked for.
+    """
+    file = _file(data, variant, path)
+    index = _Index(file)
+    digest = ""
+    for item in scan_array(file):
+        if isinstance(item, str):
+            digest = item
+        else:
+            index.add(*item)
+    if not index.places:
+        raise InputError("there is no question in it", file=file)
+    shape = index.shape()
+    if variant is not None and shape != variant:
+        raise InputError(
+            f"Expected variant={variant} ({_SHAPES[variant]}) but the file has {_SHAPES[shape]}: "
+            f"say longmemeval:variant={shape} if that is what you want",
+            file=file,
+        )
+    chosen = [
+        at
+        for at, identity in enumerate(index.ids)
+        if abstention == "with" or _abstains(identity) == (abstention == "only")
+    ]
+    if not chosen:
+        kind = "abstention question" if abstention == "only" else "question with evidence"
+        raise InputError(f"there is no {kind} in it", file=file)
+    places = tuple((index.places[at], index.ids[at]) for at in chosen)
+    inputs = {file.name.removesuffix(".gz"): digest}
+    return Benchmark(
+        name="longmemeval" if shape == "s" else f"longmemeval-{shape}",
+        cases=LazyCases(len(places), _Reader(ElementReader(file), places, file)),
+        fingerprint=fingerprint({**inputs, "abstention": abstention}),
+        unit="question",
+        weighting="question",
+        interface="all" if shape == "index" else "bm25",
+        labels=("benchmark",),
+        inputs=inputs,
+        notes=index.notes(abstention, shape),
+        licence="LongMemEval: MIT",
+        has_text=shape != "index",
+    )
+
+
+def _abstains(identity: str) -> bool:
+    return "_abs" in identity
+
+
+def _file(data: Path | None, variant: Variant | None, path: str | None) -> Path:
+    if path is None:
+        directory = data_directory(data, "longmemeval")
+        if (directory / "longmemeval").is_dir():
+            directory = directory / "longmemeval"
+        return find(directory, *_FILES[variant or "s"])
+    places = [Path(path)]
+    if data is not None and not places[0].is_absolute():
+        places += [data / "longmemeval" / path, data / path]
+    for place in places:
+        if place.is_file():
+            return place
+    raise InputError("there is no such file", file=places[0])
+
+
+@dataclass(slots=True)
+class _Index:
+    """Where each question is, and what its file should be told of once."""
+
+    file: Path
+    places: list[Element] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, element: Element, entry: Any) -> None:
+        """Check a question for what can be checked without making its records."""
+        try:
+            self._add(entry)
+        except InputError as error:
+            raise InputError(
+                f"question {len(self.places)}: {error.problem}",
+                file=self.file,
+                line=element.line,
+                field=error.field,
+            ) from None
+        self.places.append(element)
+
+    def _add(self, entry: Any) -> None:
+        identity, sessions, evidence = _checked(entry)
+        if identity in self.known:
+            raise InputError(f"there are two questions '{identity}'", field="question_id")
+        self.known.add(identity)
+        self.ids.append(identity)
+        self.sizes.append(len(sessions))
+        self.counts["text"] += "haystack_sessions" in entry
+        self.counts["oracle"] += set(sessions) <= set(evidence)
+        if _abstains(identity):
+            self.counts["abstentions"] += 1
+            return
+        self._note("absent", identity, len(set(evidence) - set(sessions)))
+        self._note("unlabelled", identity, int(not set(evidence) & set(sessions)))
+        self._note("twice", identity, len(sessions) - len(set(sessions)))
+        wordless = sum(map(_is_wordless, entry.get("haystack_sessions") or ()))
+        self._note("wordless", identity, wordless)
+
+    def _note(self, what: str, identity: str, number: int) -> None:
+        if number:
+            self.counts[what] += number
+            self.counts[f"{what} in"] += 1
+            self.examples.setdefault(what, identity)
+
+    def shape(self) -> Variant:
+        """Say which variant this is, by what is in it."""
+        if not self.counts["text"]:
+            return "index"
+        if self.counts["text"] < len(self.ids):
+            raise InputError(
+                f"{len(self.ids) - self.counts['text']} of {len(self.ids)} questions have no "
+                f"sessions",
+                file=self.file,
+                field="haystack_sessions",
+            )
+        if self.counts["oracle"] == len(self.ids):
+            return "oracle"
+        return "m" if median(self.sizes) >= _MANY_SESSIONS else "s"
+
+    def notes(self, abstention: str, shape: Variant) -> tuple[str, ...]:
+        """Say what a reader of the numbers should know."""
+        counts, notes = self.counts, []
+        if shape == "index":
+            notes.append(
+                "the file has session ids and no text: it tells what is retained, and nothing of "
+                "what retrieval would expose"
+            )
+        if counts["abstentions"] and abstention == "apart":
+            notes.append(
+                f"{counts['abstentions']} abstention questions are set apart; "
+                f"longmemeval:abstention=only gives them"
+            )
+        for what, said in (
+            ("absent", "evidence ids are not in the history of their question; left out"),
+            ("unlabelled", "questions have no evidence in their history; kept, without a label"),
+            ("twice", "sessions repeat the id of an earlier one; they count as '…~2' and so on"),
+            ("wordless", "sessions have no words; they are kept as they are"),
+        ):
+            if counts[what] and abstention != "only":
+                where = f"{counts[f'{what} in']} questions, the first '{self.examples[what]}'"
+                notes.append(f"{counts[what]} {said} ({where})")
+        return tuple(notes)
+
+
+def _checked(entry: Any) -> tuple[str, list[str], list[str]]:
+    """Give a question's id, session ids and evidence ids, or say what is not as released."""
+    if not isinstance(entry, dict):
+        raise InputError("Expected an object")
+    for name in ("question_id", "question_type", "question"):
+        if not isinstance(entry.get(name), str) or not entry[name].strip():
+            raise InputError(f"Expected text but got {name}={entry.get(name)!r:.60}", field=name)
+    if entry["question_type"] not in TYPES:
+        raise InputError(
+            f"unknown type {entry['question_type']!r:.60}. "
+            + nearest(entry["question_type"], TYPES),
+            field="question_type",
+        )
+    if not isinstance(entry.get("answer"), str | int | float):
+        raise InputError(
+            f"Expected an answer but got answer={entry.get('answer')!r:.60}", field="answer"
+        )
+    sessions, evidence = (
+        _texts(entry, name) for name in ("haystack_session_ids", "answer_session_ids")
+    )
+    if not sessions:
+        raise InputError("the history has no session", field="haystack_session_ids")
+    for name in ("haystack_sessions", "haystack_dates"):
+        if name not in entry:
+            continue
+        if not isinstance(entry[name], list) or len(entry[name]) != len(sessions):
+            number = len(entry[name]) if isinstance(entry[name], list) else 0
+            raise InputError(
+                f"Expected as many {name} as session ids but got {number} and {len(sessions)}: "
+                f"every session needs its id",
+                field=name,
+            )
+    return entry["question_id"], sessions, evidence
+
+
+def _texts(entry: Mapping[str, Any], name: str) -> list[str]:
+    listed = entry.get(name)
+    if not isinstance(listed, list):
+        raise InputError(f"Expected a list of ids but got {name}={listed!r:.60}", field=name)
+    for at, one in enumerate(listed):
+        if not isinstance(one, str) or not one.strip():
+            raise InputError(f"session {at} has no id: Expected text but got {one!r}", field=name)
+    return listed
+
+
+def _is_wordless(session: Any) -> bool:
+    return isinstance(session, list) and not any(
+        isinstance(turn, dict) and str(turn.get("content", "")).strip() for turn in session
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Makes the case of one question from its place in the file."""
+
+    elements: ElementReader
+    places: tuple[tuple[Element, str], ...]
+    file: Path
+
+    def __call__(self, index: int) -> Case:
+        element, identity = self.places[index]
+        entry = self.elements.read(element)
+        try:
+            if _checked(entry)[0] != identity:
+                raise InputError("changed while it was read")
+            return _case(entry)
+        except InputError as error:
+            raise InputError(
+                f"question '{identity}': {error.problem}",
+                file=self.file,
+                line=element.line,
+                field=error.field,
+            ) from None
+
+
+def _case(entry: Mapping[str, Any]) -> Case:
+    identity, sessions, evidence = _checked(entry)
+    names = _distinct(sessions)
+    dates = entry.get("haystack_dates") or [None] * len(sessions)
+    said = entry.get("haystack_sessions") or [[]] * len(sessions)
+    records = tuple(
+        _record(name, at, turns, date)
+        for at, (name, turns, date) in enumerate(zip(names, said, dates, strict=True))
+    )
+    wanted = frozenset(evidence)
+    support = frozenset(name for name, id in zip(names, sessions, strict=True) if id in wanted)
+    date = entry.get("question_date")
+    question = Question(
+        id=identity,
+        user=identity,
+        text=entry["question"],
+        gold=str(entry["answer"]),
+        kind=ABSTENTION if _abstains(identity) else entry["question_type"],
+        detail=entry["question_type"],
+        labels={"benchmark": support} if support and not _abstains(identity) else {},
+        date=None if date is None else str(date),
+    )
+    return Case(Pool(identity, records), (question,))
+
+
+def _distinct(sessions: Sequence[str]) -> list[str]:
+    """Name every delivery of a session: some histories hold one twice, under two dates."""
+    taken, names = set(sessions), []
+    seen: Counter[str] = Counter()
+    for identity in sessions:
+        seen[identity] += 1
+        name = identity
+        while seen[identity] > 1 and name in taken:
+            name = f"{identity}~{seen[identity]}" if name == identity else f"{name}~"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _record(identity: str, position: int, turns: Any, date: Any) -> Record:
+    if not isinstance(turns, list):
+        raise InputError(f"session '{identity}' is no list of turns", field="haystack_sessions")
+    spoken = []
+    for turn in turns:
+        role, content = (
+            (turn.get("role"), turn.get("content")) if isinstance(turn, dict) else (None, None)
+        )
+        if not isinstance(role, str) or not isinstance(content, str):
+            raise InputError(
+                f"session '{identity}' has a turn without role or content",
+                field="haystack_sessions",
+            )
+        spoken.append(Turn(role.lower(), content))
+    timestamp = None if date is None else str(date)
+    if not any(turn.text.strip() for turn in spoken):
+        return Record(identity, position, _NO_TEXT, timestamp)
+    return Record.from_turns(identity, position, spoken, timestamp=timestamp)

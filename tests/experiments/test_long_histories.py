@@ -1,0 +1,135 @@
+"""Retention on long histories: the numbers of PROTOCOL §4 and exact controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism import Audit
+from routeprism.errors import SpecError
+
+BUDGETS = ("recent:k=8", "recent:k=16", "recent:k=32")
+
+
+@pytest.fixture(scope="module")
+def index(data: Path) -> Audit:
+    return routeprism.audit(
+        "longmemeval:variant=index", *BUDGETS, comparators=True, data=data, resamples=1000
+    )
+
+
+def retained(found: Audit, quantity: str, policy: str, **where: str) -> float:
+    row = found.value(quantity, policy=policy, experiment="retention", **where)
+    assert row.estimate is not None
+    return row.estimate
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("policy", "overlap", "forward", "reverse"),
+    [
+        # PROTOCOL §4: the 233 of the 237 indexed questions that are not abstentions.
+        ("recent:k=8", 0.000, 0.202, 0.140),
+        ("recent:k=16", 0.000, 0.364, 0.315),
+        ("recent:k=32", 0.355, 0.698, 0.631),
+    ],
+)
+def test_longmemeval_retention_by_ids(
+    index: Audit, policy: str, overlap: float, forward: float, reverse: float
+) -> None:
+    assert retained(index, "overlap.retained", policy) == pytest.approx(overlap, abs=5e-4)
+    before = retained(index, "recall.retained.forward", policy)
+    after = retained(index, "recall.retained.route", policy)
+    assert (before, after) == (
+        pytest.approx(forward, abs=5e-4),
+        pytest.approx(reverse, abs=5e-4),
+    )
+    change = index.value("recall.retained.route-forward", policy=policy, experiment="retention")
+    assert change.estimate == pytest.approx(after - before)
+    assert (change.queries, change.units, change.unit) == (233, 233, "question")
+    assert change.lower is not None and change.upper is not None
+    assert change.lower < after - before < change.upper
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("policy", BUDGETS)
+def test_source_order_controls_are_exact(index: Audit, policy: str) -> None:
+    control = f"source-order({policy})"
+    for stratum in ("all", "multi-session", "knowledge-update", "single-session-preference"):
+        row = index.value(
+            "overlap.retained", policy=control, experiment="retention", stratum=stratum
+        )
+        assert (row.estimate, row.lower, row.upper) == (1, 1, 1)
+        row = index.value(
+            "recall.retained.route-forward", policy=control, experiment="retention", stratum=stratum
+        )
+        assert (row.estimate, row.lower, row.upper) == (0, 0, 0)
+    assert retained(index, "recall.retained.route", control) == retained(
+        index, "recall.retained.forward", policy
+    )
+
+
+@pytest.mark.realdata
+def test_task_types_add_up(index: Audit) -> None:
+    rows = [
+        row
+        for row in index.rows
+        if (row.quantity, row.policy) == ("all_covered.retained.forward", "recent:k=32")
+    ]
+    whole, *parts = sorted(rows, key=lambda row: row.stratum != "all")
+    assert len(parts) == 6
+    assert sum(row.queries for row in parts) == whole.queries == 233
+    mean = sum(row.estimate * row.queries for row in parts) / 233
+    assert whole.estimate == pytest.approx(mean)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("policy", ["recent:k=8", "focal"])
+def test_texts_are_not_read_where_there_are_none(data: Path, policy: str) -> None:
+    if policy == "focal":
+        with pytest.raises(SpecError, match="no texts, and focal"):
+            routeprism.audit("longmemeval:variant=index", policy, data=data)
+    with pytest.raises(SpecError, match="interface bm25 reads texts"):
+        routeprism.audit("longmemeval:variant=index", policy, interface="bm25", data=data)
+    with pytest.raises(SpecError, match="no texts that a model could read"):
+        routeprism.audit("longmemeval:variant=index", policy, models=["reader"], data=data)
+
+
+@pytest.mark.realdata
+def test_the_real_question_through_the_shared_interface(data: Path) -> None:
+    found = routeprism.audit(
+        "longmemeval:path=one_question.json.gz", "recent:k=32", "focal", data=data
+    )
+    # Its evidence session is number 47 of 53 (from 0): in the last 32, not in the first.
+    assert retained(found, "recall.retained.forward", "recent:k=32") == 1
+    assert retained(found, "recall.retained.route", "recent:k=32") == 0
+    assert found.value("J", policy="focal").interface == "bm25"
+
+
+def test_a_change_is_taken_question_by_question(own_data: Callable[..., Path]) -> None:
+    # Four records, the last two kept. Question a has its support early, b late, c none.
+    records: list[dict[str, Any]] = [
+        {"user": "u", "id": f"r{n}", "text": f"word{n} said"} for n in range(4)
+    ]
+    questions = [
+        {"user": "u", "id": "a", "text": "word0?", "support": ["r0", "r1"]},
+        {"user": "u", "id": "b", "text": "word3?", "support": ["r3"]},
+        {"user": "u", "id": "c", "text": "what?"},
+    ]
+    found = routeprism.audit(own_data(records, questions), "recent:k=2", interface="bm25:k=1")
+    value = {
+        name: found.value(name, policy="recent:k=2", experiment="retention")
+        for name in (
+            "recall.retained.route-forward",
+            "all_covered.retained.route-forward",
+            "recall.exposed.route-forward",
+            "all_covered.exposed.route-forward",
+        )
+    }
+    # retained: a gains all (+1), b loses all (−1). exposed: a gains half, and b loses all.
+    assert [row.estimate for row in value.values()] == [0, 0, -0.25, -0.5]
+    assert {row.queries for row in value.values()} == {2}

@@ -1,0 +1,388 @@
+"""LongMemEval: the real slice and index, streaming, and faults in small copies."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routeprism.errors import InputError
+from routeprism.records import Benchmark, Case, Turn, load_benchmark
+from routeprism.records._elements import scan_array
+
+# --- the real files --------------------------------------------------------------------------
+
+
+@pytest.mark.realdata
+def test_the_real_question_is_read_whole(data: Path) -> None:
+    benchmark = load_benchmark("longmemeval:path=one_question.json.gz", data)
+    assert (benchmark.name, benchmark.unit, benchmark.weighting) == (
+        "longmemeval",
+        "question",
+        "question",
+    )
+    assert (benchmark.interface, benchmark.labels, benchmark.notes) == ("bm25", ("benchmark",), ())
+    (case,) = benchmark.cases
+    (question,) = case.questions
+    # Read off the file: 53 sessions with 550 turns, one evidence session.
+    assert (len(case.pool), sum(len(record.turns) for record in case.pool.records)) == (53, 550)
+    assert question.labels == {"benchmark": {"answer_280352e9"}}
+    assert (question.id, question.kind) == ("e47becba", "single-session-user")
+    assert (question.text, question.gold) == (
+        "What degree did I graduate with?",
+        "Business Administration",
+    )
+    assert question.date == "2023/05/30 (Tue) 23:40"
+    assert case.pool.records[0].timestamp == "2023/05/20 (Sat) 02:21"
+    assert {turn.role for record in case.pool.records for turn in record.turns} == {
+        "user",
+        "assistant",
+    }
+
+
+@pytest.mark.realdata
+def test_the_real_index_names_sessions_without_text(data: Path) -> None:
+    benchmark = load_benchmark("longmemeval:variant=index", data)
+    assert (benchmark.name, benchmark.interface, benchmark.has_text) == (
+        "longmemeval-index",
+        "all",
+        False,
+    )
+    assert len(benchmark.cases) == 233  # 237 without the 4 abstentions (PROTOCOL §4)
+    assert Counter(case.questions[0].kind for case in benchmark.cases) == {
+        "temporal-reasoning": 83 - 2,
+        "multi-session": 81 - 2,
+        "single-session-assistant": 26,
+        "single-session-preference": 21,
+        "knowledge-update": 18,
+        "single-session-user": 8,
+    }
+    assert benchmark.notes[1:] == (
+        "4 abstention questions are set apart; longmemeval:abstention=only gives them",
+        "5 sessions repeat the id of an earlier one; they count as '…~2' and so on "
+        "(5 questions, the first 'caf03d32')",
+    )
+
+
+@pytest.mark.realdata
+def test_abstentions_can_be_had(data: Path) -> None:
+    only = load_benchmark("longmemeval:variant=index,abstention=only", data)
+    assert [case.questions[0].kind for case in only.cases] == ["abstention"] * 4
+    assert not any(case.questions[0].labels for case in only.cases)
+    both = load_benchmark("longmemeval:variant=index,abstention=with", data)
+    assert len(both.cases) == 237
+    assert len({only.fingerprint, both.fingerprint}) == 2
+
+
+@pytest.mark.realdata
+def test_the_real_file_cut_short_is_refused(
+    data: Path, tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    packed = (data / "longmemeval/one_question.json.gz").read_bytes()
+    file = tmp_path / "longmemeval_s_cleaned.json"
+    file.write_bytes(gzip.decompress(packed)[:300_000])
+    ended = cli("audit", "longmemeval", "-p", "recent:k=8", "--data", tmp_path)
+    assert (ended.code, ended.out, ended.left) == (2, "", ())
+    assert ended.err.startswith(f"routeprism: {file}, line ")
+    assert "it may be truncated: get it again" in ended.err
+
+    file.unlink()
+    file = tmp_path / "longmemeval_s_cleaned.json.gz"
+    file.write_bytes(packed[: len(packed) // 2])
+    ended = cli("audit", "longmemeval", "-p", "recent:k=8", "--data", tmp_path)
+    assert (ended.code, ended.out, ended.left) == (2, "", ())
+    assert f"{file}: is no complete gzip file (" in ended.err
+
+
+# --- small copies ----------------------------------------------------------------------------
+
+
+def asked(number: int = 0, sessions: int = 4, **changes: Any) -> dict[str, Any]:
+    return {
+        "question_id": f"q{number}",
+        "question_type": "multi-session",
+        "question": "How many, é?",
+        "question_date": "2023/05/30 (Tue) 23:40",
+        "answer": 2,
+        "answer_session_ids": ["answer_1"],
+        "haystack_dates": [f"2023/05/{day + 1:02d}" for day in range(sessions)],
+        "haystack_session_ids": [
+            "answer_1" if session == 1 else f"s{session}" for session in range(sessions)
+        ],
+        "haystack_sessions": [
+            [
+                {"role": "user", "content": f"I say {session} ☃."},
+                {"role": "assistant", "content": '{"question_id": [1, 2'},
+            ]
+            for session in range(sessions)
+        ],
+    } | changes
+
+
+Load = Callable[..., Benchmark]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    def write_and_load(
+        content: Any, spec: str = "longmemeval", name: str = "longmemeval_s.json", **written: Any
+    ) -> Benchmark:
+        if not isinstance(content, bytes):
+            content = json.dumps(content, **written).encode()
+        content = gzip.compress(content) if name.endswith(".gz") else content
+        (tmp_path / name).write_bytes(content)
+        return load_benchmark(spec, tmp_path)
+
+    return write_and_load
+
+
+@pytest.mark.parametrize("name", ["longmemeval_s_cleaned.json", "longmemeval_s.json.gz"])
+@pytest.mark.parametrize(
+    "written",
+    [{}, {"indent": 4}, {"ensure_ascii": False}, {"sort_keys": True, "separators": (",", ":")}],
+)
+def test_questions_are_found_however_they_are_written(
+    load: Load, name: str, written: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Blocks much shorter than a question: every boundary falls somewhere.
+    monkeypatch.setattr("routeprism.records._elements._BLOCK", 7)
+    benchmark = load([asked(number) for number in range(5)], name=name, **written)
+    travelled = pickle.loads(pickle.dumps(benchmark))  # noqa: S301 (as it goes to a worker)
+    for cases in (benchmark.cases, travelled.cases):
+        assert [cases[at].questions[0].id for at in (4, 0, 2)] == ["q4", "q0", "q2"]
+    case = benchmark.cases[3]
+    assert case.pool.ids == ("s0", "answer_1", "s2", "s3")
+    record = case.pool.records[2]
+    assert record.turns[0] == Turn("user", "I say 2 ☃.")
+    assert (record.timestamp, record.user_text) == ("2023/05/03", "I say 2 ☃.")
+    (question,) = case.questions
+    assert (question.gold, question.labels) == ("2", {"benchmark": {"answer_1"}})
+
+
+def test_a_fingerprint_is_that_of_the_unpacked_file(load: Load, tmp_path: Path) -> None:
+    plain = load([asked()])
+    (tmp_path / "longmemeval_s.json").unlink()
+    assert load([asked()], name="longmemeval_s.json.gz").inputs == plain.inputs
+
+
+def only_case(benchmark: Benchmark) -> Case:
+    (case,) = benchmark.cases
+    return case
+
+
+def test_evidence_outside_the_history_is_counted(load: Load) -> None:
+    benchmark = load(
+        [
+            asked(0, answer_session_ids=["answer_1", "answer_2", "answer_3"]),
+            asked(1, answer_session_ids=["answer_4"]),
+            asked(2),
+        ]
+    )
+    assert benchmark.notes == (
+        "3 evidence ids are not in the history of their question; left out "
+        "(2 questions, the first 'q0')",
+        "1 questions have no evidence in their history; kept, without a label "
+        "(1 questions, the first 'q1')",
+    )
+    labels = [case.questions[0].labels for case in benchmark.cases]
+    assert labels == [{"benchmark": {"answer_1"}}, {}, {"benchmark": {"answer_1"}}]
+
+
+def test_a_session_delivered_twice_is_two_records(load: Load) -> None:
+    ids = ["s0", "answer_1", "answer_1", "answer_1~2"]
+    benchmark = load([asked(haystack_session_ids=ids)])
+    case = only_case(benchmark)
+    assert case.pool.ids == ("s0", "answer_1", "answer_1~2~", "answer_1~2")
+    assert case.questions[0].labels == {"benchmark": {"answer_1", "answer_1~2~"}}
+    assert benchmark.notes == (
+        "1 sessions repeat the id of an earlier one; they count as '…~2' and so on "
+        "(1 questions, the first 'q0')",
+    )
+
+
+def test_a_session_without_words_keeps_its_place(load: Load) -> None:
+    sessions = [[], *asked()["haystack_sessions"][1:]]
+    benchmark = load([asked(haystack_sessions=sessions)])
+    assert only_case(benchmark).pool.records[0].text == "…"
+    assert benchmark.notes == (
+        "1 sessions have no words; they are kept as they are (1 questions, the first 'q0')",
+    )
+
+
+def test_abstentions_are_apart_by_default(load: Load) -> None:
+    benchmark = load([asked(0), asked(1, question_id="q1_abs")])
+    assert [case.questions[0].id for case in benchmark.cases] == ["q0"]
+
+
+def oracle(number: int) -> dict[str, Any]:
+    return asked(number, sessions=2, haystack_session_ids=["answer_1", "answer_1"])
+
+
+WITHOUT_TEXT = {k: v for k, v in asked().items() if k not in ("haystack_sessions",)}
+
+
+@pytest.mark.parametrize(
+    ("content", "asked_for", "found"),
+    [
+        ([oracle(0), oracle(1)], "s", "oracle"),
+        ([asked(0), asked(1)], "oracle", "s"),
+        ([asked(0, sessions=400)], "s", "m"),
+        ([WITHOUT_TEXT], "s", "index"),
+        ([asked(0)], "index", "s"),
+    ],
+)
+def test_another_variant_is_refused_by_name(
+    load: Load, tmp_path: Path, content: Any, asked_for: str, found: str
+) -> None:
+    with pytest.raises(InputError, match=f"say longmemeval:variant={found} if that"):
+        load(content, f"longmemeval:variant={asked_for},path={tmp_path}/longmemeval_s.json")
+    # Without a variant the file says which it is, and so does every output.
+    benchmark = load(content, f"longmemeval:path={tmp_path}/longmemeval_s.json")
+    assert benchmark.name == ("longmemeval" if found == "s" else f"longmemeval-{found}")
+
+
+FAULTS: dict[str, tuple[Any, int | None, str | None, str]] = {
+    "no list": ({}, 1, None, "Expected a list of questions, as released"),
+    "an empty list": ([], None, None, "there is no question in it"),
+    "no object": ([7], 1, None, "question 0: Expected an object"),
+    "truncated between questions": (
+        json.dumps([asked()]).encode()[:-1],
+        1,
+        None,
+        "the file ends before its list does; it may be truncated: get it again",
+    ),
+    "truncated after a comma": (
+        json.dumps([asked()]).encode()[:-1] + b",\n",
+        2,
+        None,
+        "the file ends before its list does; it may be truncated: get it again",
+    ),
+    "truncated within a question": (
+        json.dumps([asked()], indent=1).encode()[:200],
+        10,
+        None,
+        "the file ends before its list does; it may be truncated: get it again",
+    ),
+    "more than a list": (
+        json.dumps([asked()]).encode() + b"\n[]",
+        2,
+        None,
+        "there is something after the list",
+    ),
+    "no UTF-8": (b'[{"question_id": "\xff"}]', 1, None, "is not UTF-8 text (invalid start byte)"),
+    "an error within": (
+        b"[\n" + json.dumps(asked()).encode() + b",\n{'a'}, " + b" " * 100 + b"]",
+        3,
+        None,
+        "is no valid JSON: Expecting property name enclosed in double quotes",
+    ),
+    "a question twice": (
+        [asked(), asked()],
+        1,
+        "question_id",
+        "question 1: there are two questions 'q0'",
+    ),
+    "an unknown type": (
+        [asked(question_type="multi-sesion")],
+        1,
+        "question_type",
+        "question 0: unknown type 'multi-sesion'. Did you mean 'multi-session'?",
+    ),
+    "no answer": (
+        [asked(answer=None)],
+        1,
+        "answer",
+        "question 0: Expected an answer but got answer=None",
+    ),
+    "sessions without ids": (
+        [asked(haystack_session_ids=["s0", "answer_1"])],
+        1,
+        "haystack_sessions",
+        "question 0: Expected as many haystack_sessions as session ids but got 4 and 2: every "
+        "session needs its id",
+    ),
+    "a session without an id": (
+        [asked(haystack_session_ids=["s0", "answer_1", None, "s3"])],
+        1,
+        "haystack_session_ids",
+        "question 0: session 2 has no id: Expected text but got None",
+    ),
+    "no session ids": (
+        [{k: v for k, v in asked().items() if k != "haystack_session_ids"}],
+        1,
+        "haystack_session_ids",
+        "question 0: Expected a list of ids but got haystack_session_ids=None",
+    ),
+    "only some have sessions": (
+        [asked(0), WITHOUT_TEXT | {"question_id": "q1"}],
+        None,
+        "haystack_sessions",
+        "1 of 2 questions have no sessions",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "field", "problem"), FAULTS.values(), ids=FAULTS.keys()
+)
+def test_a_fault_is_named_by_its_place(
+    load: Load, tmp_path: Path, content: Any, line: int | None, field: str | None, problem: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        load(content)
+    found = refused.value
+    assert (found.line, found.field, found.problem) == (line, field, problem)
+    assert found.file == str(tmp_path / "longmemeval_s.json")
+
+
+@pytest.mark.parametrize(
+    ("sessions", "problem"),
+    [
+        ([7] * 4, "question 'q0': session 's0' is no list of turns"),
+        (
+            [[{"role": "user"}]] * 4,
+            "question 'q0': session 's0' has a turn without role or content",
+        ),
+    ],
+)
+def test_a_session_that_is_none_is_named_when_it_is_read(
+    load: Load, sessions: Any, problem: str
+) -> None:
+    benchmark = load([asked(haystack_sessions=sessions)])
+    with pytest.raises(InputError) as refused:
+        benchmark.cases[0]
+    assert (refused.value.problem, refused.value.line) == (problem, 1)
+
+
+def test_a_file_that_changes_is_noticed(load: Load, tmp_path: Path) -> None:
+    benchmark = load([asked(0), asked(1)])
+    (tmp_path / "longmemeval_s.json").write_text(json.dumps([asked(2), asked(3)]))
+    with pytest.raises(InputError, match="question 'q0': changed while it was read"):
+        benchmark.cases[0]
+
+
+def test_only_one_element_is_held(load: Load, tmp_path: Path) -> None:
+    load([asked(number) for number in range(50)])
+    *elements, digest = scan_array(tmp_path / "longmemeval_s.json")
+    assert isinstance(digest, str)
+    whole = (tmp_path / "longmemeval_s.json").read_bytes()
+    for (element, entry), number in zip(elements, range(50), strict=True):
+        written = whole[element.offset : element.offset + element.length]
+        assert json.loads(written) == entry == asked(number)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        load_benchmark("longmemeval", tmp_path)
+    assert str(refused.value) == (
+        f"{tmp_path}: there is neither longmemeval_s_cleaned.json nor longmemeval_s.json "
+        f"(nor .gz) in it"
+    )
+    with pytest.raises(InputError, match="there is no such file"):
+        load_benchmark("longmemeval:path=nowhere.json", tmp_path)

@@ -47,7 +47,7 @@ def decided(
 
 def check_bytes(case: Case, verdict: Verdict, one: Conditions) -> None:
     """Apart from the exchanged record and padding, the prompts are the same, byte for byte."""
-    design = verdict.single
+    design = verdict.swap if one.arm else verdict.single
     assert isinstance(design, Design)
     prompts = dict(one.sides)
     block = {record.id: record_block(record).text for record in case.pool.records}
@@ -83,10 +83,10 @@ def test_every_sample_pair_is_byte_checked(tmp_path: Path) -> None:
     sample = load_benchmark("sample")
     checked = 0
     for case, verdict, made in decided(
-        sample, ["focal", "recent:k=3", "utility:k=3"], "benchmark", tmp_path / "run"
+        sample, ["focal", "recent:k=3", "utility:k=3", "streaming"], "benchmark", tmp_path / "run"
     ):
         for one in made:
-            if not one.arm:
+            if one.arm != "bundle":
                 check_bytes(case, verdict, one)
                 checked += 1
     assert checked > 2 * 40 * 2  # at least 40 pairs each for focal and recent, two fillers
@@ -126,6 +126,23 @@ def test_the_reader_on_the_sample() -> None:
     said = [s for s in found.sentences if "putting the displaced record back recovers" in s]
     assert len(said) == 2
     assert "labels benchmark" in said[0]
+
+
+def test_streaming_is_restored_and_its_identity_swaps_stand_apart() -> None:
+    """Counts are the sample's own; a reader that counts words is lost without either record."""
+    found = routeprism.restore("sample", "streaming", models=["reader"], draws=2, resamples=500)
+    assert found.value("count.eligible", arm="").estimate == 8
+    assert found.value("restored-absent", arm="").lower > 0
+    assert found.value("restored-replacement", arm="").lower > 0
+    assert found.value("count.identity-swap", arm="").estimate == 3
+    swaps = found.value("count.eligible", arm="identity-swap")
+    assert (swaps.estimate, swaps.queries) == (3, 3)
+    accuracy = {
+        name: found.value(f"accuracy.{name}", arm="identity-swap").estimate
+        for name in ("present", "absent", "restored", "replacement")
+    }
+    assert accuracy == {"present": 1, "absent": 1, "restored": 1, "replacement": 0}
+    assert any("where one support record stands in another's place" in s for s in found.sentences)
 
 
 def test_counts_of_reasons_add_up() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routeprism.support._eligibility import Design, Exposed, Ineligible, design
+from routeprism.support._eligibility import Design, Exposed, Ineligible, design, swap_design
 
 POOL = ("r0", "r1", "r2", "r3", "r4", "r5")
 
@@ -105,3 +105,38 @@ def test_every_design_keeps_its_promises(data: st.DataObject) -> None:
     assert found.replacement not in support
     assert found.removed not in support
     assert set(found.conditions["present"]) & support > absent & support
+
+
+def test_a_swap_exchanges_the_two_support_records() -> None:
+    """Both routes support the answer, each by a record of its own (Appendix I.13)."""
+    support = frozenset({"r1", "r3"})
+    sides = exposed("r1", "r4"), exposed("r3", "r4", schedule="replay")
+    assert design(POOL, support, *sides) == Ineligible("identity-swap")
+    found = swap_design(POOL, support, *sides)
+    assert isinstance(found, Design)
+    assert (found.support, found.removed, found.replacement) == ("r1", "r3", "r0")
+    assert (found.present_schedule, found.absent_schedule) == ("forward", "replay")
+    assert found.conditions == {
+        "present": ("r1", "r4"),
+        "absent": ("r3", "r4"),
+        "restored": ("r1", "r4"),
+        "replacement": ("r0", "r4"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("support", "forward", "route", "expected"),
+    [
+        (("r0",), exposed("r0"), exposed("r1"), None),
+        (("r0", "r1"), exposed("r0"), exposed("r1", "r2"), Ineligible("source-count")),
+        (
+            ("r0", "r1", "r2"),
+            exposed("r0", "r1"),
+            exposed("r2", "r3"),
+            Ineligible("several-records"),
+        ),
+        (POOL, exposed("r0"), exposed("r1"), Ineligible("no-replacement")),
+    ],
+)
+def test_what_is_no_swap_to_restore(support, forward, route, expected) -> None:
+    assert swap_design(POOL, frozenset(support), forward, route) == expected

@@ -13,7 +13,7 @@ from routeprism.prompts import Filler, Prompt, Unmatched, match
 from routeprism.records import Case, Pool, Question, Record
 from routeprism.runs import Shown, Stored
 from routeprism.support._bundles import Bundle, bundle
-from routeprism.support._eligibility import Design, Exposed, Ineligible, design
+from routeprism.support._eligibility import Design, Exposed, Ineligible, design, swap_design
 
 __all__ = ["Conditions", "Verdict", "conditions"]
 
@@ -27,6 +27,8 @@ class Verdict:
     schedule: str
     single: Design | Ineligible
     several: Bundle | Ineligible
+    swap: Design | Ineligible | None = None
+    """For a pair that is an identity swap; never mixed with `single`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +40,7 @@ class Conditions:
     schedule: str
     filler: Filler
     arm: str
-    """Empty for a single record, `bundle` for several."""
+    """Empty for one displaced record, `bundle` for several, or `identity-swap`."""
     names: tuple[str, ...]
     prompts: tuple[Prompt, ...]
     """One for each name; none where they could not be matched."""
@@ -97,11 +99,13 @@ def conditions(
                 support = question.labels.get(labels, frozenset())
                 one = design(case.pool.ids, support, *sides)
                 many = bundle(case.pool.ids, support, *sides)
+                swap = swap_design(case.pool.ids, support, *sides)
                 render = _renderer(case.pool, (shown[FORWARD.name], shown[schedule]))
                 if render is None:
                     one = one if isinstance(one, Ineligible) else Ineligible("rewritten")
                     many = many if isinstance(many, Ineligible) else Ineligible("rewritten")
-                verdict = Verdict(question, policy.name, schedule, one, many)
+                    swap = Ineligible("rewritten") if isinstance(swap, Design) else swap
+                verdict = Verdict(question, policy.name, schedule, one, many, swap)
                 made: list[Conditions] = []
                 if render is not None:
                     made = [
@@ -144,9 +148,10 @@ def _made(
             reason,
         )
 
-    if isinstance(verdict.single, Design):
-        shown: Mapping[str, Sequence[str]] = dict(verdict.single.conditions.items())
-        yield prompts("", shown, None)
+    for arm, one in (("", verdict.single), ("identity-swap", verdict.swap)):
+        if isinstance(one, Design):
+            shown: Mapping[str, Sequence[str]] = dict(one.conditions.items())
+            yield prompts(arm, shown, None)
     if isinstance(verdict.several, Bundle):
         several = verdict.several
         steps = {f"restored:{at}": ids for at, ids in enumerate(several.steps[:-1], start=1)}

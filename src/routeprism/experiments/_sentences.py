@@ -52,7 +52,7 @@ def restoration_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
     grouped: dict[tuple[str, ...], dict[str, EstimateRow]] = {}
     for row in rows:
         plain = row.experiment == "restoration" and row.stratum == "all" and not row.mask
-        if row.model and plain and row.arm in ("", "bundle"):
+        if row.model and plain and row.arm in ("", "bundle", "identity-swap"):
             place = (row.policy, row.schedule, row.model, row.batch, row.arm, row.filler)
             grouped.setdefault(place, {})[row.quantity] = row
     sentences = []
@@ -60,6 +60,9 @@ def restoration_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
         if "restored-absent" not in found or "restored-replacement" not in found:
             continue
         one = found["restored-absent"]
+        if arm == "identity-swap":
+            sentences.append(_swapped(policy, schedule, model, filler, found))
+            continue
         what = "the whole missing bundle" if arm else "the displaced record"
         gain = f"{interval(one)} of accuracy"
         if one.lower is not None and one.lower > 0:
@@ -78,6 +81,20 @@ def restoration_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
             f"{one.labels}){tail}"
         )
     return (*sentences, *_eligibility(rows))
+
+
+def _swapped(
+    policy: str, schedule: str, model: str, filler: str, found: Mapping[str, EstimateRow]
+) -> str:
+    """Say what exchanging two support records is worth, and what taking one out costs."""
+    one = found["restored-absent"]
+    tail = "".join(f" [{flag}]" for flag in one.flags.split(";") if flag in _SAID)
+    return (
+        f"{policy}, {schedule}, read by {model}, filler {filler}: where one support record stands "
+        f"in another's place, exchanging them is worth {interval(one)} of accuracy; against a "
+        f"record without support there {interval(found['restored-replacement'])} ({one.queries} "
+        f"pairs, {one.units} {one.unit}s, labels {one.labels}){tail}"
+    )
 
 
 def _eligibility(rows: Sequence[EstimateRow]) -> list[str]:

@@ -188,21 +188,27 @@ def _enter_eligibility(
     for verdict, _ in decided:
         grouped.setdefault((verdict.policy, verdict.schedule), []).append(verdict)
     for (policy, schedule), verdicts in grouped.items():
-        outcomes: dict[tuple[str, str], list[bool]] = {}
+        outcomes: dict[tuple[str, str], list[float | None]] = {}
         for arm, eligible, found in (
             ("", Design, [verdict.single for verdict in verdicts]),
             ("bundle", Bundle, [verdict.several for verdict in verdicts]),
+            ("identity-swap", Design, [verdict.swap for verdict in verdicts]),
         ):
-            outcomes[arm, "eligible"] = [isinstance(one, eligible) for one in found]
+            outcomes[arm, "eligible"] = [
+                None if one is None else float(isinstance(one, eligible)) for one in found
+            ]
             for stratum in STRATA:
                 outcomes[arm, stratum] = [
-                    isinstance(one, Ineligible) and one.stratum == stratum for one in found
+                    None
+                    if one is None
+                    else float(isinstance(one, Ineligible) and one.stratum == stratum)
+                    for one in found
                 ]
         for (arm, name), flags in sorted(outcomes.items()):
             column = Column(
                 "restoration", f"count.{name}", policy, schedule, arm=arm, labels=traced.labels
             )
-            enter(sums, strata, column, [float(flag) for flag in flags])
+            enter(sums, strata, column, flags)
 
 
 def _enter_conditions(

@@ -20,6 +20,7 @@ __all__ = [
     "Ineligible",
     "Stratum",
     "design",
+    "swap_design",
 ]
 
 Condition = Literal["present", "absent", "restored", "replacement"]
@@ -112,12 +113,44 @@ def design(
     if len(present.sources) != len(absent.sources):
         return Ineligible("source-count")
     (displaced,) = gained
-    place = {identity: at for at, identity in enumerate(pool)}
     removed = absent.stand_ins.get(displaced)
     if removed is None and not absent.stand_ins:
-        removed = min(absent.sources, key=place.__getitem__, default=None)
+        removed = min(absent.sources, key=pool.index, default=None)
     if removed is None or removed not in absent.sources or removed in support:
         return Ineligible("not-removable")
+    return _exchanged(pool, support, present, absent, displaced, removed)
+
+
+def swap_design(
+    pool: Sequence[str], support: frozenset[str], forward: Exposed, route: Exposed
+) -> Outcome | None:
+    """Decide about a pair whose routes expose one support record each in the other's place.
+
+    Forward is the reference (present), the other route the alternative (absent), which is not
+    without support: Restored exchanges its record for the reference's, Replacement takes it out
+    for one that does not support the answer (Appendix I.13). None where support is not swapped.
+    """
+    ours, theirs = forward.sources & support, route.sources & support
+    if not (ours - theirs and theirs - ours):
+        return None
+    if len(ours - theirs) != 1 or len(theirs - ours) != 1:
+        return Ineligible("several-records")
+    if len(forward.sources) != len(route.sources):
+        return Ineligible("source-count")
+    (displaced,), (removed,) = ours - theirs, theirs - ours
+    return _exchanged(pool, support, forward, route, displaced, removed)
+
+
+def _exchanged(
+    pool: Sequence[str],
+    support: frozenset[str],
+    present: Exposed,
+    absent: Exposed,
+    displaced: str,
+    removed: str,
+) -> Outcome:
+    """Fix the four conditions, if some record can take the displaced one's display position."""
+    place = {identity: at for at, identity in enumerate(pool)}
     rest = absent.sources - {removed}
 
     def shown(extra: str) -> tuple[str, ...]:

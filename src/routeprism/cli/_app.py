@@ -298,7 +298,9 @@ def demo(
 def list_(
     what: Annotated[
         str,
-        typer.Argument(help="policies, benchmarks, models, schedules, interfaces or coordinates."),
+        typer.Argument(
+            help="policies, benchmarks, models, schedules, arrivals, interfaces, coordinates."
+        ),
     ] = "policies",
     json: options.Json = False,
 ) -> None:

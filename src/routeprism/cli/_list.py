@@ -15,7 +15,7 @@ from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.measures import ANSWER_COORDINATES, COORDINATES, RETENTION, Coordinate
 from routeprism.models import registered_models
-from routeprism.orders import SCHEDULES
+from routeprism.orders import ARRIVALS, SCHEDULES
 from routeprism.policies import INTERFACES, registered_policies
 from routeprism.records import registered_benchmarks
 
@@ -71,6 +71,7 @@ _LISTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "benchmarks": _benchmarks,
     "models": _models,
     "schedules": lambda: SCHEDULES,
+    "arrivals": lambda: ARRIVALS,
     "interfaces": _interfaces,
     "coordinates": _coordinates,
 }

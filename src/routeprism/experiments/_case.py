@@ -262,7 +262,7 @@ def _note_ties(plan: Plan, case: Case, sums: Sums[Key]) -> None:
         if not callable(count):
             continue
         for schedule in (FORWARD, *plan.schedules):
-            order = schedule.order(len(case.pool), case.pool.user)
+            order = schedule.on(case.pool)
             met = count(tuple(case.pool.records[position] for position in order))
             for name, number in met.items():
                 column = Column("routes", f"count.{name}", policy.name, schedule.name)

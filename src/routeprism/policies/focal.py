@@ -160,7 +160,8 @@ class Focal:
         """Keep the survivors, in arrival order."""
         clusters = self._clusters(state)
         at = {record.id: index for index, record in enumerate(state.arrived)}
-        survivors = [self._survivor(cluster, at) for cluster in clusters]
+        survivors = self._survivors(clusters, state.arrived)
+        kept = {survivor.id for survivor in survivors}
         return whole_records(
             self.interface,
             state.arrived,
@@ -178,7 +179,7 @@ class Focal:
                 record.id: survivor.id
                 for cluster, survivor in zip(clusters, survivors, strict=True)
                 for record in cluster.members
-                if record.id != survivor.id
+                if record.id not in kept
             },
         )
 
@@ -188,26 +189,32 @@ class Focal:
             # The partition of a larger set is not decided yet, so any order among them may matter.
             order = self.survivor != "source-position" or self.interface.display == "arrival"
             return tuple(record.id for record in state.arrived) if order else ()
-        at = {record.id: index for index, record in enumerate(state.arrived)}
-        survivors = [self._survivor(cluster, at) for cluster in state.clusters]
+        survivors = self._survivors(state.clusters, state.arrived)
         pairs = tuple(
             (cluster.representative.id, survivor.id)
             for cluster, survivor in zip(state.clusters, survivors, strict=True)
         )
         if self.interface.display == "source":
             return pairs
+        at = {record.id: index for index, record in enumerate(state.arrived)}
         return pairs, tuple(r.id for r in sorted(survivors, key=lambda record: at[record.id]))
 
     def _clusters(self, state: _State) -> tuple[Cluster, ...]:
         if self.cluster == "arrival":
             return state.clusters
-        return cluster_records(sorted(state.arrived, key=_position), self.threshold)
+        distinct = {record.id: record for record in state.arrived}
+        return cluster_records(sorted(distinct.values(), key=_position), self.threshold)
 
-    def _survivor(self, cluster: Cluster, at: dict[str, int]) -> Record:
+    def _survivors(self, clusters: Sequence[Cluster], arrived: Sequence[Record]) -> list[Record]:
+        """Choose one member of each cluster; a record that came again counts as it is asked for."""
         if self.survivor == "source-position":
-            return max(cluster.members, key=lambda record: (record.position, record.id))
-        chosen = max if self.survivor == "last-arrival" else min
-        return chosen(cluster.members, key=lambda record: (at[record.id], record.id))
+            return [max(cluster.members, key=_position) for cluster in clusters]
+        last = self.survivor == "last-arrival"
+        if self.cluster == "arrival":  # members are in order of arrival
+            return [cluster.members[-1 if last else 0] for cluster in clusters]
+        ordered = arrived if last else tuple(reversed(arrived))
+        at = {record.id: index for index, record in enumerate(ordered)}
+        return [max(cluster.members, key=lambda record: at[record.id]) for cluster in clusters]
 
     def _log(self, clusters: Sequence[Cluster], arrived: Sequence[Record]) -> Sequence[Event]:
         home = {record.id: index for index, c in enumerate(clusters) for record in c.members}
@@ -220,8 +227,10 @@ class Focal:
                 survivors[home[record.id]] = record
                 continue
             events.append(Event("merge", record.id, record.id, at))
-            stays = self.survivor == "first-arrival" or (
-                self.survivor == "source-position" and before.position > record.position
+            stays = (
+                before.id == record.id
+                or self.survivor == "first-arrival"
+                or (self.survivor == "source-position" and before.position > record.position)
             )
             if stays:
                 events.append(Event("skip", record.id, record.id, at))

@@ -104,7 +104,7 @@ def trace_case(
         refuse_peeking(policy)
         built: dict[tuple[int, ...], Route] = {}
         for schedule in dict.fromkeys((FORWARD, *schedules)):
-            order = schedule.order(len(case.pool), case.pool.user)
+            order = schedule.on(case.pool)
             if order not in built:
                 built[order] = _trace_route(case, policy, schedule, order, digests, events)
                 if twice and own_source(policy) and schedule == FORWARD:

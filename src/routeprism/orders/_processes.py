@@ -1,0 +1,421 @@
+"""Processes: sets of equally likely sequences of a pool's positions, told arrival by arrival.
+
+A *prefix* stands for everything that can still matter: equal prefixes have seen the same arrivals
+(as a multiset) and allow the same futures. So orders can be counted, drawn and analysed without
+listing them.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+__all__ = [
+    "COUNTED",
+    "AllOrders",
+    "Interleaved",
+    "Jittered",
+    "LateBatch",
+    "LinearExtensions",
+    "Listed",
+    "Order",
+    "Prefix",
+    "Process",
+    "Redelivered",
+    "completions",
+    "draw",
+    "every_order",
+]
+
+Order: TypeAlias = tuple[int, ...]
+Prefix: TypeAlias = Any
+"""A hashable value that only its process reads."""
+
+COUNTED = 200_000
+"""Beyond how many steps between prefixes sequences are no longer counted."""
+
+_TRIES = 10_000
+"""How often a draw is repeated before counting has to help."""
+
+
+class Process(Protocol):
+    """A set of equally likely sequences."""
+
+    def start(self) -> Prefix:
+        """Give the prefix before any arrival."""
+
+    def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
+        """Give each position that may come next, and the prefix after it."""
+
+    def final(self, prefix: Prefix, /) -> bool:
+        """Whether a sequence is complete here."""
+
+    def total(self) -> int | None:
+        """Give the number of sequences where a formula says it."""
+
+    def drawn(self, generator: random.Random, /) -> Order | None:
+        """Draw one sequence directly, where that needs no counting."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllOrders:
+    """Every permutation."""
+
+    size: int
+
+    def start(self) -> Prefix:
+        """Nothing has arrived."""
+        return 0
+
+    def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
+        """Anything that has not arrived may come."""
+        return [(p, prefix | 1 << p) for p in range(self.size) if not prefix >> p & 1]
+
+    def final(self, prefix: Prefix, /) -> bool:
+        """Whether all have arrived."""
+        return bool(prefix == (1 << self.size) - 1)
+
+    def total(self) -> int | None:
+        """Give n!."""
+        return math.factorial(self.size)
+
+    def drawn(self, generator: random.Random, /) -> Order | None:
+        """Shuffle."""
+        order = list(range(self.size))
+        generator.shuffle(order)
+        return tuple(order)
+
+
+@dataclass(frozen=True, slots=True)
+class Jittered:
+    """Every permutation in which each record arrives at most `width` places from its own."""
+
+    size: int
+    width: int
+
+    def start(self) -> Prefix:
+        """Nothing has arrived."""
+        return (0, 0)
+
+    def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
+        """Take what is overdue; otherwise anything within the width."""
+        arrived, at = prefix
+        if at == self.size:
+            return ()
+        overdue = at - self.width
+        if overdue >= 0 and not arrived >> overdue & 1:
+            candidates: Sequence[int] = (overdue,)
+        else:
+            candidates = range(max(0, overdue), min(self.size, at + self.width + 1))
+        return [(p, (arrived | 1 << p, at + 1)) for p in candidates if not arrived >> p & 1]
+
+    def final(self, prefix: Prefix, /) -> bool:
+        """Whether all have arrived."""
+        return bool(prefix == ((1 << self.size) - 1, self.size))
+
+    def total(self) -> int | None:
+        """Give n! where the width binds nobody; else they have to be counted."""
+        return math.factorial(self.size) if self.width >= self.size - 1 else None
+
+    def drawn(self, generator: random.Random, /) -> Order | None:
+        """Shuffle where the width binds nobody."""
+        free = self.width >= self.size - 1
+        return AllOrders(self.size).drawn(generator) if free else None
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """Every way to interleave streams that each stay in order."""
+
+    streams: tuple[Order, ...]
+
+    def start(self) -> Prefix:
+        """No stream has begun."""
+        return (0,) * len(self.streams)
+
+    def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
+        """Any stream that has not ended may go on."""
+        return [
+            (stream[at], (*prefix[:which], at + 1, *prefix[which + 1 :]))
+            for which, (stream, at) in enumerate(zip(self.streams, prefix, strict=True))
+            if at < len(stream)
+        ]
+
+    def final(self, prefix: Prefix, /) -> bool:
+        """Whether all streams have ended."""
+        return bool(prefix == tuple(map(len, self.streams)))
+
+    def total(self) -> int | None:
+        """Give the multinomial coefficient."""
+        number = math.factorial(sum(map(len, self.streams)))
+        for stream in self.streams:
+            number //= math.factorial(len(stream))
+        return number
+
+    def drawn(self, generator: random.Random, /) -> Order | None:
+        """Shuffle whose turn it is."""
+        turns = [which for which, stream in enumerate(self.streams) for _ in stream]
+        generator.shuffle(turns)
+        streams = [iter(stream) for stream in self.streams]
+        return tuple(next(streams[which]) for which in turns)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearExtensions:
+    """Every permutation that respects a partial order."""
+
+    before: tuple[int, ...]
+    """For each position, a bit for each one that must come before it."""
+    ranks: tuple[int | None, ...] = ()
+    """Where the order is by ranks with ties: each position's rank; None is comparable to nobody."""
+
+    def start(self) -> Prefix:
+        """Nothing has arrived."""
+        return 0
+
+    def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
+        """Anything may come whose predecessors have all arrived."""
+        return [
+            (p, prefix | 1 << p)
+            for p, needed in enumerate(self.before)
+            if not prefix >> p & 1 and not needed & ~prefix
+        ]
+
+    def final(self, prefix: Prefix, /) -> bool:
+        """Whether all have arrived."""
+        return bool(prefix == (1 << len(self.before)) - 1)
+
+    def total(self) -> int | None:
+        """Multiply the orders within ties and the ways to mix in what has no rank."""
+        if not self.ranks:
+            return None
+        groups, free = self._groups()
+        ranked = sum(map(len, groups))
+        number = math.comb(ranked + len(free), ranked) * math.factorial(len(free))
+        for group in groups:
+            number *= math.factorial(len(group))
+        return number
+
+    def drawn(self, generator: random.Random, /) -> Order | None:
+        """Shuffle each tie, then mix in what has no rank."""
+        if not self.ranks:
+            return None
+        groups, free = self._groups()
+        for group in (*groups, free):
+            generator.shuffle(group)
+        ranked = [position for group in groups for position in group]
+        return Interleaved((tuple(ranked), tuple(free))).drawn(generator)
+
+    def _groups(self) -> tuple[list[list[int]], list[int]]:
+        groups: dict[int, list[int]] = {}
+        free: list[int] = []
+        for position, rank in enumerate(self.ranks):
+            (free if rank is None else groups.setdefault(rank, [])).append(position)
+        return [groups[rank] for rank in sorted(groups)], free
+
+
+@dataclass(frozen=True, slots=True)
+class Redelivered:
+    """Source order, in which some records arrive a second time, each after its first."""
+
+    size: int
+    copies: int
+    """How many records arrive twice."""
+    within: int
+    """How many others may arrive for the first time between a record and its copy."""
+
+    def start(self) -> Prefix:
+        """Nothing has arrived."""
+        return (0, frozenset())
+
+    def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
+        """Take the next record, or a copy of one that is not too old."""
+        first, again = prefix
+        found: list[tuple[int, Prefix]] = []
+        if first < self.size:
+            found.append((first, (first + 1, again)))
+        if len(again) < self._copies:
+            found += [
+                (p, (first, again | {p}))
+                for p in range(max(0, first - 1 - self.within), first)
+                if p not in again
+            ]
+        return found
+
+    def final(self, prefix: Prefix, /) -> bool:
+        """Whether all records and all copies have arrived."""
+        first, again = prefix
+        return bool(first == self.size and len(again) == self._copies)
+
+    @property
+    def _copies(self) -> int:
+        return min(self.copies, self.size)
+
+    def total(self) -> int | None:
+        """They have to be counted."""
+        return None
+
+    def drawn(self, generator: random.Random, /) -> Order | None:
+        """Insert copies of random records, one after the other, into random gaps.
+
+        Whoever has fewer gaps than the most is drawn again with the rest, so every sequence is
+        equally likely. That works unless most records arrive twice.
+        """
+        most = min(self.within + 1, self.size)
+        for _ in range(_TRIES):
+            order = list(range(self.size))
+            for number, position in enumerate(
+                sorted(generator.sample(range(self.size), self._copies))
+            ):
+                first = order.index(position) + 1
+                later = position + self.within + 1
+                end = order.index(later) if later < self.size else len(order)
+                gap = first + generator.randrange(most + number)
+                if gap > end:
+                    break
+                order.insert(gap, position)
+            else:
+                return tuple(order)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class LateBatch:
+    """Source order with one contiguous run delayed: every run and delay that is not given."""
+
+    size: int
+    length: int | None
+    """How long the run is."""
+    delay: int | None
+    """How many later records overtake it."""
+
+    def start(self) -> Prefix:
+        """Nothing has arrived, nothing is late."""
+        return ("before", 0, 0, 0)
+
+    def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
+        """Go on in order, leave a run out, let one more overtake it, or let the run arrive.
+
+        A prefix is (phase, what is late next, where the run ends, what comes next in order).
+        """
+        phase, late, end, following = prefix
+        found: list[tuple[int, Prefix]] = []
+        waiting = following < self.size
+        if phase == "before":
+            if waiting:
+                found.append((following, (phase, following + 1, 0, following + 1)))
+            ends = range(late + 1, self.size) if self.length is None else (late + self.length,)
+            found += [(end, ("gap", late, end, end + 1)) for end in ends if end < self.size]
+        elif phase == "after":
+            if waiting:
+                found.append((following, (phase, 0, 0, following + 1)))
+        else:
+            enough = self.delay in (None, following - end)
+            if phase == "gap" and waiting and following - end != self.delay:
+                found.append((following, (phase, late, end, following + 1)))
+            if phase == "batch" or enough:
+                ended = late + 1 == end
+                after = ("after", 0, 0, following) if ended else ("batch", late + 1, end, following)
+                found.append((late, after))
+        return found
+
+    def final(self, prefix: Prefix, /) -> bool:
+        """Whether the run and all after it have arrived."""
+        return bool(prefix == ("after", 0, 0, self.size))
+
+    def total(self) -> int | None:
+        """They have to be counted."""
+        return None
+
+    def drawn(self, generator: random.Random, /) -> Order | None:
+        """They have to be counted."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A few orders, given one by one."""
+
+    orders: tuple[Order, ...]
+
+    def start(self) -> Prefix:
+        """Nothing has arrived."""
+        return ()
+
+    def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
+        """Go on with every order that began like this."""
+        at = len(prefix)
+        found = {
+            order[at]: None for order in self.orders if at < len(order) and order[:at] == prefix
+        }
+        return [(p, (*prefix, p)) for p in found]
+
+    def final(self, prefix: Prefix, /) -> bool:
+        """Whether this is one of them."""
+        return prefix in self.orders
+
+    def total(self) -> int | None:
+        """Count them."""
+        return len(self.orders)
+
+    def drawn(self, generator: random.Random, /) -> Order | None:
+        """Choose one."""
+        return generator.choice(self.orders)
+
+
+def completions(process: Process, limit: int = COUNTED) -> dict[Prefix, int] | None:
+    """Count the sequences that go on from each prefix; None if there are too many steps."""
+    levels: list[dict[Prefix, Sequence[tuple[int, Prefix]]]] = []
+    frontier: list[Prefix] = [process.start()]
+    seen = 0
+    while frontier:
+        level = {prefix: process.moves(prefix) for prefix in frontier}
+        seen += sum(map(len, level.values()))
+        if seen > limit:
+            return None
+        levels.append(level)
+        frontier = list(dict.fromkeys(after for moves in level.values() for _, after in moves))
+    counts: dict[Prefix, int] = {}
+    for level in reversed(levels):
+        for prefix, moves in level.items():
+            further = sum(counts[after] for _, after in moves)
+            counts[prefix] = further + process.final(prefix)
+    return counts
+
+
+def every_order(process: Process) -> Iterator[Order]:
+    """List all sequences, those that begin with earlier moves first."""
+
+    def further(prefix: Prefix, so_far: Order) -> Iterator[Order]:
+        if process.final(prefix):
+            yield so_far
+        for position, after in process.moves(prefix):
+            yield from further(after, (*so_far, position))
+
+    return further(process.start(), ())
+
+
+def draw(
+    process: Process, generator: random.Random, counts: dict[Prefix, int] | None
+) -> Order | None:
+    """Draw one sequence uniformly; None where it would take counts that are not there."""
+    direct = process.drawn(generator)
+    if direct is not None or counts is None:
+        return direct
+    order: list[int] = []
+    prefix = process.start()
+    chosen = generator.randrange(counts[prefix])
+    while True:
+        if process.final(prefix):
+            if chosen == 0:
+                return tuple(order)
+            chosen -= 1
+        for position, after in process.moves(prefix):
+            if chosen < counts[after]:
+                order.append(position)
+                prefix = after
+                break
+            chosen -= counts[after]

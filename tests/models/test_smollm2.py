@@ -30,6 +30,7 @@ def test_it_keeps_the_contract_of_a_model() -> None:
     assert (model.name, model.embedded, model.concurrency) == ("smollm2:temperature=0.5", False, 1)
     assert model.settings["weights"] == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert SmolLM2(threads=1).settings == SmolLM2().settings
+    assert SmolLM2(threads=1).name == "smollm2"
 
 
 def test_impossible_settings_are_refused() -> None:

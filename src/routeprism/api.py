@@ -8,8 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.answers import EmbeddedJudge, Judge, ModelJudge, Progress
-from routeprism.errors import SpecError
-from routeprism.experiments import SEED, Asking, AskRoutes, Audit, Manner, Restore, run_audit
+from routeprism.errors import SpecError, nearest
+from routeprism.experiments import (
+    LAYOUTS,
+    MARGIN,
+    SEED,
+    Asking,
+    AskRoutes,
+    Audit,
+    Display,
+    Layout,
+    Manner,
+    Provenances,
+    Restore,
+    Reuse,
+    run_audit,
+)
+from routeprism.experiments._stages import Stage
 from routeprism.measures import RESAMPLES
 from routeprism.models import Model, make_model
 from routeprism.orders import parse_schedule
@@ -34,7 +49,10 @@ def audit(
     draws: int = 1,
     control: Control = "exact",
     fillers: Sequence[Filler] = ("A",),
-    provenance: Provenance = "preserved",
+    provenance: Provenance | Sequence[Provenance] = "preserved",
+    margin: float = MARGIN,
+    display: Sequence[Layout] = (),
+    reuse: bool = False,
     batches: Sequence[str] = ("",),
     judge: str | Judge = "embedded",
     dry_run: bool = False,
@@ -66,7 +84,10 @@ def audit(
         draws: answers per route and prompt; two or more tell the model's own noise apart.
         control: what is held equal between the two prompts of a pair.
         fillers: the padding words to use, each with its own pair of prompts.
-        provenance: what the prompt says of conflicting records.
+        provenance: what the prompt says of conflicting records; several are compared.
+        margin: by how much accuracy may be worse under one of several instructions.
+        display: layouts that native block order is compared with: `reversed`, `source`.
+        reuse: whether to estimate over all but each user's first question, too.
         batches: names of independent realisations of the same prompts.
         judge: who judges free text: `embedded`, or a model.
         dry_run: only say what the models would take (`Audit.costs`).
@@ -82,14 +103,18 @@ def audit(
         asked: called with (model, progress of its answers).
 
     """
+    arms = (provenance,) if isinstance(provenance, str) else tuple(dict.fromkeys(provenance))
+    if not arms:
+        raise SpecError("asking needs at least one provenance")
     asking = _asking(
         models,
-        Manner(draws, control, tuple(fillers), provenance),
+        Manner(draws, control, tuple(fillers), arms[0]),
         batches,
         judge,
         rate_limit=rate_limit,
         concurrency=concurrency,
     )
+    stages = _audit_stages(asking, arms, margin, display, reuse)
     loaded = _benchmark(benchmark, kinds, data)
     return run_audit(
         loaded,
@@ -99,7 +124,7 @@ def audit(
         labels=labels,
         masks=masks or {},
         ties=ties,
-        stages=[AskRoutes(asking)] if asking is not None else [],
+        stages=stages,
         dry_run=dry_run,
         seed=seed,
         resamples=resamples,
@@ -170,6 +195,33 @@ def restore(
         progress=progress,
         asked=asked,
     )
+
+
+def _audit_stages(
+    asking: Asking | None,
+    arms: tuple[Provenance, ...],
+    margin: float,
+    display: Sequence[Layout],
+    reuse: bool,
+) -> list[Stage]:
+    """Give what an audit does once there are traces."""
+    for layout in display:
+        if layout not in LAYOUTS:
+            raise SpecError(f"There is no display '{layout}'. {nearest(layout, LAYOUTS)}")
+    if not 0 < margin < 1:
+        raise SpecError(f"Expected a margin between 0 and 1 but got margin={margin}")
+    if asking is None:
+        if display or reuse or len(arms) > 1:
+            raise SpecError("display, reuse and several instructions need a model to answer")
+        return []
+    stages: list[Stage] = [AskRoutes(asking)]
+    if len(arms) > 1:
+        stages.append(Provenances(asking, arms, margin))
+    if display:
+        stages.append(Display(asking, tuple(dict.fromkeys(display))))
+    if reuse:
+        stages.append(Reuse(asking))
+    return stages
 
 
 def _benchmark(

@@ -111,9 +111,22 @@ def requests(model: Model, cells: Iterable[Cell], batch: str) -> dict[Key, tuple
     return wanted
 
 
-def plan(cells: Sequence[Cell], ledger: Ledger | None, model: Model, *, batch: str = "") -> Plan:
-    """Say what collecting would take; without a ledger everything is missing."""
+def plan(
+    cells: Sequence[Cell],
+    ledger: Ledger | None,
+    model: Model,
+    *,
+    batch: str = "",
+    planned: set[Key] | None = None,
+) -> Plan:
+    """Say what collecting would take; without a ledger everything is missing.
+
+    What is `planned` already counts no more; what counts now is added to it.
+    """
     wanted = requests(model, cells, batch)
+    if planned is not None:
+        wanted = {key: request for key, request in wanted.items() if key not in planned}
+        planned.update(wanted)
     missing = list(wanted) if ledger is None else ledger.missing(wanted)
     counted: dict[str, int] = {}
     total = 0

@@ -64,7 +64,10 @@ def audit(
     draws: options.Draws = 1,
     control: options.Control = "exact",
     filler: options.Fillers = ["A"],  # noqa: B006
-    provenance: options.Provenance = "preserved",
+    provenance: options.Provenances = ["preserved"],  # noqa: B006
+    margin: options.Margin = 0.02,
+    display: options.Displays = [],  # noqa: B006
+    reuse: options.Reuse = False,
     batch: options.Batches = [""],  # noqa: B006
     judge: options.JudgeName = "embedded",
     base_url: options.BaseUrl = None,
@@ -99,6 +102,9 @@ def audit(
         control=control,
         fillers=filler,
         provenance=provenance,
+        margin=margin,
+        display=display,
+        reuse=reuse,
         batches=batch,
         judge=judge,
         base_url=base_url,

@@ -87,7 +87,10 @@ _ANSWER_DEFAULTS: Mapping[str, tuple[str, object]] = {
     "--draws": ("draws", 1),
     "--control": ("control", "exact"),
     "--filler": ("fillers", ["A"]),
-    "--provenance": ("provenance", "preserved"),
+    "--provenance": ("provenance", ["preserved"]),
+    "--margin": ("margin", 0.02),
+    "--display": ("display", []),
+    "--reuse": ("reuse", False),
     "--batch": ("batches", [""]),
     "--judge": ("judge", "embedded"),
 }

@@ -19,6 +19,7 @@ __all__ = [
     "Control",
     "Data",
     "Draws",
+    "Displays",
     "DryRun",
     "Export",
     "Fillers",
@@ -29,16 +30,19 @@ __all__ = [
     "JudgeName",
     "Kinds",
     "Labels",
+    "Margin",
     "Masks",
     "Models",
     "Passes",
     "Policies",
     "Primary",
     "Provenance",
+    "Provenances",
     "Quiet",
     "RateLimit",
     "ReadingFiles",
     "Resamples",
+    "Reuse",
     "RunDirectory",
     "Schedules",
     "Seed",
@@ -100,6 +104,26 @@ Control = Annotated[
 Fillers = Annotated[list[str], typer.Option("--filler", help="Padding: A or B, or both.")]
 Provenance = Annotated[
     str, typer.Option(help="preserved, gated, neutral or placebo: what is said of conflicts.")
+]
+Provenances = Annotated[
+    list[str],
+    typer.Option(
+        "--provenance", help="preserved, gated, neutral or placebo; again to compare instructions."
+    ),
+]
+Margin = Annotated[
+    float,
+    typer.Option(help="By how much accuracy may be worse under one of several instructions."),
+]
+Displays = Annotated[
+    list[str],
+    typer.Option(
+        "--display",
+        help="Ask each state in another block order, too: reversed within kinds, or source.",
+    ),
+]
+Reuse = Annotated[
+    bool, typer.Option("--reuse", help="Also estimate over all but each user's first question.")
 ]
 Batches = Annotated[
     list[str],

@@ -2,8 +2,26 @@
 
 from routeprism.experiments._asked import Manner
 from routeprism.experiments._asking import Asking
+from routeprism.experiments._layouts import LAYOUTS, Layout
 from routeprism.experiments.answers import AskRoutes
+from routeprism.experiments.display import Display
+from routeprism.experiments.provenance import MARGIN, Provenances
 from routeprism.experiments.restoration import Restore
+from routeprism.experiments.reuse import Reuse
 from routeprism.experiments.routes import SEED, Audit, run_audit
 
-__all__ = ["SEED", "AskRoutes", "Asking", "Audit", "Manner", "Restore", "run_audit"]
+__all__ = [
+    "LAYOUTS",
+    "MARGIN",
+    "SEED",
+    "AskRoutes",
+    "Asking",
+    "Audit",
+    "Display",
+    "Layout",
+    "Manner",
+    "Provenances",
+    "Restore",
+    "Reuse",
+    "run_audit",
+]

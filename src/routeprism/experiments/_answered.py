@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from routeprism.experiments._asked import AskedPair, Manner, in_flip_sample
-from routeprism.experiments._asking import Asking
+from routeprism.experiments._asked import AskedPair, Manner, draws_of, in_flip_sample
+from routeprism.experiments._asking import Answers, Asking
 from routeprism.experiments._case import Contrast, Strata, Values, enter, signed, strata_of
-from routeprism.experiments._localised import enter_support
+from routeprism.experiments._localised import enter_funnel, enter_support
+from routeprism.experiments._profiles import profile, templates
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._stages import Traced
 from routeprism.measures import ANSWER_COORDINATES, Draws, Sums, transition
 from routeprism.records import Case
 
-__all__ = ["MAIN", "PairAnswers", "enter_answers"]
+__all__ = ["MAIN", "PairAnswers", "by_route", "enter_answers", "enter_fixed_source", "paired"]
 
 MAIN = ("H", "Delta", "D_res", "Delta_rep")
 """What is also given without one unit, and without questions that have duplicate options."""
+FIXED_SOURCE = ("H", "Delta", "H_cross", "H_within", "D_res", "Delta_rep", "D_correct")
+"""What is also given for the pairs that show the same sources in another text."""
 _TRANSITIONS = ("CC", "CI", "IC", "II")
 
 
@@ -30,6 +33,16 @@ class PairAnswers:
     """Whether the forward prompt was submitted before the other."""
 
 
+def paired(pairs: Sequence[AskedPair], answers: Answers) -> PairAnswers:
+    """Put the answers to pairs of routes together."""
+    draws = {
+        pair: draws_of(pair.question, answers.said[pair], answers.right[pair])
+        for pair in pairs
+        if pair in answers.said
+    }
+    return PairAnswers(draws, {pair: answers.first[pair] == 0 for pair in draws})
+
+
 def enter_answers(
     case: Case,
     pairs: Sequence[AskedPair],
@@ -39,66 +52,54 @@ def enter_answers(
     sums: Sums[Key],
 ) -> None:
     """Enter one pool's values for every model, batch and filler, and over the fillers."""
-    manner, judge = asking.manner, asking.judge.name
     strata = strata_of(case, traced.masks)
-    free_text = any(not q.options and q.gold is not None for q in case.questions)
-    fillers: list[tuple[str, ...]] = [(filler,) for filler in manner.fillers]
-    if len(fillers) > 1:
-        fillers.append(manner.fillers)
-    grouped: dict[tuple[str, str], dict[tuple[str, str], AskedPair]] = {}
+    grouped = by_route(pairs)
+    for template, used, answers in templates("routes", asking, case, found):
+        taken: dict[tuple[str, str], dict[str, Values]] = {}
+        for (policy, schedule), routes in grouped.items():
+            column = template._replace(policy=policy, schedule=schedule)
+            asked = [[routes[q.id, filler] for filler in used] for q in case.questions]
+            values = profile(asked, answers.draws)
+            taken[policy, schedule] = values
+            for name, column_values in values.items():
+                enter(sums, strata, column._replace(quantity=name), column_values)
+            enter_fixed_source(strata, column, asked, values, sums)
+            _enter_parts(case, strata, column, asked, answers, values, sums)
+            if traced.labels:
+                labelled = column._replace(labels=traced.labels)
+                enter_support(strata, labelled, asked, values, MAIN, sums)
+                enter_funnel(strata, labelled, asked, answers.draws, sums)
+        for contrast in traced.contrasts:
+            for schedule in dict.fromkeys(name for _, name in taken):
+                _enter_contrast(strata, template, contrast, schedule, taken, sums)
+    _enter_batches(case, strata, grouped, asking.manner, found, sums)
+
+
+Grouped = dict[tuple[str, str], dict[tuple[str, str], AskedPair]]
+"""(policy, schedule) → (question, filler) → its pair."""
+
+
+def by_route(pairs: Sequence[AskedPair]) -> Grouped:
+    """Sort the pairs of a pool by the routes that they compare."""
+    grouped: Grouped = {}
     for pair in pairs:
         routes = grouped.setdefault((pair.policy, pair.schedule), {})
         routes[pair.question.id, pair.filler] = pair
-    for (model, batch), answers in found.items():
-        for used in fillers:
-            template = Column(
-                "routes",
-                "",
-                model=model,
-                judge=judge if free_text else "",
-                prompt_control=manner.control,
-                filler="+".join(used),
-                batch=batch,
-            )
-            taken: dict[tuple[str, str], dict[str, Values]] = {}
-            for (policy, schedule), routes in grouped.items():
-                column = template._replace(policy=policy, schedule=schedule)
-                asked = [[routes[q.id, filler] for filler in used] for q in case.questions]
-                values = _values(asked, answers)
-                taken[policy, schedule] = values
-                for name, column_values in values.items():
-                    enter(sums, strata, column._replace(quantity=name), column_values)
-                _enter_parts(case, strata, column, asked, answers, values, sums)
-                if traced.labels:
-                    labelled = column._replace(labels=traced.labels)
-                    enter_support(strata, labelled, asked, answers.draws, values, MAIN, sums)
-            for contrast in traced.contrasts:
-                for schedule in dict.fromkeys(name for _, name in taken):
-                    _enter_contrast(strata, template, contrast, schedule, taken, sums)
-    _enter_batches(case, strata, grouped, manner, found, sums)
+    return grouped
 
 
-def _averaged(values: Sequence[float | None]) -> float | None:
-    """Average over fillers; one that is missing makes the average not applicable."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
-
-
-def _values(
-    asked: Sequence[Sequence[AskedPair]], answers: PairAnswers, *, fresh: bool = False
-) -> dict[str, Values]:
-    """Give every coordinate's value for each question."""
-    values: dict[str, Values] = {}
-    for coordinate in ANSWER_COORDINATES:
-        column: list[float | None] = []
-        for pairs in asked:
-            draws = [answers.draws.get(pair) for pair in pairs]
-            chosen = [None if one is None else one.fresh() if fresh else one for one in draws]
-            column.append(
-                _averaged([None if one is None else coordinate.value(one) for one in chosen])
-            )
-        values[coordinate.name] = column
-    return values
+def enter_fixed_source(
+    strata: Strata,
+    column: Column,
+    asked: Sequence[Sequence[AskedPair]],
+    values: Mapping[str, Values],
+    sums: Sums[Key],
+) -> None:
+    """Enter what the answers do where the sources agree and the text does not (Appendix K.6)."""
+    fixed = [pairs[0].fixed_source for pairs in asked]
+    for name in FIXED_SOURCE:
+        kept = [v if same else None for same, v in zip(fixed, values[name], strict=True)]
+        enter(sums, strata, column._replace(quantity=name, mask="fixed-source"), kept)
 
 
 def _enter_parts(
@@ -130,7 +131,7 @@ def _enter_parts(
         "count.identical_prompts",
         over(lambda pair: float(pair.same_prompt) if pair.prompts else None),
     )
-    fresh = _values(asked, answers, fresh=True)
+    fresh = profile(asked, {pair: draws.fresh() for pair, draws in answers.draws.items()})
     for name in ("H_cross", "H_within", "D_res", "D_star", "Delta_rep"):
         put(name, fresh[name], arm="fresh")
     chosen = in_flip_sample(case)
@@ -224,7 +225,7 @@ def _enter_contrast(
 def _enter_batches(
     case: Case,
     strata: Strata,
-    grouped: Mapping[tuple[str, str], Mapping[tuple[str, str], AskedPair]],
+    grouped: Grouped,
     manner: Manner,
     found: Mapping[tuple[str, str], PairAnswers],
     sums: Sums[Key],
@@ -238,7 +239,7 @@ def _enter_batches(
                     [routes[question.id, filler] for filler in manner.fillers]
                     for question in case.questions
                 ]
-                sides = [_values(asked, found[model, name]) for name in (batch, first)]
+                sides = [profile(asked, found[model, name].draws) for name in (batch, first)]
                 for coordinate in ANSWER_COORDINATES:
                     name = coordinate.name
                     column = Column(

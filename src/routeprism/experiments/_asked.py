@@ -64,10 +64,14 @@ class AskedPair:
     reason: str = ""
     """Why they could not."""
 
+    condition: str = ""
+    """What else its answers belong to, such as an instruction; empty for the plain pair."""
+
     @property
     def group(self) -> str:
         """Name the comparison."""
-        return "\0".join((self.policy, self.schedule, self.question.id, self.filler))
+        parts = (self.policy, self.schedule, self.question.id, self.filler)
+        return "\0".join((*parts, self.condition) if self.condition else parts)
 
     @property
     def sides(self) -> tuple[tuple[str, Prompt], ...]:
@@ -78,7 +82,14 @@ class AskedPair:
 
     def place(self, side: str) -> tuple[tuple[str, str], ...]:
         """Name where a route's answers belong."""
-        return (("question", self.question.id), ("policy", self.policy), ("schedule", side))
+        route = (("question", self.question.id), ("policy", self.policy), ("schedule", side))
+        return (*route, ("condition", self.condition)) if self.condition else route
+
+    @property
+    def fixed_source(self) -> bool:
+        """Whether both routes show the same sources, in another text."""
+        forward, route = self.shown
+        return forward.sources == route.sources and forward.context_sha256 != route.context_sha256
 
     @property
     def same_prompt(self) -> bool:
@@ -92,6 +103,8 @@ def asked_pairs(
     policies: Sequence[Policy],
     schedules: Sequence[Schedule],
     manner: Manner,
+    *,
+    condition: str = "",
 ) -> Iterator[AskedPair]:
     """Make the prompts of every pair of a case from what the run stored."""
     for policy in policies:
@@ -114,6 +127,7 @@ def asked_pairs(
                         (base, other),
                         _two(found),
                         found.reason if isinstance(found, Unmatched) else "",
+                        condition,
                     )
     stored.forget()
 
@@ -140,10 +154,10 @@ def drafted(blocks: Sequence[Block], question: Question, pool: Pool, manner: Man
 
 
 def draws_of(
-    pair: AskedPair, symbols: Sequence[Sequence[str]], verdicts: Sequence[Sequence[bool]]
+    question: Question, symbols: Sequence[Sequence[str]], verdicts: Sequence[Sequence[bool]]
 ) -> Draws:
-    """Put a pair's answers together: symbols only where options make them comparable."""
-    forward, route = symbols if pair.question.options else ((), ())
+    """Put two sides' answers together: symbols only where options make them comparable."""
+    forward, route = symbols if question.options else ((), ())
     forward_right, route_right = verdicts or ((), ())
     return Draws(tuple(forward), tuple(route), tuple(forward_right), tuple(route_right))
 

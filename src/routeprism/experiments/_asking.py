@@ -27,9 +27,17 @@ from routeprism.experiments._stages import Asked, add_costs
 from routeprism.models import Model
 from routeprism.prompts import Prompt
 from routeprism.records import Question
-from routeprism.runs import Ledger, Run
+from routeprism.runs import Key, Ledger, Run
 
-__all__ = ["Answers", "Asking", "Compared", "answers_to", "cost_of", "outcome_notes"]
+__all__ = [
+    "Answers",
+    "Asking",
+    "Compared",
+    "answers_to",
+    "cost_of",
+    "count_outcomes",
+    "outcome_notes",
+]
 
 MANY = 4_000
 """How many requests are made ready at once; prompts are long, so not all of them."""
@@ -51,6 +59,10 @@ class Compared(Protocol):
     @property
     def sides(self) -> tuple[tuple[str, Prompt], ...]:
         """Give (route or condition, prompt); nothing where they could not be matched."""
+
+    @property
+    def reason(self) -> str:
+        """Say why there are none; empty where there are."""
 
     def place(self, side: str) -> tuple[tuple[str, str], ...]:
         """Name where a side's answers belong, for answers that are looked up."""
@@ -119,14 +131,18 @@ def _side(item: Compared, side: int, manner: Manner) -> list[Cell]:
 
 
 def cost_of(
-    items: Sequence[Compared], asking: Asking, ledger: Ledger, before: Mapping[str, Cost]
+    items: Sequence[Compared],
+    asking: Asking,
+    ledger: Ledger,
+    before: Mapping[str, Cost],
+    planned: set[Key],
 ) -> dict[str, Cost]:
-    """Add what these comparisons would take to what others do."""
+    """Add what these comparisons would take to what others do; answers they share count once."""
     totals = dict(before)
     cells = list(_cells(items, asking.manner))
     for model in asking.models:
         for batch in asking.batches:
-            one = plan(cells, ledger, model, batch=batch)
+            one = plan(cells, ledger, model, batch=batch, planned=planned)
             totals[model.name] = add_costs(totals.get(model.name), one)
     return totals
 

@@ -9,30 +9,50 @@ from routeprism.experiments._case import Strata, Values, enter
 from routeprism.experiments._rows import Column, Key
 from routeprism.measures import Draws, Sums
 
-__all__ = ["enter_support"]
+__all__ = ["SUPPORT", "enter_funnel", "enter_support"]
+
+
+SUPPORT = ("support-changed", "support-preserved", "support-absent")
+"""Arms of pairs whose exposed support differs, does not, or is nothing on both routes."""
 
 
 def enter_support(
     strata: Strata,
     column: Column,
     asked: Sequence[Sequence[AskedPair]],
-    draws: Mapping[AskedPair, Draws],
     values: Mapping[str, Values],
     quantities: Sequence[str],
     sums: Sums[Key],
 ) -> None:
     """Enter each quantity for pairs whose exposed support changed and for those where it did not.
 
-    `column` names the label source. Then the funnel from visible change to answer change, and how
-    often both routes are right with nothing of their support in common.
+    `column` names the label source. Pairs that expose no support at all are also given apart.
     """
     support = [_exposed_support(pairs[0], column.labels) for pairs in asked]
-    changed = [None if sides is None else sides[0] != sides[1] for sides in support]
-    for arm, wanted in (("support-changed", True), ("support-preserved", False)):
+    inside = (
+        [sides is not None and sides[0] != sides[1] for sides in support],
+        [sides is not None and sides[0] == sides[1] for sides in support],
+        [sides is not None and not sides[0] | sides[1] for sides in support],
+    )
+    for arm, wanted in zip(SUPPORT, inside, strict=True):
         for name in quantities:
-            kept = zip(changed, values[name], strict=True)
-            part = [value if state is wanted else None for state, value in kept]
+            kept = zip(wanted, values[name], strict=True)
+            part = [value if inside else None for inside, value in kept]
             enter(sums, strata, column._replace(quantity=name, arm=arm), part)
+
+
+def enter_funnel(
+    strata: Strata,
+    column: Column,
+    asked: Sequence[Sequence[AskedPair]],
+    draws: Mapping[AskedPair, Draws],
+    sums: Sums[Key],
+) -> None:
+    """Count the steps from visible change to answer change.
+
+    Also how often both routes are right with nothing of their support in common.
+    """
+    support = [_exposed_support(pairs[0], column.labels) for pairs in asked]
     steps: dict[str, list[float | None]] = {
         "visible_change": [],
         "support_change": [],

@@ -10,7 +10,7 @@ from routeprism.measures import RESAMPLES, Estimate, Tally
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow
 
-__all__ = ["Column", "Key", "Setting", "estimate_rows", "in_order"]
+__all__ = ["Column", "Key", "Setting", "difference_rows", "estimate_rows", "in_order"]
 
 
 class Column(NamedTuple):
@@ -72,7 +72,7 @@ def estimate_rows(
     return rows
 
 
-def difference_row(
+def _difference_row(
     tally: Tally[Key],
     setting: Setting,
     column: Column,
@@ -85,6 +85,22 @@ def difference_row(
         return None
     template = _template(setting, column, stratum, found, found.value)
     return _with_limits(template, found, setting.seed)
+
+
+def difference_rows(
+    tally: Tally[Key], setting: Setting, groups: Sequence[tuple[str, str, str]]
+) -> list[EstimateRow]:
+    """Compare groups of questions within units; each is (name, one arm, the other)."""
+    rows = []
+    for prefix, one, other in groups:
+        for column, stratum in tally.keys():  # noqa: SIM118 (a method of its own)
+            if column.arm == one and stratum == "all":
+                sides = ((column, stratum), (column._replace(arm=other), stratum))
+                named = column._replace(quantity=f"{prefix}.{column.quantity}", arm="")
+                row = _difference_row(tally, setting, named, stratum, sides)
+                if row is not None:
+                    rows.append(row)
+    return rows
 
 
 def _template(

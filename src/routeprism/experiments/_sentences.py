@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from routeprism.runs import EstimateRow
 
-__all__ = ["answer_sentences", "diagnoses", "interval", "restoration_sentences"]
+__all__ = [
+    "answer_sentences",
+    "beyond",
+    "diagnoses",
+    "interval",
+    "restoration_sentences",
+    "said_flags",
+    "widest",
+]
 
 
 def interval(row: EstimateRow, digits: int = 3) -> str:
@@ -28,12 +36,12 @@ def answer_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
             place = (row.policy, row.schedule, row.model, row.batch, row.filler)
             grouped.setdefault(place, {})[row.quantity] = row
     sentences = []
-    for (policy, schedule, model, batch, filler), found in _widest(grouped).items():
+    for (policy, schedule, model, batch, filler), found in widest(grouped).items():
         if "accuracy.forward" not in found and "H" not in found:
             continue
         parts = []
         if "D_res" in found:
-            parts.append(f"{_beyond(found['D_res'])} (D_res = {interval(found['D_res'])})")
+            parts.append(f"{beyond(found['D_res'])} (D_res = {interval(found['D_res'])})")
         elif "H" in found:
             parts.append(f"the answer differed in {interval(found['H'])} of pairs (one draw)")
         if "Delta_rep" in found:
@@ -41,7 +49,7 @@ def answer_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
             change = interval(found["Delta_rep"])
             parts.append(f"accuracy {before:.3f} forward, {after:.3f} on {schedule} ({change})")
         one = next(iter(found.values()))
-        tail = "".join(f" [{flag}]" for flag in one.flags.split(";") if flag in _SAID)
+        tail = said_flags(one)
         who = f"{policy} read by {model}" + (f", batch {batch}" if batch else "")
         sentences.append(f"{who}, filler {filler}: {'; '.join(parts)}{tail}")
     return tuple(sentences)
@@ -56,7 +64,7 @@ def restoration_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
             place = (row.policy, row.schedule, row.model, row.batch, row.arm, row.filler)
             grouped.setdefault(place, {})[row.quantity] = row
     sentences = []
-    for (policy, schedule, model, _, arm, filler), found in _widest(grouped).items():
+    for (policy, schedule, model, _, arm, filler), found in widest(grouped).items():
         if "restored-absent" not in found or "restored-replacement" not in found:
             continue
         one = found["restored-absent"]
@@ -74,7 +82,7 @@ def restoration_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
         parts = [f"against {other} without support {against}"]
         if "restored-present" in found:
             parts.append(f"against the route that had it {interval(found['restored-present'])}")
-        tail = "".join(f" [{flag}]" for flag in one.flags.split(";") if flag in _SAID)
+        tail = said_flags(one)
         sentences.append(
             f"{policy}, {schedule}, read by {model}, filler {filler}: {verdict}; "
             f"{', '.join(parts)} ({one.queries} pairs, {one.units} {one.unit}s, labels "
@@ -88,7 +96,7 @@ def _swapped(
 ) -> str:
     """Say what exchanging two support records is worth, and what taking one out costs."""
     one = found["restored-absent"]
-    tail = "".join(f" [{flag}]" for flag in one.flags.split(";") if flag in _SAID)
+    tail = said_flags(one)
     return (
         f"{policy}, {schedule}, read by {model}, filler {filler}: where one support record stands "
         f"in another's place, exchanging them is worth {interval(one)} of accuracy; against a "
@@ -117,7 +125,7 @@ def _eligibility(rows: Sequence[EstimateRow]) -> list[str]:
 Places = dict[tuple[str, ...], dict[str, EstimateRow]]
 
 
-def _widest(grouped: Places) -> Places:
+def widest(grouped: Places) -> Places:
     """Keep, of several fillers (the last name of a place), the average over all of them."""
     longest: dict[tuple[str, ...], str] = {}
     for *place, filler in grouped:
@@ -125,10 +133,14 @@ def _widest(grouped: Places) -> Places:
     return {place: found for place, found in grouped.items() if longest[place[:-1]] == place[-1]}
 
 
-_SAID = ("synthetic", "embedded")
+def said_flags(row: EstimateRow) -> str:
+    """Say whether data are synthetic or the model is embedded."""
+    said = (flag for flag in row.flags.split(";") if flag in ("synthetic", "embedded"))
+    return "".join(f" [{flag}]" for flag in said)
 
 
-def _beyond(row: EstimateRow) -> str:
+def beyond(row: EstimateRow) -> str:
+    """Say what a residual shows."""
     if row.lower is None:
         return f"one {row.unit} alone gives no interval"
     if row.lower is not None and row.lower > 0:

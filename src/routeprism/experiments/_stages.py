@@ -13,7 +13,7 @@ from routeprism.experiments._rows import Setting
 from routeprism.orders import Schedule
 from routeprism.policies import Policy
 from routeprism.records import Benchmark
-from routeprism.runs import EstimateRow, Run
+from routeprism.runs import EstimateRow, Key, Run
 
 __all__ = ["Asked", "Found", "Stage", "Traced", "add_costs"]
 
@@ -34,6 +34,8 @@ class Traced:
     """The label source that support is read from; empty for none."""
     setting: Setting
     masks: Masks = field(default_factory=dict)
+    planned: set[Key] = field(default_factory=set)
+    """The answers that a dry run has counted: stages share some, and pay for none twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Restore:
         totals: dict[str, Cost] = {}
         with Stored(traced.run.directory) as stored, traced.run.ledger() as ledger:
             for portion in self._portions(traced, stored):
-                totals = cost_of(_all(portion), self.asking, ledger, totals)
+                totals = cost_of(_all(portion), self.asking, ledger, totals, traced.planned)
         return totals
 
     def perform(self, traced: Traced, asked: Asked | None) -> Found:

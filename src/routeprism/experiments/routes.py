@@ -29,8 +29,16 @@ __all__ = ["Audit", "SEED", "run_audit"]
 SEED = 20260910
 """The default bootstrap seed."""
 
-_GROWING = ("draws", "batches", "masks")
+_GROWING = ("draws", "batches", "masks", "display", "reuse", "provenance_arms", "margin")
 """What may differ when a run is opened again: more answers, and other cuts of the same ones."""
+_TAKEN = (
+    "distinct-options",
+    "flip-sample",
+    "fixed-source",
+    "selection-changed",
+    "selection-unchanged",
+)
+"""Masks that experiments make by themselves."""
 _MANY_CASES = 200
 """From how many pools on a second process is worth its start."""
 
@@ -203,7 +211,7 @@ def _refuse_reading(
 
 def _checked(masks: Masks) -> Masks:
     for name in masks:
-        if not name or name == "distinct-options" or name.startswith("outside-"):
+        if not name or name in _TAKEN or name.startswith("outside-"):
             raise SpecError(f"a mask cannot be called {name!r}")
     for name, ids in masks.items():
         if isinstance(ids, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -12,7 +13,7 @@ from routeprism.errors import MissingExtraError
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue
 from routeprism.records import Record
 
-__all__ = ["Adapted", "Changes", "Text", "needed", "said", "versions"]
+__all__ = ["Adapted", "Changes", "Text", "needed", "said", "turns_said", "versions"]
 
 Text = Literal["user", "full"]
 """What of a record is handed over: its user turns, or all roles."""
@@ -63,7 +64,9 @@ class Adapted:
 def needed(module: str, what: str, extra: str) -> Any:
     """Import a memory system's module, or say which extra brings it."""
     try:
-        return importlib.import_module(module)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its dependencies, about each other
+            return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{what} ({error.name} is missing)", extra) from error
 
@@ -83,6 +86,23 @@ def said(record: Record, text: Text, chars: int) -> str:
     """Give what a system is told of a record: some roles, cut to so many characters (0: whole)."""
     whole = record.user_text if text == "user" else record.text
     return whole[:chars] if chars else whole
+
+
+def turns_said(record: Record, text: Text, chars: int) -> list[tuple[str, str]]:
+    """Give a record's turns as (role, text) for systems that take messages; `chars` in all."""
+    turns = [(turn.role, turn.text) for turn in record.turns if turn.text]
+    if text == "user":
+        turns = [turn for turn in turns if turn[0] == "user"] or [("user", record.user_text)]
+    left = chars or sum(len(words) for _, words in turns)
+    shortened = []
+    for role, words in turns:
+        if left > 0:
+            shortened.append((role if role in _ROLES else "user", words[:left]))
+        left -= len(words)
+    return shortened
+
+
+_ROLES = ("user", "assistant", "system")
 
 
 @dataclass(slots=True)

@@ -1,0 +1,85 @@
+"""LangGraph's `InMemoryStore`, with and without an index; a record's id is its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from routeprism.policies._contracts import Block, Memory
+from routeprism.policies.adapters._adapted import Adapted, Changes, Text, needed, said, versions
+from routeprism.policies.adapters._embedding import DIMENSIONS, Embedding, embedding
+from routeprism.records import Record
+from routeprism.specs import positive, written
+
+__all__ = ["LangGraphStore", "open_store"]
+
+_EXTRA = "langgraph"
+_PLACE = ("records",)
+_EVERYTHING = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LangGraphStore:
+    """LangGraph's InMemoryStore: items by key, searched by similarity; ties by arrival."""
+
+    k: int = 10
+    """How many items a question brings. The store's default."""
+    embed: Literal["wordllama", "words", "none"] = "wordllama"
+    """Which embedding the index has; `none` is a store without an index."""
+    text: Text = "user"
+    """All roles' turns, or the user's alone."""
+    chars: int = 0
+    """Cut each record to so many characters; 0 leaves it whole."""
+
+    def __post_init__(self) -> None:
+        positive(self.name, k=self.k)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return written("langgraph-store", self)
+
+    def origin(self) -> str:
+        """Name the packages behind it."""
+        return versions("langgraph-checkpoint", "wordllama")
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Put every record into a store of its own."""
+        store = open_store(self.embed, ["text"])
+        changes = Changes()
+        for at, record in enumerate(arrivals):
+            store.put(_PLACE, record.id, {"text": said(record, self.text, self.chars)})
+            changes.after(record, at, (item.key for item in _all(store)))
+        return Adapted(
+            held=lambda: [_block(item) for item in _all(store)],
+            search=lambda query: [
+                _block(item) for item in store.search(_PLACE, query=query, limit=self.k)
+            ],
+            log=tuple(changes.events),
+        )
+
+
+def open_store(name: Literal["wordllama", "words", "none"], fields: list[str]) -> Any:
+    """Make an empty store whose index reads these fields."""
+    module = needed("langgraph.store.memory", "LangGraph", _EXTRA)
+    if name == "none":
+        return module.InMemoryStore()
+    known: Embedding = name
+    vector = embedding(known, _EXTRA)
+    index = {
+        "dims": DIMENSIONS[name],
+        "embed": lambda texts: [list(vector(text)) for text in texts],
+        "fields": fields,
+    }
+    return module.InMemoryStore(index=index)
+
+
+def _all(store: Any) -> Sequence[Any]:
+    """List the items in their order of insertion."""
+    items: Sequence[Any] = store.search(_PLACE, limit=_EVERYTHING)
+    return items
+
+
+def _block(item: Any) -> Block:
+    return Block("item", item.value["text"], frozenset({item.key}))

@@ -1,0 +1,288 @@
+"""LlamaIndex: `Memory`, `ChatMemoryBuffer` and `VectorMemory`, with the real package.
+
+Source ids travel in every message's `additional_kwargs`. Messages are handed over record by record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from routeprism.policies._contracts import Block, Memory
+from routeprism.policies.adapters._adapted import (
+    Adapted,
+    Changes,
+    Text,
+    needed,
+    turns_said,
+    versions,
+)
+from routeprism.policies.adapters._embedding import Embedding, embedding
+from routeprism.records import Record
+from routeprism.specs import positive, written
+from routeprism.text.tokens import encode
+
+__all__ = ["LlamaIndexBuffer", "LlamaIndexMemory", "LlamaIndexVector"]
+
+T = TypeVar("T")
+
+_EXTRA = "llamaindex"
+_TAG = "source"
+_patching = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaIndexMemory:
+    """LlamaIndex's Memory: a token-limited queue that flushes its oldest messages."""
+
+    token_limit: int = 30_000
+    """Tokens in all; the queue may fill `ratio` of them. LlamaIndex's default."""
+    flush: int = 3_000
+    """How many tokens go at a time once the queue is too long. LlamaIndex's default."""
+    ratio: float = 0.7
+    """The share of the limit that is the chat history's. LlamaIndex's default."""
+    text: Text = "full"
+    """All roles' turns, or the user's alone."""
+    chars: int = 0
+    """Cut each record to so many characters; 0 leaves it whole."""
+
+    def __post_init__(self) -> None:
+        positive(self.name, token_limit=self.token_limit, flush=self.flush)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return written("llamaindex-memory", self)
+
+    def origin(self) -> str:
+        """Name the package behind it."""
+        return versions("llama-index-core")
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Put every record's messages into a queue of its own, in an in-memory database."""
+        package = needed("llama_index.core.memory", "LlamaIndex", _EXTRA)
+        loop = _Loop()
+        changes = Changes()
+        try:
+            memory = package.Memory.from_defaults(
+                session_id="route",
+                token_limit=self.token_limit,
+                token_flush_size=self.flush,
+                chat_history_token_ratio=self.ratio,
+                tokenizer_fn=encode,
+            )
+            for at, record in enumerate(arrivals):
+                loop.run(memory.aput_messages(_messages(record, self.text, self.chars)))
+                changes.after(record, at, (_source(one) for one in loop.run(_active(memory))))
+        except BaseException:
+            loop.end(_closing(memory))
+            raise
+        return Adapted(
+            held=lambda: _blocks(loop.run(_active(memory))),
+            search=lambda query: _blocks(loop.run(memory.aget(input=query))),
+            log=tuple(changes.events),
+            end=lambda: loop.end(_closing(memory)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaIndexBuffer:
+    """LlamaIndex's ChatMemoryBuffer: keeps all messages, shows the newest that fit."""
+
+    token_limit: int = 3_000
+    """How many tokens are shown. LlamaIndex's default."""
+    text: Text = "full"
+    """All roles' turns, or the user's alone."""
+    chars: int = 0
+    """Cut each record to so many characters; 0 leaves it whole."""
+
+    def __post_init__(self) -> None:
+        positive(self.name, token_limit=self.token_limit)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return written("llamaindex-buffer", self)
+
+    def origin(self) -> str:
+        """Name the package behind it."""
+        return versions("llama-index-core")
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Put every record's messages into a buffer of its own."""
+        package = needed("llama_index.core.memory", "LlamaIndex", _EXTRA)
+        buffer = package.ChatMemoryBuffer.from_defaults(
+            token_limit=self.token_limit, tokenizer_fn=encode
+        )
+        changes = Changes()
+        for at, record in enumerate(arrivals):
+            for message in _messages(record, self.text, self.chars):
+                buffer.put(message)
+            changes.after(record, at, (_source(one) for one in buffer.get_all()))
+        return Adapted(
+            held=lambda: _blocks(buffer.get_all()),
+            search=lambda query: _blocks(buffer.get(input=query)),
+            log=tuple(changes.events),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaIndexVector:
+    """LlamaIndex's VectorMemory: a user message and its answers are one embedded node."""
+
+    k: int = 2
+    """How many nodes a question brings. The retriever's default."""
+    embed: Embedding = "wordllama"
+    """Which embedding."""
+    text: Text = "full"
+    """All roles' turns, or the user's alone."""
+    chars: int = 0
+    """Cut each record to so many characters; 0 leaves it whole."""
+
+    def __post_init__(self) -> None:
+        positive(self.name, k=self.k)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return written("llamaindex-vector", self)
+
+    def origin(self) -> str:
+        """Name the packages behind it."""
+        return versions("llama-index-core", "wordllama")
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Put every record's messages into an index of its own, in this process's memory."""
+        module = needed("llama_index.core.memory.vector_memory", "LlamaIndex", _EXTRA)
+        memory = module.VectorMemory.from_defaults(
+            embed_model=_embed_model(self.embed), retriever_kwargs={"similarity_top_k": self.k}
+        )
+        changes = Changes()
+        for at, record in enumerate(arrivals):
+            with _named_nodes(module, record):
+                for message in _messages(record, self.text, self.chars):
+                    memory.put(message)
+            changes.after(record, at, (block.one for block in _stored(memory)))
+        return Adapted(
+            held=lambda: [stored.block for stored in _stored(memory)],
+            search=lambda query: _blocks(memory.get(input=query)),
+            log=tuple(changes.events),
+        )
+
+
+def _messages(record: Record, text: Text, chars: int) -> list[Any]:
+    types = needed("llama_index.core.base.llms.types", "LlamaIndex", _EXTRA)
+    return [
+        types.ChatMessage(role=role, content=words, additional_kwargs={_TAG: record.id})
+        for role, words in turns_said(record, text, chars)
+    ]
+
+
+def _source(message: Any) -> str:
+    return str(message.additional_kwargs[_TAG])
+
+
+def _blocks(messages: Sequence[Any]) -> list[Block]:
+    return [
+        Block("message", f"{one.role.value}: {one.content}", frozenset({_source(one)}))
+        for one in messages
+    ]
+
+
+# --- Memory: its database is asynchronous ------------------------------------------------------
+
+
+async def _active(memory: Any) -> list[Any]:
+    """Read the queue: what was flushed is archived, and never shown again."""
+    sql = needed("llama_index.core.storage.chat_store.sql", "LlamaIndex", _EXTRA)
+    found: list[Any] = await memory.aget_all(status=sql.MessageStatus.ACTIVE)
+    return found
+
+
+async def _closing(memory: Any) -> None:
+    engine = memory.sql_store._async_engine
+    if engine is not None:
+        await engine.dispose()
+
+
+class _Loop:
+    """An event loop in a thread of its own, so that a caller's running loop is no matter."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def end(self, last: Coroutine[Any, Any, None]) -> None:
+        try:
+            self.run(last)
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+# --- VectorMemory ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    block: Block
+    one: str
+
+
+def _stored(memory: Any) -> list[_Stored]:
+    """Read the nodes in their order of insertion, message by message."""
+    found = []
+    for node in memory.vector_index.docstore.docs.values():
+        for part in node.metadata["sub_dicts"]:
+            source = str(part["additional_kwargs"][_TAG])
+            words = f"{getattr(part['role'], 'value', part['role'])}: {part['content']}"
+            found.append(_Stored(Block("message", words, frozenset({source})), source))
+    return found
+
+
+@contextmanager
+def _named_nodes(module: Any, record: Record) -> Iterator[None]:
+    """Name nodes by record instead of by chance: equal similarities are ordered by these names."""
+    plain = module._get_starter_node_for_new_batch
+    number = 0
+
+    def named() -> Any:
+        nonlocal number
+        node = plain()
+        node.id_ = hashlib.sha256(f"{record.id}\0{record.text}\0{number}".encode()).hexdigest()
+        number += 1
+        return node
+
+    with _patching:
+        module._get_starter_node_for_new_batch = named
+        try:
+            yield
+        finally:
+            module._get_starter_node_for_new_batch = plain
+
+
+def _embed_model(name: Embedding) -> Any:
+    base = needed("llama_index.core.base.embeddings.base", "LlamaIndex", _EXTRA).BaseEmbedding
+    vector = embedding(name, _EXTRA)
+
+    class Local(base):  # type: ignore[misc, valid-type]
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return list(vector(text))
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return list(vector(query))
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return list(vector(query))
+
+    return Local(model_name=name)

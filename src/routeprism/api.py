@@ -55,6 +55,7 @@ def audit(
     reuse: bool = False,
     batches: Sequence[str] = ("",),
     judge: str | Judge = "embedded",
+    base_url: str | None = None,
     dry_run: bool = False,
     rate_limit: float | None = None,
     concurrency: int | None = None,
@@ -90,6 +91,7 @@ def audit(
         reuse: whether to estimate over all but each user's first question, too.
         batches: names of independent realisations of the same prompts.
         judge: who judges free text: `embedded`, or a model.
+        base_url: where models are served that policies name and ask while building.
         dry_run: only say what the models would take (`Audit.costs`).
         rate_limit: requests a minute at most, for each model.
         concurrency: requests at once, where it should differ from the model's own number.
@@ -118,7 +120,7 @@ def audit(
     loaded = _benchmark(benchmark, kinds, data)
     return run_audit(
         loaded,
-        _policies(policies, loaded, interface, comparators),
+        _policies(policies, loaded, interface, comparators, base_url),
         [parse_schedule(schedule) for schedule in schedules],
         kinds=kinds,
         labels=labels,
@@ -132,6 +134,8 @@ def audit(
         directory=None if run is None else Path(run),
         progress=progress,
         asked=asked,
+        rate_limit=rate_limit,
+        concurrency=concurrency,
     )
 
 
@@ -151,6 +155,7 @@ def restore(
     batches: Sequence[str] = ("",),
     judge: str | Judge = "embedded",
     bundle_tokens: int = 16_000,
+    base_url: str | None = None,
     dry_run: bool = False,
     rate_limit: float | None = None,
     concurrency: int | None = None,
@@ -180,7 +185,7 @@ def restore(
     loaded = _benchmark(benchmark, kinds, data)
     return run_audit(
         loaded,
-        _policies(policies, loaded, interface, comparators=False),
+        _policies(policies, loaded, interface, False, base_url),
         [parse_schedule(schedule) for schedule in schedules],
         kinds=kinds,
         labels=labels,
@@ -194,6 +199,8 @@ def restore(
         directory=None if run is None else Path(run),
         progress=progress,
         asked=asked,
+        rate_limit=rate_limit,
+        concurrency=concurrency,
     )
 
 
@@ -233,11 +240,17 @@ def _benchmark(
 
 
 def _policies(
-    policies: Sequence[Any], benchmark: Benchmark, interface: str | None, comparators: bool
+    policies: Sequence[Any],
+    benchmark: Benchmark,
+    interface: str | None,
+    comparators: bool,
+    base_url: str | None,
 ) -> list[Policy]:
     shown = parse_interface(interface or benchmark.interface)
     made: list[Policy] = [
-        make_policy(policy, shown) if isinstance(policy, str) else as_policy(policy)
+        make_policy(policy, shown, base_url=base_url)
+        if isinstance(policy, str)
+        else as_policy(policy)
         for policy in policies
     ]
     if comparators:

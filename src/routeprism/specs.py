@@ -14,11 +14,14 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from routeprism.errors import SpecError, nearest
 
-__all__ = ["Spec", "construct", "parameters", "parse", "positive", "written"]
+__all__ = ["Spec", "construct", "hints", "parameters", "parse", "positive", "written"]
 
 T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z][\w-]*\Z")
+_COMMA = re.compile(r",(?![^()]*\))")
+"""A comma outside of parentheses, which hold a value that has parameters of its own."""
+_BRACKETED = re.compile(r"\A\((.*)\)\Z", re.DOTALL)
 _OBJECT = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*):([A-Za-z_]\w*)(?::(.*))?\Z", re.DOTALL)
 
 
@@ -54,23 +57,23 @@ def parse(text: str) -> Spec:
 
 def _values(text: str, tail: str) -> Mapping[str, str]:
     values: dict[str, str] = {}
-    for part in tail.split(","):
+    for part in _COMMA.split(tail):
         key, equals, value = part.partition("=")
         key = key.strip()
         if not equals or not key or not value.strip():
             raise SpecError(f"Expected key=value but got {part!r} in {text!r}")
         if key in values:
             raise SpecError(f"{text!r} gives '{key}' twice")
-        values[key] = value.strip()
+        values[key] = _BRACKETED.sub(r"\1", value.strip())
     return values
 
 
 @lru_cache(maxsize=256)
 def parameters(factory: Callable[..., Any]) -> Mapping[str, Any]:
     """Give the parameters that a user may write for a factory, with their types."""
-    hints = _hints(factory.__init__ if inspect.isclass(factory) else factory)
+    found = hints(factory)
     kinds = {
-        name: hints.get(name, _kind_of(parameter.default))
+        name: found.get(name, _kind_of(parameter.default))
         for name, parameter in inspect.signature(factory).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
@@ -82,19 +85,20 @@ def _kind_of(default: Any) -> Any:
     return type(default) if isinstance(default, (bool, int, float)) else str
 
 
-def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
+def hints(factory: Callable[..., Any]) -> Mapping[str, Any]:
     """Resolve annotations one by one, past names that are imported for type checkers only.
 
     What cannot be resolved is no plain value, so a user cannot write it anyway.
     """
-    hints: dict[str, Any] = {}
+    function = factory.__init__ if inspect.isclass(factory) else factory
+    found: dict[str, Any] = {}
     for name, annotation in getattr(function, "__annotations__", {}).items():
         one = types.SimpleNamespace(__annotations__={name: annotation})
         try:
-            hints |= typing.get_type_hints(one, getattr(function, "__globals__", {}))
+            found |= typing.get_type_hints(one, getattr(function, "__globals__", {}))
         except NameError:
-            hints[name] = object
-    return hints
+            found[name] = object
+    return found
 
 
 def construct(factory: Callable[..., T], spec: Spec, **given: Any) -> T:

@@ -2,6 +2,7 @@
 
 from routeprism.answers._cells import Cell, Plan, dispatch_order, key_of, plan
 from routeprism.answers._collector import collect
+from routeprism.answers._consulting import Consultant
 from routeprism.answers._judges import (
     EmbeddedJudge,
     Judge,
@@ -17,6 +18,7 @@ from routeprism.answers._results import Collected, Progress
 __all__ = [
     "Cell",
     "Collected",
+    "Consultant",
     "EmbeddedJudge",
     "Judge",
     "Judged",

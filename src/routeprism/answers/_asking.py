@@ -14,8 +14,10 @@ from contextlib import contextmanager, suppress
 
 from routeprism.models import Ask, Model, Reply
 
-__all__ = ["Asking", "Pace", "cancel_on_interrupt", "responsive", "shift"]
+__all__ = ["GRACE", "Asking", "Pace", "cancel_on_interrupt", "responsive", "shift"]
 
+GRACE = 3.0
+"""Seconds that requests under way get after Ctrl-C: they may be paid for already."""
 _TURN = 0.001
 """Seconds until a busy thread lets another go on; with Python's 5 ms the rate was 5% lower."""
 

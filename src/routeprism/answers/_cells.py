@@ -40,6 +40,8 @@ class Plan:
     """At least this much: the input's price, where prices are known."""
     most: float | None
     """At most this much, without retries, where the longest answer is known too."""
+    note: str = ""
+    """What the numbers leave open."""
 
     def __str__(self) -> str:
         said = f"{self.calls:,} calls, {self.input_tokens:,} input tokens"
@@ -48,7 +50,7 @@ class Plan:
         if self.cost is not None:
             said += f"; {self.cost:.2f} for the input"
             said += f", at most {self.most:.2f} in all" if self.most is not None else ""
-        return said
+        return f"{said} ({self.note})" if self.note else said
 
 
 def key_of(model: Model, ask: Ask, batch: str = "") -> Key:
@@ -134,11 +136,12 @@ def plan(
         if key.prompt not in counted:
             counted[key.prompt] = tokens.count(wanted[key][0].text)
         total += counted[key.prompt]
-    cost, most = _money(model, len(missing), total)
+    cost, most = money(model, len(missing), total)
     return Plan(len(cells), len(wanted) - len(missing), len(missing), total, cost, most)
 
 
-def _money(model: Model, calls: int, input_tokens: int) -> tuple[float | None, float | None]:
+def money(model: Model, calls: int, input_tokens: int) -> tuple[float | None, float | None]:
+    """Give what so many calls cost at least and at most, where prices are known."""
     price_in: float | None = getattr(model, "price_in", None)
     price_out: float | None = getattr(model, "price_out", None)
     longest: int | None = getattr(model, "max_tokens", None)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from routeprism.answers._asking import Asking, Pace, cancel_on_interrupt, responsive, shift
+from routeprism.answers._asking import GRACE, Asking, Pace, cancel_on_interrupt, responsive, shift
 from routeprism.answers._cells import Cell, requests
 from routeprism.answers._parse import parse
 from routeprism.answers._results import Collected, Progress
@@ -23,8 +23,6 @@ from routeprism.runs import Answer, Failure, Key, Ledger, Run
 
 __all__ = ["collect"]
 
-_GRACE = 3.0
-"""Seconds that requests under way get after Ctrl-C: they may be paid for already."""
 _APART = 0.003
 """Seconds between the first requests: sent together, they and all later ones come back together,
 and wait for each other."""
@@ -127,7 +125,7 @@ class _Collector:
                 await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
         except asyncio.CancelledError:  # Ctrl-C
             self._stopping = True
-            await asyncio.wait(workers, timeout=_GRACE)
+            await asyncio.wait(workers, timeout=GRACE)
             raise
         finally:
             self._stopping = True

@@ -18,7 +18,7 @@ from routeprism.cli._passes import read_masks
 from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
 from routeprism.errors import SpecError
 from routeprism.models import make_model
-from routeprism.policies import make_policy, own_source
+from routeprism.policies import builder_model, make_policy, own_source
 from routeprism.records import load_benchmark
 from routeprism.runs import COLUMNS, EstimateRow
 from routeprism.support import load_readings, with_readings
@@ -58,17 +58,22 @@ def run_and_show(
         "call": call.__name__,
         "models": [(one.name, dict(one.settings)) for one in made],
     }
-    _refuse_idle(settings, dry_run=dry_run, models=models)
+    named_policies = [make_policy(text, base_url=base_url) for text in policies]
+    builders = [model for one in named_policies if (model := builder_model(one)) is not None]
+    if builders:
+        told["builders"] = [(one.name, dict(one.settings)) for one in builders]
+        settings["base_url"] = base_url
+    _refuse_idle(settings, dry_run=dry_run and not builders, models=models)
     loaded = load_benchmark(benchmark, data)
     for file in readings:
         loaded = with_readings(loaded, load_readings(file))
     if readings and settings.get("labels") is None:
         raise SpecError(f"say which labels to use: --labels {loaded.labels[-1]}")
-    told["content"] = [loaded.fingerprint, *(own_source(make_policy(text)) for text in policies)]
+    told["content"] = [loaded.fingerprint, *map(own_source, named_policies)]
     directory = run or default_run(benchmark, policies, told)
     named = {mask.name: mask.question_ids for mask in read_masks(masks, loaded)}
     ask = partial(call, loaded, *policies, models=made, masks=named, run=directory, **settings)
-    if made and (dry_run or not yes) and (dry_run or any(map(spends, made))):
+    if dry_run or (not yes and any(map(spends, (*made, *builders)))):
         costs = ask(dry_run=True).costs
         if dry_run:
             show_costs(costs, as_json)

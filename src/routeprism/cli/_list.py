@@ -16,7 +16,7 @@ from routeprism.errors import SpecError, nearest
 from routeprism.measures import ANSWER_COORDINATES, COORDINATES, RETENTION, Coordinate
 from routeprism.models import registered_models
 from routeprism.orders import ARRIVALS, SCHEDULES
-from routeprism.policies import INTERFACES, registered_policies
+from routeprism.policies import INTERFACES, registered_policies, takes_model
 from routeprism.records import registered_benchmarks
 
 __all__ = ["show_list"]
@@ -30,7 +30,10 @@ def _policies() -> Mapping[str, str]:
     found = {}
     for name, point in registered_policies().items():
         factory = point.load()
-        found[_with_parameters(name, factory)] = _first_line(factory)
+        known = _with_parameters(name, factory)
+        if takes_model(factory):
+            known += f"{',' if ':' in known else ':'}model=…"
+        found[known] = _first_line(factory)
     found["source-order(SPEC)"] = "The comparator of any policy: arrivals in source order."
     found["package.module:Name"] = "A policy or memory class of your own."
     return found

@@ -95,7 +95,7 @@ class Asking:
 
     def setting(self, setting: Setting) -> Setting:
         """Say who is embedded and how often was asked."""
-        embedded = {model.name for model in self.models if model.embedded}
+        embedded = {*setting.embedded, *(m.name for m in self.models if m.embedded)}
         if self.judge.embedded:
             embedded.add(self.judge.name)
         return replace(setting, embedded=embedded, draws=self.manner.draws)

@@ -6,19 +6,23 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from routeprism.experiments._inside import enter_insides
 from routeprism.experiments._rows import Column, Key
 from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordinates
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy, SourceOrder
 from routeprism.records import Benchmark, Case, Question
 from routeprism.routes import CrossFit, Pair, Route, pairs, trace_case
+from routeprism.runs import States
 
 __all__ = [
     "CaseResult",
@@ -68,6 +72,8 @@ class Plan:
     masks: Masks = field(default_factory=dict)
     fits: CrossFit | None = None
     """The policies as they are used on each user, where some have to learn from others first."""
+    states: Path | None = None
+    """The store with snapshots of memories that are not to be built again."""
 
     def __call__(self) -> Plan:
         """Set a process up: it needs the plan itself."""
@@ -116,14 +122,18 @@ def work(plan: Plan, index: int) -> CaseResult:
     _count(plan, case, result.counts)
     if not case.questions:
         return result
-    routes = trace_case(
-        case,
-        plan.policies_for(case.pool.user),
-        plan.schedules,
-        events=plan.store,
-        twice=index == 0,
-    )
+    with ExitStack() as stack:
+        states = None if plan.states is None else stack.enter_context(States(plan.states))
+        routes = trace_case(
+            case,
+            plan.policies_for(case.pool.user),
+            plan.schedules,
+            events=plan.store,
+            twice=index == 0,
+            snapshots=None if states is None else states.get,
+        )
     _measure(plan, case, routes, result.sums)
+    enter_insides(case, routes, result.sums, result.counts)
     _note_duplicate_options(plan, case, result.sums)
     if plan.ties:
         _note_ties(plan, case, result.sums)

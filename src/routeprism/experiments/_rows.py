@@ -46,7 +46,7 @@ class Setting:
     counted: Collection[str] = ()
     """Quantities whose ones are counted too."""
     embedded: Collection[str] = ()
-    """Models and judges that are built in, which every row of theirs says."""
+    """Models, judges and policies built by such models that are built in: their rows say so."""
     draws: int | None = None
     """Answers per route and prompt."""
 
@@ -107,7 +107,7 @@ def _template(
     setting: Setting, column: Column, stratum: str, estimate: Estimate, value: float
 ) -> EstimateRow:
     flags = ["synthetic"] if setting.benchmark.synthetic else []
-    if column.model in setting.embedded or column.judge in setting.embedded:
+    if {column.model, column.judge, column.policy} & {*setting.embedded}:
         flags.append("embedded")
     return EstimateRow(
         **column._asdict(),

@@ -71,4 +71,5 @@ def add_costs(one: Cost | None, other: Cost) -> Cost:
         one.input_tokens + other.input_tokens,
         None if one.cost is None or other.cost is None else one.cost + other.cost,
         None if one.most is None or other.most is None else one.most + other.most,
+        one.note or other.note,
     )

@@ -7,19 +7,29 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from routeprism import workers as pool
 from routeprism.answers import Plan as Cost
 from routeprism.errors import SpecError, nearest
+from routeprism.experiments._building import Pacing, builds_of, construct
 from routeprism.experiments._case import Contrast, Masks, Plan, interface_of, work
+from routeprism.experiments._inside import note_sentences, reply_notes
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._sentences import diagnoses
 from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
 from routeprism.measures import RESAMPLES, Tally
 from routeprism.orders import FORWARD, Schedule
-from routeprism.policies import Operational, Policy, SourceOrder, own_source
+from routeprism.policies import (
+    Operational,
+    Policy,
+    SourceOrder,
+    builder_model,
+    own_source,
+    stored_states,
+)
 from routeprism.records import Benchmark
 from routeprism.routes import cross_fit
 from routeprism.runs import EstimateRow, Run
@@ -96,10 +106,13 @@ def run_audit(
     directory: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     asked: Asked | None = None,
+    rate_limit: float | None = None,
+    concurrency: int | None = None,
 ) -> Audit:
     """Trace every pool under every policy and schedule, and estimate what changed.
 
-    Stages go on from the stored traces; a `dry_run` only says what their answers would take.
+    Memories that ask a model are built first, through the run's ledger. Stages go on from the
+    stored traces; a `dry_run` only says what building and answers would take.
     """
     if seed < 0 or resamples < 100:
         raise SpecError(
@@ -126,6 +139,13 @@ def run_audit(
         fits=cross_fit(policies, benchmark.cases),
     )
     number = len(benchmark.cases)
+    stored = [policy for policy in policies if stored_states(policy)]
+    asking = [policy.name for policy in policies if builder_model(policy) is not None]
+    notes: tuple[str, ...] = ()
+    if asking and workers is not None and workers > 1:
+        notes = (f"One process instead of {workers}: {asking[0]} asks a model while it is built",)
+    if asking:
+        workers = 1
     if workers is None:
         workers = pool.available() if number >= _MANY_CASES else 1
     tally: Tally[Key] = Tally(benchmark.weighting)
@@ -135,13 +155,20 @@ def run_audit(
     with ExitStack() as stack:
         run = writer = None
         kept = directory
-        if kept is None and stages:  # answers need a ledger, if only for this call
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())) if stored else None
+        if kept is None and (stages or stored):  # answers need a ledger, if only for this call
             kept = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"
         if kept is not None:
             configuration = _configuration(command, plan, kinds, stages, seed, resamples)
             run = stack.enter_context(
                 Run.open(kept, configuration, inputs=benchmark.inputs, growing=_GROWING)
             )
+            if scratch is not None:
+                # What a dry run builds without replies is not what will be built.
+                states = scratch / "states.sqlite" if dry_run else run.store
+                plan = replace(plan, states=states)
+                pacing = Pacing(rate_limit, concurrency, dry_run)
+                costs |= construct(run, states, stored, partial(builds_of, plan), pacing, asked)
             writing = ExitStack()
             stack.push(writing)
             writer = writing.enter_context(run.writing())
@@ -185,8 +212,8 @@ def run_audit(
     return Audit(
         benchmark.name,
         tuple(rows),
-        (*diagnoses(rows, benchmark.synthetic), *found.sentences),
-        (*benchmark.notes, *_notes(counts), *found.notes),
+        (*diagnoses(rows, benchmark.synthetic), *note_sentences(rows), *found.sentences),
+        (*benchmark.notes, *notes, *_notes(counts), *reply_notes(counts), *found.notes),
         totals,
         directory,
         costs,
@@ -292,6 +319,7 @@ def _configuration(
         "fingerprint": plan.benchmark.fingerprint,
         "synthetic": plan.benchmark.synthetic,
         "policies": [policy.name for policy in plan.policies],
+        **_builders(plan),
         "sources": {p.name: source for p in plan.policies if (source := own_source(p))},
         "interfaces": [interface_of(policy) for policy in plan.policies],
         "schedules": [schedule.name for schedule in plan.schedules],
@@ -307,6 +335,13 @@ def _configuration(
     }
 
 
+def _builders(plan: Plan) -> Mapping[str, object]:
+    """Say which models build, with all that can change their replies."""
+    models = {policy.name: builder_model(policy) for policy in plan.policies}
+    found = {name: {m.name: dict(m.settings)} for name, m in models.items() if m is not None}
+    return {"builders": found} if found else {}
+
+
 def _setting(plan: Plan, seed: int, resamples: int) -> Setting:
     return Setting(
         plan.benchmark,
@@ -314,6 +349,11 @@ def _setting(plan: Plan, seed: int, resamples: int) -> Setting:
         seed,
         resamples,
         counted={coordinate.name for _, _, coordinate in plan.coordinates if coordinate.counted},
+        embedded={
+            policy.name
+            for policy in plan.policies
+            if (model := builder_model(policy)) is not None and model.embedded
+        },
     )
 
 

@@ -174,7 +174,7 @@ def _checked(answer: Any) -> Any:
 def _engine(threads: int) -> _Engine:
     """Load the weights once for a process."""
     try:
-        import xllamacpp  # type: ignore[import-not-found, unused-ignore]
+        import xllamacpp  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise MissingExtraError("smollm2", "local") from None
     parameters = xllamacpp.CommonParams()

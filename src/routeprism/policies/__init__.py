@@ -1,8 +1,17 @@
 """What a memory keeps: the contracts, the interfaces, and one module per policy."""
 
 from routeprism.policies._abilities import fitted, learns
+from routeprism.policies._consulting import (
+    builder_model,
+    consulting,
+    revivable,
+    revived,
+    stored_states,
+)
 from routeprism.policies._contracts import (
     Block,
+    Consult,
+    Consulting,
     Event,
     Exposure,
     Incremental,
@@ -11,9 +20,10 @@ from routeprism.policies._contracts import (
     Memory,
     Operational,
     Policy,
+    Revivable,
     fold,
 )
-from routeprism.policies._registry import make_policy, registered_policies
+from routeprism.policies._registry import make_policy, registered_policies, takes_model
 from routeprism.policies.interfaces import (
     INTERFACES,
     Interface,
@@ -26,6 +36,8 @@ from routeprism.policies.source_order import SourceOrder
 
 __all__ = [
     "Block",
+    "Consult",
+    "Consulting",
     "Event",
     "Exposure",
     "INTERFACES",
@@ -36,9 +48,12 @@ __all__ = [
     "Memory",
     "Operational",
     "Policy",
+    "Revivable",
     "SourceOrder",
     "as_policy",
     "fitted",
+    "builder_model",
+    "consulting",
     "fold",
     "learns",
     "make_policy",
@@ -47,4 +62,8 @@ __all__ = [
     "record_block",
     "record_renderings",
     "registered_policies",
+    "revivable",
+    "revived",
+    "stored_states",
+    "takes_model",
 ]

@@ -6,14 +6,19 @@ else. A policy with another signature does not type-check, and `routeprism.route
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from routeprism.records import Pool, Record
 
+if TYPE_CHECKING:
+    from routeprism.models import Model
+
 __all__ = [
     "Block",
+    "Consult",
+    "Consulting",
     "Event",
     "Exposure",
     "Incremental",
@@ -22,6 +27,7 @@ __all__ = [
     "Memory",
     "Operational",
     "Policy",
+    "Revivable",
     "fold",
 ]
 
@@ -81,7 +87,14 @@ class Event:
 
 @runtime_checkable
 class Memory(Protocol):
-    """What a policy built. None of its methods changes anything."""
+    """What a policy built. None of its methods changes anything.
+
+    A memory may offer more: `events()` (what each arrival did), `stand_ins()` (dropped record → the
+    one that took its place), `counts()` (name → how often something happened while it was built),
+    `snapshot()` (plain JSON to revive it from), `canonical()` (the state with insertion order taken
+    out), `notes()` (record → field → value, for comparison with the same record's note on another
+    route) and `close()`.
+    """
 
     def retained(self) -> frozenset[str]:
         """Give the source ids held, before any retrieval."""
@@ -150,6 +163,37 @@ class Learned(Protocol):
 
         The pools are other users' than those it is then built for, and hold no question.
         """
+
+
+Consult: TypeAlias = Callable[[str], str]
+"""Gives a model's reply to a prompt, whatever it is worth; raises where there is none to be had."""
+
+
+@runtime_checkable
+class Consulting(Protocol):
+    """A policy that can ask a model while it builds; it must be `Revivable`, too.
+
+    It never calls the model itself: an audit hands it a function that does, with the ledger of the
+    run behind it, so that no reply is paid for twice. Its prompts contain records only.
+    """
+
+    @property
+    def model(self) -> Model | None:
+        """Who is asked; None where nobody is."""
+
+    def consulting(self, consult: Consult, /) -> Policy:
+        """Give the same policy, asking by this function."""
+
+
+@runtime_checkable
+class Revivable(Protocol):
+    """A policy whose memories can be stored: they offer `snapshot()`, plain JSON.
+
+    States are stored where building asks a model, or where the policy says `deterministic = False`.
+    """
+
+    def revive(self, arrivals: Sequence[Record], snapshot: JsonValue, /) -> Memory:
+        """Give the memory that a snapshot was taken of; `arrivals` are those it was built from."""
 
 
 def fold(policy: Incremental[State], arrivals: Iterable[Record]) -> Memory:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, get_args
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
+from routeprism.models import Model, make_model
 from routeprism.policies._contracts import Policy
 from routeprism.policies.interfaces import Interface
 from routeprism.policies.own import as_policy
 from routeprism.policies.source_order import SourceOrder
 
-__all__ = ["load_object", "make_policy", "registered_policies"]
+__all__ = ["load_object", "make_policy", "registered_policies", "takes_model"]
 
 _COMPARATOR = "source-order("
 
@@ -26,26 +27,36 @@ def registered_policies() -> Mapping[str, EntryPoint]:
     return {point.name: point for point in sorted(entry_points(group="routeprism.policies"))}
 
 
-def make_policy(text: str, interface: Interface | None = None) -> Policy:
-    """Give the policy that a user named; whole-record policies take the interface."""
+def make_policy(
+    text: str, interface: Interface | None = None, *, base_url: str | None = None
+) -> Policy:
+    """Give the policy that a user named; whole-record policies take the interface.
+
+    A model that it asks while building is served at `base_url`, where that is not a fixed one.
+    """
     text = text.strip()
     if text.startswith(_COMPARATOR):
         if not text.endswith(")"):
             raise SpecError(f"Expected 'source-order(SPEC)' but got {text!r}")
-        return SourceOrder(make_policy(text[len(_COMPARATOR) : -1], interface))
+        inner = make_policy(text[len(_COMPARATOR) : -1], interface, base_url=base_url)
+        return SourceOrder(inner)
     known = registered_policies()
     spec = specs.parse(text)
     if spec.is_object:
         head, _, tail = spec.name.partition(":")
         if head in known:
             raise SpecError(f"Expected key=value but got {tail!r} in {text!r}")
-        return as_policy(_constructed(load_object(spec.name), spec, interface), name=spec.text)
+        return as_policy(
+            _constructed(load_object(spec.name), spec, interface, base_url), name=spec.text
+        )
     if spec.name not in known:
         raise SpecError(
             f"There is no policy '{spec.name}'. {nearest(spec.name, known)} "
             f"Your own class is named 'package.module:Name'."
         )
-    return as_policy(_constructed(known[spec.name].load(), spec, interface), name=spec.text)
+    return as_policy(
+        _constructed(known[spec.name].load(), spec, interface, base_url), name=spec.text
+    )
 
 
 def load_object(path: str) -> Any:
@@ -67,7 +78,9 @@ def load_object(path: str) -> Any:
         raise SpecError(f"'{module}' has no '{name}'. {nearest(name, public)}") from None
 
 
-def _constructed(factory: Any, spec: specs.Spec, interface: Interface | None) -> Any:
+def _constructed(
+    factory: Any, spec: specs.Spec, interface: Interface | None, base_url: str | None
+) -> Any:
     is_policy = hasattr(factory, "build")
     if not spec.values and not (is_policy and inspect.isclass(factory)):
         return factory
@@ -78,7 +91,17 @@ def _constructed(factory: Any, spec: specs.Spec, interface: Interface | None) ->
     given: dict[str, Any] = {}
     if interface is not None and "interface" in inspect.signature(factory).parameters:
         given["interface"] = interface
+    if "model" in spec.values and takes_model(factory):
+        values = dict(spec.values)
+        given["model"] = make_model(values.pop("model"), base_url=base_url)
+        spec = replace(spec, values=values)
     return specs.construct(factory, spec, **given)
+
+
+def takes_model(factory: Any) -> bool:
+    """Whether a policy's parameter `model` is somebody to ask while building."""
+    kind = specs.hints(factory).get("model")
+    return kind is Model or Model in get_args(kind)
 
 
 @dataclass(frozen=True, slots=True)

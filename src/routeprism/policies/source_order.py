@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from routeprism.policies._contracts import Memory, Policy, fold
 from routeprism.records import Record
@@ -29,6 +30,10 @@ class SourceOrder:
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Sort, then build."""
         return fold(self, arrivals)
+
+    def sorted(self, arrivals: Sequence[Record]) -> Arrived:
+        """Give what its policy sees of these arrivals."""
+        return reduce(self.step, arrivals, self.start())
 
     def start(self) -> Arrived:
         """Nothing has arrived."""

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from routeprism.errors import ContractError, PeekError
 from routeprism.orders import FORWARD, Schedule
-from routeprism.policies import Block, Event, Exposure, JsonValue, Memory, Policy
+from routeprism.policies import (
+    Block,
+    Event,
+    Exposure,
+    JsonValue,
+    Memory,
+    Policy,
+    revivable,
+    revived,
+)
 from routeprism.policies.own import own_source, refuse_curiosity, refuse_peeking
 from routeprism.records import Case, Pool, Question
 
-__all__ = ["ExposureTrace", "Pair", "Route", "pairs", "signature", "trace_case"]
+__all__ = [
+    "ExposureTrace",
+    "Pair",
+    "Route",
+    "Snapshots",
+    "build_memory",
+    "pairs",
+    "signature",
+    "trace_case",
+]
 
 Digests = dict[tuple[Block, ...], tuple[frozenset[str], str, int]]
 """Blocks → their sources, the digest of their text, its length."""
+Snapshots = Callable[[str, str, Sequence[int]], Any]
+"""(policy, user, order) → the stored snapshot of that route's memory, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +79,12 @@ class Route:
     """What each arrival did, where the memory says so."""
     stand_ins: Mapping[str, str]
     """Dropped record → the retained one that took its place, where the memory says so."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How often something happened while it was built, where the memory says so."""
+    canonical: str | None = None
+    """The digest of the state with insertion order taken out, where the memory offers that."""
+    notes: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
+    """Record → field → value of the note made of it, where the memory has such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +118,13 @@ def trace_case(
     *,
     events: bool = True,
     twice: bool = False,
+    snapshots: Snapshots | None = None,
 ) -> tuple[Route, ...]:
     """Trace every policy under forward and every schedule; a pool is built once for each route.
 
     Schedules that give this pool the same order share one build. Event logs, which can be long,
     are asked for only if wanted. With `twice`, a memory that is not built in is built forward once
-    more, and refused if that gives another one.
+    more, and refused if that gives another one. A memory of which there is a snapshot is revived.
     """
     digests: Digests = {}
     routes = []
@@ -106,24 +134,14 @@ def trace_case(
         for schedule in dict.fromkeys((FORWARD, *schedules)):
             order = schedule.on(case.pool)
             if order not in built:
-                built[order] = _trace_route(case, policy, schedule, order, digests, events)
+                built[order] = _trace_route(
+                    case, policy, schedule, order, digests, events, snapshots
+                )
                 if twice and own_source(policy) and schedule == FORWARD:
                     _refuse_chance(case, policy, built[order], digests)
             found = built[order]
             routes.append(
-                found
-                if found.schedule == schedule.name
-                else Route(
-                    found.policy,
-                    schedule.name,
-                    found.user,
-                    order,
-                    found.retained,
-                    found.signature,
-                    found.exposures,
-                    found.events,
-                    found.stand_ins,
-                )
+                found if found.schedule == schedule.name else replace(found, schedule=schedule.name)
             )
     return tuple(routes)
 
@@ -135,8 +153,9 @@ def _trace_route(
     order: tuple[int, ...],
     digests: Digests,
     events: bool,
+    snapshots: Snapshots | None = None,
 ) -> Route:
-    memory = _build(policy, case, order)
+    memory = build_memory(policy, case, order, snapshots)
     try:
         return _traced(memory, case, policy, schedule, order, digests, events)
     finally:
@@ -165,7 +184,7 @@ def _traced(
             f"Expected expose(query) to change neither retained() nor state()"
         )
     log = getattr(memory, "events", None) if events else None
-    places = getattr(memory, "stand_ins", None)
+    canonical = getattr(memory, "canonical", None)
     return Route(
         policy.name,
         schedule.name,
@@ -175,8 +194,17 @@ def _traced(
         before,
         exposures,
         tuple(log()) if callable(log) else (),
-        dict(places()) if callable(places) else {},
+        _said(memory, "stand_ins"),
+        _said(memory, "counts"),
+        signature(canonical()) if callable(canonical) else None,
+        _said(memory, "notes"),
     )
+
+
+def _said(memory: Memory, name: str) -> dict[str, Any]:
+    """Give one of the maps that a memory may offer."""
+    offered = getattr(memory, name, None)
+    return dict(offered()) if callable(offered) else {}
 
 
 def _refuse_chance(case: Case, policy: Policy, first: Route, digests: Digests) -> None:
@@ -195,13 +223,22 @@ def _refuse_chance(case: Case, policy: Policy, first: Route, digests: Digests) -
         )
 
 
-def _build(policy: Policy, case: Case, order: Sequence[int]) -> Memory:
+def build_memory(
+    policy: Policy, case: Case, order: Sequence[int], snapshots: Snapshots | None = None
+) -> Memory:
+    """Build a memory for one route, or revive it where there is a snapshot of it."""
+    snapshot = None
+    if snapshots is not None and revivable(policy):
+        snapshot = snapshots(policy.name, case.pool.user, order)
     recall = getattr(policy, "recall", None)  # of traces that were recorded elsewhere
-    memory = (
-        recall(case, order)
-        if callable(recall)
-        else policy.build(tuple(case.pool.records[position] for position in order))
-    )
+    memory: Any
+    if callable(recall):
+        memory = recall(case, order)
+    else:
+        arrivals = tuple(case.pool.records[position] for position in order)
+        memory = (
+            revived(policy, arrivals, snapshot) if snapshot is not None else policy.build(arrivals)
+        )
     if not isinstance(memory, Memory):
         raise ContractError(
             f"{policy.name}.build gave {type(memory).__name__}. "

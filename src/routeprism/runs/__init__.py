@@ -4,6 +4,7 @@ from routeprism.runs._findings import Finding
 from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Request, sha256
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv
 from routeprism.runs._run import Run, Writer
+from routeprism.runs._states import States
 from routeprism.runs._stored import Shown, Stored
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Request",
     "Run",
     "Shown",
+    "States",
     "Stored",
     "Writer",
     "sha256",

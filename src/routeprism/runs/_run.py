@@ -125,6 +125,11 @@ class Run:
                 ((experiment, *finding.row()) for finding in findings),
             )
 
+    @property
+    def store(self) -> Path:
+        """Where the tables are."""
+        return self.directory / STORE
+
     def ledger(self) -> Ledger:
         """Open the ledger; re-runs replace traces, and leave the ledger alone."""
         return Ledger(self.directory / STORE)

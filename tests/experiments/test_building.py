@@ -1,0 +1,391 @@
+"""Models that write while a memory is built: ledger, stored states, dry runs, and bad replies."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism.errors import ContractError, ModelError, RunError, SpecError
+from routeprism.models import Ask, Reply
+from routeprism.policies import make_policy
+from routeprism.policies.memochat import MemoChat
+from routeprism.records import Benchmark, Case, Pool, Question, Record
+
+SUPPORT = runpy.run_path(str(Path(__file__).parents[1] / "support_server.py"))
+USERS, RECORDS = 3, 3
+CALLS = USERS * 2 * RECORDS
+"""Forward and replay; every record fills a buffer of five words, so that each is one window."""
+
+
+audit = partial(routeprism.audit, resamples=100)
+
+
+def benchmark(text: Callable[[int, int], str] = lambda user, at: "tea and cake") -> Benchmark:
+    cases = []
+    for user in range(USERS):
+        records = tuple(
+            Record(f"u{user}r{at}", at, f"{text(user, at)} number {user} {at}")
+            for at in range(RECORDS)
+        )
+        question = Question(f"q{user}", f"u{user}", "What was eaten?", ("cake", "soup"), "a")
+        cases.append(Case(Pool(f"u{user}", records), (question,)))
+    return Benchmark("own", tuple(cases), "f" * 64)
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """Replies by rule, and remembers what it was asked."""
+
+    say: Callable[[Ask], str]
+    asks: list[Ask] = field(default_factory=list, compare=False)
+    settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    name: str = "scripted"
+    embedded: bool = False
+    concurrency: int = 2
+
+    def answer(self, ask: Ask, /) -> Reply:
+        self.asks.append(ask)
+        return Reply(self.say(ask))
+
+
+def topic(ask: Ask) -> str:
+    """A good reply that differs from prompt to prompt."""
+    return json.dumps({"topic": "meals", "summary": f"On food, {len(ask.text)} characters."})
+
+
+def memochat(model: Any) -> MemoChat:
+    return MemoChat(words=5, model=model)
+
+
+NAME = "memochat:words=5,model=scripted"
+
+
+def rows(found: routeprism.Audit, *quantities: str) -> list[float | None]:
+    return [
+        found.value(quantity, policy=NAME, schedule="replay").estimate for quantity in quantities
+    ]
+
+
+def table(directory: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(directory / "run.sqlite")) as store:
+        return store.execute(sql).fetchall()
+
+
+# --- the ledger ------------------------------------------------------------------------------
+
+
+def test_every_reply_is_kept_under_its_route_and_build(tmp_path: Path) -> None:
+    model = Scripted(topic)
+    audit(benchmark(), memochat(model), run=tmp_path / "run")
+    assert len(model.asks) == CALLS
+    kept = table(
+        tmp_path / "run",
+        "SELECT batch, question, route, count(*) FROM requests JOIN answers USING (submission) "
+        "GROUP BY batch ORDER BY batch",
+    )
+    assert kept == [
+        (f"build 0 of {NAME}, user u{user}, order {order}", f"u{user}", route, RECORDS)
+        for user in range(USERS)
+        for order, route in (("0-1-2", "forward"), ("2-1-0", "replay"))
+    ]
+
+
+def test_the_same_command_asks_nobody_and_builds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Scripted(topic)
+    first = audit(benchmark(), memochat(model), run=tmp_path / "run")
+    before = (tmp_path / "run" / "estimates.csv").read_bytes()
+    monkeypatch.setattr(MemoChat, "build", lambda *_: pytest.fail("built again"))
+    again = audit(benchmark(), memochat(model), run=tmp_path / "run")
+    assert len(model.asks) == CALLS
+    assert again.rows == first.rows
+    assert (tmp_path / "run" / "estimates.csv").read_bytes() == before
+
+
+def test_lost_states_are_built_again_from_the_ledger(tmp_path: Path) -> None:
+    model = Scripted(topic)
+    first = audit(benchmark(), memochat(model), run=tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite")) as store, store:
+        store.execute("DELETE FROM states WHERE user = 'u1'")
+    again = audit(benchmark(), memochat(model), run=tmp_path / "run")
+    assert len(model.asks) == CALLS
+    assert again.rows == first.rows
+    assert len(table(tmp_path / "run", "SELECT * FROM states")) == 2 * USERS
+
+
+def test_another_experiment_on_the_run_exposes_the_same_states(tmp_path: Path) -> None:
+    """Answers are asked of the contexts that the first building gave."""
+    model = Scripted(topic)
+    told = [
+        audit(benchmark(), memochat(model), models=["reader"], draws=draws, run=tmp_path / "run")
+        for draws in (1, 2)
+    ]
+    assert len(model.asks) == CALLS
+    contexts = [one.value("C_changed", policy=NAME, schedule="replay") for one in told]
+    assert contexts[0] == contexts[1]
+
+
+def test_without_a_run_the_ledger_lives_as_long_as_the_call(tmp_path: Path) -> None:
+    model = Scripted(topic)
+    for times in (1, 2):
+        audit(benchmark(), memochat(model))
+        assert len(model.asks) == times * CALLS
+
+
+def test_routes_do_not_share_replies(tmp_path: Path) -> None:
+    """The first window of every pool holds one record; both routes of a pool of one ask alike."""
+    model = Scripted(topic)
+    single = Benchmark(
+        "own",
+        (
+            Case(
+                Pool("u", (Record("a", 0, "the same words"), Record("b", 1, "the same words"))),
+                (Question("q", "u", "Which?"),),
+            ),
+        ),
+        "f" * 64,
+    )
+    audit(single, memochat(model), run=tmp_path / "run")
+    prompts = Counter(ask.text for ask in model.asks)
+    assert sorted(prompts.values()) == [2, 2]
+    seeds = {(ask.text, ask.draw) for ask in model.asks}
+    assert len(seeds) == 4  # a seeded model does not repeat itself either
+
+
+def test_a_prompt_that_one_build_repeats_is_another_draw(tmp_path: Path) -> None:
+    class Twice(MemoChat):
+        def build(self, arrivals: Sequence[Record], /) -> Any:
+            assert self.consult is not None
+            self.consult("again")
+            self.consult("again")
+            return MemoChat.build(self, arrivals)
+
+    model = Scripted(topic)
+    audit(benchmark(), Twice(words=5, model=model), run=tmp_path / "run")
+    drawn = table(
+        tmp_path / "run",
+        "SELECT draw, count(*) FROM requests JOIN prompts ON sha256 = prompt_sha256 "
+        "WHERE text = 'again' GROUP BY draw",
+    )
+    assert drawn == [(0, 2 * USERS), (1, 2 * USERS)]
+
+
+def test_a_comparator_is_built_with_the_model_too() -> None:
+    model = Scripted(topic)
+    found = audit(benchmark(), memochat(model), comparators=True)
+    assert len(model.asks) == 2 * CALLS
+    fixed = {"policy": f"source-order({NAME})", "schedule": "replay"}
+    assert found.value("I_changed_count", **fixed).estimate == 0  # its replies follow the prompt
+
+
+def test_other_settings_of_the_model_are_another_run(tmp_path: Path) -> None:
+    audit(benchmark(), memochat(Scripted(topic)), run=tmp_path / "run")
+    warmer = Scripted(topic, settings={"temperature": 1.0})
+    with pytest.raises(RunError, match="builders"):
+        audit(benchmark(), memochat(warmer), run=tmp_path / "run")
+    assert warmer.asks == []
+
+
+# --- what a model writes ---------------------------------------------------------------------
+
+
+def test_names_and_summaries_are_the_models(tmp_path: Path) -> None:
+    model = Scripted(lambda ask: '```json\n{"topic": "  tea\\n time ", "summary": "Tea."}\n```')
+    audit(benchmark(), memochat(model), run=tmp_path / "run")
+    texts = {text for (text,) in table(tmp_path / "run", "SELECT text FROM texts")}
+    assert "Topic: tea time\nTea." in texts
+
+
+def test_a_prompt_contains_records_and_nothing_of_a_question() -> None:
+    model = Scripted(topic)
+    audit(benchmark(), memochat(model))
+    for ask in model.asks:
+        assert "tea and cake number" in ask.text
+        assert "What was eaten" not in ask.text and "soup" not in ask.text
+        assert (ask.memory, ask.question, ask.options) == ("", "", ())
+
+
+BAD = {
+    "nothing": "",
+    "rubbish": "I would rather not.",
+    "half": '{"topic": "meals", "summ',
+    "a list": '["meals", "On food."]',
+    "no summary": '{"topic": "meals"}',
+    "empty": '{"topic": " ", "summary": "x"}',
+    "numbers": '{"topic": 3, "summary": 4}',
+    "a long name": json.dumps({"topic": "x" * 81, "summary": "On food."}),
+    "deep": "{" * 100_000,
+    "refused": "[refused] content_filter",
+}
+
+
+@pytest.mark.parametrize("reply", BAD.values(), ids=BAD.keys())
+def test_a_bad_reply_leaves_the_window_to_the_rule_and_is_counted(reply: str) -> None:
+    found = audit(benchmark(), memochat(Scripted(lambda ask: reply)))
+    plain = audit(benchmark(), MemoChat(words=5))
+    layers = ("V_changed", "C_changed", "I_changed", "context_length.route", "J")
+    assert rows(found, *layers) == [
+        plain.value(one, policy="memochat:words=5", schedule="replay").estimate for one in layers
+    ]
+    assert rows(found, "count.consultations", "count.unusable_replies") == [9, 9]
+    assert (
+        f"{CALLS} of {CALLS} replies that {NAME} got while building could not be used; its "
+        f"documented fallback stood in"
+    ) in found.notes
+
+
+def test_good_replies_are_counted_as_such() -> None:
+    found = audit(benchmark(), memochat(Scripted(topic)))
+    assert rows(found, "count.consultations", "count.unusable_replies") == [9, 0]
+    assert not any("could not be used" in note for note in found.notes)
+
+
+def test_what_an_embedded_model_wrote_is_flagged() -> None:
+    class Embedded(Scripted):
+        pass
+
+    found = audit(benchmark(), memochat(Embedded(topic, embedded=True)))
+    traced = [row for row in found.rows if row.policy == NAME]
+    assert traced and all("embedded" in row.flags for row in traced)
+    other = audit(benchmark(), memochat(Scripted(topic)))
+    assert not any("embedded" in row.flags for row in other.rows)
+
+
+# --- who asks --------------------------------------------------------------------------------
+
+
+def test_a_dry_run_counts_and_asks_nobody(tmp_path: Path) -> None:
+    model = Scripted(topic)
+    found = audit(benchmark(), memochat(model), dry_run=True, run=tmp_path / "run")
+    (cost,) = found.costs.values()
+    assert list(found.costs) == [f"scripted (building {NAME})"]
+    assert (cost.calls, cost.kept) == (CALLS, 0)
+    assert cost.input_tokens > CALLS * 50
+    assert "an estimate" in str(cost)
+    assert model.asks == [] and not (tmp_path / "run").exists()
+    audit(benchmark(), memochat(model), run=tmp_path / "run")
+    before = table(tmp_path / "run", "SELECT * FROM states")
+    again = audit(benchmark(), memochat(model), dry_run=True, run=tmp_path / "run")
+    (cost,) = again.costs.values()
+    assert (cost.calls, cost.kept, cost.input_tokens) == (0, CALLS, 0)
+    assert table(tmp_path / "run", "SELECT * FROM states") == before
+
+
+def test_one_process_asks_and_says_so() -> None:
+    found = audit(benchmark(), memochat(Scripted(topic)), workers=4)
+    assert f"One process instead of 4: {NAME} asks a model while it is built" in found.notes
+
+
+def test_a_build_without_an_audit_is_refused() -> None:
+    policy = memochat(Scripted(topic))
+    with pytest.raises(ContractError, match="only an audit can ask"):
+        policy.build(benchmark().cases[0].pool.records)
+    by_hand = policy.consulting(lambda prompt: '{"topic": "t", "summary": "s"}')
+    state = by_hand.build(benchmark().cases[0].pool.records).state()
+    assert list(state["topics"]) == ["t"]  # type: ignore[index, call-overload, arg-type]
+
+
+def test_a_model_is_named_in_a_spec() -> None:
+    policy = make_policy("memochat:words=5,model=openai:some", base_url="http://127.0.0.1:9/v1")
+    assert policy.name == "memochat:words=5,model=openai:some"
+    assert policy.model.base_url == "http://127.0.0.1:9/v1"  # type: ignore[attr-defined]
+    warm = make_policy("memochat:model=(openai:some,temperature=0.5),k=2")
+    assert warm.name == "memochat:k=2,model=openai:some"
+    assert warm.model.temperature == 0.5  # type: ignore[attr-defined]
+    fixed = make_policy("source-order(memochat:model=openai:some)")
+    assert fixed.name == "source-order(memochat:model=openai:some)"
+    with pytest.raises(SpecError, match=r"There is no model 'opnai'\. Did you mean 'openai'"):
+        make_policy("memochat:model=opnai:x")
+    with pytest.raises(SpecError, match="'focal' has no parameter 'model'"):
+        make_policy("focal:model=openai:x")
+
+
+# --- over HTTP -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    with SUPPORT["Loopback"](latency=0.0, seconds=120) as running:
+        yield running
+
+
+def own(directory: Path, text: Callable[[int, int], str]) -> Path:
+    directory.mkdir()
+    cases = benchmark(text).cases
+    records = [
+        {"user": case.pool.user, "id": r.id, "text": r.text}
+        for case in cases
+        for r in case.pool.records
+    ]
+    questions = [{"user": f"u{at}", "id": f"q{at}", "text": "What?"} for at in range(USERS)]
+    for name, entries in (("records", records), ("questions", questions)):
+        lines = "".join(json.dumps(entry) + "\n" for entry in entries)
+        (directory / f"{name}.jsonl").write_text(lines)
+    return directory
+
+
+def test_a_failing_endpoint_stops_the_run_and_the_same_command_goes_on(
+    tmp_path: Path, server: Any, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    said = '[[say:{"topic": "meals", "summary": "On food."}]]'
+    # The last user's first record is refused once: a status that no retry cures.
+    data = own(
+        tmp_path / "data",
+        lambda user, at: f"{said} tea" + (" [[400:1]]" if (user, at) == (2, 0) else ""),
+    )
+    policy = "memochat:words=5,model=(openai:m,concurrency=1)"
+    call = (
+        *("audit", data, "-p", policy, "--base-url", server.url),
+        *("--run", tmp_path / "run", "--json", "--resamples", "100"),
+    )
+    before = server.seen()["total"]
+    counted = cli(*call, "--dry-run")
+    assert counted.code == 0
+    (cost,) = json.loads(counted.out).values()
+    assert cost["calls"] == CALLS
+    assert server.seen()["total"] == before
+
+    failed = cli(*call)
+    assert failed.code == 2
+    assert "memochat:words=5,model=openai:m could not be built for user 'u2'" in failed.err
+    assert "the same command goes on" in failed.err
+    paid = len(table(tmp_path / "run", "SELECT * FROM answers"))
+    assert 0 < paid < CALLS
+    assert len(table(tmp_path / "run", "SELECT * FROM failures")) >= 1
+
+    done = cli(*call)
+    faults = len(table(tmp_path / "run", "SELECT * FROM failures"))
+    while done.code == 2 and faults < 6:  # every prompt with that record is refused once
+        done = cli(*call)
+        faults = len(table(tmp_path / "run", "SELECT * FROM failures"))
+    assert done.code == 0, done.err
+    assert server.seen()["total"] == before + CALLS + faults
+    assert len(table(tmp_path / "run", "SELECT * FROM answers")) == CALLS
+
+
+def test_a_key_is_never_stored(tmp_path: Path, server: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    audit(benchmark(), "memochat:words=5,model=openai:m", base_url=server.url, run=tmp_path / "run")
+    for path in (tmp_path / "run").iterdir():
+        assert b"sk-secret" not in path.read_bytes()
+
+
+def test_a_model_that_raises_ends_the_audit() -> None:
+    def broken(ask: Ask) -> str:
+        raise ModelError("no answer today")
+
+    with pytest.raises(ModelError, match="could not be built for user 'u0': no answer today"):
+        audit(benchmark(), memochat(Scripted(broken)))

@@ -80,9 +80,9 @@ class Tally(Generic[Key]):
 
     def estimates(self, *, seed: int, resamples: int = RESAMPLES) -> Mapping[Key, Estimate]:
         """Estimate every quantity, with percentile limits over resampled units."""
-        groups: dict[bytes, list[Key]] = {}
+        groups: dict[int, list[Key]] = {}
         for key, series in self._series.items():
-            groups.setdefault(series.units.tobytes(), []).append(key)
+            groups.setdefault(len(series.units), []).append(key)
         found: dict[Key, Estimate] = {}
         for keys in groups.values():
             found.update(self._group(keys, seed, resamples))
@@ -125,7 +125,7 @@ class Tally(Generic[Key]):
         return sums, counts
 
     def _group(self, keys: Sequence[Key], seed: int, resamples: int) -> dict[Key, Estimate]:
-        """Estimate quantities that are defined on the same units, under the same resamples."""
+        """Estimate quantities that are defined on as many units, under the same resamples."""
         numerators, denominators = self._weighed(keys)
         values = numerators.sum(axis=1) / denominators.sum(axis=1)
         units = numerators.shape[1]

@@ -54,14 +54,27 @@ class Assignment:
 def assign(clusters: Sequence[Cluster], record: Record, threshold: float) -> Assignment:
     """Find the cluster of greatest overlap, the earliest of equals, if it reaches the threshold."""
     index, best, tied = None, 0.0, False
-    tokens = focal_set(record)
     for at, cluster in enumerate(clusters):
-        overlap = similarity(tokens, focal_set(cluster.representative))
+        overlap = _overlap(record, cluster.representative)
         if overlap > best:
             index, best, tied = at, overlap, False
         elif overlap == best and overlap > 0:
             tied = True
     return Assignment(None if best < threshold else index, tied)
+
+
+def _overlaps(record: Record) -> dict[frozenset[str], float]:
+    return {}
+
+
+def _overlap(one: Record, other: Record) -> float:
+    """Compare two records once for as long as they live: every order meets the same pairs."""
+    known, tokens = one.derive(_overlaps), focal_set(other)
+    found = known.get(tokens)
+    if found is None:
+        found = similarity(focal_set(one), tokens)
+        known[tokens] = other.derive(_overlaps)[focal_set(one)] = found
+    return found
 
 
 def cluster_records(records: Iterable[Record], threshold: float) -> tuple[Cluster, ...]:

@@ -14,7 +14,12 @@ from routeprism.errors import SpecError, nearest
 from routeprism.policies._contracts import SEPARATOR, Block, Exposure
 from routeprism.records import Record
 from routeprism.text.bm25 import Ranker, Statistics, idf_overlap, order_by_score
-from routeprism.text.focal import focal_words, record_focal_counts, record_word_counts, words
+from routeprism.text.focal import (
+    focal_words,
+    record_focal_counts,
+    record_word_counts,
+    words,
+)
 
 __all__ = ["INTERFACES", "All", "Bm25Top", "Budget", "Display", "Interface", "parse_interface"]
 
@@ -180,6 +185,16 @@ def _scorer(
     return Ranker(counts, lengths, statistics)
 
 
+def _focal_document(record: Record) -> tuple[Mapping[str, int], int]:
+    """Give what BM25 reads of a record: the counts of its focal tokens, and their number."""
+    return record.derive(_count_focal)
+
+
+def _count_focal(record: Record) -> tuple[Mapping[str, int], int]:
+    counts = record_focal_counts(record)
+    return counts, sum(counts.values())
+
+
 @dataclass(frozen=True, slots=True)
 class Bm25Top:
     """The best `k` by BM25 on focal tokens, statistics fixed from the full pool (Appendix O.2)."""
@@ -207,9 +222,14 @@ class Bm25Top:
         if len(records) <= self.k:
             everything = _shown(records, self.display)
             return lambda query: everything
-        counts = [record_focal_counts(record) for record in records]
-        statistics = Statistics.of(record_focal_counts(record) for record in _once(arrivals))
-        score = _scorer("bm25", statistics, counts)
+        everyone = [_focal_document(record) for record in _once(arrivals)]
+        statistics = Statistics.when_asked(
+            [counts for counts, _ in everyone], [length for _, length in everyone]
+        )
+        ranked = [_focal_document(record) for record in records]
+        score = Ranker(
+            [counts for counts, _ in ranked], [length for _, length in ranked], statistics
+        )
         ties = [record.position for record in records]
 
         def expose(query: str) -> Exposure:

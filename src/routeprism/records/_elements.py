@@ -58,7 +58,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 class _Scan:
-    """A window over the text of a file: what has been parsed is let go."""
+    """A window over the text of a file: what has been parsed is let go when more is read."""
 
     def __init__(self, path: Path, stream: IO[bytes], digest: Any) -> None:
         self._path, self._stream, self._digest = path, stream, digest
@@ -66,9 +66,10 @@ class _Scan:
         self._text = ""
         self._at = 0
         """How much of the text has been parsed."""
-        self._offset = 0
-        """The byte that the text begins with."""
-        self._line = 1
+        self._counted = 0
+        """Up to where bytes and lines have been counted."""
+        self._offset, self._line = 0, 1
+        """The byte and the line there."""
         self._block = _BLOCK
 
     def elements(self) -> Iterator[tuple[Element, Any]]:
@@ -84,12 +85,13 @@ class _Scan:
         while expected != "]":
             if expected == "":
                 raise self._fault(_TRUNCATED)
-            self._forget()
+            self._block = _BLOCK
             found, end = self._decoded()
-            written = self._text[:end]
-            length = end if written.isascii() else len(written.encode())
-            yield Element(self._offset, length, self._line), found
+            self._count()
+            start, line = self._offset, self._line
             self._at = end
+            self._count()
+            yield Element(start, self._offset - start, line), found
             expected = self._next()
             if expected == "":
                 raise self._fault(_TRUNCATED)
@@ -102,28 +104,25 @@ class _Scan:
             raise self._fault("there is something after the list")
 
     def _decoded(self) -> tuple[Any, int]:
-        """Parse the element the text begins with; read on for as long as it is incomplete."""
+        """Parse the element at hand; read on for as long as it is incomplete."""
         failed = -1
         while True:
             try:
-                return _DECODER.raw_decode(self._text)
+                return _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
-                if not self._more() or self._settled(error, failed):
-                    problem = f"is no valid JSON: {error.msg}"
-                    if self._at_the_end(error):
-                        problem = _TRUNCATED
-                    line = self._line + error.lineno - 1
-                    raise InputError(problem, file=self._path, line=line) from None
-                failed = error.pos
+                place = error.pos - self._at
+                more = self._more()
+                if not more or (place == failed and not error.msg.startswith("Unterminated")):
+                    # A place that stays wrong when more text is there is no end of a block.
+                    ended = error.msg.startswith("Unterminated") or (
+                        not self._text[self._at + place :].strip()
+                    )
+                    problem = _TRUNCATED if ended else f"is no valid JSON: {error.msg}"
+                    self._at += place
+                    raise self._fault(problem) from None
+                failed = place
             except RecursionError:
                 raise self._fault("cannot be used: it is nested too deeply") from None
-
-    def _settled(self, error: json.JSONDecodeError, before: int) -> bool:
-        """Whether a place stays wrong although more text is there, so that no block ends there."""
-        return error.pos == before and not error.msg.startswith("Unterminated")
-
-    def _at_the_end(self, error: json.JSONDecodeError) -> bool:
-        return error.msg.startswith("Unterminated") or not self._text[error.pos :].strip()
 
     def _next(self) -> str:
         """Go to the next character that is no white space; empty at the end of the file."""
@@ -135,27 +134,32 @@ class _Scan:
             if not self._more():
                 return ""
 
-    def _forget(self) -> None:
-        gone = self._text[: self._at]
-        self._offset += len(gone) if gone.isascii() else len(gone.encode())
-        self._line += gone.count("\n")
-        self._text, self._at = self._text[self._at :], 0
-        self._block = _BLOCK
+    def _count(self) -> None:
+        """Count the bytes and lines of what has been parsed."""
+        self._line += self._text.count("\n", self._counted, self._at)
+        if self._text.isascii():
+            self._offset += self._at - self._counted
+        else:
+            self._offset += len(self._text[self._counted : self._at].encode())
+        self._counted = self._at
 
     def _more(self) -> bool:
-        """Read on, more each time that one element needs it."""
+        """Let go of what has been parsed and read on, more each time that one element needs it."""
+        self._count()
         block = self._stream.read(self._block)
         self._block *= 2
         self._digest.update(block)
         try:
-            self._text += self._decoder.decode(block, final=not block)
+            read = self._decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
             raise self._fault(f"is not UTF-8 text ({error.reason})") from None
+        self._text = self._text[self._at :] + read
+        self._at = self._counted = 0
         return bool(block)
 
     def _fault(self, problem: str) -> InputError:
-        line = self._line + self._text.count("\n", 0, self._at)
-        return InputError(problem, file=self._path, line=line)
+        self._count()
+        return InputError(problem, file=self._path, line=self._line)
 
 
 _DECODER = json.JSONDecoder()

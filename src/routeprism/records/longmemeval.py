@@ -333,18 +333,14 @@ def _distinct(sessions: Sequence[str]) -> list[str]:
 def _record(identity: str, position: int, turns: Any, date: Any) -> Record:
     if not isinstance(turns, list):
         raise InputError(f"session '{identity}' is no list of turns", field="haystack_sessions")
-    spoken = []
-    for turn in turns:
-        role, content = (
-            (turn.get("role"), turn.get("content")) if isinstance(turn, dict) else (None, None)
-        )
-        if not isinstance(role, str) or not isinstance(content, str):
-            raise InputError(
-                f"session '{identity}' has a turn without role or content",
-                field="haystack_sessions",
-            )
-        spoken.append(Turn(role.lower(), content))
+    try:
+        spoken = [Turn(turn["role"].lower(), turn["content"]) for turn in turns]
+        text = "\n\n".join([turn.text for turn in spoken])
+    except (TypeError, KeyError, AttributeError):
+        raise InputError(
+            f"session '{identity}' has a turn without role or content", field="haystack_sessions"
+        ) from None
     timestamp = None if date is None else str(date)
-    if not any(turn.text.strip() for turn in spoken):
+    if not text.strip():
         return Record(identity, position, _NO_TEXT, timestamp)
     return Record.from_turns(identity, position, spoken, timestamp=timestamp)

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "B",
@@ -59,9 +60,31 @@ class Statistics:
             number += 1
         return cls(number, frequency, total / number if number else 0.0)
 
+    @classmethod
+    def when_asked(
+        cls, documents: Sequence[Mapping[str, int]], lengths: Sequence[int]
+    ) -> Statistics:
+        """Count a term only when it is asked for: of a long history, few ever are."""
+        mean = sum(lengths) / len(documents) if documents else 0.0
+        return cls(len(documents), _Frequencies(documents), mean)
+
     def idf(self, term: str) -> float:
         """Give a term's inverse document frequency."""
         return inverse_frequency(self.documents, self.frequency.get(term, 0))
+
+
+class _Frequencies(dict[str, int]):
+    """In how many documents a term occurs, counted when it is first asked for."""
+
+    def __init__(self, documents: Sequence[Mapping[str, int]]) -> None:
+        super().__init__()
+        self._documents = documents
+
+    def get(self, term: str, default: Any = None) -> Any:
+        """Count; a term that is nowhere is counted as that."""
+        if term not in self:
+            self[term] = sum(term in counts for counts in self._documents)
+        return self[term]
 
 
 class Ranker:

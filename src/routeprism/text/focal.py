@@ -73,7 +73,12 @@ def focal_words(text: str) -> list[str]:
 
 
 def _record_focal_counts(record: Record) -> Mapping[str, int]:
-    return {term: count for term, count in record_word_counts(record).items() if _keep(term)}
+    # _keep, written out: this is done for every distinct word of every record.
+    return {
+        term: count
+        for term, count in record_word_counts(record).items()
+        if len(term) > 2 and term not in STOPWORDS
+    }
 
 
 def record_focal_counts(record: Record) -> Mapping[str, int]:
@@ -82,8 +87,7 @@ def record_focal_counts(record: Record) -> Mapping[str, int]:
 
 
 def _focal_set(record: Record) -> frozenset[str]:
-    long = frozenset(token for token in record_word_counts(record) if len(token) > 2)
-    return long - STOPWORDS
+    return frozenset(record_focal_counts(record))
 
 
 def focal_set(record: Record) -> frozenset[str]:

@@ -43,6 +43,17 @@ def test_statistics_may_come_from_a_larger_collection() -> None:
     assert bm25(["cat"], pool[:1], [2], Statistics.of(pool[:1])) != [pytest.approx(by_hand)]
 
 
+@given(DOCUMENTS, WORD)
+def test_counting_when_asked_gives_the_same_statistics(
+    documents: list[list[str]], term: str
+) -> None:
+    counted = [counts(document) for document in documents]
+    whole = Statistics.of(counted)
+    lazy = Statistics.when_asked(counted, [len(document) for document in documents])
+    assert (lazy.documents, lazy.mean_length) == (whole.documents, whole.mean_length)
+    assert lazy.idf(term) == whole.idf(term)
+
+
 def test_repeated_query_terms_count_each_time() -> None:
     document = [counts("cat dog".split())]
     statistics = Statistics.of(document)

@@ -12,7 +12,8 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -44,8 +45,11 @@ def scan_array(path: Path) -> Iterator[tuple[Element, Any] | str]:
     """Parse a JSON array element by element; last comes the SHA-256 of the unpacked file."""
     digest = hashlib.sha256()
     try:
-        with _opened(path) as stream:
-            yield from _Scan(path, stream, digest).elements()
+        # Hashing lets go of the interpreter, so it goes on beside the parsing.
+        with _opened(path) as stream, ThreadPoolExecutor(1) as beside:
+            yield from _Scan(
+                path, stream, lambda block: beside.submit(digest.update, block)
+            ).elements()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"is no complete gzip file ({error}); get it again", file=path) from error
     except OSError as error:
@@ -60,8 +64,8 @@ def _opened(path: Path) -> IO[bytes]:
 class _Scan:
     """A window over the text of a file: what has been parsed is let go when more is read."""
 
-    def __init__(self, path: Path, stream: IO[bytes], digest: Any) -> None:
-        self._path, self._stream, self._digest = path, stream, digest
+    def __init__(self, path: Path, stream: IO[bytes], seen: Callable[[bytes], object]) -> None:
+        self._path, self._stream, self._seen = path, stream, seen
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._text = ""
         self._at = 0
@@ -148,7 +152,7 @@ class _Scan:
         self._count()
         block = self._stream.read(self._block)
         self._block *= 2
-        self._digest.update(block)
+        self._seen(block)
         try:
             read = self._decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:

@@ -248,7 +248,8 @@ def build_memory(
             f"Expected a memory with retained(), state() and expose(query)"
         )
     refuse_curiosity(memory, policy.name)
-    return memory
+    built: Memory = memory
+    return built
 
 
 def _retained(memory: Memory, policy: Policy, pool: Pool) -> frozenset[str]:

@@ -23,6 +23,7 @@ from routeprism.experiments import (
     Restore,
     Reuse,
     run_audit,
+    with_arms,
 )
 from routeprism.experiments._stages import Stage
 from routeprism.measures import RESAMPLES
@@ -44,6 +45,7 @@ def audit(
     labels: str | None = None,
     masks: Mapping[str, Collection[str]] | None = None,
     comparators: bool = False,
+    mechanism: bool = False,
     ties: bool = False,
     models: Sequence[str | Model] = (),
     draws: int = 1,
@@ -80,6 +82,8 @@ def audit(
         labels: which support labels to read; the benchmark's first unless given.
         masks: named sets of question ids; every number is given within and outside of each, too.
         comparators: whether to run the source-order comparator of every policy too.
+        mechanism: whether to run every policy that declares its order-dependent operations with
+            each set of them fixed to source order, too.
         ties: whether to count the ties that processing order decided.
         models: who answers, such as `reader` or `openai:MODEL`; nobody unless given.
         draws: answers per route and prompt; two or more tell the model's own noise apart.
@@ -118,9 +122,10 @@ def audit(
     )
     stages = _audit_stages(asking, arms, margin, display, reuse)
     loaded = _benchmark(benchmark, kinds, data)
+    made = _policies(policies, loaded, interface, comparators, base_url)
     return run_audit(
         loaded,
-        _policies(policies, loaded, interface, comparators, base_url),
+        with_arms(made) if mechanism else made,
         [parse_schedule(schedule) for schedule in schedules],
         kinds=kinds,
         labels=labels,

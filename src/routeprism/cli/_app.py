@@ -59,6 +59,7 @@ def audit(
     readings: options.ReadingFiles = [],  # noqa: B006
     mask: options.Masks = [],  # noqa: B006
     comparators: options.Comparators = False,
+    mechanism: options.Mechanism = False,
     ties: options.Ties = False,
     model: options.Models = [],  # noqa: B006
     draws: options.Draws = 1,
@@ -96,6 +97,7 @@ def audit(
         readings=readings,
         masks=mask,
         comparators=comparators,
+        mechanism=mechanism,
         ties=ties,
         models=model,
         draws=draws,

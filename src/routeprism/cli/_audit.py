@@ -10,28 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from routeprism.api import Audit, audit
 from routeprism.cli._passes import read_masks
+from routeprism.cli._tables import (
+    interface_table,
+    mechanism_table,
+    replication_table,
+    restoration_table,
+)
 from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
 from routeprism.errors import SpecError
 from routeprism.models import make_model
 from routeprism.policies import builder_model, make_policy, own_source
 from routeprism.records import load_benchmark
-from routeprism.runs import COLUMNS, EstimateRow
+from routeprism.runs import COLUMNS
 from routeprism.support import load_readings, with_readings
 
 __all__ = ["run_and_show", "show_demo"]
-
-_LAYERS = (
-    ("retained_changed_count", "retained"),
-    ("V_changed_count", "V"),
-    ("C_changed_count", "C"),
-    ("I_changed_count", "I"),
-    ("J", "J [95%]"),
-)
 
 
 def run_and_show(
@@ -147,13 +143,23 @@ def _show(found: Audit, console: Console) -> None:
         f"{number} {name if number != 1 else name[:-1]}" for name, number in found.counts.items()
     )
     console.print(title, highlight=False, markup=False)
-    console.print(_layer_table(found.rows))
-    console.print(
+    console.print(interface_table(found.rows))
+    legend = (
         "retained, V (sources), C (context), I (state): pairs that changed; "
-        "J: overlap of sources, 1 = the same",
-        style="dim",
-        highlight=False,
+        "J: overlap of sources, 1 = the same"
     )
+    if any(row.model and row.quantity == "D_res" for row in found.rows):
+        legend += "; D_res: disagreement beyond the model's own; Δ_rep: change of accuracy"
+    console.print(legend, style="dim", highlight=False)
+    tables = {
+        "Answers, model by model": replication_table(found.rows),
+        "Accuracy in the four conditions": restoration_table(found.rows),
+        "Each operation against the canonical arm (δ)": mechanism_table(found.rows),
+    }
+    for heading, table in tables.items():
+        if table is not None:
+            console.print(f"\n{heading}", style="bold", highlight=False)
+            console.print(table)
     for sentence in found.sentences:
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     for note in _shortened(found.notes):
@@ -171,35 +177,3 @@ def _shortened(notes: Sequence[str], most: int = 8) -> Sequence[str]:
     if len(notes) <= most:
         return notes
     return (*notes[:most], f"… and {len(notes) - most} more; --json gives them all")
-
-
-def _layer_table(rows: Sequence[EstimateRow]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("policy", overflow="fold", min_width=16)
-    table.add_column("schedule", no_wrap=True)
-    for _, heading in _LAYERS:
-        table.add_column(heading, justify="right", no_wrap=True)
-    grouped: dict[str, dict[str, dict[str, EstimateRow]]] = {}
-    for row in rows:
-        traced = row.experiment == "routes" and not (row.model or row.mask) and row.policy
-        if traced and row.stratum == "all" and not row.arm:
-            routes = grouped.setdefault(row.policy, {})
-            routes.setdefault(row.schedule, {})[row.quantity] = row
-    for policy, routes in grouped.items():
-        name = policy
-        for schedule, found in routes.items():
-            if "J" in found:
-                cells = (_cell(found.get(quantity)) for quantity, _ in _LAYERS)
-                table.add_row(escape(name), escape(schedule), *cells)
-                name = ""
-    return table
-
-
-def _cell(row: EstimateRow | None) -> str:
-    if row is None or row.estimate is None:
-        return "n/a"
-    if row.quantity.endswith("_count"):
-        return f"{row.estimate:.0f}"
-    if row.lower is None or row.upper is None:
-        return f"{row.estimate:.3f}"
-    return f"{row.estimate:.3f} [{row.lower:.3f}, {row.upper:.3f}]"

@@ -32,6 +32,7 @@ __all__ = [
     "Labels",
     "Margin",
     "Masks",
+    "Mechanism",
     "Models",
     "Passes",
     "Policies",
@@ -85,6 +86,10 @@ Labels = Annotated[
 ]
 Comparators = Annotated[
     bool, typer.Option("--comparators", help="Also run each policy's source-order comparator.")
+]
+Mechanism = Annotated[
+    bool,
+    typer.Option("--mechanism", help="Also run policies with each of their operations fixed."),
 ]
 Ties = Annotated[bool, typer.Option("--ties", help="Count the ties that processing order decided.")]
 Models = Annotated[

@@ -2,6 +2,8 @@
 
 from routeprism.experiments._asked import Manner
 from routeprism.experiments._asking import Asking
+from routeprism.experiments._contrasts import with_arms
+from routeprism.experiments._diagnosis import layers
 from routeprism.experiments._layouts import LAYOUTS, Layout
 from routeprism.experiments.answers import AskRoutes
 from routeprism.experiments.display import Display
@@ -23,5 +25,7 @@ __all__ = [
     "Provenances",
     "Restore",
     "Reuse",
+    "layers",
     "run_audit",
+    "with_arms",
 ]

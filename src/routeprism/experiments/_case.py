@@ -19,7 +19,7 @@ from routeprism.experiments._inside import enter_insides
 from routeprism.experiments._rows import Column, Key
 from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordinates
 from routeprism.orders import FORWARD, Schedule
-from routeprism.policies import Policy, SourceOrder
+from routeprism.policies import Policy, innermost
 from routeprism.records import Benchmark, Case, Question
 from routeprism.routes import CrossFit, Pair, Route, pairs, trace_case
 from routeprism.runs import States
@@ -110,8 +110,7 @@ class CaseResult:
 
 def interface_of(policy: Policy) -> str:
     """Name the interface a policy exposes through; `own` where it compiles its own context."""
-    inner = policy.inner if isinstance(policy, SourceOrder) else policy
-    interface = getattr(inner, "interface", None)
+    interface = getattr(innermost(policy), "interface", None)
     return str(interface.name) if interface is not None else "own"
 
 
@@ -134,6 +133,7 @@ def work(plan: Plan, index: int) -> CaseResult:
         )
     _measure(plan, case, routes, result.sums)
     enter_insides(case, routes, result.sums, result.counts)
+    _count_rewritten(routes, result.counts)
     _note_duplicate_options(plan, case, result.sums)
     if plan.ties:
         _note_ties(plan, case, result.sums)
@@ -288,7 +288,7 @@ def _count(plan: Plan, case: Case, counts: Counter[str]) -> None:
     counts["pools of one record"] += len(case.pool) == 1
     blind: set[str] = set()
     for policy in plan.policies:
-        inner = policy.inner if isinstance(policy, SourceOrder) else policy
+        inner = innermost(policy)
         unseen = getattr(inner, "unseen", None)
         if callable(unseen):
             found = {record.id for record in case.pool.records if unseen(record)}
@@ -300,6 +300,22 @@ def _count(plan: Plan, case: Case, counts: Counter[str]) -> None:
             if key not in counts:
                 counts[key] = sum(map(interface.too_long, case.pool.records))
     counts["unseen records"] += len(blind)
+
+
+def _count_rewritten(routes: Sequence[Route], counts: Counter[str]) -> None:
+    """Count, by the kind of block, the pairs that show the same sources in other blocks."""
+    known: dict[tuple[object, object], frozenset[str]] = {}
+    for pair in pairs(routes):
+        one, other = pair.forward_exposure, pair.route_exposure
+        if one.sources != other.sources or one.context_sha256 == other.context_sha256:
+            continue
+        kinds = known.get((one.blocks, other.blocks))
+        if kinds is None:
+            before = Counter((block.kind, block.text) for block in one.blocks)
+            after = Counter((block.kind, block.text) for block in other.blocks)
+            differ = (before - after) + (after - before)
+            kinds = known[one.blocks, other.blocks] = frozenset(kind for kind, _ in differ)
+        counts.update(f"rewritten\0{pair.route.policy}\0{kind}" for kind in kinds)
 
 
 def _tables(plan: Plan, case: Case, routes: Sequence[Route]) -> dict[str, list[Sequence[Any]]]:

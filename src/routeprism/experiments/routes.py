@@ -15,15 +15,16 @@ from routeprism import workers as pool
 from routeprism.answers import Plan as Cost
 from routeprism.errors import SpecError, nearest
 from routeprism.experiments._building import Pacing, builds_of, construct
-from routeprism.experiments._case import Contrast, Masks, Plan, interface_of, work
+from routeprism.experiments._case import Masks, Plan, interface_of, work
+from routeprism.experiments._contrasts import contrasts, mechanisms
+from routeprism.experiments._diagnosis import Rewritten, diagnoses, interface_findings, layers
 from routeprism.experiments._inside import note_sentences, reply_notes
+from routeprism.experiments._mechanism import mechanism_sentences
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
-from routeprism.experiments._sentences import diagnoses
 from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
 from routeprism.measures import RESAMPLES, Tally
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import (
-    Operational,
     Policy,
     SourceOrder,
     builder_model,
@@ -132,7 +133,7 @@ def run_audit(
         policies,
         schedules,
         source,
-        _contrasts(policies),
+        contrasts(policies),
         ties,
         store=directory is not None or bool(stages),
         masks=_checked(masks or {}),
@@ -207,12 +208,21 @@ def run_audit(
             [policy.name for policy in policies],
             [schedule.name for schedule in schedules],
         )
+        lines, arms = layers(rows), mechanisms(policies)
+        said = diagnoses(lines, _rewritten(counts), synthetic=benchmark.synthetic)
         if run is not None and not dry_run:
+            run.keep("routes", interface_findings(lines, said))
+            run.keep("mechanism", [one.finding(setting.interfaces[one.policy]) for one in arms])
             run.finish(rows, {**totals, "estimates": len(rows)})
     return Audit(
         benchmark.name,
         tuple(rows),
-        (*diagnoses(rows, benchmark.synthetic), *note_sentences(rows), *found.sentences),
+        (
+            *said.values(),
+            *note_sentences(rows),
+            *mechanism_sentences(rows, arms),
+            *found.sentences,
+        ),
         (*benchmark.notes, *notes, *_notes(counts), *reply_notes(counts), *found.notes),
         totals,
         directory,
@@ -267,40 +277,6 @@ def _label_source(benchmark: Benchmark, labels: str | None) -> str:
             + (nearest(labels, benchmark.labels) or "It has none.")
         )
     return labels
-
-
-def _contrasts(policies: Sequence[Policy]) -> tuple[Contrast, ...]:
-    """Find every contrast whose arms are all in the run (Γ; δ^op and its interaction)."""
-    names = {policy.name for policy in policies}
-    found: list[Contrast] = []
-    for policy in policies:
-        comparator = SourceOrder(policy).name
-        if comparator in names:
-            terms = ((1, policy.name), (-1, comparator))
-            found.append(Contrast("routes", "Gamma", policy.name, "ordered-comparator", terms))
-        if not isinstance(policy, Operational) or not policy.operations:
-            continue
-        canonical = _fixed(policy, policy.operations)
-        if canonical.name not in names:
-            continue
-        arm = "+".join(policy.operations)
-        terms = ((1, policy.name), (-1, canonical.name))
-        found.append(Contrast("mechanism", "delta_op", policy.name, arm, terms))
-        if len(policy.operations) == 2:
-            one, other = (policy.fixed(operation).name for operation in policy.operations)
-            if {one, other} <= names:
-                # (both − canonical) − (one − canonical) − (other − canonical)
-                four = ((1, policy.name), (-1, one), (-1, other), (1, canonical.name))
-                arm = "×".join(policy.operations)
-                found.append(Contrast("mechanism", "interaction", policy.name, arm, four))
-    return tuple(found)
-
-
-def _fixed(policy: Policy, operations: Sequence[str]) -> Policy:
-    for operation in operations:
-        if isinstance(policy, Operational):
-            policy = policy.fixed(operation)
-    return policy
 
 
 def _configuration(
@@ -377,6 +353,16 @@ def _notes(counts: Counter[str]) -> tuple[str, ...]:
                 f"{who}; they can be retained but never exposed"
             )
     return tuple(notes)
+
+
+def _rewritten(counts: Counter[str]) -> Rewritten:
+    """Give the kinds of block that each policy rewrote."""
+    found: dict[str, dict[str, int]] = {}
+    for what, who, number in _named(counts):
+        if what == "rewritten":
+            policy, _, kind = who.partition("\0")
+            found.setdefault(policy, {})[kind] = number
+    return found
 
 
 def _named(counts: Counter[str]) -> list[tuple[str, str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -48,6 +49,13 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / union if union else 1.0
 
 
+def _blocks(pair: Pair) -> float:
+    one, other = pair.forward_exposure, pair.route_exposure
+    if one.context_sha256 == other.context_sha256:
+        return 0.0
+    return float(Counter(b.text for b in one.blocks) != Counter(b.text for b in other.blocks))
+
+
 def _internal(pair: Pair) -> float | None:
     if pair.forward.signature is None or pair.route.signature is None:
         return None
@@ -84,6 +92,16 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         lambda pair: float(
             pair.forward_exposure.context_sha256 != pair.route_exposure.context_sha256
         ),
+        counted=True,
+    ),
+    Coordinate(
+        "B_changed",
+        "B",
+        "whether the contexts differ in more than the order of their blocks",
+        "the same blocks, if in another order",
+        "some block is another one",
+        "Appendix K",
+        _blocks,
         counted=True,
     ),
     Coordinate(

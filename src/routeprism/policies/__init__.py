@@ -1,6 +1,6 @@
 """What a memory keeps: the contracts, the interfaces, and one module per policy."""
 
-from routeprism.policies._abilities import fitted, learns
+from routeprism.policies._abilities import arms, fitted, innermost, learns, operations_of
 from routeprism.policies._consulting import (
     builder_model,
     consulting,
@@ -50,13 +50,16 @@ __all__ = [
     "Policy",
     "Revivable",
     "SourceOrder",
+    "arms",
     "as_policy",
     "fitted",
     "builder_model",
     "consulting",
     "fold",
+    "innermost",
     "learns",
     "make_policy",
+    "operations_of",
     "own_source",
     "parse_interface",
     "record_block",

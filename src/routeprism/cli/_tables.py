@@ -1,0 +1,148 @@
+"""The tables of the terminal, made from the rows of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from routeprism.experiments import layers
+from routeprism.runs import EstimateRow
+
+__all__ = ["interface_table", "mechanism_table", "replication_table", "restoration_table"]
+
+_CONDITIONS = ("present", "absent", "restored", "replacement")
+_HEADINGS = {"D_res": "D_res", "Delta_rep": "Δ_rep", "H": "H", "Delta": "Δ"}
+
+
+def interface_table(rows: Sequence[EstimateRow]) -> Table:
+    """Say for each policy and schedule how many pairs changed, layer by layer."""
+    lines = layers(rows)
+    models = {model for line in lines for model in line.answers}
+    # Two models or more have a table of their own.
+    told = [model for model in models if len(models) == 1]
+    found = {name for line in lines for one in line.answers.values() for name in one}
+    shown = [name for name in (("D_res" if "D_res" in found else "H"), "Delta_rep") if told]
+    table = _table("policy", "schedule")
+    # With answers beside it J is without its interval, which the sentences give: 80 columns.
+    overlap = "J" if shown else "J [95%]"
+    for heading in ("retained", "V", "C", "I", overlap, *(_HEADINGS[name] for name in shown)):
+        table.add_column(heading, justify="right", no_wrap=True)
+    before = ""
+    for line in lines:
+        answers = line.answers.get(told[0], {}) if told else {}
+        table.add_row(
+            escape(line.policy) if line.policy != before else "",
+            escape(line.schedule),
+            *(str(number) for number in (line.retained, line.sources, line.context)),
+            "n/a" if line.state is None else str(line.state),
+            _point(line.overlap) if shown else _cell(line.overlap),
+            *(_point(answers.get(name)) for name in shown),
+        )
+        before = line.policy
+    return table
+
+
+def replication_table(rows: Sequence[EstimateRow]) -> Table | None:
+    """Put the models of an audit side by side; nothing for fewer than two."""
+    lines = layers(rows)
+    if len({model for line in lines for model in line.answers}) < 2:
+        return None
+    table = _table("policy", "schedule", "model")
+    for heading in ("H", "D_res [95%]", "Δ_rep [95%]"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for line in lines:
+        for model, found in line.answers.items():
+            table.add_row(
+                *map(escape, (line.policy, line.schedule, model)),
+                _point(found.get("H")),
+                _cell(found.get("D_res")),
+                _cell(found.get("Delta_rep")),
+            )
+    return table
+
+
+def restoration_table(rows: Sequence[EstimateRow]) -> Table | None:
+    """Give the four accuracies and the two contrasts, one line for each model."""
+    grouped: dict[tuple[str, str, str], dict[str, EstimateRow]] = {}
+    for row in _plain(rows, "restoration"):
+        if row.model and not row.arm:
+            found = grouped.setdefault((row.policy, row.schedule, row.model), {})
+            if row.quantity not in found or len(row.filler) > len(found[row.quantity].filler):
+                found[row.quantity] = row
+    if not grouped:
+        return None
+    table = _table("policy", "schedule", "model")
+    for heading in (*_CONDITIONS, "R−A [95%]", "R−P [95%]"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for place, found in grouped.items():
+        table.add_row(
+            *map(escape, place),
+            *(_point(found.get(f"accuracy.{name}")) for name in _CONDITIONS),
+            _cell(found.get("restored-absent")),
+            _cell(found.get("restored-replacement")),
+        )
+    return table
+
+
+def mechanism_table(rows: Sequence[EstimateRow]) -> Table | None:
+    """Give each arm against the canonical one: sources and contexts, and answers where asked."""
+    found: dict[tuple[str, str, str, str], dict[str, EstimateRow]] = {}
+    for row in _plain(rows, "mechanism"):
+        place = (row.policy, row.arm.replace("×", " × "), row.schedule, row.model)
+        quantities = found.setdefault(place, {})
+        quantity = row.quantity.partition(".")[2]
+        if quantity not in quantities or len(row.filler) > len(quantities[quantity].filler):
+            quantities[quantity] = row
+    if not found:
+        return None
+    models = sorted({model for *_, model in found if model})
+    known = {name for quantities in found.values() for name in quantities}
+    answers = ("D_res", "Delta_rep") if "D_res" in known else ("H", "Delta") if models else ()
+    several = len({place[:3] for place in found}) > len({place[1:3] for place in found})
+    table = _table(*(["policy"] if several else []), "in arrival order", "schedule")
+    for heading in ("δ J", "δ C"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for model in models:
+        for name in answers:
+            heading = f"δ {_HEADINGS[name]}" + (f" {model}" if len(models) > 1 else "")
+            table.add_column(escape(heading), justify="right", overflow="fold")
+    schedules = list(dict.fromkeys(schedule for _, _, schedule, _ in found))
+    for (policy, arm, schedule, model), traced in sorted(
+        found.items(), key=lambda item: (schedules.index(item[0][2]), "×" in item[0][1])
+    ):
+        if model:
+            continue
+        asked = [found.get((policy, arm, schedule, model), {}) for model in models]
+        table.add_row(
+            *map(escape, (*([policy] if several else []), arm, schedule)),
+            _point(traced.get("J")),
+            _point(traced.get("C_changed")),
+            *(_point(one.get(name)) for one in asked for name in answers),
+        )
+    return table
+
+
+def _plain(rows: Sequence[EstimateRow], experiment: str) -> Iterator[EstimateRow]:
+    for row in rows:
+        if row.experiment == experiment and row.stratum == "all" and not (row.mask or row.batch):
+            yield row
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in names:
+        wide = 16 if name == "policy" else None
+        table.add_column(name, overflow="fold", min_width=wide, no_wrap=name == "schedule")
+    return table
+
+
+def _point(row: EstimateRow | None) -> str:
+    return "n/a" if row is None or row.estimate is None else f"{row.estimate:.3f}"
+
+
+def _cell(row: EstimateRow | None) -> str:
+    if row is None or row.lower is None or row.upper is None:
+        return _point(row)
+    return f"{_point(row)} [{row.lower:.3f}, {row.upper:.3f}]"

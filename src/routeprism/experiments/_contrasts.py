@@ -1,0 +1,89 @@
+"""Which contrasts a run allows: Γ against comparators; δ^op and interactions between arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from routeprism.errors import SpecError
+from routeprism.experiments._case import Contrast
+from routeprism.policies import Policy, SourceOrder, arms, operations_of
+from routeprism.runs import Finding
+
+__all__ = ["Mechanism", "contrasts", "mechanisms", "with_arms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """A policy with operations of its own, and its arms that are in the run."""
+
+    policy: str
+    arms: Mapping[tuple[str, ...], str]
+    """Operations that follow arrival order → the name of the arm; none for the canonical one."""
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """All operations that the policy declares."""
+        return max(self.arms, key=len)
+
+    def finding(self, interface: str) -> Finding:
+        """Say which policy is which arm, so that a reader of the run can tell."""
+        listed = [{"operations": list(key), "policy": name} for key, name in self.arms.items()]
+        return Finding(name="arms", value=listed, policy=self.policy, interface=interface)
+
+
+def with_arms(policies: Sequence[Policy]) -> list[Policy]:
+    """Add the arms of every policy that declares operations."""
+    found = {policy.name: policy for policy in policies}
+    for policy in policies:
+        for arm in arms(policy).values():
+            found.setdefault(arm.name, arm)
+    if not any(map(operations_of, policies)):
+        raise SpecError(
+            f"{', '.join(policy.name for policy in policies)}: no policy here declares operations "
+            f"to tell apart; focal does, and your own can (operations, fixed(operation))"
+        )
+    return list(found.values())
+
+
+def mechanisms(policies: Sequence[Policy]) -> list[Mechanism]:
+    """Find the policies whose canonical arm is in the run; an arm of another is not one itself."""
+    names = {policy.name for policy in policies}
+    found: list[Mechanism] = []
+    for policy in policies:
+        made = {key: arm.name for key, arm in arms(policy).items() if arm.name in names}
+        if made and () in made:
+            found.append(Mechanism(policy.name, made))
+    inner = {name for one in found for key, name in one.arms.items() if key != one.operations}
+    return [one for one in found if one.policy not in inner]
+
+
+def contrasts(policies: Sequence[Policy]) -> tuple[Contrast, ...]:
+    """Find every contrast whose arms are all in the run."""
+    names = {policy.name for policy in policies}
+    found: list[Contrast] = []
+    for policy in policies:
+        comparator = SourceOrder(policy).name
+        if comparator in names:
+            terms = ((1, policy.name), (-1, comparator))
+            found.append(Contrast("routes", "Gamma", policy.name, "ordered-comparator", terms))
+    for mechanism in mechanisms(policies):
+        found.extend(_operation_contrasts(mechanism.arms))
+    return tuple(dict.fromkeys(found))
+
+
+def _operation_contrasts(named: Mapping[tuple[str, ...], str]) -> Iterator[Contrast]:
+    """Compare every arm with the canonical one, and sets of operations with their parts."""
+    for following, policy in named.items():
+        if following:
+            terms = ((1, policy), (-1, named[()]))
+            yield Contrast("mechanism", "delta_op", policy, "+".join(following), terms)
+        if len(following) < 2:
+            continue
+        # Inclusion and exclusion; for two, (both − canonical) − (one − canonical) − (other − …).
+        sizes = range(len(following) + 1)
+        parts = [part for size in sizes for part in combinations(following, size)]
+        if all(part in named for part in parts):
+            signs = tuple((-1 if (len(following) - len(p)) % 2 else 1, named[p]) for p in parts)
+            yield Contrast("mechanism", "interaction", policy, "×".join(following), signs)

@@ -1,0 +1,66 @@
+"""The tables of the terminal: layers with answers, models side by side, mechanism, restoration."""
+
+from __future__ import annotations
+
+TWO = ("--model", "reader", "--model", "reader:temperature=0.5", "--draws", "2")
+
+
+def table(out: str, heading: str) -> list[list[str]]:
+    """Give the cells below a heading, as far as its lines have as many words as its head."""
+    lines = out.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith(heading)) + 1
+    rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines[start:]]
+    end = next((at for at, row in enumerate(rows) if at and len(row) < len(rows[0])), None)
+    return rows[:end]
+
+
+def test_one_model_stands_beside_the_layers(cli) -> None:
+    out = cli("audit", "sample", "-p", "raw", "-m", "reader", "--draws", "2", "-q").out
+    head, line = (row.split() for row in out.splitlines()[1:3])
+    assert head == ["policy", "schedule", "retained", "V", "C", "I", "J", "D_res", "Δ_rep"]
+    assert line[:7] == ["raw", "replay", "0", "0", "0", "165", "1.000"]
+    assert "D_res: disagreement beyond the model's own" in out
+    assert "Answers, model by model" not in out
+
+
+def test_one_draw_shows_plain_disagreement(cli) -> None:
+    out = cli("audit", "sample", "-p", "raw", "-m", "reader", "-q", "--resamples", "100").out
+    assert out.splitlines()[1].split()[-2:] == ["H", "Δ_rep"]
+
+
+def test_two_models_give_the_replication_table(cli) -> None:
+    arguments = ("-p", "raw", "-p", "recent:k=3", *TWO, "-q", "--resamples", "100")
+    out = cli("audit", "sample", *arguments).out
+    head, *lines = table(out, "Answers, model by model")
+    assert head == ["policy", "schedule", "model", "H", "D_res [95%]", "Δ_rep [95%]"]
+    assert [line[:3] for line in lines] == [
+        ["raw", "replay", "reader"],
+        ["raw", "replay", "reader:temperature=0.5"],
+        ["recent:k=3", "replay", "reader"],
+        ["recent:k=3", "replay", "reader:temperature=0.5"],
+    ]
+    assert all("[" in line[4] for line in lines)
+
+
+def test_restoration_has_a_line_for_each_model(cli) -> None:
+    arguments = ("-p", "focal", *TWO, "-q", "--resamples", "100")
+    out = cli("restore", "sample", *arguments).out
+    head, *lines = table(out, "Accuracy in the four conditions")
+    assert head[3:] == [
+        *("present", "absent", "restored", "replacement"),
+        *("R−A [95%]", "R−P [95%]"),
+    ]
+    assert [line[2] for line in lines] == ["reader", "reader:temperature=0.5"]
+    assert float(lines[0][5]) > float(lines[0][4])  # restored above absent
+
+
+def test_the_mechanism_table_fits_a_terminal(cli, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = cli("audit", "sample", "-p", "focal", "--mechanism", "-q", "--resamples", "100").out
+    head, *lines = table(out, "Each operation against the canonical arm")
+    assert head == ["in arrival order", "schedule", "δ J", "δ C"]
+    assert [line[0] for line in lines] == [
+        *("clustering+survivor", "clustering", "survivor"),
+        "clustering × survivor",
+    ]
+    assert "focal, replay, against its canonical arm" in out

@@ -1,0 +1,151 @@
+"""The interface table and its sentence: one rule after the other, on memories made for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.policies import Block, Exposure
+from routeprism.records import Benchmark, Case, Pool, Question, Record
+from routeprism.runs import Stored
+
+
+def benchmark(questions: int = 4) -> Benchmark:
+    records = tuple(Record(f"r{at}", at, f"note {at}") for at in range(4))
+    asked = tuple(Question(f"q{at}", "u", f"What of {at}?") for at in range(questions))
+    return Benchmark("tiny", (Case(Pool("u", records), asked),), "0" * 64, interface="all")
+
+
+class Memory:
+    """Keeps all; what it shows is said below."""
+
+    def __init__(self):
+        self.records = []
+
+    def add(self, record):
+        self.records.append(record)
+
+    def retained(self):
+        return [record.id for record in self.records]
+
+    def state(self):
+        return self.retained()
+
+    def show(self, *blocks):
+        every = frozenset(record.id for record in self.records)
+        return Exposure(tuple(Block(kind, text, every) for kind, text in blocks))
+
+
+class Summaries(Memory):
+    def expose(self, query):
+        last = self.records[-1].text
+        return self.show(("topic-summary", f"It ends with {last}"), ("dialog", "the same"))
+
+
+class Mostly(Memory):
+    """Writes a summary of everything, but to the first question of many shows one record."""
+
+    def expose(self, query):
+        if "of 0?" in query:
+            return [self.records[-1]]
+        return self.show(("topic-summary", f"It ends with {self.records[-1].text}"))
+
+
+class Shuffled(Memory):
+    def expose(self, query):
+        return list(self.records)
+
+
+class Choosy(Memory):
+    def expose(self, query):
+        return self.records[:1]
+
+
+class Quiet(Memory):
+    def expose(self, query):
+        return sorted(self.records, key=lambda record: record.position)
+
+
+class Hidden(Memory):
+    """Holds the last two records and shows none of them."""
+
+    def retained(self):
+        return [record.id for record in self.records[-2:]]
+
+    def expose(self, query):
+        return []
+
+
+class Still(Quiet):
+    state = None
+
+
+CASES = [
+    (Choosy, 4, "every pair changed its sources: others of the same records are chosen"),
+    ("recent:k=1", 4, "every pair changed its sources: other records are kept"),
+    (
+        Summaries,
+        4,
+        "order reaches the context but not the sources, every pair changed its text: "
+        "topic-summary blocks are rewritten",
+    ),
+    (
+        Mostly,
+        20,
+        "order reaches the context but hardly the sources (1 of 20), every pair changed its text: "
+        "topic-summary blocks are rewritten",
+    ),
+    (
+        Shuffled,
+        4,
+        "order reaches the context but not the sources, every pair changed its text: "
+        "the same blocks are shown in another order",
+    ),
+    (Hidden, 4, "every pair changed its retained set, but nothing that was exposed"),
+    (Quiet, 4, "every pair changed its internal state, and nothing else moved"),
+    (Still, 4, "order changed nothing, sources and context stayed the same"),
+    ("source-order(raw)", 4, "order changed nothing, sources, context and state stayed the same"),
+]
+
+
+@pytest.mark.parametrize(("memory", "questions", "expected"), CASES)
+def test_each_rule(memory, questions, expected) -> None:
+    found = routeprism.audit(benchmark(questions), memory, resamples=100)
+    name = memory if isinstance(memory, str) else memory.__name__
+    assert found.sentences[0].startswith(f"{name}: {expected}; J = ")
+
+
+def test_schedules_that_say_the_same_are_said_together() -> None:
+    found = routeprism.audit(
+        benchmark(), "recent:k=2", Quiet, schedules=["replay", "half-swap"], resamples=100
+    )
+    assert found.sentences == (
+        "recent:k=2: replay and half-swap: every pair changed its sources: other records are kept; "
+        "J = 0.000 (one user, no interval)",
+        "Quiet: replay and half-swap: every pair changed its internal state, and nothing else "
+        "moved; J = 1.000 (one user, no interval)",
+    )
+
+
+def test_the_table_is_kept_with_the_run(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    routeprism.audit("sample", "raw", "focal", models=["reader"], draws=2, resamples=100, run=run)
+    with Stored(run) as stored:
+        lines = {one.policy: one for one in stored.findings("routes", "layers")}
+        said = {one.policy: one.value for one in stored.findings("routes", "diagnosis")}
+    raw = lines["raw"]
+    assert (raw.interface, raw.schedule) == ("budget", "replay")
+    assert {name: raw.value[name] for name in ("pairs", "retained", "V", "C", "I", "blocks")} == {
+        "pairs": 165,
+        "retained": 0,
+        "V": 0,
+        "C": 0,
+        "I": 165,
+        "blocks": 0,
+    }
+    assert raw.value["J"] == [1, 1, 1]
+    assert set(raw.value["answers"]["reader"]) == {"H", "D_res", "Delta_rep"}
+    assert lines["focal"].value["V"] == lines["focal"].value["blocks"] == 165
+    assert said["raw"].startswith("raw: every pair changed its internal state")

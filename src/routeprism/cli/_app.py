@@ -302,6 +302,19 @@ def demo(
     show_demo(run=run, as_json=json, quiet=quiet)
 
 
+@app.command(name="check-adapter")
+def check_adapter(
+    adapter: Annotated[
+        str, typer.Argument(help="A policy: package.module:Name, mem0, http:url=…, command:run=… …")
+    ],
+    json: options.Json = False,
+) -> None:
+    """Check that a memory can be audited: isolation, provenance, determinism, clean-up."""
+    from routeprism.cli._check_adapter import run_checks
+
+    run_checks(adapter, as_json=json)
+
+
 @app.command(name="list")
 def list_(
     what: Annotated[

@@ -22,7 +22,7 @@ from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy, innermost
 from routeprism.records import Benchmark, Case, Question
 from routeprism.routes import CrossFit, Pair, Route, pairs, trace_case
-from routeprism.runs import States
+from routeprism.runs import States, value_rows
 
 __all__ = [
     "CaseResult",
@@ -33,6 +33,7 @@ __all__ = [
     "Values",
     "enter",
     "interface_of",
+    "rows_of",
     "signed",
     "strata_of",
     "work",
@@ -138,7 +139,7 @@ def work(plan: Plan, index: int) -> CaseResult:
     if plan.ties:
         _note_ties(plan, case, result.sums)
     if plan.store:
-        result.tables = _tables(plan, case, routes)
+        result.tables = {**_tables(plan, case, routes), "per_question": rows_of(case, result.sums)}
     return result
 
 
@@ -168,7 +169,15 @@ def enter(sums: Sums[Key], strata: Strata, column: Column, values: Values) -> No
         known = [value for at in places if (value := values[at]) is not None]
         if known:  # not applicable is never zero
             named = column._replace(mask=mask) if mask else column
-            sums[named, stratum] = (float(sum(known)), len(known))
+            one = (float(sum(known)), len(known))
+            whole = stratum == "all" and not mask
+            sums[named, stratum] = (*one, values) if whole else one
+
+
+def rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
+    """Give the values of a case's questions as the store keeps them."""
+    values = {column: entry[2] for (column, _), entry in sums.items() if len(entry) == 3}
+    return value_rows(case.pool.user, [question.id for question in case.questions], values)
 
 
 def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
@@ -202,7 +211,7 @@ def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -
     ]
     schedules = tuple(schedule.name for schedule in plan.schedules)
     columns = _columns(plan.labels, tuple(wide), plan.contrasts, schedules)
-    _enter_all(sums, strata, columns, np.hstack(parts))
+    _enter_all(sums, strata, columns, np.hstack(parts), keep=plan.store)
 
 
 @lru_cache(maxsize=8)
@@ -236,16 +245,28 @@ def _columns(
 
 
 def _enter_all(
-    sums: Sums[Key], strata: Strata, columns: Sequence[Column], values: npt.NDArray[np.float64]
+    sums: Sums[Key],
+    strata: Strata,
+    columns: Sequence[Column],
+    values: npt.NDArray[np.float64],
+    *,
+    keep: bool,
 ) -> None:
-    """Do what `enter` does, for many columns at once; not applicable is not a number."""
+    """Do what `enter` does, for many columns at once; not applicable is not a number.
+
+    The values themselves are handed on only where they are to be kept.
+    """
     known = ~np.isnan(values)
     filled = np.where(known, values, 0.0)
+    plain = np.where(known, values, None).T.tolist() if keep else None
     for (stratum, mask), places in strata.items():
         counts = known[places].sum(axis=0).tolist()
         totals = filled[places].sum(axis=0).tolist()
-        for column, total, count in zip(columns, totals, counts, strict=True):
-            if count:
+        whole = stratum == "all" and not mask
+        for at, (column, total, count) in enumerate(zip(columns, totals, counts, strict=True)):
+            if count and plain is not None and whole:
+                sums[column, stratum] = (total, count, plain[at])
+            elif count:
                 named = column._replace(mask=mask) if mask else column
                 sums[named, stratum] = (total, count)
 

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from routeprism.measures import RESAMPLES, Estimate, Tally
 from routeprism.records import Benchmark
-from routeprism.runs import EstimateRow
+from routeprism.runs import Column, EstimateRow
 
 __all__ = ["Column", "Key", "Setting", "difference_rows", "estimate_rows", "in_order"]
-
-
-class Column(NamedTuple):
-    """Which number this is, before it is a row: all of its names but the stratum."""
-
-    experiment: str
-    quantity: str
-    policy: str = ""
-    schedule: str = ""
-    arm: str = ""
-    labels: str = ""
-    model: str = ""
-    judge: str = ""
-    prompt_control: str = ""
-    filler: str = ""
-    mask: str = ""
-    batch: str = ""
 
 
 Key = tuple[Column, str]

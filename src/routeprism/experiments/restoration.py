@@ -18,7 +18,7 @@ from routeprism.experiments._asking import (
     count_outcomes,
     outcome_notes,
 )
-from routeprism.experiments._case import Masks, Strata, Values, enter, strata_of
+from routeprism.experiments._case import Masks, Strata, Values, enter, rows_of, strata_of
 from routeprism.experiments._conditions import Conditions, Verdict, conditions
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._sentences import restoration_sentences
@@ -75,6 +75,7 @@ class Restore:
                 reasons.update(one.reason for one in everything if one.reason)
                 answered = answers_to(everything, self.asking, traced.run, asked)
                 count_outcomes(outcomes, answered)
+                values: list[Sequence[str]] = []
                 for case, decided in portion:
                     unit: Sums[Key] = {}
                     _enter_eligibility(case, decided, traced, unit)
@@ -90,6 +91,8 @@ class Restore:
                         )
                         self._enter(case, decided, column, traced.masks, answers, unit)
                     tally.append(unit)
+                    values += rows_of(case, unit)
+                traced.run.add("per_question", values)
         setting = self.asking.setting(traced.setting)
         rows = [
             row

@@ -47,8 +47,10 @@ class Estimate:
         return self.lower is not None and self.lower == self.upper
 
 
-Sums = dict[Key, tuple[float, int]]
-"""For each quantity, the sum and the number of its values within one unit."""
+Sum = tuple[float, int] | tuple[float, int, Sequence[float | None]]
+"""The sum and the number of a unit's values, and these themselves, question by question."""
+Sums = dict[Key, Sum]
+"""What one unit has of each quantity."""
 
 
 class Tally(Generic[Key]):
@@ -61,7 +63,7 @@ class Tally(Generic[Key]):
 
     def append(self, sums: Sums[Key]) -> None:
         """Add one unit."""
-        for key, (total, count) in sums.items():
+        for key, (total, count, *_) in sums.items():
             series = self._series.get(key)
             if series is None:
                 series = self._series[key] = _Series()

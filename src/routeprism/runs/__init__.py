@@ -5,23 +5,28 @@ from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Reque
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv
 from routeprism.runs._run import Run, Writer
 from routeprism.runs._states import States
-from routeprism.runs._stored import Shown, Stored
+from routeprism.runs._stored import Shown, Stored, StoredQuestion
+from routeprism.runs._values import Column, QuestionValues, value_rows
 
 __all__ = [
     "Answer",
     "COLUMNS",
+    "Column",
     "EstimateRow",
     "Failure",
     "Finding",
     "Key",
     "Ledger",
     "Outcome",
+    "QuestionValues",
     "Request",
     "Run",
     "Shown",
     "States",
     "Stored",
+    "StoredQuestion",
     "Writer",
     "sha256",
     "to_csv",
+    "value_rows",
 ]

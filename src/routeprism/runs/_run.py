@@ -17,6 +17,7 @@ from routeprism.runs._findings import Finding
 from routeprism.runs._ledger import Ledger, has_answers
 from routeprism.runs._lock import locked
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv, unique
+from routeprism.runs._values import NAMES
 
 __all__ = ["Run"]
 
@@ -41,6 +42,9 @@ CREATE TABLE IF NOT EXISTS exposures (
     PRIMARY KEY (policy, interface, schedule, question)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contexts (
     id TEXT PRIMARY KEY, context_sha256 TEXT, context_chars INTEGER, sources TEXT, blocks TEXT);
+CREATE TABLE IF NOT EXISTS per_question (
+    {", ".join(NAMES)}, user, quantities,
+    PRIMARY KEY ({", ".join(NAMES)}, user)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS findings (
     experiment TEXT, policy TEXT, interface TEXT, schedule TEXT, user TEXT, question TEXT,
     name TEXT, value TEXT,
@@ -48,10 +52,11 @@ CREATE TABLE IF NOT EXISTS findings (
 CREATE TABLE IF NOT EXISTS estimates ({", ".join(COLUMNS)});
 """
 """Lists and maps are JSON; a block is [kind, SHA-256 of its text, source ids]; a context's id is
-the SHA-256 of its blocks, so that questions and routes that see the same share one row. A
-finding is what an experiment says of a pool or a question that is no single number."""
+the SHA-256 of its blocks, so that questions and routes that see the same share one row. Values
+per question are lists by quantity, in the order of the user's question ids. A finding is what
+an experiment says of a pool or a question that is no single number."""
 
-_TABLES = ("texts", "records", "questions", "traces", "exposures", "contexts")
+_TABLES = ("texts", "records", "questions", "traces", "exposures", "contexts", "per_question")
 _PACKAGES = ("routeprism", "numpy", "scikit-learn", "splintr-rs")
 
 
@@ -115,6 +120,11 @@ class Run:
             for table in _TABLES:
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 (fixed names)
             yield Writer(connection)
+
+    def add(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Add rows to a table, in one transaction; `writing` has emptied it before."""
+        with self._store() as connection:
+            Writer(connection).insert(table, rows)
 
     def keep(self, experiment: str, findings: Iterable[Finding]) -> None:
         """Replace what an experiment found, in one transaction."""

@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from routeprism.errors import RunError
 from routeprism.runs._findings import Finding
+from routeprism.runs._rows import COLUMNS, EstimateRow
+from routeprism.runs._values import NAMES, Column, QuestionValues, read_values
 
-__all__ = ["Shown", "Stored"]
+__all__ = ["Shown", "Stored", "StoredQuestion"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuestion:
+    """A question as it is kept with the run."""
+
+    id: str
+    user: str
+    text: str
+    options: tuple[str, ...]
+    gold: str | None
+    kind: str
+    labels: Mapping[str, frozenset[str]]
+    """Label source → the records that carry the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +50,7 @@ class Stored:
         path = directory / "run.sqlite"
         if not path.exists():
             raise RunError(f"{directory} holds no run: there is no {path.name}")
+        self._directory = directory
         self._connection = sqlite3.connect(path)
         self._texts: dict[str, str] = {}
 
@@ -45,6 +64,54 @@ class Stored:
         trace: TracebackType | None,
     ) -> None:
         self._connection.close()
+
+    def manifest(self) -> dict[str, Any]:
+        """Give the manifest: the configuration, the inputs and whether the run is complete."""
+        path = self._directory / "manifest.json"
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} cannot be read ({error})") from error
+        return found
+
+    def estimates(self) -> list[EstimateRow]:
+        """Give every number, as in `estimates.csv`; none where the run is not finished."""
+        rows = self._connection.execute(f"SELECT {', '.join(COLUMNS)} FROM estimates")  # noqa: S608
+        return [EstimateRow(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
+
+    def questions(self) -> dict[str, StoredQuestion]:
+        """Give every question, by its id."""
+        rows = self._connection.execute(
+            "SELECT id, user, text, options, gold, kind, labels FROM questions ORDER BY id"
+        )
+        return {
+            id: StoredQuestion(
+                id,
+                user,
+                text,
+                tuple(json.loads(options)),
+                gold,
+                kind,
+                {source: frozenset(ids) for source, ids in json.loads(labels).items()},
+            )
+            for id, user, text, options, gold, kind, labels in rows
+        }
+
+    def per_question(self, **where: str) -> dict[Column, QuestionValues]:
+        """Give the values that estimates are the means of, where their names are these."""
+        questions: dict[str, list[str]] = {}
+        for id, user in self._connection.execute("SELECT id, user FROM questions"):
+            questions.setdefault(user, []).append(id)
+        quantity = where.pop("quantity", None)
+        if unknown := where.keys() - set(NAMES):
+            raise TypeError(f"Expected names among {NAMES} but got {sorted(unknown)}")
+        chosen = " AND ".join(f"{name} = ?" for name in where) or "1"
+        rows = self._connection.execute(
+            f"SELECT {', '.join(NAMES)}, user, quantities FROM per_question WHERE {chosen}",  # noqa: S608
+            tuple(where.values()),
+        )
+        found = read_values(rows, questions)
+        return {c: v for c, v in found.items() if quantity in (None, c.quantity)}
 
     def shown(self, policy: str, interface: str, schedule: str, question: str) -> Shown:
         """Give what a question was shown."""

@@ -1,0 +1,75 @@
+"""Every mean over all questions can be taken again from the values that the run keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.measures import Tally
+from routeprism.records import load_benchmark
+from routeprism.runs import Column, Stored
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("runs") / "sample"
+    routeprism.audit(
+        "sample",
+        *("focal", "recent:k=2"),
+        comparators=True,
+        models=["reader"],
+        draws=2,
+        resamples=100,
+        run=directory,
+    )
+    return directory
+
+
+def test_the_means_are_those_of_the_table(run: Path) -> None:
+    with Stored(run) as stored:
+        rows = [row for row in stored.estimates() if row.stratum == "all"]
+        values = stored.per_question()
+    found = 0
+    for row in rows:
+        column = Column(**{name: getattr(row, name) for name in Column._fields})
+        if column not in values or row.quantity.startswith(("count.", "miss.", "extra.")):
+            continue
+        tally: Tally[str] = Tally("unit")
+        for numbers in values[column].values():
+            if numbers:
+                tally.append({"": (sum(numbers.values()), len(numbers))})
+        again = tally.estimates(seed=1, resamples=100)[""]
+        assert again.value == pytest.approx(row.estimate, abs=1e-12)
+        assert (again.queries, again.units) == (row.queries, row.units)
+        found += 1
+    # Two policies and their comparators: 7 coordinates of routes, 11 of retention, answers beside.
+    assert found > 4 * (7 + 11)
+
+
+def test_values_have_their_question(run: Path) -> None:
+    with Stored(run) as stored:
+        (column,) = stored.per_question(policy="focal", quantity="J", experiment="routes")
+        values = stored.per_question(policy="focal", quantity="J", experiment="routes")[column]
+        asked = {question.id: question.user for question in stored.questions().values()}
+        assert {q: user for user, found in values.items() for q in found} == asked
+        for question, user in list(asked.items())[:9]:
+            one, other = (
+                stored.shown("focal", "budget", schedule, question).sources
+                for schedule in ("forward", "replay")
+            )
+            assert values[user][question] == len(one & other) / len(one | other)
+
+
+def test_questions_are_kept_as_they_were(run: Path) -> None:
+    with Stored(run) as stored:
+        kept = stored.questions()
+    loaded = [q for case in load_benchmark("sample", None).cases for q in case.questions]
+    assert len(kept) == len(loaded)
+    for question in loaded:
+        one = kept[question.id]
+        assert (one.user, one.text, one.kind) == (question.user, question.text, question.kind)
+        assert one.options == tuple(question.options)
+        assert one.gold == question.gold
+        assert one.labels == dict(question.labels)

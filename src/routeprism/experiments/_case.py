@@ -258,13 +258,17 @@ def _enter_all(
     """
     known = ~np.isnan(values)
     filled = np.where(known, values, 0.0)
-    plain = np.where(known, values, None).T.tolist() if keep else None
+    plain: list[list[float | None]] = []
+    if keep:
+        objects = values.astype(object)
+        objects[~known] = None
+        plain = objects.T.tolist()
     for (stratum, mask), places in strata.items():
         counts = known[places].sum(axis=0).tolist()
         totals = filled[places].sum(axis=0).tolist()
         whole = stratum == "all" and not mask
         for at, (column, total, count) in enumerate(zip(columns, totals, counts, strict=True)):
-            if count and plain is not None and whole:
+            if count and plain and whole:
                 sums[column, stratum] = (total, count, plain[at])
             elif count:
                 named = column._replace(mask=mask) if mask else column

@@ -36,12 +36,18 @@ NAMES = tuple(name for name in Column._fields if name != "quantity")
 def value_rows(
     user: str, questions: Sequence[str], values: Mapping[Column, Sequence[float | None]]
 ) -> list[Sequence[str]]:
-    """Write one unit's values for the store, each list in the order of the question ids."""
+    """Write one unit's values for the store.
+
+    A quantity has a list in the order of the question ids, or the one value that all of them have.
+    """
     order = sorted(range(len(questions)), key=questions.__getitem__)
-    shared: dict[tuple[str, ...], dict[str, list[float | None]]] = {}
+    shared: dict[tuple[str, ...], dict[str, list[float | None] | float]] = {}
     for column, found in values.items():
-        names = tuple(getattr(column, name) for name in NAMES)
-        shared.setdefault(names, {})[column.quantity] = [found[at] for at in order]
+        names = (column.experiment, *column[2:])
+        first = found[0]
+        alone = first is not None and found.count(first) == len(found)
+        written = first if alone and first is not None else [found[at] for at in order]
+        shared.setdefault(names, {})[column.quantity] = written
     return [(*names, user, json.dumps(quantities)) for names, quantities in shared.items()]
 
 
@@ -51,11 +57,13 @@ def read_values(
     """Read what `value_rows` wrote, given each user's question ids."""
     found: dict[Column, QuestionValues] = {}
     for *names, user, written in rows:
+        ids = sorted(questions[user])
         for quantity, values in json.loads(written).items():
+            listed = values if isinstance(values, list) else [values] * len(ids)
             column = Column(quantity=quantity, **dict(zip(NAMES, names, strict=True)))
             found.setdefault(column, {})[user] = {
                 question: value
-                for question, value in zip(sorted(questions[user]), values, strict=True)
+                for question, value in zip(ids, listed, strict=True)
                 if value is not None
             }
     return found

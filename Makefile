@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 help:
 	@echo "make demo    audit the bundled sample and say where the run is"
 	@echo "make test    the whole suite, checks included"
-	@echo "make test-extras  the tests of optional models, with their packages"
+	@echo "make test-extras  the tests of optional models and backends, with their packages"
 	@echo "make fast    the tests that need neither benchmark files nor patience"
 	@echo "make check   ruff, mypy, import-linter"
 	@echo "make bench   the benchmarks of benchmarks/ (needs ROUTEPRISM_DATA)"
@@ -40,7 +40,7 @@ $(VENV)/.extras: $(READY) requirements-extras.txt
 	@touch $@
 
 test-extras: $(VENV)/.extras
-	$(BIN)/python -m pytest tests/models
+	$(BIN)/python -m pytest tests/models tests/extras
 
 fast: setup
 	$(BIN)/python -m pytest -m "not slow and not realdata"

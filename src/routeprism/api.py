@@ -66,6 +66,7 @@ def audit(
     seed: int = SEED,
     resamples: int = RESAMPLES,
     workers: int | None = 1,
+    ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     asked: Callable[[str, Progress], None] | None = None,
 ) -> Audit:
@@ -105,6 +106,7 @@ def audit(
         resamples: of the bootstrap.
         workers: processes to use; None chooses by the number of pools. More than one needs policies
             that can be imported, and a script with a `__main__` guard.
+        ray: the address of a Ray cluster to work on instead, such as `auto` or `HOST:PORT`.
         progress: called with (pools done, pools in all).
         asked: called with (model, progress of its answers).
 
@@ -136,6 +138,7 @@ def audit(
         seed=seed,
         resamples=resamples,
         workers=workers,
+        ray=ray,
         directory=None if run is None else Path(run),
         progress=progress,
         asked=asked,
@@ -169,6 +172,7 @@ def restore(
     seed: int = SEED,
     resamples: int = RESAMPLES,
     workers: int | None = 1,
+    ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     asked: Callable[[str, Progress], None] | None = None,
 ) -> Audit:
@@ -201,6 +205,7 @@ def restore(
         seed=seed,
         resamples=resamples,
         workers=workers,
+        ray=ray,
         directory=None if run is None else Path(run),
         progress=progress,
         asked=asked,

@@ -81,6 +81,7 @@ def audit(
     seed: options.Seed = 20260910,
     resamples: options.Resamples = 10_000,
     workers: options.Workers = None,
+    ray: options.Ray = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -119,6 +120,7 @@ def audit(
         seed=seed,
         resamples=resamples,
         workers=workers,
+        ray=ray,
         as_json=json,
         quiet=quiet,
     )
@@ -152,6 +154,7 @@ def restore(
     seed: options.Seed = 20260910,
     resamples: options.Resamples = 10_000,
     workers: options.Workers = None,
+    ray: options.Ray = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -187,6 +190,7 @@ def restore(
         seed=seed,
         resamples=resamples,
         workers=workers,
+        ray=ray,
         as_json=json,
         quiet=quiet,
     )

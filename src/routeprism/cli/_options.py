@@ -41,6 +41,7 @@ __all__ = [
     "Provenances",
     "Quiet",
     "RateLimit",
+    "Ray",
     "ReadingFiles",
     "Resamples",
     "Reuse",
@@ -164,6 +165,10 @@ Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
 Workers = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option(min=1, help="Processes; chosen by the number of pools unless given."),
+]
+Ray = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(metavar="ADDRESS", help="Of a Ray cluster to work on: auto, or HOST:PORT."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]

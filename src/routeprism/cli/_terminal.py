@@ -52,9 +52,13 @@ def confirm(costs: Mapping[str, Plan]) -> None:
         raise SpecError("not asked; nothing was spent")
 
 
+_WHERE = ("workers", "ray")
+"""Settings that say where the work is done, which changes nothing about it."""
+
+
 def default_run(benchmark: str, policies: Sequence[str], settings: Mapping[str, Any]) -> Path:
     """Name the run by what is asked, so that the same command meets its own run again."""
-    asked = {key: str(value) for key, value in settings.items() if key != "workers"}
+    asked = {key: str(value) for key, value in settings.items() if key not in _WHERE}
     written = json.dumps([benchmark, list(policies), asked], sort_keys=True)
     name = Path(benchmark.partition(":")[0]).name or "data"
     return Path("runs") / f"{name}-{hashlib.sha256(written.encode()).hexdigest()[:8]}"

@@ -104,6 +104,7 @@ def run_audit(
     seed: int = SEED,
     resamples: int = RESAMPLES,
     workers: int | None = None,
+    ray: str | None = None,
     directory: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     asked: Asked | None = None,
@@ -174,7 +175,7 @@ def run_audit(
             stack.push(writing)
             writer = writing.enter_context(run.writing())
         for done, result in enumerate(
-            pool.ordered_map(work, plan, number, workers=workers), start=1
+            pool.ordered_map(work, plan, number, workers=workers, ray=ray), start=1
         ):
             tally.append(result.sums)
             counts.update(result.counts)

@@ -1,9 +1,4 @@
-"""On how many cores: an ordered map over indices, in this process or in several.
-
-Nothing else in the package knows which. Work is shipped as an index, not as data: each process
-sets itself up once and fetches its own piece, and results come back in order, so that the outcome
-does not depend on the number of workers.
-"""
+"""Work in this process, or in several of this machine."""
 
 from __future__ import annotations
 
@@ -18,12 +13,12 @@ from typing import Any, TypeVar
 
 from routeprism.errors import RoutePrismError
 
-__all__ = ["available", "ordered_map"]
+__all__ = ["AHEAD", "available", "map_here", "map_in_processes"]
 
 Setup = TypeVar("Setup")
 Result = TypeVar("Result")
 
-_AHEAD = 4
+AHEAD = 4
 """Batches under way for each worker: enough to keep it busy, few enough to hold in memory."""
 
 _context: Any = None
@@ -36,23 +31,24 @@ def available() -> int:
     return os.cpu_count() or 1
 
 
-def ordered_map(
+def map_here(
+    work: Callable[[Setup, int], Result], setup: Callable[[], Setup], count: int
+) -> Iterator[Result]:
+    """Work on one index after the other, here."""
+    context = setup()
+    for index in range(count):
+        yield work(context, index)
+
+
+def map_in_processes(
     work: Callable[[Setup, int], Result],
     setup: Callable[[], Setup],
     count: int,
     *,
-    workers: int = 1,
-    batch: int = 8,
+    workers: int,
+    batch: int,
 ) -> Iterator[Result]:
-    """Give `work(setup(), index)` for each index below `count`, in order.
-
-    With more than one worker, `work` and `setup` must be importable or picklable.
-    """
-    if workers <= 1 or count <= 1:
-        context = setup()
-        for index in range(count):
-            yield work(context, index)
-        return
+    """Work on batches of indices in processes of their own."""
     _refuse_unshippable(work, setup)
     # A fresh interpreter for each worker: forking a process that has threads is unsafe.
     with ProcessPoolExecutor(
@@ -66,7 +62,7 @@ def ordered_map(
         try:
             for start in starts:
                 waiting.append(pool.submit(_run, work, start, min(start + batch, count)))
-                if len(waiting) >= workers * _AHEAD:
+                if len(waiting) >= workers * AHEAD:
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()

@@ -1,0 +1,162 @@
+"""Work on a Ray cluster: the same indices in the same batches, wherever there is a free core."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from routeprism.errors import MissingExtraError, RoutePrismError
+from routeprism.workers._processes import AHEAD
+
+__all__ = ["map_on_ray"]
+
+Setup = TypeVar("Setup")
+Result = TypeVar("Result")
+
+_TRIES = 3
+"""How often a batch is given to another worker when one is lost with it."""
+
+_ready: tuple[bytes, Any, Any] | None = None
+"""In a worker: the job's name, its work and what it was set up with."""
+
+
+def map_on_ray(
+    work: Callable[[Setup, int], Result],
+    setup: Callable[[], Setup],
+    count: int,
+    *,
+    address: str,
+    batch: int,
+) -> Iterator[Result]:
+    """Work on batches of indices on the cluster at an address; a lost worker's are redone."""
+    ray = _import(address)
+    with _connected(ray, address):
+        try:
+            # In a list, a reference stays one: a worker fetches the job once, not with each batch.
+            job = [ray.put((work, setup))]
+        except Exception as error:
+            raise RoutePrismError(
+                f"this cannot be sent to other machines ({error}); define the memory class in a "
+                f"module that can be imported there"
+            ) from error
+        run = ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
+        waiting: deque[Any] = deque()
+        try:
+            for start in range(0, count, batch):
+                waiting.append(run.remote(sys.path, job, start, min(start + batch, count)))
+                if len(waiting) >= _cores(ray) * AHEAD:
+                    yield from _result(ray, waiting.popleft())
+            while waiting:
+                yield from _result(ray, waiting.popleft())
+        finally:
+            for under_way in waiting:
+                ray.cancel(under_way)
+
+
+def _import(address: str) -> Any:
+    if "ray" not in sys.modules and _on_loopback_alone(address):
+        # Ray takes 127.0.0.1 for this machine's outer address unless it is told not to, at import.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    try:
+        import ray  # type: ignore[import-not-found, unused-ignore]
+    except ImportError as error:
+        raise MissingExtraError("a Ray cluster", "ray") from error
+    return ray
+
+
+def _on_loopback_alone(address: str) -> bool:
+    """Whether a cluster can be reached by the loopback address and by no other of this machine."""
+    host, _, port = address.rpartition(":")
+    if host not in ("127.0.0.1", "localhost") or not port.isdigit():
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing, only chooses the outer address
+            outer = probe.getsockname()[0]
+        except OSError:
+            return True
+    return _listens(host, int(port)) and not _listens(outer, int(port))
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=2):
+            return True
+    except OSError:
+        return False
+
+
+@contextmanager
+def _connected(ray: Any, address: str) -> Iterator[None]:
+    """Join the cluster, unless the caller has joined one already, and leave what was joined."""
+    if ray.is_initialized():
+        yield
+        return
+    _refuse_silence(address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except Exception as error:
+        raise _no_cluster(address, _first_line(error)) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _refuse_silence(address: str) -> None:
+    """Say at once that nobody is there; Ray itself would go on trying for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit() and not _listens(host.strip("[]"), int(port)):
+        raise _no_cluster(address, "nobody listens there")
+
+
+def _no_cluster(address: str, reason: str) -> RoutePrismError:
+    return RoutePrismError(
+        f"there is no Ray cluster to join at '{address}' ({reason}); start one with "
+        f"`ray start --head` and name it as HOST:PORT, or as auto on one of its machines"
+    )
+
+
+def _cores(ray: Any) -> int:
+    """Count the cluster's cores now; machines come and go."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def _result(ray: Any, reference: Any) -> list[Any]:
+    try:
+        found: list[Any] = ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        raise (cause if isinstance(cause, Exception) else error) from error
+    except ray.exceptions.RayError as error:
+        raise RoutePrismError(
+            f"workers of the Ray cluster were lost {_TRIES + 1} times with the same pools, out of "
+            f"memory or killed ({_first_line(error)}); try it on one machine"
+        ) from error
+    return found
+
+
+def _run(paths: list[str], job: list[Any], start: int, stop: int) -> list[Any]:
+    """Do a batch in a worker, which is set up when it first meets the job.
+
+    A memory class of the user's own is imported from where it was found at home.
+    """
+    import ray  # type: ignore[import-not-found, unused-ignore]
+
+    global _ready
+    name = job[0].binary()
+    if _ready is None or _ready[0] != name:
+        sys.path.extend(path for path in paths if path not in sys.path)
+        work, setup = ray.get(job[0])
+        _ready = (name, work, setup())
+    _, work, context = _ready
+    return [work(context, index) for index in range(start, stop)]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+
+import pytest
+
+from routeprism.errors import MissingExtraError, RoutePrismError
+from routeprism.workers import available, ordered_map
+
+# What another process can import: work(context, index) is 100 - index.
+negated, hundred = operator.sub, functools.partial(int, 100)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_come_in_order(workers: int) -> None:
+    found = list(ordered_map(negated, hundred, 9, workers=workers, batch=2))
+    assert found == [100, 99, 98, 97, 96, 95, 94, 93, 92]
+
+
+def test_this_process_may_use_a_core() -> None:
+    assert available() >= 1
+
+
+def test_what_cannot_be_shipped_is_refused_in_words() -> None:
+    with pytest.raises(RoutePrismError, match="cannot be sent to other processes"):
+        list(ordered_map(lambda offset, index: index, hundred, 3, workers=2))
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'routeprism\[ray\]'"):
+        list(ordered_map(negated, hundred, 3, ray="auto"))

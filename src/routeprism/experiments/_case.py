@@ -143,27 +143,35 @@ def work(plan: Plan, index: int) -> CaseResult:
     return result
 
 
-Strata = dict[tuple[str, str], list[int]]
-"""(stratum, mask) → the places of its questions in the case."""
 Masks = Mapping[str, Collection[str]]
 """Named sets of question ids; each is reported, and what is outside of it, too."""
 
 
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """How the questions of a case are cut."""
+
+    questions: tuple[str, ...]
+    """Their ids, in the case's order."""
+    places: Mapping[tuple[str, str], Sequence[int]]
+    """(stratum, mask) → the places of its questions in the case."""
+
+
 def strata_of(case: Case, masks: Masks) -> Strata:
     """Give the places of all questions, of each kind, and of each mask."""
-    strata: Strata = {("all", ""): list(range(len(case.questions)))}
+    strata: dict[tuple[str, str], list[int]] = {("all", ""): list(range(len(case.questions)))}
     for at, question in enumerate(case.questions):
         if question.kind:
             strata.setdefault((question.kind, ""), []).append(at)
         for name, ids in masks.items():
             inside = name if question.id in ids else f"outside-{name}"
             strata.setdefault(("all", inside), []).append(at)
-    return strata
+    return Strata(tuple(question.id for question in case.questions), strata)
 
 
 def enter(sums: Sums[Key], strata: Strata, column: Column, values: Values) -> None:
     """Add a column's values up, over all questions, over each kind and within each mask."""
-    for (stratum, mask), places in strata.items():
+    for (stratum, mask), places in strata.places.items():
         if mask and column.mask:
             continue  # a column that is a subset already is not cut again
         known = [value for at in places if (value := values[at]) is not None]
@@ -171,13 +179,22 @@ def enter(sums: Sums[Key], strata: Strata, column: Column, values: Values) -> No
             named = column._replace(mask=mask) if mask else column
             one = (float(sum(known)), len(known))
             whole = stratum == "all" and not mask
-            sums[named, stratum] = (*one, values) if whole else one
+            sums[named, stratum] = (*one, (strata.questions, values)) if whole else one
 
 
 def rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
     """Give the values of a case's questions as the store keeps them."""
     values = {column: entry[2] for (column, _), entry in sums.items() if len(entry) == 3}
-    return value_rows(case.pool.user, [question.id for question in case.questions], values)
+    every = tuple(question.id for question in case.questions)
+    order = sorted(range(len(every)), key=every.__getitem__)
+    written: dict[Column, Sequence[float | None]] = {}
+    for column, (questions, found) in values.items():
+        if questions == every:
+            written[column] = [found[at] for at in order]
+        else:
+            known = dict(zip(questions, found, strict=True))
+            written[column] = [known.get(every[at]) for at in order]
+    return value_rows(case.pool.user, written)
 
 
 def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
@@ -263,13 +280,13 @@ def _enter_all(
         objects = values.astype(object)
         objects[~known] = None
         plain = objects.T.tolist()
-    for (stratum, mask), places in strata.items():
+    for (stratum, mask), places in strata.places.items():
         counts = known[places].sum(axis=0).tolist()
         totals = filled[places].sum(axis=0).tolist()
         whole = stratum == "all" and not mask
         for at, (column, total, count) in enumerate(zip(columns, totals, counts, strict=True)):
             if count and plain and whole:
-                sums[column, stratum] = (total, count, plain[at])
+                sums[column, stratum] = (total, count, (strata.questions, plain[at]))
             elif count:
                 named = column._replace(mask=mask) if mask else column
                 sums[named, stratum] = (total, count)

@@ -18,6 +18,7 @@ from routeprism.experiments._asking import (
     count_outcomes,
     outcome_notes,
 )
+from routeprism.experiments._case import rows_of
 from routeprism.experiments._rows import Key
 from routeprism.experiments._stages import Asked, Traced
 from routeprism.measures import Sums, Tally
@@ -69,10 +70,13 @@ def gather(
             gathered.reasons.update(item.reason for item in everything if item.reason)
             answered = answers_to(everything, asking, traced.run, asked)
             count_outcomes(gathered.outcomes, answered)
+            values: list[Sequence[str]] = []
             for case, items in portion:
                 unit: Sums[Key] = {}
                 enter(case, items, answered, unit)
                 gathered.tally.append(unit)
+                values += rows_of(case, unit)
+            traced.run.add("per_question", values)
     return gathered
 
 

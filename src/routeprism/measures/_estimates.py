@@ -47,8 +47,10 @@ class Estimate:
         return self.lower is not None and self.lower == self.upper
 
 
-Sum = tuple[float, int] | tuple[float, int, Sequence[float | None]]
-"""The sum and the number of a unit's values, and these themselves, question by question."""
+ByQuestion = tuple[Sequence[str], Sequence[float | None]]
+"""Question ids, and a value for each."""
+Sum = tuple[float, int] | tuple[float, int, ByQuestion]
+"""The sum and the number of a unit's values, and these themselves where they are known."""
 Sums = dict[Key, Sum]
 """What one unit has of each quantity."""
 

@@ -42,9 +42,7 @@ CREATE TABLE IF NOT EXISTS exposures (
     PRIMARY KEY (policy, interface, schedule, question)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contexts (
     id TEXT PRIMARY KEY, context_sha256 TEXT, context_chars INTEGER, sources TEXT, blocks TEXT);
-CREATE TABLE IF NOT EXISTS per_question (
-    {", ".join(NAMES)}, user, quantities,
-    PRIMARY KEY ({", ".join(NAMES)}, user)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS per_question ({", ".join(NAMES)}, user, quantities);
 CREATE TABLE IF NOT EXISTS findings (
     experiment TEXT, policy TEXT, interface TEXT, schedule TEXT, user TEXT, question TEXT,
     name TEXT, value TEXT,

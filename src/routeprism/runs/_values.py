@@ -33,21 +33,17 @@ NAMES = tuple(name for name in Column._fields if name != "quantity")
 """What the store keeps beside the user; the quantities share a row."""
 
 
-def value_rows(
-    user: str, questions: Sequence[str], values: Mapping[Column, Sequence[float | None]]
-) -> list[Sequence[str]]:
-    """Write one unit's values for the store.
+def value_rows(user: str, values: Mapping[Column, Sequence[float | None]]) -> list[Sequence[str]]:
+    """Write one unit's values, given in the order of the question ids, for the store.
 
-    A quantity has a list in the order of the question ids, or the one value that all of them have.
+    A quantity has this list, or the one value that all questions have.
     """
-    order = sorted(range(len(questions)), key=questions.__getitem__)
-    shared: dict[tuple[str, ...], dict[str, list[float | None] | float]] = {}
+    shared: dict[tuple[str, ...], dict[str, Sequence[float | None] | float | None]] = {}
     for column, found in values.items():
         names = (column.experiment, *column[2:])
         first = found[0]
-        alone = first is not None and found.count(first) == len(found)
-        written = first if alone and first is not None else [found[at] for at in order]
-        shared.setdefault(names, {})[column.quantity] = written
+        same = first is not None and found.count(first) == len(found)
+        shared.setdefault(names, {})[column.quantity] = first if same else found
     return [(*names, user, json.dumps(quantities)) for names, quantities in shared.items()]
 
 

@@ -1,6 +1,6 @@
 """In which order records could arrive."""
 
-from routeprism.orders._arrivals import ARRIVALS, LISTED, ArrivalModel, Arrivals
+from routeprism.orders._arrivals import ARRIVALS, LISTED, ArrivalModel, Arrivals, every_permutation
 from routeprism.orders._named import parse_arrival, parse_schedule
 from routeprism.orders._processes import Order, Prefix, Process, completions
 from routeprism.orders._schedules import FORWARD, SCHEDULES, Schedule
@@ -17,6 +17,7 @@ __all__ = [
     "Process",
     "Schedule",
     "completions",
+    "every_permutation",
     "parse_arrival",
     "parse_schedule",
 ]

@@ -7,6 +7,7 @@ its parameters, and a seed for the orders drawn from it.
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from routeprism.orders._processes import (
 )
 from routeprism.records import Pool, Record
 
-__all__ = ["ArrivalModel", "Arrivals", "LISTED"]
+__all__ = ["ARRIVALS", "LISTED", "ArrivalModel", "Arrivals", "every_permutation"]
 
 LISTED = 50_000
 """Up to how many orders are listed one by one, unless the caller says otherwise."""
@@ -57,6 +58,12 @@ class Arrivals:
         if total is None and (counts := self._completions()) is not None:
             total = counts[self.process.start()]
         return total
+
+    def countable(self) -> bool:
+        """Whether all orders can be followed at once, beginning by beginning."""
+        if every_permutation(self):  # half of the records are yet to come, on average
+            return (self.size << self.size) // 2 <= COUNTED
+        return self._completions() is not None
 
     def orders(self, limit: int = LISTED) -> Iterator[tuple[Order, int]] | None:
         """Give every order with its weight; None where there are more than the limit."""
@@ -91,6 +98,11 @@ class Arrivals:
                 )
             self._counts[""] = counts
         return self._counts[""]
+
+
+def every_permutation(arrivals: Arrivals) -> bool:
+    """Whether all permutations may come, equally likely."""
+    return arrivals.process.total() == math.factorial(arrivals.size) and not arrivals.redelivers
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from routeprism.policies._abilities import arms, fitted, innermost, learns, oper
 from routeprism.policies._consulting import (
     builder_model,
     consulting,
+    is_deterministic,
     revivable,
     revived,
     stored_states,
@@ -14,6 +15,7 @@ from routeprism.policies._contracts import (
     Consulting,
     Event,
     Exposure,
+    Foreseeing,
     Incremental,
     JsonValue,
     Learned,
@@ -22,6 +24,7 @@ from routeprism.policies._contracts import (
     Policy,
     Revivable,
     fold,
+    prepared,
 )
 from routeprism.policies._registry import make_policy, registered_policies, takes_model
 from routeprism.policies.interfaces import (
@@ -40,6 +43,7 @@ __all__ = [
     "Consulting",
     "Event",
     "Exposure",
+    "Foreseeing",
     "INTERFACES",
     "Incremental",
     "Interface",
@@ -57,11 +61,13 @@ __all__ = [
     "consulting",
     "fold",
     "innermost",
+    "is_deterministic",
     "learns",
     "make_policy",
     "operations_of",
     "own_source",
     "parse_interface",
+    "prepared",
     "record_block",
     "record_renderings",
     "registered_policies",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from routeprism.records import Pool, Record
 
@@ -21,6 +21,7 @@ __all__ = [
     "Consulting",
     "Event",
     "Exposure",
+    "Foreseeing",
     "Incremental",
     "JsonValue",
     "Learned",
@@ -29,6 +30,7 @@ __all__ = [
     "Policy",
     "Revivable",
     "fold",
+    "prepared",
 ]
 
 JsonValue: TypeAlias = (
@@ -143,6 +145,14 @@ class Incremental(Protocol[State]):
 
 
 @runtime_checkable
+class Foreseeing(Protocol):
+    """An incremental policy whose states merge better when all that will arrive is known."""
+
+    def foreseeing(self, records: Sequence[Record], /) -> Incremental[Any]:
+        """Give a policy that builds the same memories whenever exactly these records arrive."""
+
+
+@runtime_checkable
 class Operational(Protocol):
     """A policy that names its order-dependent operations."""
 
@@ -194,6 +204,11 @@ class Revivable(Protocol):
 
     def revive(self, arrivals: Sequence[Record], snapshot: JsonValue, /) -> Memory:
         """Give the memory that a snapshot was taken of; `arrivals` are those it was built from."""
+
+
+def prepared(policy: Incremental[Any], records: Sequence[Record]) -> Incremental[Any]:
+    """Give the policy as it is best followed when exactly these records arrive."""
+    return policy.foreseeing(records) if isinstance(policy, Foreseeing) else policy
 
 
 def fold(policy: Incremental[State], arrivals: Iterable[Record]) -> Memory:

@@ -212,6 +212,14 @@ class Focal:
         at = {record.id: index for index, record in enumerate(state.arrived)}
         return pairs, tuple(r.id for r in sorted(survivors, key=lambda record: at[record.id]))
 
+    def foreseeing(self, records: Sequence[Record], /) -> Focal | _Settled:
+        """Settle who clusters with whom, which source order decides once all arrivals are known."""
+        if self.cluster == "arrival" or self.survivor == "source-position":
+            return self
+        clusters = cluster_records(sorted(records, key=_position), self.threshold)
+        home = {record.id: at for at, cluster in enumerate(clusters) for record in cluster.members}
+        return _Settled(self, home)
+
     def _clusters(self, state: _State) -> tuple[Cluster, ...]:
         if self.cluster == "arrival":
             return state.clusters
@@ -251,6 +259,38 @@ class Focal:
                 events.append(Event("overwrite", before.id, record.id, at))
                 survivors[home[record.id]] = record
         return tuple(events)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """Clustering in source order, when it is known what will have arrived in the end."""
+
+    focal: Focal
+    home: Mapping[str, int]
+    """Record → the cluster it will be in."""
+
+    def start(self) -> _State:
+        return self.focal.start()
+
+    def step(self, state: _State, record: Record, /) -> _State:
+        return self.focal.step(state, record)
+
+    def finish(self, state: _State, /) -> WholeRecords:
+        return self.focal.finish(state)
+
+    def key(self, state: _State, /) -> Hashable:
+        """Name the survivor of each cluster so far, in order of arrival if that is shown."""
+        survivors: dict[int, str] = {}
+        for record in state.arrived:
+            cluster = self.home[record.id]
+            if self.focal.survivor == "first-arrival":
+                survivors.setdefault(cluster, record.id)
+            else:
+                survivors.pop(cluster, None)
+                survivors[cluster] = record.id
+        if self.focal.interface.display == "arrival":
+            return tuple(survivors.values())
+        return tuple(sorted(survivors.items()))
 
 
 @dataclass(frozen=True, slots=True)

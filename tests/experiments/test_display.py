@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,9 @@ from routeprism.models import Ask
 from routeprism.orders import parse_schedule
 from routeprism.policies import Block, make_policy, parse_interface
 from routeprism.prompts import Prompt
+from routeprism.records import load_benchmark, only_kinds
 from routeprism.records.sample import load
+from routeprism.routes import trace_case
 from routeprism.runs import Stored
 
 ARMS = ("construction:native", "construction:reversed", "construction")
@@ -286,6 +289,41 @@ def test_the_native_order_is_what_arrival_display_shows(
                 if not policy.startswith("lexical"):  # which shows by rank, not in source order
                     context = "\n\n".join(text for _, text, _ in canonical.blocks)
                     assert evidence(one.prompts[2 + at]) == context
+
+
+# --- memochat, whose context has three kinds of blocks ---------------------------------------
+
+
+def test_memochat_on_the_sample_is_refused_nowhere_and_partly_reversed(scripted) -> None:
+    # Its pools are short: two recent dialogs always, and one topic where the buffer was full.
+    sample = load()
+    small = replace(sample, cases=tuple(sample.cases)[:6])
+    model = scripted(lambda ask: "a")
+    found = routeprism.audit(
+        small, "memochat", models=[model], display=["reversed", "source"], resamples=100
+    )
+    asked = sum(len(case.questions) for case in small.cases)
+    where = {"experiment": "display", "arm": "display", "mask": ""}
+    assert found.value("count.refused", **where).estimate == 0
+    for state in ("forward", "route"):
+        assert found.value(f"count.rearranged.{state}", **where).estimate == asked
+    assert any("some kind has one block, which stays" in note for note in found.notes)
+    assert found.value("count.refused", experiment="display", arm="serialisation").estimate > 0
+    assert found.value("H", arm="construction", experiment="display").estimate == 0
+
+
+@pytest.mark.realdata
+def test_memochat_on_personamem_shows_four_four_and_two_blocks(data: Path) -> None:
+    # Appendix H.2: four summaries, four retrieved and two recent dialogs in each context.
+    facts = only_kinds(load_benchmark("personamem", data), ["fact-recall"])
+    policy = make_policy("memochat")
+    counted: Counter[tuple[tuple[str, int], ...]] = Counter()
+    for case in facts.cases:
+        for route in trace_case(case, [policy], [parse_schedule("replay")]):
+            for shown in route.exposures:
+                counted[tuple(sorted(Counter(b.kind for b in shown.blocks).items()))] += 1
+                assert reversed_within_kinds(shown.blocks) != shown.blocks
+    assert counted == {(("recent-dialog", 2), ("topic-dialog", 4), ("topic-summary", 4)): 292}
 
 
 # --- layouts ---------------------------------------------------------------------------------

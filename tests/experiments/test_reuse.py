@@ -107,4 +107,4 @@ def test_a_user_with_one_question_has_no_target(pools, scripted) -> None:
         mixed, "recent:k=2", models=[scripted(lambda ask: "a")], reuse=True, resamples=100
     )
     assert found.value("H", experiment="reuse").units == 2
-    assert "reuse: 1 users have one question, and so no target" in found.notes
+    assert "reuse: one user has one question, and so no target" in found.notes

@@ -157,7 +157,7 @@ def _by_support(found: Found) -> Iterator[str]:
     """Say what accuracy does where the support changed, where not, and within those with both."""
     for arm, said in (
         ("support-changed", "where support changed"),
-        ("support-preserved", "where it did not"),
+        ("support-preserved", "where it was preserved"),
         ("support-absent", "where neither route has any"),
     ):
         if (row := found.get(f"{arm}//Delta_rep")) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -42,6 +43,8 @@ class Cells:
     """What forward and the other route exposed."""
     rearranged: tuple[bool, bool]
     """Whether the layout shows forward's blocks, and the other route's, in another order."""
+    partly: bool
+    """Whether some kind has one block, which stays where it is."""
     prompts: tuple[Prompt, ...]
     """In the order of `names`; none where they were refused or could not be matched."""
     reason: str = ""
@@ -124,7 +127,6 @@ def _cells(
     ]
     for filler in manner.fillers:
         found = match(drafts, manner.control, filler) if drafts else None
-        unmatched = isinstance(found, Unmatched)
         yield Cells(
             question,
             policy.name,
@@ -133,9 +135,10 @@ def _cells(
             filler,
             shown,
             (rearranged[0], rearranged[1]) if not refusal else (False, False),
+            any(1 in Counter(b.kind for b in native).values() for native, _ in laid),
             () if found is None or isinstance(found, Unmatched) else found.prompts,
             found.reason if isinstance(found, Unmatched) else refusal,
-            refused=bool(refusal) and not unmatched,
+            refused=bool(refusal),
         )
 
 

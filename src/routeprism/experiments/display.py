@@ -18,7 +18,7 @@ from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.measures import Draws, Sums
 from routeprism.records import Case
-from routeprism.runs import Finding, Stored
+from routeprism.runs import EstimateRow, Finding, Stored
 
 __all__ = ["Display"]
 
@@ -64,7 +64,8 @@ class Display:
             f"display: {number} comparisons are left out: {reason}"
             for reason, number in gathered.reasons.items()
         )
-        return Found(rows, display_sentences(rows), (*reasons, *gathered.notes))
+        notes = (*_partly(rows), *reasons, *gathered.notes)
+        return Found(rows, display_sentences(rows), notes)
 
     def _cells(self, traced: Traced, case: Case, stored: Stored) -> list[Cells]:
         routes = traced.policies, traced.schedules
@@ -191,15 +192,31 @@ def _within(values: Profile, inside: Sequence[bool]) -> Profile:
 
 def _enter_counts(strata: Strata, column: Column, cells: Sequence[Cells], sums: Sums[Key]) -> None:
     """Count what was refused or could not be matched, and what the layout showed otherwise."""
-    arm = "display" if cells[0].layout == "reversed" else "serialisation"
+    reverses = cells[0].layout == "reversed"
+    made = [None if one.refused else one for one in cells]
     counts: dict[str, list[float | None]] = {
         "refused": [float(one.refused) for one in cells],
         "unmatched": [float(bool(one.reason) and not one.refused) for one in cells],
-        "rearranged.forward": [None if one.refused else float(one.rearranged[0]) for one in cells],
-        "rearranged.route": [None if one.refused else float(one.rearranged[1]) for one in cells],
+        "rearranged.forward": [None if one is None else float(one.rearranged[0]) for one in made],
+        "rearranged.route": [None if one is None else float(one.rearranged[1]) for one in made],
     }
+    if reverses:
+        counts["partly_reversed"] = [None if one is None else float(one.partly) for one in made]
+    arm = "display" if reverses else "serialisation"
     for name, numbers in counts.items():
         enter(sums, strata, column._replace(quantity=f"count.{name}", arm=arm), numbers)
+
+
+def _partly(rows: Sequence[EstimateRow]) -> list[str]:
+    """Say where some kinds have nothing to reverse."""
+    return [
+        f"display: in {row.estimate:.0f} of {row.queries} pairs of {row.policy} on {row.schedule} "
+        f"some kind has one block, which stays where it is"
+        for row in rows
+        if row.quantity == "count.partly_reversed"
+        and (row.stratum, row.mask) == ("all", "")
+        and row.estimate
+    ]
 
 
 def _refusals(cells: Sequence[Cells], traced: Traced) -> list[Finding]:

@@ -73,8 +73,12 @@ class Reuse:
         setting = self.asking.setting(traced.setting)
         rows = estimate_rows(gathered.tally, setting)
         rows += difference_rows(gathered.tally, setting, _GROUPS)
-        unit = traced.benchmark.unit
-        notes = (f"reuse: {single} {unit}s have one question, and so no target",) if single else ()
+        alone = (
+            f"one {traced.benchmark.unit} has"
+            if single == 1
+            else f"{single} {traced.benchmark.unit}s have"
+        )
+        notes = (f"reuse: {alone} one question, and so no target",) if single else ()
         return Found(rows, reuse_sentences(rows), notes)
 
     def _pairs(self, traced: Traced, case: Case, stored: Stored) -> list[AskedPair]:

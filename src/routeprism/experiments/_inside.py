@@ -68,16 +68,17 @@ def note_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
     for (policy, schedule), found in grouped.items():
         if not found.get(_MATCHED):
             continue
-        fields = [
-            f"{number} in {quantity.removeprefix(_DIFFER)}"
+        first, *others = (
+            (quantity.removeprefix(_DIFFER), number)
             for quantity, number in found.items()
             if quantity.startswith(_DIFFER)
-        ]
-        said = f"of {found[_MATCHED]} notes of the same records {', '.join(fields)} differ"
+        )
+        said = f"of {found[_MATCHED]} notes of the same records, {first[1]} differ in {first[0]}"
+        said += "".join(f", {number} in {name}" for name, number in others)
         if _POOLS in found:
             said += (
-                f"; with insertion order taken out, the state of {found[_CHANGED]} of "
-                f"{found[_POOLS]} pools does"
+                f"; with insertion order taken out, the state still differs in {found[_CHANGED]} "
+                f"of {found[_POOLS]} pools"
             )
         sentences.append(f"{policy}, {schedule}: {said}")
     return tuple(sentences)

@@ -1,0 +1,284 @@
+"""`amem`: notes that rewrite each other, and retrieval that never sees it (Appendix L).
+
+Every record becomes a note. A newcomer fetches its nearest notes by body, and evolution decides
+links, tags and contexts, of itself and of its neighbours. A question is shown the nearest bodies;
+tags and contexts never reach the prompt. Bodies are in a ChromaDB collection of the build's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import uuid
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from routeprism import specs
+from routeprism.errors import SpecError
+from routeprism.models import Model
+from routeprism.policies import _evolution as evolution
+from routeprism.policies._consulting import consulted, written_with_model
+from routeprism.policies._contracts import Block, Consult, Event, Exposure, JsonValue
+from routeprism.policies._evolution import Evolution, Note, note_of
+from routeprism.policies.adapters._adapted import needed, versions
+from routeprism.policies.adapters._embedding import Vector, embedding
+from routeprism.records import Record
+
+__all__ = ["AMem"]
+
+_EXACT = 100_000
+"""Up to so many notes ChromaDB compares with every one of them, instead of walking a graph."""
+
+
+@lru_cache(maxsize=1)
+def _client() -> Any:
+    """Give this process's in-memory ChromaDB, with telemetry off."""
+    chromadb = needed("chromadb", "amem", "amem")
+    return chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
+
+
+class _Bodies:
+    """The bodies of one build, in a collection that nobody else knows the name of."""
+
+    def __init__(self, embed: Any) -> None:
+        self._embed = embed
+        self._placed: dict[str, int] = {}
+        self._collection = _client().create_collection(
+            f"amem-{uuid.uuid4().hex}",
+            embedding_function=None,
+            configuration={
+                "hnsw": {"space": "cosine", "batch_size": _EXACT, "sync_threshold": _EXACT}
+            },
+        )
+        # Also where nobody closes it; but at the end of the process everything goes anyway.
+        self.close = weakref.finalize(self, _client().delete_collection, self._collection.name)
+        self.close.atexit = False
+
+    def add(self, record: Record) -> None:
+        self._placed.setdefault(record.id, len(self._placed))
+        self._collection.upsert(ids=[record.id], embeddings=[list(self._embed(record.text))])
+
+    def nearest(self, text: str, k: int) -> list[str]:
+        """Give the ids of the nearest bodies; equally near ones as they were inserted."""
+        if not self._placed:
+            return []
+        found = self._collection.query(
+            query_embeddings=[list(self._embed(text))],
+            n_results=len(self._placed),
+            include=["distances"],
+        )
+        ranked = zip(found["distances"][0], found["ids"][0], strict=True)
+        ordered = sorted(ranked, key=lambda pair: (pair[0], self._placed[pair[1]]))
+        return [identity for _, identity in ordered[:k]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """The memory: notes in insertion order, and their bodies."""
+
+    held: Mapping[str, Note]
+    bodies: _Bodies
+    k: int
+    log: tuple[Event, ...]
+    consultations: int
+    """Replies that were asked for; none where the rule decides."""
+    unusable: int
+
+    def retained(self) -> frozenset[str]:
+        return frozenset(self.held)
+
+    def state(self) -> JsonValue:
+        """Give ids, links, tags and contexts in insertion order (Appendix L.2)."""
+        return [evolution.written(note) for note in self.held.values()]
+
+    def canonical(self) -> JsonValue:
+        """Sort notes by id, and the links and tags of each."""
+        return [
+            {
+                "id": note.id,
+                "links": sorted(note.links),
+                "tags": sorted(note.tags),
+                "context": note.context,
+            }
+            for _, note in sorted(self.held.items())
+        ]
+
+    def notes(self) -> Mapping[str, Mapping[str, JsonValue]]:
+        """Give the fields to compare with the same records' notes on another route."""
+        return {
+            note.id: {
+                "tags": sorted(note.tags),
+                "contexts": note.context,
+                "links": sorted(note.links),
+                "bodies": note.body,
+            }
+            for note in self.held.values()
+        }
+
+    def expose(self, query: str, /) -> Exposure:
+        found = self.bodies.nearest(query, self.k)
+        return Exposure(
+            tuple(Block("note", self.held[one].body, frozenset((one,))) for one in found)
+        )
+
+    def events(self) -> Sequence[Event]:
+        return self.log
+
+    def counts(self) -> Mapping[str, int]:
+        if not self.consultations:
+            return {}
+        return {"consultations": self.consultations, "unusable_replies": self.unusable}
+
+    def snapshot(self) -> JsonValue:
+        notes: list[JsonValue] = [evolution.written(note) for note in self.held.values()]
+        log: list[JsonValue] = [[e.kind, e.record, e.by, e.at] for e in self.log]
+        return {
+            "notes": notes,
+            "log": log,
+            "consultations": self.consultations,
+            "unusable": self.unusable,
+        }
+
+    def close(self) -> None:
+        """Remove the collection."""
+        self.bodies.close()
+
+
+@dataclass(frozen=True, slots=True)
+class AMem:
+    """Notes that evolve as others arrive, retrieved by their bodies."""
+
+    k: int = 5
+    """How many notes a question is shown."""
+    near: int = 5
+    """How many nearest notes a newcomer meets."""
+    neighbours: Literal["rank", "identity"] = "rank"
+    """Where neighbour updates land: on the notes at the neighbours' *ranks* in insertion order, as
+    in the public implementation, or on the neighbours."""
+    embed: str = "wordllama"
+    """The embedding of bodies: `wordllama`, or the path of a sentence-transformers model."""
+    chars: int = 2000
+    """How much of each body a model is shown that decides evolution."""
+    model: Model | None = None
+    """Who decides evolution; the keyword rule unless given."""
+    consult: Consult | None = field(default=None, repr=False, compare=False)
+    """How that model is asked."""
+
+    def __post_init__(self) -> None:
+        specs.positive(self.name, k=self.k, near=self.near, chars=self.chars)
+        if self.embed != "wordllama" and not Path(self.embed).is_dir():
+            raise SpecError(
+                f"Expected wordllama or the directory of a sentence-transformers model but got "
+                f"embed={self.embed}"
+            )
+
+    @property
+    def name(self) -> str:
+        """The spec that every output says."""
+        return written_with_model("amem", self, self.model)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the same arrivals always give the same memory."""
+        return self.model is None
+
+    def origin(self) -> str:
+        """Say which packages index and embed."""
+        return versions("chromadb", "wordllama" if self.embed == "wordllama" else _TRANSFORMERS)
+
+    def consulting(self, consult: Consult, /) -> AMem:
+        """Ask the model by this function."""
+        return replace(self, consult=consult)
+
+    def build(self, arrivals: Sequence[Record], /) -> _Notes:
+        """Add every record as a note and let it evolve with its neighbours."""
+        bodies = _Bodies(_embedding(self.embed))
+        held: dict[str, Note] = {}
+        log: list[Event] = []
+        unusable = consultations = 0
+        for at, record in enumerate(arrivals):
+            note = note_of(record)
+            near = [one for one in bodies.nearest(record.text, self.near + 1) if one != record.id]
+            others = [held[one] for one in near[: self.near]]
+            if others:
+                decided = self._decide(note, others)
+                consultations += self.model is not None
+                unusable += decided is None
+                if decided is not None:  # else the note stays as it is
+                    note = _strengthened(note, decided)
+                    for changed in self._updated(held, others, decided):
+                        held[changed.id] = changed
+                        log.append(Event("overwrite", changed.id, record.id, at))
+            held[record.id] = note  # a record that came before keeps its place
+            bodies.add(record)
+            log.append(Event("add", record.id, record.id, at))
+        return _Notes(held, bodies, self.k, tuple(log), consultations, unusable)
+
+    def revive(self, arrivals: Sequence[Record], snapshot: JsonValue, /) -> _Notes:
+        """Put tags, contexts and links back on the records; evolve nothing."""
+        stored: Any = snapshot
+        records = {record.id: record for record in arrivals}
+        bodies = _Bodies(_embedding(self.embed))
+        held: dict[str, Note] = {}
+        for one in stored["notes"]:
+            record = records[one["id"]]
+            bodies.add(record)
+            held[record.id] = replace(
+                note_of(record),
+                tags=tuple(one["tags"]),
+                context=one["context"],
+                links=tuple(one["links"]),
+            )
+        log = tuple(Event(*entry) for entry in stored["log"])
+        counts = (stored["consultations"], stored["unusable"])
+        return _Notes(held, bodies, self.k, log, *counts)
+
+    def _decide(self, note: Note, others: Sequence[Note]) -> Evolution | None:
+        if self.model is None:
+            return evolution.by_keywords(note, others)
+        ask = consulted(self.consult, self.name)
+        return evolution.read(ask(evolution.prompt_of(note, others, self.chars)), note, others)
+
+    def _updated(
+        self, held: Mapping[str, Note], others: Sequence[Note], decided: Evolution
+    ) -> Sequence[Note]:
+        """Give the notes that neighbour updates land on, changed."""
+        targets = list(held.values()) if self.neighbours == "rank" else others
+        return [
+            replace(target, tags=tags, context=context)
+            # The public code reads a neighbour's rank as a place in its list of notes.
+            for target, (tags, context) in zip(targets, decided.neighbours, strict=False)
+        ]
+
+
+def _strengthened(note: Note, decided: Evolution) -> Note:
+    if not decided.strengthen:
+        return note
+    return replace(note, links=(*note.links, *decided.links), tags=decided.tags)
+
+
+_TRANSFORMERS = "sentence-transformers"
+
+
+@lru_cache(maxsize=2)
+def _embedding(name: str) -> Any:
+    """Give the function from a text to its vector."""
+    if name == "wordllama":
+        return embedding("wordllama", "amem")
+    try:
+        package = importlib.import_module("sentence_transformers")
+    except ModuleNotFoundError as error:
+        raise SpecError(
+            f"embed={name} needs the package {_TRANSFORMERS} ({error.name} is missing): "
+            f"pip install {_TRANSFORMERS}"
+        ) from error
+    model = package.SentenceTransformer(name, local_files_only=True, device="cpu")
+
+    @lru_cache(maxsize=2048)
+    def embed(text: str) -> Vector:
+        return tuple(float(value) for value in model.encode([text])[0])
+
+    return embed

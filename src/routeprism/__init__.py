@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from routeprism.api import Audit, audit, restore
+    from routeprism.api import Audit, audit, curve, restore
     from routeprism.policies import Block, Exposure, Memory, Policy
     from routeprism.records import Benchmark, Case, Pool, Question, Record, Turn, load_benchmark
 
@@ -22,6 +22,7 @@ __all__ = [
     "Record",
     "Turn",
     "audit",
+    "curve",
     "load_benchmark",
     "restore",
 ]
@@ -29,6 +30,7 @@ __all__ = [
 _HOMES = {
     "Audit": "routeprism.api",
     "audit": "routeprism.api",
+    "curve": "routeprism.api",
     "restore": "routeprism.api",
     **dict.fromkeys(("Block", "Exposure", "Memory", "Policy"), "routeprism.policies"),
     **dict.fromkeys(

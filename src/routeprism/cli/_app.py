@@ -197,6 +197,48 @@ def restore(
 
 
 @app.command()
+def curve(
+    benchmark: options.BenchmarkName,
+    policy: options.Family = "recent",
+    budget: options.PolicyBudgets = "k=4,8,16,32",
+    context: options.ContextBudgets = None,
+    schedule: options.Schedules = ["replay", "jitter:w=2"],  # noqa: B006
+    kind: options.Kinds = [],  # noqa: B006
+    interface: options.Interface = None,
+    labels: options.Labels = None,
+    stable: options.Stable = 0.9,
+    data: options.Data = None,
+    run: options.RunDirectory = None,
+    seed: options.Seed = 20260910,
+    resamples: options.Resamples = 10_000,
+    workers: options.Workers = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say which budget buys stability: retention and recall at several budgets and contexts."""
+    from routeprism.cli._curve import run_and_show_curve
+
+    run_and_show_curve(
+        benchmark,
+        policy,
+        budgets=budget,
+        contexts=context,
+        schedules=schedule,
+        kinds=kind,
+        interface=interface,
+        labels=labels,
+        stable=stable,
+        data=data,
+        run=run,
+        seed=seed,
+        resamples=resamples,
+        workers=workers,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command()
 def screen(
     benchmark: options.BenchmarkName,
     pass_: options.Passes = [],  # noqa: B006

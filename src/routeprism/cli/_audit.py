@@ -27,7 +27,7 @@ from routeprism.records import load_benchmark
 from routeprism.runs import COLUMNS
 from routeprism.support import load_readings, with_readings
 
-__all__ = ["run_and_show", "show_demo"]
+__all__ = ["run_and_show", "shortened", "show_demo", "written"]
 
 
 def run_and_show(
@@ -78,7 +78,7 @@ def run_and_show(
     with progress(quiet or as_json) as (pools, answers):
         found = ask(progress=pools, asked=answers)
     if as_json:
-        json.dump(_as_json(found), sys.stdout, indent=2, ensure_ascii=False)
+        json.dump(written(found), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
         return
     _show(found, Console())
@@ -126,7 +126,8 @@ def show_demo(*, run: Path | None, as_json: bool, quiet: bool) -> None:
     )
 
 
-def _as_json(found: Audit) -> Mapping[str, Any]:
+def written(found: Audit) -> Mapping[str, Any]:
+    """Give the object that --json prints."""
     return {
         "benchmark": found.benchmark,
         "counts": dict(found.counts),
@@ -162,7 +163,7 @@ def _show(found: Audit, console: Console) -> None:
             console.print(table)
     for sentence in found.sentences:
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
-    for note in _shortened(found.notes):
+    for note in shortened(found.notes):
         console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
     if found.directory is not None:
         console.print(
@@ -173,7 +174,8 @@ def _show(found: Audit, console: Console) -> None:
         )
 
 
-def _shortened(notes: Sequence[str], most: int = 8) -> Sequence[str]:
+def shortened(notes: Sequence[str], most: int = 8) -> Sequence[str]:
+    """Give the first notes, and say how many more there are."""
     if len(notes) <= most:
         return notes
     return (*notes[:most], f"… and {len(notes) - most} more; --json gives them all")

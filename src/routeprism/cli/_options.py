@@ -15,6 +15,7 @@ __all__ = [
     "Comparators",
     "Compiled",
     "Concurrency",
+    "ContextBudgets",
     "ContextPolicies",
     "Control",
     "Data",
@@ -22,6 +23,7 @@ __all__ = [
     "Displays",
     "DryRun",
     "Export",
+    "Family",
     "Fillers",
     "Gate",
     "GoldVisible",
@@ -36,6 +38,7 @@ __all__ = [
     "Models",
     "Passes",
     "Policies",
+    "PolicyBudgets",
     "Primary",
     "Provenance",
     "Provenances",
@@ -48,6 +51,7 @@ __all__ = [
     "RunDirectory",
     "Schedules",
     "Seed",
+    "Stable",
     "Ties",
     "Workers",
     "WriteMask",
@@ -58,7 +62,8 @@ __all__ = [
 BenchmarkName = Annotated[
     str,
     typer.Argument(
-        help="sample, personamem, locomo, or a directory with records.jsonl and questions.jsonl."
+        help="sample, personamem, locomo, longmemeval, or a directory with records.jsonl and "
+        "questions.jsonl."
     ),
 ]
 Policies = Annotated[
@@ -210,5 +215,18 @@ Compiled = Annotated[
 ]
 ContextPolicies = Annotated[
     list[str], typer.Option("--policy", "-p", help="Only the contexts of this policy of the run.")
+]
+Family = Annotated[
+    str, typer.Option("--policy", "-p", help="The policy without its budget, such as recent.")
+]
+PolicyBudgets = Annotated[
+    str, typer.Option("--budget", help="The policy's budget and its values: k=4,8,16,32.")
+]
+ContextBudgets = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--context", help="The interface's budget and its values: k=1,3,10."),
+]
+Stable = Annotated[
+    float, typer.Option(min=0, max=1, help="The overlap from which on two orders are the same.")
 ]
 BundleTokens = Annotated[int, typer.Option(min=1, help="How long a bundle's prompt may be.")]

@@ -10,7 +10,7 @@ from rich.table import Table
 from routeprism.experiments import layers
 from routeprism.runs import EstimateRow
 
-__all__ = ["interface_table", "mechanism_table", "replication_table", "restoration_table"]
+__all__ = ["cell", "interface_table", "mechanism_table", "replication_table", "restoration_table"]
 
 _CONDITIONS = ("present", "absent", "restored", "replacement")
 _HEADINGS = {"D_res": "D_res", "Delta_rep": "Δ_rep", "H": "H", "Delta": "Δ"}
@@ -37,7 +37,7 @@ def interface_table(rows: Sequence[EstimateRow]) -> Table:
             escape(line.schedule),
             *(str(number) for number in (line.retained, line.sources, line.context)),
             "n/a" if line.state is None else str(line.state),
-            _point(line.overlap) if shown else _cell(line.overlap),
+            _point(line.overlap) if shown else cell(line.overlap),
             *(_point(answers.get(name)) for name in shown),
         )
         before = line.policy
@@ -57,8 +57,8 @@ def replication_table(rows: Sequence[EstimateRow]) -> Table | None:
             table.add_row(
                 *map(escape, (line.policy, line.schedule, model)),
                 _point(found.get("H")),
-                _cell(found.get("D_res")),
-                _cell(found.get("Delta_rep")),
+                cell(found.get("D_res")),
+                cell(found.get("Delta_rep")),
             )
     return table
 
@@ -80,8 +80,8 @@ def restoration_table(rows: Sequence[EstimateRow]) -> Table | None:
         table.add_row(
             *map(escape, place),
             *(_point(found.get(f"accuracy.{name}")) for name in _CONDITIONS),
-            _cell(found.get("restored-absent")),
-            _cell(found.get("restored-replacement")),
+            cell(found.get("restored-absent")),
+            cell(found.get("restored-replacement")),
         )
     return table
 
@@ -142,7 +142,8 @@ def _point(row: EstimateRow | None) -> str:
     return "n/a" if row is None or row.estimate is None else f"{row.estimate:.3f}"
 
 
-def _cell(row: EstimateRow | None) -> str:
+def cell(row: EstimateRow | None) -> str:
+    """Write an estimate, with its limits where it has some."""
     if row is None or row.lower is None or row.upper is None:
         return _point(row)
     return f"{_point(row)} [{row.lower:.3f}, {row.upper:.3f}]"

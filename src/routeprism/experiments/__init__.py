@@ -6,6 +6,7 @@ from routeprism.experiments._contrasts import with_arms
 from routeprism.experiments._diagnosis import layers
 from routeprism.experiments._layouts import LAYOUTS, Layout
 from routeprism.experiments.answers import AskRoutes
+from routeprism.experiments.curves import STABLE, Budgets, run_curve
 from routeprism.experiments.display import Display
 from routeprism.experiments.provenance import MARGIN, Provenances
 from routeprism.experiments.restoration import Restore
@@ -16,9 +17,11 @@ __all__ = [
     "LAYOUTS",
     "MARGIN",
     "SEED",
+    "STABLE",
     "AskRoutes",
     "Asking",
     "Audit",
+    "Budgets",
     "Display",
     "Layout",
     "Manner",
@@ -28,4 +31,5 @@ __all__ = [
     "layers",
     "run_audit",
     "with_arms",
+    "run_curve",
 ]

@@ -50,6 +50,7 @@ def audit(
     comparators: bool = False,
     mechanism: bool = False,
     ties: bool = False,
+    over_time: bool = False,
     models: Sequence[str | Model] = (),
     draws: int = 1,
     control: Control = "exact",
@@ -89,6 +90,7 @@ def audit(
         mechanism: whether to run every policy that declares its order-dependent operations with
             each set of them fixed to source order, too.
         ties: whether to count the ties that processing order decided.
+        over_time: whether to look at what is retained after each of the first records, too.
         models: who answers, such as `reader` or `openai:MODEL`; nobody unless given.
         draws: answers per route and prompt; two or more tell the model's own noise apart.
         control: what is held equal between the two prompts of a pair.
@@ -136,6 +138,7 @@ def audit(
         labels=labels,
         masks=masks or {},
         ties=ties,
+        over_time=over_time,
         stages=stages,
         dry_run=dry_run,
         seed=seed,

@@ -61,6 +61,7 @@ def audit(
     comparators: options.Comparators = False,
     mechanism: options.Mechanism = False,
     ties: options.Ties = False,
+    over_time: options.OverTime = False,
     model: options.Models = [],  # noqa: B006
     draws: options.Draws = 1,
     control: options.Control = "exact",
@@ -100,6 +101,7 @@ def audit(
         comparators=comparators,
         mechanism=mechanism,
         ties=ties,
+        over_time=over_time,
         models=model,
         draws=draws,
         control=control,

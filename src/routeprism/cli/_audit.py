@@ -18,6 +18,7 @@ from routeprism.cli._tables import (
     mechanism_table,
     replication_table,
     restoration_table,
+    retention_table,
 )
 from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
 from routeprism.errors import SpecError
@@ -156,6 +157,9 @@ def _show(found: Audit, console: Console) -> None:
         "Answers, model by model": replication_table(found.rows),
         "Accuracy in the four conditions": restoration_table(found.rows),
         "Each operation against the canonical arm (δ)": mechanism_table(found.rows),
+        "Overlap of what is retained after t records, forward and reversed": retention_table(
+            found.rows
+        ),
     }
     for heading, table in tables.items():
         if table is not None:

@@ -36,6 +36,7 @@ __all__ = [
     "Masks",
     "Mechanism",
     "Models",
+    "OverTime",
     "Passes",
     "Policies",
     "PolicyBudgets",
@@ -98,6 +99,10 @@ Mechanism = Annotated[
     typer.Option("--mechanism", help="Also run policies with each of their operations fixed."),
 ]
 Ties = Annotated[bool, typer.Option("--ties", help="Count the ties that processing order decided.")]
+OverTime = Annotated[
+    bool,
+    typer.Option("--over-time", help="Also say what is retained as the history grows."),
+]
 Models = Annotated[
     list[str],
     typer.Option(

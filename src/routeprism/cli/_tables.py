@@ -7,11 +7,20 @@ from collections.abc import Iterator, Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from routeprism.experiments import layers
+from routeprism.experiments import layers, moment_of
 from routeprism.runs import EstimateRow
 
-__all__ = ["cell", "interface_table", "mechanism_table", "replication_table", "restoration_table"]
+__all__ = [
+    "cell",
+    "interface_table",
+    "mechanism_table",
+    "replication_table",
+    "restoration_table",
+    "retention_table",
+]
 
+_MOMENTS = 8
+"""How many moments of a growing history fit side by side."""
 _CONDITIONS = ("present", "absent", "restored", "replacement")
 _HEADINGS = {"D_res": "D_res", "Delta_rep": "Δ_rep", "H": "H", "Delta": "Δ"}
 
@@ -121,6 +130,25 @@ def mechanism_table(rows: Sequence[EstimateRow]) -> Table | None:
             _point(traced.get("C_changed")),
             *(_point(one.get(name)) for one in asked for name in answers),
         )
+    return table
+
+
+def retention_table(rows: Sequence[EstimateRow]) -> Table | None:
+    """Give the overlap of what is retained at some moments of a growing history."""
+    found: dict[str, dict[str, EstimateRow]] = {}
+    for row in _plain(rows, "retention"):
+        if row.quantity == "overlap.retained" and row.arm.startswith("t="):
+            found.setdefault(row.policy, {})[row.arm] = row
+    if not found:
+        return None
+    arms = sorted({arm for curve in found.values() for arm in curve}, key=moment_of)
+    if len(arms) > _MOMENTS:  # the powers of two say enough; the rows have all
+        arms = [arm for arm in arms if arm[2:] in ("all", *(str(2**at) for at in range(20)))]
+    table = _table("policy")
+    for arm in arms:
+        table.add_column(arm, justify="right", no_wrap=True)
+    for policy, curve in found.items():
+        table.add_row(escape(policy), *(_point(curve.get(arm)) for arm in arms))
     return table
 
 

@@ -5,6 +5,7 @@ from routeprism.experiments._asking import Asking
 from routeprism.experiments._contrasts import with_arms
 from routeprism.experiments._diagnosis import layers
 from routeprism.experiments._layouts import LAYOUTS, Layout
+from routeprism.experiments._over_time import moment_of
 from routeprism.experiments.answers import AskRoutes
 from routeprism.experiments.curves import STABLE, Budgets, run_curve
 from routeprism.experiments.display import Display
@@ -29,6 +30,7 @@ __all__ = [
     "Restore",
     "Reuse",
     "layers",
+    "moment_of",
     "run_audit",
     "with_arms",
     "run_curve",

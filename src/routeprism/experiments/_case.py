@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from routeprism.experiments._inside import enter_insides
+from routeprism.experiments._over_time import enter_over_time
 from routeprism.experiments._rows import Column, Key
 from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordinates
 from routeprism.orders import FORWARD, Schedule
@@ -75,6 +76,8 @@ class Plan:
     """The policies as they are used on each user, where some have to learn from others first."""
     states: Path | None = None
     """The store with snapshots of memories that are not to be built again."""
+    over_time: bool = False
+    """Whether to look at every pool as it grows, too."""
 
     def __call__(self) -> Plan:
         """Set a process up: it needs the plan itself."""
@@ -138,6 +141,8 @@ def work(plan: Plan, index: int) -> CaseResult:
     _note_duplicate_options(plan, case, result.sums)
     if plan.ties:
         _note_ties(plan, case, result.sums)
+    if plan.over_time:
+        enter_over_time(case, plan.policies_for(case.pool.user), plan.labels, result.sums)
     if plan.store:
         result.tables = {**_tables(plan, case, routes), "per_question": rows_of(case, result.sums)}
     return result

@@ -20,6 +20,7 @@ from routeprism.experiments._contrasts import contrasts, mechanisms
 from routeprism.experiments._diagnosis import Rewritten, diagnoses, interface_findings, layers
 from routeprism.experiments._inside import note_sentences, reply_notes
 from routeprism.experiments._mechanism import mechanism_sentences
+from routeprism.experiments._over_time import retention_curves, retention_sentences
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
 from routeprism.measures import RESAMPLES, Tally
@@ -98,6 +99,7 @@ def run_audit(
     labels: str | None = None,
     masks: Masks | None = None,
     ties: bool = False,
+    over_time: bool = False,
     stages: Sequence[Stage] = (),
     command: str = "audit",
     dry_run: bool = False,
@@ -139,11 +141,17 @@ def run_audit(
         store=directory is not None or bool(stages),
         masks=_checked(masks or {}),
         fits=cross_fit(policies, benchmark.cases),
+        over_time=over_time,
     )
     number = len(benchmark.cases)
     stored = [policy for policy in policies if stored_states(policy)]
     asking = [policy.name for policy in policies if builder_model(policy) is not None]
     notes: tuple[str, ...] = ()
+    if asking and over_time:
+        raise SpecError(
+            f"{asking[0]} asks a model while it is built; looking at it over time would build it "
+            f"anew for every moment of every pool"
+        )
     if asking and workers is not None and workers > 1:
         notes = (f"One process instead of {workers}: {asking[0]} asks a model while it is built",)
     if asking:
@@ -213,6 +221,7 @@ def run_audit(
         said = diagnoses(lines, _rewritten(counts), synthetic=benchmark.synthetic)
         if run is not None and not dry_run:
             run.keep("routes", interface_findings(lines, said))
+            run.keep("retention", retention_curves(rows))
             run.keep("mechanism", [one.finding(setting.interfaces[one.policy]) for one in arms])
             run.finish(rows, {**totals, "estimates": len(rows)})
     return Audit(
@@ -222,6 +231,7 @@ def run_audit(
             *said.values(),
             *note_sentences(rows),
             *mechanism_sentences(rows, arms),
+            *retention_sentences(rows),
             *found.sentences,
         ),
         (*benchmark.notes, *notes, *_notes(counts), *reply_notes(counts), *found.notes),
@@ -308,6 +318,7 @@ def _configuration(
         "weighting": plan.benchmark.weighting,
         "seed": seed,
         "resamples": resamples,
+        **({"over_time": True} if plan.over_time else {}),
         **({"folds": len(plan.fits.by_fold)} if plan.fits and plan.fits.by_fold else {}),
     }
 

@@ -34,7 +34,7 @@ from routeprism.policies.interfaces import (
     record_block,
     record_renderings,
 )
-from routeprism.policies.own import as_policy, own_source
+from routeprism.policies.own import Named, as_policy, own_source
 from routeprism.policies.source_order import SourceOrder
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "JsonValue",
     "Learned",
     "Memory",
+    "Named",
     "Operational",
     "Policy",
     "Revivable",

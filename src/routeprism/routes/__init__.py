@@ -1,14 +1,18 @@
 """What differs between two orders: paired construction and its traces."""
 
 from routeprism.routes._fitting import CrossFit, cross_fit
+from routeprism.routes._prefixes import Moment, moments, over_time
 from routeprism.routes._trace import ExposureTrace, Pair, Route, pairs, signature, trace_case
 
 __all__ = [
     "CrossFit",
     "ExposureTrace",
+    "Moment",
     "Pair",
     "Route",
     "cross_fit",
+    "moments",
+    "over_time",
     "pairs",
     "signature",
     "trace_case",

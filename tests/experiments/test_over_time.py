@@ -1,0 +1,87 @@
+"""Retention over time: curves with known values, and their end against the plain audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.errors import SpecError
+from routeprism.records import Benchmark, Case, Pool, Question, Record
+from routeprism.runs import Stored
+
+
+def benchmark() -> Benchmark:
+    cases = []
+    for user, size in (("a", 4), ("b", 6)):
+        records = tuple(Record(f"{user}{at}", at, f"note {at}") for at in range(size))
+        asked = tuple(
+            Question(
+                f"{user}q{at}", user, "What?", labels={"benchmark": frozenset({f"{user}{at}"})}
+            )
+            for at in (0, size - 1)
+        )
+        cases.append(Case(Pool(user, records), asked))
+    return Benchmark("tiny", tuple(cases), "0" * 64, labels=("benchmark",), interface="all")
+
+
+def test_a_window_over_time(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    found = routeprism.audit(benchmark(), "recent:k=2", over_time=True, resamples=100, run=run)
+
+    def at(quantity: str, arm: str) -> tuple[float | None, int | None]:
+        row = found.value(quantity, arm=arm, experiment="retention")
+        return row.estimate, row.units
+
+    # The last two of t against the first two: all, all, one of three, none.
+    overlaps = [at("overlap.retained", f"t={t}") for t in range(1, 7)]
+    assert overlaps == [(1, 2), (1, 2), (pytest.approx(1 / 3), 2), (0, 2), (0, 1), (0, 1)]
+    assert at("overlap.retained", "t=all") == (0, 2)
+    assert at("fraction.retained.forward", "t=4") == (0.5, 2)
+    assert at("fraction.retained.route", "t=all") == (pytest.approx((2 / 4 + 2 / 6) / 2), 2)
+    # Of t=3 only the first record of each pool has a label: reversed holds it, forward does not.
+    assert at("recall.retained.forward", "t=3") == (0, 2)
+    assert at("recall.retained.route", "t=3") == (1, 2)
+    # At t=4 the last record of the pool of four has arrived, and forward holds it.
+    assert at("recall.retained.forward", "t=4") == (pytest.approx((1 / 2 + 0) / 2), 2)
+    assert found.sentences[-1].startswith(
+        "recent:k=2 over time: what is retained depends on order from t=3 on; "
+        "in the end overlap 0.000"
+    )
+    with Stored(run) as stored:
+        (curve,) = stored.findings("retention", "retention_curve")
+    assert (curve.policy, curve.schedule) == ("recent:k=2", "replay")
+    assert [point["t"] for point in curve.value] == [1, 2, 3, 4, 5, 6, None]
+    assert curve.value[3]["overlap.retained"][0] == 0
+    assert curve.value[4]["units"] == 1
+
+
+def test_the_end_is_what_the_audit_finds() -> None:
+    policies = ("focal", "streaming", "source-order(utility:k=3)")
+    found = routeprism.audit("sample", *policies, over_time=True, resamples=100)
+    for policy in policies:
+        for quantity in (
+            "overlap.retained",
+            "recall.retained.forward",
+            "recall.retained.route",
+        ):
+            where = {"policy": policy, "experiment": "retention"}
+            plain = found.value(quantity, arm="", **where)
+            end = found.value(quantity, arm="t=all", **where)
+            assert (end.estimate, end.lower, end.upper) == pytest.approx(
+                (plain.estimate, plain.lower, plain.upper)
+            )
+
+
+def test_the_terminal_shows_the_curve(cli) -> None:
+    out = cli("audit", "sample", "-p", "recent:k=3", "--over-time", "-q", "--resamples", "100").out
+    lines = out.splitlines()
+    head = next(at for at, line in enumerate(lines) if line.startswith("Overlap of what is ret"))
+    assert lines[head + 1].split() == ["policy", *(f"t={t}" for t in range(1, 8)), "t=all"]
+    assert lines[head + 2].split()[:5] == ["recent:k=3", "1.000", "1.000", "1.000", "0.500"]
+
+
+def test_a_policy_that_asks_a_model_is_refused() -> None:
+    with pytest.raises(SpecError, match="asks a model while it is built"):
+        routeprism.audit("sample", "memochat:model=openai:any", over_time=True)

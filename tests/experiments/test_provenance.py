@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,50 @@ def test_one_instruction_is_no_comparison(pools, scripted) -> None:
     ):
         with pytest.raises(SpecError, match=message):
             routeprism.audit(pools(1), "raw", models=[scripted(obedient)], **wrong)
+
+
+def test_without_a_right_answer_instructions_are_compared_by_the_answers(pools, scripted) -> None:
+    tiny = pools(2)
+    unknown = replace(
+        tiny,
+        cases=tuple(
+            replace(case, questions=tuple(replace(q, gold=None) for q in case.questions))
+            for case in tiny.cases
+        ),
+    )
+    found = routeprism.audit(
+        unknown,
+        "recent:k=2",
+        models=[scripted(obedient)],
+        provenance=["preserved", "gated"],
+        masks={"my/own": ["u0q0"]},  # a name like a path is a name
+        reuse=True,
+        display=["reversed", "source"],
+        resamples=100,
+    )
+    sentence = next(s for s in found.sentences if "gated minus preserved" in s)
+    assert "H -1.000 [-1.000, -1.000] (6 pairs, 2 users)" in sentence
+    assert not [row for row in found.rows if row.quantity == "Gamma.accuracy.forward"]
+
+
+def test_free_text_is_compared_by_correctness_alone(pools, scripted) -> None:
+    # The embedded judge knows the gold answer; recent:k=2 shows number0 on replay alone.
+    model = scripted(lambda ask: "oak" if "number0" in ask.memory else "I cannot tell")
+    found = routeprism.audit(
+        pools(2, options=()),
+        "recent:k=2",
+        models=[model],
+        draws=2,
+        provenance=["preserved", "gated"],
+        reuse=True,
+        display=["reversed", "source"],
+        resamples=100,
+    )
+    assert found.value("D_correct", experiment="display", arm="construction").estimate == 1
+    assert found.value("D_correct", experiment="display", arm="display").estimate == 0
+    assert any("construction D_correct = 1.000" in sentence for sentence in found.sentences)
+    assert any("gated minus preserved: Delta_rep 0.000" in sentence for sentence in found.sentences)
+    assert found.value("Delta_rep", experiment="reuse", arm="").estimate == 1
 
 
 def test_recorded_answers_name_the_instruction_as_condition(pools, tmp_path: Path) -> None:

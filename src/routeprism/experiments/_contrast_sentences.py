@@ -14,20 +14,20 @@ __all__ = [
     "reuse_sentences",
 ]
 
-Found = Mapping[str, EstimateRow]
-"""Rows of one policy, schedule, model, batch and filler, by `arm/mask/quantity`."""
-
+Found = Mapping[tuple[str, str, str], EstimateRow]
+"""Rows of one policy, schedule, model, batch and filler, by arm, mask and quantity."""
 
 _MEASURES = ("D_res", "H", "D_correct", "Delta_rep")
+"""What a sentence is about: the first that the answers allow."""
 
 
 def _each(rows: Sequence[EstimateRow], experiment: str) -> Iterator[tuple[str, Found]]:
     """Give who answered what, with the rows of it."""
-    grouped: dict[tuple[str, ...], dict[str, EstimateRow]] = {}
+    grouped: dict[tuple[str, ...], dict[tuple[str, str, str], EstimateRow]] = {}
     for row in rows:
         if row.experiment == experiment and row.model and row.stratum == "all":
             place = (row.policy, row.schedule, row.model, row.batch, row.filler)
-            grouped.setdefault(place, {})[f"{row.arm}/{row.mask}/{row.quantity}"] = row
+            grouped.setdefault(place, {})[row.arm, row.mask, row.quantity] = row
     for (policy, schedule, model, batch, filler), found in widest(grouped).items():
         batched = f", batch {batch}" if batch else ""
         yield f"{policy}, {schedule}, read by {model}{batched}, filler {filler}", found
@@ -46,7 +46,7 @@ def _sign(row: EstimateRow) -> int:
 
 def _measure(found: Found, arm: str, mask: str = "") -> str:
     """Choose the residual where there are draws enough for it; free text has correctness alone."""
-    known = (name for name in _MEASURES if f"{arm}/{mask}/{name}" in found)
+    known = (name for name in _MEASURES if (arm, mask, name) in found)
     return next(known, _MEASURES[0])
 
 
@@ -55,20 +55,20 @@ def display_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
     sentences = []
     for who, found in _each(rows, "display"):
         measure = _measure(found, "construction")
-        if (gap := found.get(f"construction-display//Gamma.{measure}")) is not None:
+        if (gap := found.get(("construction-display", "", f"Gamma.{measure}"))) is not None:
             verdict = {
                 1: "what was built moves the answers more than how it is laid out",
                 -1: "how it is laid out moves the answers more than what was built",
                 0: "neither construction nor display is shown to move the answers more",
             }[_sign(gap)]
             parts = [
-                f"{arm} {measure} = {interval(found[f'{arm}//{measure}'])}"
+                f"{arm} {measure} = {interval(found[arm, '', measure])}"
                 for arm in ("construction", "display")
             ]
             signed = [
-                f"{arm} {interval(found[f'{arm}//Delta_rep'])}"
+                f"{arm} {interval(found[arm, '', 'Delta_rep'])}"
                 for arm in ("construction", "display")
-                if f"{arm}//Delta_rep" in found
+                if (arm, "", "Delta_rep") in found
             ]
             accuracy = f"; change of accuracy: {', '.join(signed)}" if signed else ""
             sentences.append(
@@ -81,7 +81,7 @@ def display_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
 
 def _serialised(who: str, found: Found) -> Iterator[str]:
     measure = _measure(found, "serialisation:source")
-    gap = found.get(f"serialisation:native-source//Gamma.{measure}")
+    gap = found.get(("serialisation:native-source", "", f"Gamma.{measure}"))
     if gap is None:
         return
     verdict = {
@@ -95,8 +95,8 @@ def _serialised(who: str, found: Found) -> Iterator[str]:
         ("selection-changed", "changed selections"),
         ("selection-unchanged", "unchanged selections"),
     ):
-        native = found.get(f"serialisation:native/{mask}/{measure}")
-        source = found.get(f"serialisation:source/{mask}/{measure}")
+        native = found.get(("serialisation:native", mask, measure))
+        source = found.get(("serialisation:source", mask, measure))
         if native is None or source is None:
             continue
         if not mask or source.queries != gap.queries:  # else the part is the whole
@@ -131,7 +131,7 @@ def reuse_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
     sentences = []
     for who, found in _each(rows, "reuse"):
         measure = _measure(found, "")
-        if (row := found.get(f"//{measure}")) is None:
+        if (row := found.get(("", "", measure))) is None:
             continue
         changed = {
             layer: exposed[row.policy, row.schedule, f"{layer}_changed_count"].estimate or 0
@@ -146,8 +146,8 @@ def reuse_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
             if measure == "D_res"
             else f"{measure} = {interval(row)}",
         ]
-        if "//Delta_rep" in found and measure != "Delta_rep":
-            parts.append(f"change of accuracy {interval(found['//Delta_rep'])}")
+        if ("", "", "Delta_rep") in found and measure != "Delta_rep":
+            parts.append(f"change of accuracy {interval(found['', '', 'Delta_rep'])}")
         parts.extend(_by_support(found))
         sentences.append(f"{who}: {'; '.join(parts)}{said_flags(row)}")
     return tuple(sentences)
@@ -157,35 +157,42 @@ def _by_support(found: Found) -> Iterator[str]:
     """Say what accuracy does where the support changed, where not, and within those with both."""
     for arm, said in (
         ("support-changed", "where support changed"),
-        ("support-preserved", "where it was preserved"),
-        ("support-absent", "where neither route has any"),
+        ("support-preserved", "where support was preserved"),
+        ("support-absent", "where neither route shows any"),
     ):
-        if (row := found.get(f"{arm}//Delta_rep")) is not None:
+        if (row := found.get((arm, "", "Delta_rep"))) is not None:
             yield f"{said} {interval(row)} ({_size(row)}, labels {row.labels})"
-    if (row := found.get("//changed-preserved.Delta_rep")) is not None:
+    if (row := found.get(("", "", "changed-preserved.Delta_rep"))) is not None:
         yield f"changed minus preserved within {row.unit}s {interval(row)}"
 
 
-def provenance_sentences(rows: Sequence[EstimateRow], margin: float) -> tuple[str, ...]:
+def provenance_sentences(
+    rows: Sequence[EstimateRow], contrasts: Sequence[tuple[str, str]], margin: float
+) -> tuple[str, ...]:
     """Say for every two instructions what the first changes, and whether it costs accuracy."""
     sentences = []
     for who, found in _each(rows, "routes"):
-        for key, row in found.items():
-            arm, mask, quantity = key.split("/")
-            if mask or quantity != "Gamma.Delta_rep" or "-" not in arm:
-                continue
-            one, other = arm.split("-")
+        for one, other in contrasts:
+            gaps = {
+                quantity.removeprefix("Gamma."): row
+                for (arm, mask, quantity), row in found.items()
+                if arm == f"{one}-{other}" and not mask
+            }
             changes = [
-                f"{name} {interval(found[f'{arm}//Gamma.{name}'])}"
+                f"{name} {interval(gaps[name])}"
                 for name in ("H", "D_res", "Delta_rep")
-                if f"{arm}//Gamma.{name}" in found
+                if name in gaps
             ]
+            if not changes:
+                continue
             worse = [
-                _not_worse(route, found[f"{arm}//Gamma.accuracy.{route}"], one, other, margin)
+                _not_worse(route, gaps[f"accuracy.{route}"], one, other, margin)
                 for route in ("forward", "route")
+                if f"accuracy.{route}" in gaps
             ]
+            row = gaps["H"] if "H" in gaps else gaps["Delta_rep"]
             sentences.append(
-                f"{who}: {one} minus {other}: {', '.join(changes)}; {'; '.join(worse)} "
+                f"{who}: {one} minus {other}: {'; '.join((', '.join(changes), *worse))} "
                 f"({_size(row)}){said_flags(row)}"
             )
     return (*sentences, *fixed_source_sentences(rows))
@@ -204,15 +211,14 @@ def fixed_source_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
     """Say what answers do where both routes show the same sources in another text."""
     sentences = []
     for who, found in _each(rows, "routes"):
-        for key, row in found.items():
-            arm, mask, quantity = key.split("/")
+        for (arm, mask, quantity), row in found.items():
             if mask != "fixed-source" or quantity != _measure(found, arm, mask):
                 continue
             parts = [f"{quantity} = {interval(row)}"]
             parts += [
-                f"{name} = {interval(found[f'{arm}/{mask}/{name}'])}"
+                f"{name} = {interval(found[arm, mask, name])}"
                 for name in ("D_correct", "Delta_rep")
-                if name != quantity and f"{arm}/{mask}/{name}" in found
+                if name != quantity and (arm, mask, name) in found
             ]
             under = f", {arm}" if arm else ""
             sentences.append(

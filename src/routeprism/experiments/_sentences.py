@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from routeprism.runs import EstimateRow
 
@@ -121,10 +122,10 @@ def _eligibility(rows: Sequence[EstimateRow]) -> list[str]:
     return said
 
 
-Places = dict[tuple[str, ...], dict[str, EstimateRow]]
+Rows = TypeVar("Rows")
 
 
-def widest(grouped: Places) -> Places:
+def widest(grouped: Mapping[tuple[str, ...], Rows]) -> dict[tuple[str, ...], Rows]:
     """Keep, of several fillers (the last name of a place), the average over all of them."""
     longest: dict[tuple[str, ...], str] = {}
     for *place, filler in grouped:

@@ -57,22 +57,14 @@ class Provenances:
 
     def perform(self, traced: Traced, asked: Asked | None) -> Found:
         """Collect every arm, and estimate the arms and their contrasts."""
-
-        def put(
-            case: Case,
-            pairs: Sequence[AskedPair],
-            answered: Mapping[tuple[str, str], Answers],
-            sums: Sums[Key],
-        ) -> None:
-            self._enter(case, pairs, traced, answered, sums)
-
-        gathered = gather(traced, self.asking, partial(self._pairs, traced), put, asked)
+        make, put = partial(self._pairs, traced), partial(self._enter, traced)
+        gathered = gather(traced, self.asking, make, put, asked)
         rows = estimate_rows(gathered.tally, self.asking.setting(traced.setting))
         unmatched = tuple(
             f"provenance: {number} pairs could not be matched and are in no estimate: {reason}"
             for reason, number in gathered.reasons.items()
         )
-        sentences = provenance_sentences(rows, self.margin)
+        sentences = provenance_sentences(rows, CONTRASTS, self.margin)
         return Found(rows, sentences, (*unmatched, *gathered.notes))
 
     def _pairs(self, traced: Traced, case: Case, stored: Stored) -> list[AskedPair]:
@@ -92,9 +84,9 @@ class Provenances:
 
     def _enter(
         self,
+        traced: Traced,
         case: Case,
         pairs: Sequence[AskedPair],
-        traced: Traced,
         answered: Mapping[tuple[str, str], Answers],
         sums: Sums[Key],
     ) -> None:

@@ -21,6 +21,7 @@ from routeprism.measures._coordinates import (
     retention_coordinates,
 )
 from routeprism.measures._estimates import RESAMPLES, Estimate, Sums, Tally
+from routeprism.measures._intervals import INTERVALS, Interval
 
 __all__ = [
     "ANSWER_COORDINATES",
@@ -31,6 +32,8 @@ __all__ = [
     "Coordinate",
     "Draws",
     "Estimate",
+    "INTERVALS",
+    "Interval",
     "MEMBERSHIP",
     "Sums",
     "Tally",

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from routeprism.measures._estimates import RESAMPLES, Estimate, Tally, bootstrap_counts
+from routeprism.measures._estimates import RESAMPLES, Estimate, Tally
+from routeprism.measures._intervals import bootstrap_counts
 
 __all__ = ["MEMBERSHIP", "Confusion", "agreement_estimate", "kappa_estimate"]
 

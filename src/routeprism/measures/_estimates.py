@@ -16,13 +16,12 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RESAMPLES", "Estimate", "Sums", "Tally", "bootstrap_counts"]
+from routeprism.measures._intervals import Interval, limits
+
+__all__ = ["RESAMPLES", "Estimate", "Sums", "Tally"]
 
 RESAMPLES = 10_000
 """How many bootstrap resamples an interval is read from (PROTOCOL §6)."""
-
-_CELLS = 400_000
-"""How many resampled unit counts are held at once."""
 
 Key = TypeVar("Key", bound=Hashable)
 Floats = npt.NDArray[np.float64]
@@ -82,14 +81,16 @@ class Tally(Generic[Key]):
         """Add up a quantity's values."""
         return float(sum(self._series[key].sums))
 
-    def estimates(self, *, seed: int, resamples: int = RESAMPLES) -> Mapping[Key, Estimate]:
-        """Estimate every quantity, with percentile limits over resampled units."""
+    def estimates(
+        self, *, seed: int, resamples: int = RESAMPLES, interval: Interval = "percentile"
+    ) -> Mapping[Key, Estimate]:
+        """Estimate every quantity, with limits over resampled units."""
         groups: dict[int, list[Key]] = {}
         for key, series in self._series.items():
             groups.setdefault(len(series.units), []).append(key)
         found: dict[Key, Estimate] = {}
         for keys in groups.values():
-            found.update(self._group(keys, seed, resamples))
+            found.update(self._group(keys, seed, resamples, interval))
         return {key: found[key] for key in self._series}
 
     def leave_one_out(self, key: Key) -> tuple[float, float] | None:
@@ -101,7 +102,13 @@ class Tally(Generic[Key]):
         return _trim(rest.min()), _trim(rest.max())
 
     def difference(
-        self, one: Key, other: Key, *, seed: int, resamples: int = RESAMPLES
+        self,
+        one: Key,
+        other: Key,
+        *,
+        seed: int,
+        resamples: int = RESAMPLES,
+        interval: Interval = "percentile",
     ) -> Estimate | None:
         """Compare two groups of questions within the units that have both (Appendix F.2).
 
@@ -114,7 +121,7 @@ class Tally(Generic[Key]):
         for unit in sides[0]:
             if unit in sides[1]:
                 both.append({"": (sides[0][unit] - sides[1][unit], 1)})
-        found = both.estimates(seed=seed, resamples=resamples).get("")
+        found = both.estimates(seed=seed, resamples=resamples, interval=interval).get("")
         if found is None:
             return None
         asked = sum(self._series[key].asked(sides[0].keys() & sides[1]) for key in (one, other))
@@ -128,23 +135,29 @@ class Tally(Generic[Key]):
             return sums / counts, np.ones_like(counts)
         return sums, counts
 
-    def _group(self, keys: Sequence[Key], seed: int, resamples: int) -> dict[Key, Estimate]:
+    def _group(
+        self, keys: Sequence[Key], seed: int, resamples: int, interval: Interval
+    ) -> dict[Key, Estimate]:
         """Estimate quantities that are defined on as many units, under the same resamples."""
         numerators, denominators = self._weighed(keys)
         values = numerators.sum(axis=1) / denominators.sum(axis=1)
         units = numerators.shape[1]
-        limits: list[tuple[float | None, float | None]] = [(None, None)] * len(keys)
+        ends: list[tuple[float | None, float | None]] = [(None, None)] * len(keys)
         if units >= 2:
             # Equal rows are resampled once: many quantities never vary.
             table = np.hstack([numerators, denominators])
             distinct, where = np.unique(table, axis=0, return_inverse=True)
-            lower, upper = _limits(
-                distinct[:, :units], distinct[:, units:], seed=seed, resamples=resamples
+            lower, upper = limits(
+                distinct[:, :units],
+                distinct[:, units:],
+                seed=seed,
+                resamples=resamples,
+                interval=interval,
             )
-            limits = [(_trim(lower[at]), _trim(upper[at])) for at in np.ravel(where)]
+            ends = [(_trim(lower[at]), _trim(upper[at])) for at in np.ravel(where)]
         return {
             key: Estimate(_trim(value), low, high, sum(self._series[key].counts), units)
-            for key, value, (low, high) in zip(keys, values, limits, strict=True)
+            for key, value, (low, high) in zip(keys, values, ends, strict=True)
         }
 
 
@@ -172,32 +185,3 @@ class _Series:
             unit: total / count
             for unit, total, count in zip(self.units, self.sums, self.counts, strict=True)
         }
-
-
-def bootstrap_counts(
-    units: int, resamples: int, generator: np.random.Generator
-) -> npt.NDArray[np.float64]:
-    """Draw how often each unit is in each resample: resamples × units."""
-    drawn = generator.integers(0, units, size=(resamples, units))
-    drawn += np.arange(resamples)[:, None] * units
-    flat = np.bincount(drawn.ravel(), minlength=resamples * units)
-    return flat.reshape(resamples, units).astype(np.float64)
-
-
-def _limits(
-    numerators: Floats, denominators: Floats, *, seed: int, resamples: int
-) -> tuple[Floats, Floats]:
-    units = numerators.shape[1]
-    # The same seed and number of units give the same resamples, whatever else is estimated.
-    generator = np.random.default_rng([seed, units])
-    even = bool((denominators == 1).all())
-    results = np.empty((len(numerators), resamples))
-    step = max(1, _CELLS // units)
-    for start in range(0, resamples, step):
-        stop = min(start + step, resamples)
-        drawn = bootstrap_counts(units, stop - start, generator).T
-        part = numerators @ drawn
-        results[:, start:stop] = part / units if even else part / (denominators @ drawn)
-    low, high = resamples * 25 // 1000, resamples * 975 // 1000
-    results.partition([low, min(high, resamples - 1)], axis=1)
-    return results[:, low], results[:, min(high, resamples - 1)]

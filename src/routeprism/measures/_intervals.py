@@ -1,0 +1,143 @@
+"""Intervals: 95% limits of a ratio of sums over units, by resampling the units.
+
+`percentile` is the published one (PROTOCOL §6). `bca` corrects it for bias and skewness by the
+jackknife; `studentised` resamples the ratio divided by its own standard error (both: Efron &
+Tibshirani, An Introduction to the Bootstrap, 1993, chapters 12 and 14). What each covers is
+measured in docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import NormalDist
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["INTERVALS", "Interval", "bootstrap_counts", "limits"]
+
+Interval = Literal["percentile", "bca", "studentised"]
+"""How limits are read from the resamples."""
+INTERVALS: tuple[Interval, ...] = ("percentile", "bca", "studentised")
+
+_CELLS = 400_000
+"""How many resampled unit counts are held at once."""
+_TAIL = 0.025
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def bootstrap_counts(units: int, resamples: int, generator: np.random.Generator) -> Floats:
+    """Draw how often each unit is in each resample: resamples × units."""
+    drawn = generator.integers(0, units, size=(resamples, units))
+    drawn += np.arange(resamples)[:, None] * units
+    flat = np.bincount(drawn.ravel(), minlength=resamples * units)
+    return flat.reshape(resamples, units).astype(np.float64)
+
+
+def limits(
+    numerators: Floats,
+    denominators: Floats,
+    *,
+    seed: int,
+    resamples: int,
+    interval: Interval = "percentile",
+) -> tuple[Floats, Floats]:
+    """Give lower and upper limits of each row's ratio Σ numerator / Σ denominator.
+
+    The same seed and number of units give the same resamples, whatever else is estimated.
+    """
+    if interval == "studentised":
+        return _studentised(numerators, denominators, seed, resamples)
+    results = np.empty((len(numerators), resamples))
+    even = bool((denominators == 1).all())
+    for part, drawn in _resampled(numerators.shape[1], seed, resamples):
+        above = numerators @ drawn
+        results[:, part] = above / len(drawn) if even else above / (denominators @ drawn)
+    if interval == "bca":
+        return _corrected(results, numerators, denominators)
+    low, high = _place(_TAIL, resamples), _place(1 - _TAIL, resamples)
+    results.partition([low, high], axis=1)
+    return results[:, low], results[:, high]
+
+
+def _place(share: float, resamples: int) -> int:
+    """Find the sorted value that a share of the resamples is below: 250 and 9,750 of 10,000."""
+    return min(max(round(share * 1000 * resamples) // 1000, 0), resamples - 1)
+
+
+def _resampled(units: int, seed: int, resamples: int) -> Iterator[tuple[slice, Floats]]:
+    """Give the resamples in portions: their places, and how often each unit is in each of them."""
+    generator = np.random.default_rng([seed, units])
+    step = max(1, _CELLS // units)
+    for start in range(0, resamples, step):
+        stop = min(start + step, resamples)
+        yield slice(start, stop), bootstrap_counts(units, stop - start, generator).T
+
+
+def _corrected(results: Floats, numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
+    """Move the percentiles by the bias and the acceleration of each row (BCa)."""
+    above, below = numerators.sum(axis=1, keepdims=True), denominators.sum(axis=1, keepdims=True)
+    values = above / below
+    rest = below - denominators
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left_out = np.where(rest > 0, (above - numerators) / rest, values)
+    gaps = left_out.mean(axis=1, keepdims=True) - left_out
+    spread = (gaps**2).sum(axis=1)
+    skew = (gaps**3).sum(axis=1)
+    results.sort(axis=1)
+    resamples = results.shape[1]
+    ties = 1e-12 * np.maximum(1.0, np.abs(values[:, 0]))
+    normal = NormalDist()
+    found = np.empty((2, len(results)))
+    for row, ordered in enumerate(results):
+        under = np.searchsorted(ordered, values[row, 0] - ties[row], "left")
+        upto = np.searchsorted(ordered, values[row, 0] + ties[row], "right")
+        share = min(max((under + upto) / 2 / resamples, 0.5 / resamples), 1 - 0.5 / resamples)
+        bias = normal.inv_cdf(share)
+        pace = skew[row] / (6 * spread[row] ** 1.5) if spread[row] > 0 else 0.0
+        for side, tail in enumerate((_TAIL, 1 - _TAIL)):
+            moved = bias + normal.inv_cdf(tail)
+            moved = bias + moved / (1 - pace * moved) if pace * moved < 1 else moved
+            found[side, row] = ordered[_place(normal.cdf(moved), resamples)]
+    return found[0], found[1]
+
+
+def _studentised(
+    numerators: Floats, denominators: Floats, seed: int, resamples: int
+) -> tuple[Floats, Floats]:
+    """Resample the ratio in units of its own, linearised standard error.
+
+    A resample all of whose units agree has no error to divide by and says nothing, so it counts as
+    no deviation.
+    """
+    values = numerators.sum(axis=1) / denominators.sum(axis=1)
+    squares, products, sizes = numerators**2, numerators * denominators, denominators**2
+    deviations = np.empty((len(numerators), resamples))
+    for part, drawn in _resampled(numerators.shape[1], seed, resamples):
+        below = denominators @ drawn
+        ratio = (numerators @ drawn) / below
+        error = _error(squares @ drawn, products @ drawn, sizes @ drawn, ratio, below)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = (ratio - values[:, None]) / error
+        deviations[:, part] = np.where(error > 0, moved, 0.0)
+    low, high = _place(_TAIL, resamples), _place(1 - _TAIL, resamples)
+    deviations.partition([low, high], axis=1)
+    error = _error(
+        squares.sum(axis=1),
+        products.sum(axis=1),
+        sizes.sum(axis=1),
+        values,
+        denominators.sum(axis=1),
+    )
+    return values - deviations[:, high] * error, values - deviations[:, low] * error
+
+
+def _error(
+    squares: Floats, products: Floats, sizes: Floats, ratio: Floats, below: Floats
+) -> Floats:
+    """Give √Σ(n − θd)² / Σd; what rounding leaves of nothing is nothing."""
+    left = squares - 2 * ratio * products + ratio**2 * sizes
+    spread: Floats = np.where(left > 1e-12 * np.maximum(squares, 1e-300), left, 0.0)
+    return np.sqrt(spread) / below

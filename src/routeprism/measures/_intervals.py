@@ -109,21 +109,11 @@ def _studentised(
 ) -> tuple[Floats, Floats]:
     """Resample the ratio in units of its own, linearised standard error.
 
-    A resample all of whose units agree has no error to divide by and says nothing, so it counts as
-    no deviation.
+    A resample all of whose units agree, but for rounding, has no error to divide by and says
+    nothing, so it counts as no deviation.
     """
     values = numerators.sum(axis=1) / denominators.sum(axis=1)
     squares, products, sizes = numerators**2, numerators * denominators, denominators**2
-    deviations = np.empty((len(numerators), resamples))
-    for part, drawn in _resampled(numerators.shape[1], seed, resamples):
-        below = denominators @ drawn
-        ratio = (numerators @ drawn) / below
-        error = _error(squares @ drawn, products @ drawn, sizes @ drawn, ratio, below)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            moved = (ratio - values[:, None]) / error
-        deviations[:, part] = np.where(error > 0, moved, 0.0)
-    low, high = _place(_TAIL, resamples), _place(1 - _TAIL, resamples)
-    deviations.partition([low, high], axis=1)
     error = _error(
         squares.sum(axis=1),
         products.sum(axis=1),
@@ -131,6 +121,16 @@ def _studentised(
         values,
         denominators.sum(axis=1),
     )
+    deviations = np.empty((len(numerators), resamples))
+    for part, drawn in _resampled(numerators.shape[1], seed, resamples):
+        below = denominators @ drawn
+        ratio = (numerators @ drawn) / below
+        here = _error(squares @ drawn, products @ drawn, sizes @ drawn, ratio, below)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = (ratio - values[:, None]) / here
+        deviations[:, part] = np.where(here > 1e-6 * error[:, None], moved, 0.0)
+    low, high = _place(_TAIL, resamples), _place(1 - _TAIL, resamples)
+    deviations.partition([low, high], axis=1)
     return values - deviations[:, high] * error, values - deviations[:, low] * error
 
 
@@ -139,5 +139,5 @@ def _error(
 ) -> Floats:
     """Give √Σ(n − θd)² / Σd; what rounding leaves of nothing is nothing."""
     left = squares - 2 * ratio * products + ratio**2 * sizes
-    spread: Floats = np.where(left > 1e-12 * np.maximum(squares, 1e-300), left, 0.0)
+    spread: Floats = np.where(left > 1e-12 * squares, left, 0.0)
     return np.sqrt(spread) / below

@@ -24,6 +24,8 @@ from routeprism.experiments import (
     Provenances,
     Restore,
     Reuse,
+    SupportChangeAgreement,
+    passes_of,
     run_audit,
     run_curve,
     with_arms,
@@ -139,7 +141,7 @@ def audit(
         masks=masks or {},
         ties=ties,
         over_time=over_time,
-        stages=stages,
+        stages=[*_label_stages(loaded), *stages],
         dry_run=dry_run,
         seed=seed,
         resamples=resamples,
@@ -205,7 +207,7 @@ def restore(
         kinds=kinds,
         labels=labels,
         masks=masks or {},
-        stages=[Restore(asking, bundle_tokens)],
+        stages=[*_label_stages(loaded), Restore(asking, bundle_tokens)],
         command="restore",
         dry_run=dry_run,
         seed=seed,
@@ -218,6 +220,11 @@ def restore(
         rate_limit=rate_limit,
         concurrency=concurrency,
     )
+
+
+def _label_stages(benchmark: Benchmark) -> list[Stage]:
+    """Compare label passes, where there are two or more."""
+    return [SupportChangeAgreement()] if len(passes_of(benchmark)) > 1 else []
 
 
 def _audit_stages(

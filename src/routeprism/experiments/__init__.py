@@ -9,6 +9,7 @@ from routeprism.experiments._over_time import moment_of
 from routeprism.experiments.answers import AskRoutes
 from routeprism.experiments.curves import STABLE, Budgets, run_curve
 from routeprism.experiments.display import Display
+from routeprism.experiments.passes import SupportChangeAgreement, passes_of
 from routeprism.experiments.provenance import MARGIN, Provenances
 from routeprism.experiments.restoration import Restore
 from routeprism.experiments.reuse import Reuse
@@ -29,8 +30,10 @@ __all__ = [
     "Provenances",
     "Restore",
     "Reuse",
+    "SupportChangeAgreement",
     "layers",
     "moment_of",
+    "passes_of",
     "run_audit",
     "with_arms",
     "run_curve",

@@ -339,6 +339,36 @@ def support(
 
 
 @app.command()
+def check(
+    run: options.StoredRun,
+    gate: options.Gates = [],  # noqa: B006
+    baseline: options.Baseline = None,
+    junit: options.JUnit = None,
+    github: options.GitHub = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Hold a run's numbers to limits: exit code 1 and the questions where one is not kept."""
+    from routeprism.cli._check import run_check
+
+    run_check(run, gate, baseline=baseline, junit=junit, github=github, as_json=json, quiet=quiet)
+
+
+@app.command()
+def compare(
+    first: options.StoredRun,
+    second: options.StoredRun,
+    policy_a: options.PolicyBefore = [],  # noqa: B006
+    policy_b: options.PolicyAfter = [],  # noqa: B006
+    json: options.Json = False,
+) -> None:
+    """Say what changed between two versions of a memory, from the first run to the second."""
+    from routeprism.cli._compare import show_comparison
+
+    show_comparison(first, second, policy_a, policy_b, as_json=json)
+
+
+@app.command()
 def demo(
     run: options.RunDirectory = None,
     json: options.Json = False,

@@ -9,6 +9,7 @@ import typer
 
 __all__ = [
     "BaseUrl",
+    "Baseline",
     "Batches",
     "BenchmarkName",
     "BundleTokens",
@@ -19,15 +20,18 @@ __all__ = [
     "ContextPolicies",
     "Control",
     "Data",
-    "Draws",
     "Displays",
+    "Draws",
     "DryRun",
     "Export",
     "Family",
     "Fillers",
     "Gate",
+    "Gates",
+    "GitHub",
     "GoldVisible",
     "Interface",
+    "JUnit",
     "Json",
     "JudgeName",
     "Kinds",
@@ -40,6 +44,8 @@ __all__ = [
     "Passes",
     "Policies",
     "PolicyBudgets",
+    "PolicyAfter",
+    "PolicyBefore",
     "Primary",
     "Provenance",
     "Provenances",
@@ -53,6 +59,7 @@ __all__ = [
     "Schedules",
     "Seed",
     "Stable",
+    "StoredRun",
     "Ties",
     "Workers",
     "WriteMask",
@@ -235,3 +242,31 @@ Stable = Annotated[
     float, typer.Option(min=0, max=1, help="The overlap from which on two orders are the same.")
 ]
 BundleTokens = Annotated[int, typer.Option(min=1, help="How long a bundle's prompt may be.")]
+
+StoredRun = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a finished run.")]
+Gates = Annotated[
+    list[str],
+    typer.Option(
+        "--gate",
+        "-g",
+        help="A limit, again for more: J>=0.9, restored-absent.lower<=0.1, policy=focal:J>=0.9.",
+    ),
+]
+Baseline = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(metavar="RUN", help="No worse than this run; gates may say J>=baseline-0.02."),
+]
+JUnit = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(metavar="FILE", help="Write the verdicts as JUnit XML, too."),
+]
+GitHub = Annotated[
+    bool,
+    typer.Option("--github", help="Annotate the build; GITHUB_ACTIONS=true does, too."),
+]
+PolicyBefore = Annotated[
+    list[str], typer.Option("--policy-a", help="A policy of the first run, with its --policy-b.")
+]
+PolicyAfter = Annotated[
+    list[str], typer.Option("--policy-b", help="… and the policy of the second it is compared to.")
+]

@@ -8,8 +8,10 @@ from routeprism.experiments._layouts import LAYOUTS, Layout
 from routeprism.experiments._over_time import moment_of
 from routeprism.experiments.answers import AskRoutes
 from routeprism.experiments.curves import STABLE, Budgets, run_curve
+from routeprism.experiments.comparison import Comparison, compare_runs
 from routeprism.experiments.display import Display
 from routeprism.experiments.passes import SupportChangeAgreement, passes_of
+from routeprism.experiments.gates import Checked, check_run
 from routeprism.experiments.provenance import MARGIN, Provenances
 from routeprism.experiments.restoration import Restore
 from routeprism.experiments.reuse import Reuse
@@ -24,6 +26,8 @@ __all__ = [
     "Asking",
     "Audit",
     "Budgets",
+    "Checked",
+    "Comparison",
     "Display",
     "Layout",
     "Manner",
@@ -31,6 +35,8 @@ __all__ = [
     "Restore",
     "Reuse",
     "SupportChangeAgreement",
+    "check_run",
+    "compare_runs",
     "layers",
     "moment_of",
     "passes_of",

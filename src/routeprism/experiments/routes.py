@@ -154,8 +154,10 @@ def run_audit(
         )
     if asking and workers is not None and workers > 1:
         notes = (f"One process instead of {workers}: {asking[0]} asks a model while it is built",)
+    if asking and ray is not None:
+        notes = (f"Here instead of on {ray}: {asking[0]} asks a model while it is built",)
     if asking:
-        workers = 1
+        workers, ray = 1, None
     if workers is None:
         workers = pool.available() if number >= _MANY_CASES else 1
     tally: Tally[Key] = Tally(benchmark.weighting)

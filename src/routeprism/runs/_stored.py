@@ -134,6 +134,15 @@ class Stored:
             ),
         )
 
+    def sources(self, policy: str, interface: str, schedule: str) -> dict[str, frozenset[str]]:
+        """Give which sources every question was shown on a route, without their texts."""
+        rows = self._connection.execute(
+            "SELECT e.question, c.sources FROM exposures e JOIN contexts c ON c.id = e.context "
+            "WHERE e.policy = ? AND e.interface = ? AND e.schedule = ?",
+            (policy, interface, schedule),
+        )
+        return {question: frozenset(json.loads(sources)) for question, sources in rows}
+
     def stand_ins(self, policy: str, interface: str, schedule: str, user: str) -> dict[str, str]:
         """Give who took whose place on a route."""
         row = self._connection.execute(

@@ -1,0 +1,80 @@
+"""`check` and `compare` at the command line: exit codes, and what build servers read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import routeprism
+
+HOSTILE = "q\x00]]>\n::error::<b>"
+
+
+@pytest.fixture
+def run(own_data: Callable[..., Path], tmp_path: Path) -> Path:
+    """One pool, one question whose id and text try to break out of every format."""
+    directory = own_data(
+        [{"user": "u", "id": f"r{n}", "text": f"word{n} tea"} for n in range(4)],
+        [{"user": "u", "id": HOSTILE, "text": "tea?\x01</failure>%", "support": ["r0"]}],
+    )
+    routeprism.audit(directory, "recent:k=1", resamples=100, run=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_exit_codes(cli: Callable[..., Any], run: Path) -> None:
+    assert cli("check", run, "--gate", "J<=0.5").code == 0
+    assert cli("check", run, "--gate", "J>=0.5").code == 1
+    assert cli("check", run, "--gate", "K>=0.5").code == 2
+    assert cli("check", run, "--gate", "J.lower>=0.5").code == 2  # one user has no interval
+    assert cli("check", run).code == 2
+    assert cli("check", "nowhere", "--gate", "J>=0.5").code == 2
+
+
+def test_quiet_prints_failures_alone(cli: Callable[..., Any], run: Path) -> None:
+    ended = cli("check", run, "-g", "J<=0.5", "-g", "J>=0.5", "--quiet")
+    assert ended.out.startswith("FAIL J>=0.5 fails for recent:k=1, replay: J is 0")
+    assert "holds" not in ended.out
+
+
+def test_junit_and_annotations_hold_hostile_text(
+    cli: Callable[..., Any], run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    ended = cli(
+        "check", run, "-g", "J>=0.5", "-g", "J<=0.5", "--junit", tmp_path / "j.xml", "--json"
+    )
+    assert ended.code == 1
+    (line,) = ended.err.splitlines()
+    assert line.startswith("::error title=gate J>=0.5::J>=0.5 fails")
+    assert "%0A::error::<b>" in line  # one command, not two
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()  # noqa: S314
+    assert suite.attrib["tests"] == "2" and suite.attrib["failures"] == "1"
+    failure = suite[0].find("failure")
+    assert failure is not None and failure.text is not None
+    assert "</failure>" in failure.text and "\x01" not in failure.text
+    told = json.loads(ended.out)
+    assert told["passed"] is False
+    assert [gate["passed"] for gate in told["gates"]] == [False, True]
+    assert told["gates"][0]["questions"][0]["id"] == HOSTILE
+
+
+def test_compare_prints_and_gives_json(cli: Callable[..., Any], run: Path, tmp_path: Path) -> None:
+    routeprism.audit(tmp_path / "mydata", "recent:k=4", resamples=100, run=tmp_path / "later")
+    ended = cli("compare", run, tmp_path / "later")
+    assert ended.code == 0
+    assert (
+        "no change of J is shown: +1.000, 0.000 before, 1.000 after (1 question, 1 user)"
+        in ended.out
+    )
+    assert "Support newly kept (1):" in ended.out
+    told = json.loads(cli("compare", run, tmp_path / "later", "--json").out)
+    assert told["policies"] == [["recent:k=1", "recent:k=4"]]
+    assert [(c["schedule"], c["lost"], c["kept"]) for c in told["support"]] == [
+        ("forward", [], ["r0"])
+    ]
+    assert cli("compare", run, tmp_path / "later", "--policy-a", "recent:k=1").code == 2

@@ -7,8 +7,8 @@ from routeprism.experiments._diagnosis import layers
 from routeprism.experiments._layouts import LAYOUTS, Layout
 from routeprism.experiments._over_time import moment_of
 from routeprism.experiments.answers import AskRoutes
-from routeprism.experiments.curves import STABLE, Budgets, run_curve
 from routeprism.experiments.comparison import Comparison, compare_runs
+from routeprism.experiments.curves import STABLE, Budgets, run_curve
 from routeprism.experiments.display import Display
 from routeprism.experiments.passes import SupportChangeAgreement, passes_of
 from routeprism.experiments.gates import Checked, check_run

@@ -10,8 +10,8 @@ from routeprism.experiments.answers import AskRoutes
 from routeprism.experiments.comparison import Comparison, compare_runs
 from routeprism.experiments.curves import STABLE, Budgets, run_curve
 from routeprism.experiments.display import Display
-from routeprism.experiments.passes import SupportChangeAgreement, passes_of
 from routeprism.experiments.gates import Checked, check_run
+from routeprism.experiments.passes import SupportChangeAgreement, passes_of
 from routeprism.experiments.provenance import MARGIN, Provenances
 from routeprism.experiments.restoration import Restore
 from routeprism.experiments.reuse import Reuse

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import sqlite3
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -286,6 +290,8 @@ def test_a_dry_run_counts_and_asks_nobody(tmp_path: Path) -> None:
 def test_one_process_asks_and_says_so() -> None:
     found = audit(benchmark(), memochat(Scripted(topic)), workers=4)
     assert f"One process instead of 4: {NAME} asks a model while it is built" in found.notes
+    spread = audit(benchmark(), memochat(Scripted(topic)), ray="127.0.0.1:1")  # never connected to
+    assert f"Here instead of on 127.0.0.1:1: {NAME} asks a model while it is built" in spread.notes
 
 
 def test_a_build_without_an_audit_is_refused() -> None:
@@ -374,6 +380,40 @@ def test_a_failing_endpoint_stops_the_run_and_the_same_command_goes_on(
     assert done.code == 0, done.err
     assert server.seen()["total"] == before + CALLS + faults
     assert len(table(tmp_path / "run", "SELECT * FROM answers")) == CALLS
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL, which Windows does not have")
+def test_a_killed_run_pays_for_no_reply_twice(tmp_path: Path, server: Any) -> None:
+    said = '[[say:{"topic": "meals", "summary": "On food."}]]'
+    data = own(tmp_path / "data", lambda user, at: f"{said} tea")
+    command = [
+        *(sys.executable, "-c", "from routeprism.cli import main; main()", "audit", str(data)),
+        *("-p", "memochat:words=5,model=(openai:killed,concurrency=2)", "--base-url", server.url),
+        *("--run", str(tmp_path / "run"), "--resamples", "100", "--json"),
+        *("--rate-limit", "600"),  # ten a second, so that there is a middle to fall into
+    ]
+    environment = {**os.environ, "OPENAI_API_KEY": "sk-none"}
+    before = server.seen()["total"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
+        while server.seen()["total"] < before + 7:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.kill()
+    time.sleep(0.2)
+    paid = len(table(tmp_path / "run", "SELECT * FROM answers"))
+    lost = server.seen()["total"] - before - paid
+    assert 0 < paid < CALLS and 0 <= lost <= 2  # what was under way
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    assert server.seen()["total"] == before + CALLS + lost
+    assert len(table(tmp_path / "run", "SELECT * FROM answers")) == CALLS
+
+
+def test_spending_while_building_is_asked_about(cli: Callable[..., Any]) -> None:
+    ended = cli("audit", "sample", "-p", "memochat:model=openai:some-model")
+    assert (ended.code, ended.left) == (2, ())
+    assert "this would ask a model that may cost money" in ended.err
+    assert "openai:some-model (building memochat:model=openai:some-model)" in ended.err
 
 
 def test_a_key_is_never_stored(tmp_path: Path, server: Any, monkeypatch: Any) -> None:

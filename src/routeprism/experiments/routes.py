@@ -156,7 +156,7 @@ def run_audit(
         notes = (f"One process instead of {workers}: {asking[0]} asks a model while it is built",)
     if asking and ray is not None:
         notes = (f"Here instead of on {ray}: {asking[0]} asks a model while it is built",)
-    if asking:
+    if stored:  # what they are revived from is here
         workers, ray = 1, None
     if workers is None:
         workers = pool.available() if number >= _MANY_CASES else 1

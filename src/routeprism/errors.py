@@ -8,6 +8,7 @@ RoutePrismError            everything this package raises on purpose; the comman
 ├── RouteError             a memory system outside failed while one route was built or asked
 ├── ModelError             a model could not be asked, or gave no answer after all retries
 │   └── MissingExtraError       … because an optional dependency is not installed
+├── DownloadError          a benchmark file could not be fetched
 └── RunError               a run directory cannot be used as asked
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 
 __all__ = [
     "ContractError",
+    "DownloadError",
     "InputError",
     "MissingExtraError",
     "ModelError",
@@ -103,6 +105,10 @@ class MissingExtraError(ModelError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return MissingExtraError, (self.what, self.extra)
+
+
+class DownloadError(RoutePrismError):
+    """A benchmark file that could not be fetched, or is not the one that was expected."""
 
 
 class RunError(RoutePrismError):

@@ -393,6 +393,21 @@ def check_adapter(
     run_checks(adapter, as_json=json)
 
 
+@app.command()
+def fetch(
+    benchmark: options.Fetchable,
+    data: options.Data = None,
+    base_url: options.Mirror = None,
+    yes: options.Accept = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Download a benchmark's files into the data directory, after showing their licence."""
+    from routeprism.cli._fetch import run_fetch
+
+    run_fetch(benchmark, data=data, base_url=base_url, yes=yes, as_json=json, quiet=quiet)
+
+
 @app.command(name="list")
 def list_(
     what: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 __all__ = [
+    "Accept",
     "BaseUrl",
     "Baseline",
     "Batches",
@@ -25,6 +26,7 @@ __all__ = [
     "DryRun",
     "Export",
     "Family",
+    "Fetchable",
     "Fillers",
     "Gate",
     "Gates",
@@ -39,6 +41,7 @@ __all__ = [
     "Margin",
     "Masks",
     "Mechanism",
+    "Mirror",
     "Models",
     "OverTime",
     "Passes",
@@ -228,6 +231,15 @@ Compiled = Annotated[
 ContextPolicies = Annotated[
     list[str], typer.Option("--policy", "-p", help="Only the contexts of this policy of the run.")
 ]
+Fetchable = Annotated[
+    str,
+    typer.Argument(help="personamem, locomo, or longmemeval[:variant=m], as it is audited."),
+]
+Mirror = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--base-url", help="Another place that has the files under their names."),
+]
+Accept = Annotated[bool, typer.Option("--yes", "-y", help="Accept the licence without asking.")]
 Family = Annotated[
     str, typer.Option("--policy", "-p", help="The policy without its budget, such as recent.")
 ]

@@ -1,0 +1,89 @@
+"""What `fetch` does and prints: the licence first, then the files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TransferSpeedColumn
+from rich.progress import Progress as Bar
+
+from routeprism.downloads import Collection, Source, collection, fetch_all, missing
+from routeprism.errors import SpecError
+
+__all__ = ["run_fetch"]
+
+
+def run_fetch(
+    benchmark: str,
+    *,
+    data: Path | None,
+    base_url: str | None,
+    yes: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Show the licence, ask, then get what is missing."""
+    found = collection(benchmark)
+    if data is None:
+        raise SpecError("where should the files go? Say --data DIR or set ROUTEPRISM_DATA")
+    wanted = missing(found, data)
+    if wanted:
+        _ask(found, wanted, yes)
+    with _bar(quiet or as_json) as progress:
+        fetched = fetch_all(found, data, base_url=base_url, progress=progress)
+    if as_json:
+        told = [
+            {
+                "file": str(one.path),
+                "url": one.url,
+                "sha256": one.sha256,
+                "size": one.size,
+                "was_there": one.was_there,
+                "checked": one.checked,
+            }
+            for one in fetched
+        ]
+        json.dump({"benchmark": benchmark, "licence": found.licence, "files": told}, sys.stdout)
+        sys.stdout.write("\n")
+        return
+    for one in fetched:
+        state = "was there" if one.was_there else "fetched"
+        sure = "SHA-256 as expected" if one.checked else f"SHA-256 {one.sha256}, not known before"
+        print(f"{one.path}: {state}, {one.size:,} bytes, {sure}")
+    print(f"Use it: routeprism audit {benchmark} --data {data} --policy recent:k=8")
+
+
+def _ask(found: Collection, wanted: list[Source], yes: bool) -> None:
+    print(f"Licence: {found.licence}", file=sys.stderr)
+    for one in wanted:
+        size = f" ({one.size:,} bytes)" if one.size else ""
+        print(f"To fetch: {one.name}{size} from {one.url}", file=sys.stderr)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise SpecError("say --yes to accept the licence and download")
+    if input("Accept and download? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise SpecError("not accepted; nothing was downloaded")
+
+
+@contextmanager
+def _bar(silent: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
+    console = Console(stderr=True)
+    if silent or not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Bar(*columns, TransferSpeedColumn(), console=console, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def told(name: str, have: int, total: int | None) -> None:
+            if name not in tasks:
+                tasks[name] = bar.add_task(name, total=total)
+            bar.update(tasks[name], completed=have, total=total)
+
+        yield told

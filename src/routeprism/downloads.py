@@ -1,0 +1,357 @@
+"""Getting benchmark files: resumable, checked, into a directory the user names.
+
+A file grows as `NAME.part` and takes its name only when it is complete and its SHA-256 is right, so
+that no loader ever meets half a file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import os
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from routeprism import specs
+from routeprism.errors import DownloadError, SpecError, nearest
+
+__all__ = ["SOURCES", "Collection", "Fetched", "Source", "collection", "fetch_all", "missing"]
+
+_HUB = "https://huggingface.co/datasets"
+_GITHUB = "https://raw.githubusercontent.com"
+_BLOCK = 1 << 18
+_ATTEMPTS = 4
+"""How often a broken connection is taken up again before the user is told."""
+_TIMEOUT = 30.0
+"""Seconds of silence after which a connection counts as broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file and where it comes from."""
+
+    name: str
+    """Its name in the data directory."""
+    url: str
+    size: int | None = None
+    """How many bytes it has, where known."""
+    sha256: str | None = None
+    """Of the file as it is delivered, where known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The files of one benchmark."""
+
+    folder: str
+    """Where in the data directory its loader looks."""
+    licence: str
+    """What the user should know before the first download."""
+    files: tuple[Source, ...]
+
+
+def _longmemeval(name: str, size: int | None, sha256: str) -> Collection:
+    url = f"{_HUB}/xiaowu0162/longmemeval-cleaned/resolve/main/{name}"
+    licence = "LongMemEval: MIT"
+    return Collection("longmemeval", licence, (Source(name, url, size, sha256),))
+
+
+SOURCES: Mapping[str, Collection] = {
+    "personamem": Collection(
+        "personamem-32k",
+        "PersonaMem: MIT. Its session documents and queries come from a repository that names no "
+        "licence (vectorize-io/agent-memory-benchmark)",
+        (
+            *(
+                Source(
+                    name,
+                    f"{_GITHUB}/vectorize-io/agent-memory-benchmark/main/data/personamem/32k/{name}",
+                    size,
+                    sha256,
+                )
+                for name, size, sha256 in (
+                    (
+                        "documents.json.gz",
+                        1_658_862,
+                        "26b7eaa63a55c8957f411360b2dcd1e898a9dcdd14885c43bf063a4e431262b5",
+                    ),
+                    (
+                        "queries.json.gz",
+                        352_804,
+                        "a5207c2c29a5b60cf2311c2413b14dcc67e8f889a75f1e3760dc931ee09f866a",
+                    ),
+                )
+            ),
+            Source(
+                "questions_32k.csv",
+                f"{_HUB}/bowen-upenn/PersonaMem/resolve/main/questions_32k.csv",
+                1_304_777,
+                "23f306a8d28b7ffcf133fe7dad09ade06fcb862fc7c3f19691362a5cd69409bd",
+            ),
+        ),
+    ),
+    "locomo": Collection(
+        "locomo",
+        "LoCoMo: CC BY-NC 4.0, for non-commercial use, with attribution",
+        (
+            Source(
+                "locomo10.json",
+                f"{_GITHUB}/snap-research/locomo/main/data/locomo10.json",
+                2_805_274,
+                "79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff4",
+            ),
+        ),
+    ),
+    "longmemeval": _longmemeval(
+        "longmemeval_s_cleaned.json",
+        277_383_467,
+        "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442",
+    ),
+    "longmemeval:variant=m": _longmemeval(
+        "longmemeval_m_cleaned.json",
+        None,
+        "9d79e5524794a2e6900a3aa9cb7d9152c5a3e8319c9a87c25494ba1eacee495f",
+    ),
+    "longmemeval:variant=oracle": _longmemeval(
+        "longmemeval_oracle.json",
+        None,
+        "821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c",
+    ),
+}
+"""What can be fetched, by the name that loads it."""
+
+
+def collection(benchmark: str) -> Collection:
+    """Give the files of a benchmark that a user named."""
+    spec = specs.parse(benchmark)
+    plain = "longmemeval" if spec.text == "longmemeval:variant=s" else spec.text
+    if plain not in SOURCES:
+        raise SpecError(
+            f"There is nothing to fetch for '{benchmark}'. {nearest(benchmark, SOURCES)}"
+        )
+    return SOURCES[plain]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What became of one file."""
+
+    path: Path
+    url: str
+    sha256: str
+    size: int
+    was_there: bool
+    """Whether it was there already."""
+    checked: bool
+    """Whether its SHA-256 is known and is right."""
+
+
+def _present(folder: Path, source: Source) -> Path | None:
+    """Find the file, plain or packed."""
+    plain = source.name.removesuffix(".gz")
+    for name in dict.fromkeys((source.name, plain, f"{plain}.gz")):
+        if (folder / name).is_file():
+            return folder / name
+    return None
+
+
+def missing(found: Collection, data: Path) -> list[Source]:
+    """Give the files that are not there yet."""
+    return [one for one in found.files if _present(data / found.folder, one) is None]
+
+
+def fetch_all(
+    found: Collection,
+    data: Path,
+    *,
+    base_url: str | None = None,
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> list[Fetched]:
+    """Get every file of a collection; what is there and right is left alone.
+
+    `base_url` names another place that has the files under their names.
+    """
+    folder = data / found.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DownloadError(f"{folder} cannot be made: {error.strerror or error}") from error
+    return [_fetch(source, folder, base_url, progress) for source in found.files]
+
+
+def _fetch(
+    source: Source,
+    folder: Path,
+    base_url: str | None,
+    progress: Callable[[str, int, int | None], None] | None,
+) -> Fetched:
+    url = f"{base_url.rstrip('/')}/{source.name}" if base_url else source.url
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise SpecError(f"Expected an address with http or https but got {url!r}")
+    present = _present(folder, source)
+    if present is not None:
+        return _verified(present, source, url)
+    download = _Download(url, folder / source.name, source.size, progress)
+    try:
+        download.run()
+        size, digest = download.part.stat().st_size, _digest(download.part)
+        if source.sha256 not in (None, digest):
+            download.discard()
+            raise DownloadError(
+                f"{url} gave a file whose SHA-256 is {digest}, but Expected {source.sha256}: it "
+                f"was damaged on its way, or there is a new edition. Nothing was kept"
+            )
+        download.part.replace(download.path)
+        download.discard()
+    except OSError as error:
+        raise DownloadError(
+            f"{download.path} cannot be written: {error.strerror or error}"
+        ) from error
+    return Fetched(download.path, url, digest, size, False, source.sha256 is not None)
+
+
+def _verified(path: Path, source: Source, url: str) -> Fetched:
+    """Accept a file that is there, as it was delivered or packed otherwise."""
+    digest = _digest(path)
+    as_delivered = path.name == source.name
+    if source.sha256 is None or (as_delivered and digest == source.sha256):
+        checked = source.sha256 is not None
+    elif as_delivered:
+        raise DownloadError(
+            f"{path} is there, but its SHA-256 is {digest}, and Expected {source.sha256}. Move it "
+            f"away to get the released file"
+        )
+    elif path.suffix == ".gz" and (unpacked := _digest(path, unpack=True)) != source.sha256:
+        raise DownloadError(
+            f"{path} is there, but unpacked its SHA-256 is {unpacked}, and Expected "
+            f"{source.sha256}. Move it away to get the released file"
+        )
+    else:
+        checked = path.suffix == ".gz"
+    return Fetched(path, url, digest, path.stat().st_size, True, checked)
+
+
+def _digest(path: Path, *, unpack: bool = False) -> str:
+    digest = hashlib.sha256()
+    try:
+        stream: IO[bytes]
+        with gzip.open(path) if unpack else path.open("rb") as stream:  # type: ignore[assignment]
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DownloadError(f"{path} cannot be read: {error}") from error
+    return digest.hexdigest()
+
+
+class _Download:
+    """One file on its way; what has arrived stays beside it and is taken up again."""
+
+    def __init__(
+        self,
+        url: str,
+        path: Path,
+        size: int | None,
+        progress: Callable[[str, int, int | None], None] | None,
+    ) -> None:
+        self.url, self.path, self.size = url, path, size
+        self.part = path.with_name(f"{path.name}.part")
+        self._tag = path.with_name(f"{path.name}.part.tag")
+        """Which edition of the file the part belongs to."""
+        self._progress = progress
+
+    def run(self) -> None:
+        """Get what is missing; a broken connection is taken up where it broke."""
+        reason = ""
+        for _ in range(_ATTEMPTS):
+            before = self._have()
+            try:
+                if self._go_on():
+                    return
+                reason = "the connection ended early"
+            except urllib.error.HTTPError as error:
+                if error.code < 500 and error.code != 429:
+                    raise self._refused(error) from error
+                reason = f"the server said {error.code}"
+            except (
+                urllib.error.URLError,
+                http.client.HTTPException,
+                TimeoutError,
+                OSError,
+            ) as error:
+                if isinstance(error, OSError) and error.filename:
+                    raise  # a file of ours, not the network
+                reason = str(getattr(error, "reason", error)) or type(error).__name__
+            if self._have() == before == 0:
+                break  # nothing ever came: waiting for more of it is no use
+        raise self._unreachable(reason)
+
+    def _have(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def _go_on(self) -> bool:
+        """Ask for the rest; say whether the file is complete."""
+        have = self._have()
+        tag = self._tag.read_text(encoding="utf-8") if self._tag.exists() else ""
+        headers = {"User-Agent": "routeprism", "Accept-Encoding": "identity"}
+        if have:
+            headers["Range"] = f"bytes={have}-"
+            if tag:
+                headers["If-Range"] = tag
+        request = urllib.request.Request(self.url, headers=headers)  # noqa: S310 (checked)
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
+                return self._receive(answer, have)
+        except urllib.error.HTTPError as error:
+            if error.code != 416 or not have:
+                raise
+            error.close()
+        # There is nothing after what we have: all of it is here, or it is of another edition.
+        if self.size == have:
+            return True
+        self.discard()
+        return False
+
+    def _receive(self, answer: http.client.HTTPResponse, have: int) -> bool:
+        resumed = answer.status == 206 and bool(have)
+        have = have if resumed else 0
+        declared = answer.headers.get("Content-Length")
+        total = have + int(declared) if declared else self.size
+        tag = answer.headers.get("ETag", "")
+        if not tag.startswith("W/"):
+            self._tag.write_text(tag, encoding="utf-8")
+        with self.part.open("ab" if resumed else "wb") as stream:
+            while block := answer.read(_BLOCK):
+                stream.write(block)
+                have += len(block)
+                if self._progress is not None:
+                    self._progress(self.path.name, have, total)
+            stream.flush()
+            os.fsync(stream.fileno())
+        return total is None or have >= total
+
+    def discard(self) -> None:
+        """Let go of the part."""
+        self.part.unlink(missing_ok=True)
+        self._tag.unlink(missing_ok=True)
+
+    def _refused(self, error: urllib.error.HTTPError) -> DownloadError:
+        return DownloadError(
+            f"{self.url}: the server refuses ({error.code} {error.reason}). The file may have "
+            f"moved: get it by hand and put it at {self.path}, or name a mirror with --base-url"
+        )
+
+    def _unreachable(self, reason: str) -> DownloadError:
+        have = self._have()
+        kept = f" {have:,} bytes are kept, and the same command goes on from there." if have else ""
+        return DownloadError(
+            f"{urlsplit(self.url).hostname} did not give {self.path.name} ({reason}).{kept} "
+            f"Without a network: get {self.url} on another machine and put it at {self.path}; "
+            f"behind a proxy set HTTPS_PROXY; from a mirror say --base-url URL"
+        )

@@ -31,7 +31,7 @@ from routeprism.experiments import (
     with_arms,
 )
 from routeprism.experiments._stages import Stage
-from routeprism.measures import RESAMPLES
+from routeprism.measures import RESAMPLES, Interval
 from routeprism.models import Model, make_model
 from routeprism.orders import parse_schedule
 from routeprism.policies import Policy, SourceOrder, as_policy, make_policy, parse_interface
@@ -71,6 +71,7 @@ def audit(
     run: str | Path | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
+    interval: Interval = "percentile",
     workers: int | None = 1,
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -111,6 +112,7 @@ def audit(
         run: a directory to keep the run in; nothing is kept unless given.
         seed: of the bootstrap.
         resamples: of the bootstrap.
+        interval: how limits are read from the resamples: `percentile`, `bca` or `studentised`.
         workers: processes to use; None chooses by the number of pools. More than one needs policies
             that can be imported, and a script with a `__main__` guard.
         ray: the address of a Ray cluster to work on instead, such as `auto` or `HOST:PORT`.
@@ -145,6 +147,7 @@ def audit(
         dry_run=dry_run,
         seed=seed,
         resamples=resamples,
+        interval=interval,
         workers=workers,
         ray=ray,
         directory=None if run is None else Path(run),
@@ -179,6 +182,7 @@ def restore(
     run: str | Path | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
+    interval: Interval = "percentile",
     workers: int | None = 1,
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -212,6 +216,7 @@ def restore(
         dry_run=dry_run,
         seed=seed,
         resamples=resamples,
+        interval=interval,
         workers=workers,
         ray=ray,
         directory=None if run is None else Path(run),

@@ -33,6 +33,7 @@ __all__ = [
     "GitHub",
     "GoldVisible",
     "Interface",
+    "IntervalName",
     "JUnit",
     "Json",
     "JudgeName",
@@ -182,6 +183,9 @@ RunDirectory = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of the bootstrap.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
+IntervalName = Annotated[
+    str, typer.Option("--interval", help="percentile, bca or studentised: how limits are read.")
+]
 Workers = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option(min=1, help="Processes; chosen by the number of pools unless given."),

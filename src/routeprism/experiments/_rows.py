@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
-from routeprism.measures import RESAMPLES, Estimate, Tally
+from routeprism.measures import RESAMPLES, Estimate, Interval, Tally
 from routeprism.records import Benchmark
 from routeprism.runs import Column, EstimateRow
 
@@ -25,6 +26,8 @@ class Setting:
     """Policy → the interface it exposes through."""
     seed: int
     resamples: int = RESAMPLES
+    interval: Interval = "percentile"
+    """How limits are read from the resamples."""
     counted: Collection[str] = ()
     """Quantities whose ones are counted too."""
     embedded: Collection[str] = ()
@@ -33,12 +36,22 @@ class Setting:
     """Answers per route and prompt."""
 
 
+class _Drawing(TypedDict):
+    seed: int
+    resamples: int
+    interval: Interval
+
+
+def _drawing(setting: Setting) -> _Drawing:
+    return _Drawing(seed=setting.seed, resamples=setting.resamples, interval=setting.interval)
+
+
 def estimate_rows(
     tally: Tally[Key], setting: Setting, *, left_out: Collection[str] = ()
 ) -> list[EstimateRow]:
     """Turn every column into a row; give leave-one-out limits for the quantities named."""
     rows: list[EstimateRow] = []
-    found = tally.estimates(seed=setting.seed, resamples=setting.resamples)
+    found = tally.estimates(**_drawing(setting))
     for (column, stratum), estimate in found.items():
         template = _template(setting, column, stratum, estimate, tally.count_of((column, stratum)))
         if column.quantity.startswith(("count.", "miss.", "extra.")):
@@ -62,7 +75,7 @@ def _difference_row(
     groups: tuple[Key, Key],
 ) -> EstimateRow | None:
     """Make the row that compares two groups of questions within units."""
-    found = tally.difference(*groups, seed=setting.seed, resamples=setting.resamples)
+    found = tally.difference(*groups, **_drawing(setting))
     if found is None:
         return None
     template = _template(setting, column, stratum, found, found.value)
@@ -107,10 +120,7 @@ def _template(
 
 def _with_limits(template: EstimateRow, estimate: Estimate, seed: int) -> EstimateRow:
     flags = [flag for flag in template.flags.split(";") if flag]
-    if estimate.degenerate:
-        flags.append("degenerate")
-    if estimate.units < 2:
-        flags.append("single-unit")
+    flags.extend(estimate.warnings)
     return replace(
         template,
         estimate=estimate.value,

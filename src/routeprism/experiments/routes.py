@@ -23,7 +23,7 @@ from routeprism.experiments._mechanism import mechanism_sentences
 from routeprism.experiments._over_time import retention_curves, retention_sentences
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
-from routeprism.measures import RESAMPLES, Tally
+from routeprism.measures import INTERVALS, RESAMPLES, Interval, Tally
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import (
     Policy,
@@ -105,6 +105,7 @@ def run_audit(
     dry_run: bool = False,
     seed: int = SEED,
     resamples: int = RESAMPLES,
+    interval: Interval = "percentile",
     workers: int | None = None,
     ray: str | None = None,
     directory: Path | None = None,
@@ -122,6 +123,8 @@ def run_audit(
         raise SpecError(
             f"Expected a seed of 0 or more and 100 resamples or more but got {seed=}, {resamples=}"
         )
+    if interval not in INTERVALS:
+        raise SpecError(f"There is no interval '{interval}'. {nearest(interval, INTERVALS)}")
     policies = _distinct(policies)
     if dry_run and directory is not None and not directory.exists():
         directory = None  # nothing to resume, and a question about cost should leave nothing
@@ -171,7 +174,7 @@ def run_audit(
         if kept is None and (stages or stored):  # answers need a ledger, if only for this call
             kept = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"
         if kept is not None:
-            configuration = _configuration(command, plan, kinds, stages, seed, resamples)
+            configuration = _configuration(command, plan, kinds, stages, seed, resamples, interval)
             run = stack.enter_context(
                 Run.open(kept, configuration, inputs=benchmark.inputs, growing=_GROWING)
             )
@@ -194,7 +197,7 @@ def run_audit(
                     writer.insert(table, entries)
             if progress is not None:
                 progress(done, number)
-        setting = _setting(plan, seed, resamples)
+        setting = _setting(plan, seed, resamples, interval)
         rows = estimate_rows(tally, setting)
         totals = {name: counts[name] for name in ("pools", "records", "questions")}
         if run is not None:
@@ -299,6 +302,7 @@ def _configuration(
     stages: Sequence[Stage],
     seed: int,
     resamples: int,
+    interval: Interval,
 ) -> Mapping[str, object]:
     described = {name: value for stage in stages for name, value in stage.described().items()}
     return {
@@ -320,6 +324,7 @@ def _configuration(
         "weighting": plan.benchmark.weighting,
         "seed": seed,
         "resamples": resamples,
+        "interval": interval,
         **({"over_time": True} if plan.over_time else {}),
         **({"folds": len(plan.fits.by_fold)} if plan.fits and plan.fits.by_fold else {}),
     }
@@ -332,12 +337,13 @@ def _builders(plan: Plan) -> Mapping[str, object]:
     return {"builders": found} if found else {}
 
 
-def _setting(plan: Plan, seed: int, resamples: int) -> Setting:
+def _setting(plan: Plan, seed: int, resamples: int, interval: Interval) -> Setting:
     return Setting(
         plan.benchmark,
         {policy.name: interface_of(policy) for policy in plan.policies},
         seed,
         resamples,
+        interval,
         counted={coordinate.name for _, _, coordinate in plan.coordinates if coordinate.counted},
         embedded={
             policy.name

@@ -20,6 +20,10 @@ from routeprism.measures._intervals import Interval, limits
 
 __all__ = ["RESAMPLES", "Estimate", "Sums", "Tally"]
 
+FEW_UNITS = 30
+"""From how many units on the default interval covers what it says."""
+ALIKE = 0.8
+"""From which share of units with the same value on it does not."""
 RESAMPLES = 10_000
 """How many bootstrap resamples an interval is read from (PROTOCOL §6)."""
 
@@ -39,6 +43,22 @@ class Estimate:
     """How many questions gave a value."""
     units: int
     """How many units did."""
+    alike: float = 0.0
+    """The share of units at the median value; near 1, an interval rests on the few others."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Say where the interval was measured to hold the truth less often than it says.
+
+        See docs/statistics.md: below 93% with fewer than 30 units, and where most units have the
+        same value.
+        """
+        if self.units < 2:
+            return ("single-unit",)
+        if self.degenerate:
+            return ("degenerate",)
+        few = ("few-units",) if self.units < FEW_UNITS else ()
+        return (*few, "near-degenerate") if self.alike >= ALIKE else few
 
     @property
     def degenerate(self) -> bool:
@@ -155,9 +175,11 @@ class Tally(Generic[Key]):
                 interval=interval,
             )
             ends = [(_trim(lower[at]), _trim(upper[at])) for at in np.ravel(where)]
+        means = numerators / denominators
+        alike = (means == np.median(means, axis=1, keepdims=True)).mean(axis=1).tolist()
         return {
-            key: Estimate(_trim(value), low, high, sum(self._series[key].counts), units)
-            for key, value, (low, high) in zip(keys, values, ends, strict=True)
+            key: Estimate(_trim(value), low, high, sum(self._series[key].counts), units, same)
+            for key, value, (low, high), same in zip(keys, values, ends, alike, strict=True)
         }
 
 

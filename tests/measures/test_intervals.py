@@ -72,6 +72,7 @@ def test_doubtful_intervals_say_so() -> None:
     assert warned([0.1 * (at % 7) for at in range(40)]) == ()
     assert warned([0.1 * (at % 7) for at in range(29)]) == ("few-units",)
     assert warned([0.0] * 33 + [0.5] * 7) == ("near-degenerate",)
+    assert warned([0.0, 0.1] * 18 + [3.0, 2.0]) == ("skewed",)
     assert warned([0.0] * 20 + [0.5] * 3) == ("few-units", "near-degenerate")
 
 

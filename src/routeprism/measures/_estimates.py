@@ -24,6 +24,8 @@ FEW_UNITS = 30
 """From how many units on the default interval covers what it says."""
 ALIKE = 0.8
 """From which share of units with the same value on it does not."""
+SKEWED = 1.5
+"""From which skewness of the units' values on it does not."""
 RESAMPLES = 10_000
 """How many bootstrap resamples an interval is read from (PROTOCOL §6)."""
 
@@ -45,20 +47,24 @@ class Estimate:
     """How many units did."""
     alike: float = 0.0
     """The share of units at the median value; near 1, an interval rests on the few others."""
+    skewness: float = 0.0
+    """The third standardised moment of the units' values."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Say where the interval was measured to hold the truth less often than it says.
 
-        See docs/statistics.md: below 93% with fewer than 30 units, and where most units have the
-        same value.
+        See docs/statistics.md: below 93% with fewer than 30 units, where most units have the same
+        value, and where a few units have most of the weight.
         """
         if self.units < 2:
             return ("single-unit",)
         if self.degenerate:
             return ("degenerate",)
         few = ("few-units",) if self.units < FEW_UNITS else ()
-        return (*few, "near-degenerate") if self.alike >= ALIKE else few
+        if self.alike >= ALIKE:
+            return (*few, "near-degenerate")
+        return (*few, "skewed") if abs(self.skewness) >= SKEWED else few
 
     @property
     def degenerate(self) -> bool:
@@ -175,12 +181,20 @@ class Tally(Generic[Key]):
                 interval=interval,
             )
             ends = [(_trim(lower[at]), _trim(upper[at])) for at in np.ravel(where)]
-        means = numerators / denominators
-        alike = (means == np.median(means, axis=1, keepdims=True)).mean(axis=1).tolist()
+        shapes = shape_of(numerators / denominators)
         return {
-            key: Estimate(_trim(value), low, high, sum(self._series[key].counts), units, same)
-            for key, value, (low, high), same in zip(keys, values, ends, alike, strict=True)
+            key: Estimate(_trim(value), low, high, sum(self._series[key].counts), units, *shape)
+            for key, value, (low, high), shape in zip(keys, values, ends, shapes, strict=True)
         }
+
+
+def shape_of(means: Floats) -> list[tuple[float, float]]:
+    """Give, for each row of units' values, the share at the median and the skewness."""
+    alike = (means == np.median(means, axis=1, keepdims=True)).mean(axis=1)
+    gaps = means - means.mean(axis=1, keepdims=True)
+    spread = (gaps**2).mean(axis=1)
+    skewness = (gaps**3).mean(axis=1) / np.where(spread > 1e-24, spread, np.inf) ** 1.5
+    return list(zip(alike.tolist(), skewness.tolist(), strict=True))
 
 
 def _trim(value: float) -> float:

@@ -16,7 +16,8 @@ from routeprism import Audit
 from routeprism.errors import SpecError
 from routeprism.orders import parse_schedule
 from routeprism.policies import make_policy
-from routeprism.policies.memochat import MemoChat, embedding, keywords, summary_of
+from routeprism.policies._summaries import embedding, keywords, summary_of
+from routeprism.policies.memochat import MemoChat
 from routeprism.records import Record, load_benchmark, only_kinds
 from routeprism.routes import trace_case
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from routeprism.answers._asking import GRACE, Asking, Pace, cancel_on_interrupt, responsive, shift
 from routeprism.answers._cells import Cell, requests
-from routeprism.answers._parse import parse
+from routeprism.answers._entries import answer_entry, failure_entry
 from routeprism.answers._results import Collected, Progress
 from routeprism.errors import ModelError, SpecError
 from routeprism.models import Model
@@ -158,20 +158,8 @@ class _Collector:
                 await self._failed(key, place, error, asked_at, latency)
                 continue
             latency = time.monotonic() - begun
-            outcome, answer = parse(reply.raw, ask.options)
-            entry = Answer(
-                submission=await self._submission(place),
-                outcome=outcome,
-                answer=answer,
-                raw=reply.raw,
-                scores=reply.scores,
-                input_tokens=reply.usage.input_tokens,
-                output_tokens=reply.usage.output_tokens,
-                cost=reply.usage.cost,
-                asked_at=asked_at,
-                latency=latency,
-                attempts=reply.attempts,
-            )
+            submission = await self._submission(place)
+            entry = answer_entry(submission, reply, ask.options, asked_at, latency)
             await self._durable(entry)
             self._kept[key] = entry
             self._asked += 1
@@ -183,13 +171,7 @@ class _Collector:
     async def _failed(
         self, key: Key, place: int, error: ModelError, asked_at: str, latency: float
     ) -> None:
-        entry = Failure(
-            submission=await self._submission(place),
-            error=str(error),
-            asked_at=asked_at,
-            latency=latency,
-            attempts=error.attempts,
-        )
+        entry = failure_entry(await self._submission(place), error, asked_at, latency)
         await self._durable(entry)
         self._failures[key] = entry
         self._in_a_row += 1

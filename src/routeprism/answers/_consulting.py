@@ -18,15 +18,13 @@ from types import TracebackType
 
 from routeprism.answers._asking import GRACE, Asking, Pace, shift
 from routeprism.answers._cells import Plan, key_of, money
-from routeprism.answers._parse import parse_text
+from routeprism.answers._entries import answer_entry, failure_entry
 from routeprism.errors import ModelError, SpecError
 from routeprism.models import Ask, Model
-from routeprism.runs import Answer, Failure, Ledger, Request, Run
+from routeprism.runs import Ledger, Request, Run
 from routeprism.text import tokens
 
 __all__ = ["Consultant"]
-
-Ready = Future[None]
 
 
 class Consultant:
@@ -50,7 +48,7 @@ class Consultant:
         self._pace = Pace(rate_limit)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="consultant", daemon=True)
-        self._opened: Ready = Future()
+        self._opened: Future[None] = Future()
         self._ledger: Ledger
         self._asking: Asking
         self.asked = 0
@@ -149,28 +147,10 @@ class Consultant:
         try:
             reply = await self._asking.reply(replace(ask, draw=ask.draw + shift(batch)))
         except ModelError as error:
-            failure = Failure(
-                submission=submission,
-                error=str(error),
-                asked_at=asked_at,
-                latency=time.monotonic() - begun,
-                attempts=error.attempts,
-            )
+            failure = failure_entry(submission, error, asked_at, time.monotonic() - begun)
             await asyncio.wrap_future(self._ledger.put(failure))
             raise
-        outcome, said = parse_text(reply.raw)
-        entry = Answer(
-            submission=submission,
-            outcome=outcome,
-            answer=said,
-            raw=reply.raw,
-            input_tokens=reply.usage.input_tokens,
-            output_tokens=reply.usage.output_tokens,
-            cost=reply.usage.cost,
-            asked_at=asked_at,
-            latency=time.monotonic() - begun,
-            attempts=reply.attempts,
-        )
+        entry = answer_entry(submission, reply, (), asked_at, time.monotonic() - begun)
         await asyncio.wrap_future(self._ledger.put(entry))
         self.asked += 1
         return reply.raw

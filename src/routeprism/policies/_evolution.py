@@ -16,7 +16,7 @@ from routeprism.policies._contracts import JsonValue
 from routeprism.records import Record
 from routeprism.text.focal import record_focal_counts
 
-__all__ = ["Evolution", "Note", "by_keywords", "note_of", "prompt_of", "read"]
+__all__ = ["Evolution", "Note", "by_keywords", "note_of", "prompt_of", "read", "written"]
 
 _KEYWORDS, _FIRST_TAGS = 8, 3
 _MOST_TAGS, _LONGEST_TAG, _LONGEST_CONTEXT = 12, 60, 400
@@ -120,7 +120,7 @@ def _shown(note: Note, chars: int) -> str:
     )
 
 
-def read(reply: str, note: Note, neighbours: Sequence[Note]) -> Evolution | None:
+def read(reply: str, neighbours: Sequence[Note]) -> Evolution | None:
     """Read a model's decision; None where the reply has another shape."""
     found = json_object(reply)
     if found is None or not isinstance(found.get("should_evolve"), bool):

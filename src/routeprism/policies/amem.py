@@ -240,7 +240,7 @@ class AMem:
         if self.model is None:
             return evolution.by_keywords(note, others)
         ask = consulted(self.consult, self.name)
-        return evolution.read(ask(evolution.prompt_of(note, others, self.chars)), note, others)
+        return evolution.read(ask(evolution.prompt_of(note, others, self.chars)), others)
 
     def _updated(
         self, held: Mapping[str, Note], others: Sequence[Note], decided: Evolution

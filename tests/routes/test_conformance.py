@@ -249,3 +249,7 @@ def test_the_command_says_what_is_wrong_and_exits_with_one(
     found = json.loads(cli("check-adapter", "my_adapters:Bad", "--json").out)
     assert [c["name"] for c in found["checks"] if c["outcome"] == "failed"] == ["provenance"]
     assert cli("check-adapter", "no_such_module:Name").code == 2
+
+
+def test_a_policy_that_learns_is_fitted_first() -> None:
+    assert {check.outcome for check in check_adapter(make_policy("streaming"))} == {"passed"}

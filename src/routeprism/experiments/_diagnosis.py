@@ -171,7 +171,9 @@ def _how(line: Layers, rewritten: Mapping[str, int]) -> str:
     if line.blocks <= line.sources:
         return "the same blocks are shown in another order"
     kinds = sorted(rewritten, key=lambda kind: (-rewritten[kind], kind))
-    return f"{' and '.join(kinds)} blocks are rewritten"
+    *first, last = kinds
+    listed = f"{', '.join(first)} and {last}" if first else last
+    return f"{listed} blocks are rewritten"
 
 
 def _share(count: int, total: int, what: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from routeprism.errors import ContractError, MissingExtraError, PeekError, SpecError
-from routeprism.policies import Event, Exposure, Memory, Policy
+from routeprism.policies import Event, Exposure, Memory, Policy, fitted
 from routeprism.policies.own import refuse_curiosity, refuse_peeking
 from routeprism.records import Pool, Record
 from routeprism.routes._trace import signature
@@ -64,6 +64,12 @@ _COOKING = _pool(
     "Paprika makes me sneeze, so I cook without it.",
     "The oven broke, and I fry everything for now.",
 )
+_LEARNING = _pool(
+    "learning",
+    "I walk to work along the river every morning.",
+    "The river was high this morning, so I took the tram to work.",
+)
+"""For policies that have to learn from other users first."""
 _QUESTIONS = ("Where do I live?", "Which instrument does my sister play?", "What do I keep?")
 
 
@@ -77,7 +83,7 @@ class _CheckError(Exception):
 
 def check_adapter(policy: Policy) -> tuple[Check, ...]:
     """Try an adapter, and say for each property whether it holds and how to make it hold."""
-    kit = _Kit(policy)
+    kit = _Kit(fitted(policy, (_LEARNING,)))
     for name, check, needs in (
         ("contract", kit.contract, ()),
         ("ids", kit.ids, ("contract",)),

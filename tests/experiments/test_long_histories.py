@@ -133,3 +133,60 @@ def test_a_change_is_taken_question_by_question(own_data: Callable[..., Path]) -
     # retained: a gains all (+1), b loses all (−1). exposed: a gains half, and b loses all.
     assert [row.estimate for row in value.values()] == [0, 0, -0.25, -0.5]
     assert {row.queries for row in value.values()} == {2}
+
+
+def long_history(own_data: Callable[..., Path]) -> Path:
+    """Write six sessions; `one` has a sole evidence session that forward loses, `two` has two."""
+    said = ["brass lamp", "tin kettle", "clay pot", "pine chair", "oak table", "iron bell"]
+    records = [
+        {
+            "user": user,
+            "id": f"{user}{n}",
+            "text": f"I keep the {words} upstairs",
+            "timestamp": f"day {n}",
+        }
+        for user in "ab"
+        for n, words in enumerate(said)
+    ]
+    questions = [
+        {
+            "user": user,
+            "id": f"{user}{name}",
+            "text": text,
+            "gold": gold,
+            "support": support,
+            "kind": name,
+        }
+        for user in "ab"
+        for name, text, gold, support in (
+            ("one", "Where is the brass lamp?", "I keep the brass lamp upstairs", [f"{user}0"]),
+            ("two", "Where are lamp and kettle?", "upstairs", [f"{user}0", f"{user}1"]),
+        )
+    ]
+    return own_data(records, questions)
+
+
+def test_restoration_of_free_text_on_a_long_history(own_data: Callable[..., Path]) -> None:
+    found = routeprism.restore(
+        long_history(own_data),
+        "recent:k=3",
+        models=["reader:temperature=0"],
+        interface="bm25:k=2",
+        draws=1,
+        resamples=200,
+    )
+    # Both kinds of question differ in one record that is shown, or in both.
+    eligible = {
+        arm: found.value("count.eligible", arm=arm, stratum=stratum).estimate
+        for arm, stratum in (("", "one"), ("bundle", "two"))
+    }
+    assert eligible == {"": 2, "bundle": 2}
+    # One evidence session, exposed in replay alone: the answer comes back with it.
+    sole = {
+        name: found.value(f"accuracy.{name}", arm="", stratum="one").estimate
+        for name in ("present", "absent", "restored")
+    }
+    assert sole == {"present": 1, "absent": 0, "restored": 1}
+    # Two evidence sessions: both come back in two steps, against two that say something else.
+    quantities = {row.quantity for row in found.rows if row.arm == "bundle" and row.model}
+    assert {"accuracy.restored:1", "accuracy.restored", "restored-replacement"} <= quantities

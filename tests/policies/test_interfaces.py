@@ -117,3 +117,9 @@ def test_policies_take_the_interface() -> None:
         "[session 2]",
         "[session 1]",
     ]
+
+
+def test_a_pool_can_be_ranked_whole() -> None:
+    # apple: r0 has it twice, r2 once, r1 never; without a known term the source decides.
+    assert [one.id for one in Bm25Top().ranked((APPLE, OAK, BOTH), "apple?")] == ["r0", "r2", "r1"]
+    assert [one.id for one in Bm25Top().ranked((APPLE, OAK, BOTH), "pear")] == ["r0", "r1", "r2"]

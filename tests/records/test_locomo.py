@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from routeprism.answers import rubric_of
 from routeprism.errors import InputError
 from routeprism.records import Benchmark, Question, Turn, load_benchmark
 
@@ -253,3 +254,13 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         load_benchmark("locomo", tmp_path)
     assert str(refused.value) == f"{tmp_path}: there is neither locomo10.json (nor .gz) in it"
+
+
+def test_the_trap_of_an_adversarial_question_is_not_its_answer(
+    load: Callable[[Any], Benchmark],
+) -> None:
+    qa = {"question": "What?", "adversarial_answer": "a trap", "evidence": ["D2:1"], "category": 5}
+    (question,) = load([conversation(qa=[qa])]).cases[0].questions
+    assert (question.kind, question.detail) == ("adversarial", "abstention")
+    assert question.gold is not None and "trap" not in question.gold
+    assert rubric_of(question.detail, question.id) == "abstention"

@@ -54,6 +54,15 @@ def test_the_replacement_takes_the_same_display_position() -> None:
     assert found.conditions["restored"] == ("r2", "r3", "r4")
 
 
+def test_the_first_candidate_that_fits_is_the_replacement() -> None:
+    # r5, ranked first, would be shown last; r2 is shown first, as r1 is.
+    sides = exposed("r3", "r4"), exposed("r0", "r1", schedule="x")
+    found = design(POOL, frozenset({"r1"}), *sides, candidates=("r5", "r1", "r2", "r0"))
+    assert isinstance(found, Design)
+    assert found.conditions["restored"] == ("r1", "r4")
+    assert found.replacement == "r2"
+
+
 @pytest.mark.parametrize(
     ("support", "forward", "route", "stratum"),
     [

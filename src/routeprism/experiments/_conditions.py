@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from routeprism.experiments._asked import Manner, drafted
 from routeprism.experiments._case import interface_of
 from routeprism.orders import FORWARD, Schedule
-from routeprism.policies import Block, Policy, record_renderings
+from routeprism.policies import Block, Policy, SourceOrder, record_renderings
 from routeprism.prompts import Filler, Prompt, Unmatched, match
 from routeprism.records import Case, Pool, Question, Record
 from routeprism.runs import Shown, Stored
@@ -91,15 +91,16 @@ def conditions(
             shown = {
                 name: stored.shown(policy.name, interface, name, question.id) for name in names
             }
+            ranked = _ranked(policy, case.pool, question)
             for schedule in names[1:]:
                 sides = [
                     Exposed(name, shown[name].sources, places[name])
                     for name in (FORWARD.name, schedule)
                 ]
                 support = question.labels.get(labels, frozenset())
-                one = design(case.pool.ids, support, *sides)
+                one = design(case.pool.ids, support, *sides, candidates=ranked)
                 many = bundle(case.pool.ids, support, *sides)
-                swap = swap_design(case.pool.ids, support, *sides)
+                swap = swap_design(case.pool.ids, support, *sides, candidates=ranked)
                 render = _renderer(case.pool, (shown[FORWARD.name], shown[schedule]))
                 if render is None:
                     one = one if isinstance(one, Ineligible) else Ineligible("rewritten")
@@ -115,6 +116,15 @@ def conditions(
                     ]
                 yield verdict, made
     stored.forget()
+
+
+def _ranked(policy: Policy, pool: Pool, question: Question) -> Sequence[str] | None:
+    """Order the pool as the policy's interface ranks it for the question, if it does (O.5)."""
+    inner = policy.inner if isinstance(policy, SourceOrder) else policy
+    rank = getattr(getattr(inner, "interface", None), "ranked", None)
+    if not callable(rank):
+        return None
+    return [record.id for record in rank(pool.records, question.text)]
 
 
 def _made(

@@ -195,6 +195,16 @@ def _count_focal(record: Record) -> tuple[Mapping[str, int], int]:
     return counts, sum(counts.values())
 
 
+def _fixed_scorer(pool: Sequence[Record], records: Sequence[Record]) -> Ranker:
+    """Score records under the statistics of the pool that they are part of."""
+    everyone = [_focal_document(record) for record in pool]
+    ranked = [_focal_document(record) for record in records]
+    statistics = Statistics.when_asked(
+        [counts for counts, _ in everyone], [length for _, length in everyone]
+    )
+    return Ranker([counts for counts, _ in ranked], [length for _, length in ranked], statistics)
+
+
 @dataclass(frozen=True, slots=True)
 class Bm25Top:
     """The best `k` by BM25 on focal tokens, statistics fixed from the full pool (Appendix O.2)."""
@@ -222,14 +232,7 @@ class Bm25Top:
         if len(records) <= self.k:
             everything = _shown(records, self.display)
             return lambda query: everything
-        everyone = [_focal_document(record) for record in _once(arrivals)]
-        statistics = Statistics.when_asked(
-            [counts for counts, _ in everyone], [length for _, length in everyone]
-        )
-        ranked = [_focal_document(record) for record in records]
-        score = Ranker(
-            [counts for counts, _ in ranked], [length for _, length in ranked], statistics
-        )
+        score = _fixed_scorer(_once(arrivals), records)
         ties = [record.position for record in records]
 
         def expose(query: str) -> Exposure:
@@ -237,6 +240,11 @@ class Bm25Top:
             return _shown([records[index] for index in chosen], self.display)
 
         return expose
+
+    def ranked(self, pool: Sequence[Record], query: str) -> list[Record]:
+        """Order a whole pool as it would be chosen from, best first."""
+        scores = _fixed_scorer(pool, pool)(focal_words(query))
+        return [pool[index] for index in order_by_score(scores, [r.position for r in pool])]
 
 
 INTERFACES: Mapping[str, type[All] | type[Budget] | type[Bm25Top]] = {

@@ -29,6 +29,10 @@ CATEGORIES: Mapping[int, str] = {
 }
 """The benchmark's numbered categories by name."""
 
+_ADVERSARIAL = 5
+_UNANSWERABLE = "The question assumes what the conversation does not say; it cannot be answered."
+"""What is right for adversarial questions; the answer that the release gives is the trap."""
+
 _SESSION = re.compile(r"session_(\d+)\Z")
 _DIALOGUE = re.compile(r"D(\d+):\d+\Z")
 _SEPARATORS = re.compile(r"[;,\s]+")
@@ -106,13 +110,15 @@ def _said(turn: Mapping[str, Any]) -> str:
 def _question(
     identity: str, user: str, qa: Mapping[str, Any], pool: Pool, notes: list[str]
 ) -> Question:
-    answer = qa.get("answer", qa.get("adversarial_answer"))
+    adversarial = qa["category"] == _ADVERSARIAL
+    answer = _UNANSWERABLE if adversarial else qa.get("answer")
     return Question(
         id=identity,
         user=user,
         text=str(qa["question"]),
         gold=None if answer is None else str(answer),
         kind=CATEGORIES.get(qa["category"], f"category-{qa['category']}"),
+        detail="abstention" if adversarial else "",
         labels=_labels(identity, _evidence(qa), pool, notes),
     )
 

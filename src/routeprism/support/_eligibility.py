@@ -96,9 +96,17 @@ Outcome: TypeAlias = "Design | Ineligible"
 
 
 def design(
-    pool: Sequence[str], support: frozenset[str], forward: Exposed, route: Exposed
+    pool: Sequence[str],
+    support: frozenset[str],
+    forward: Exposed,
+    route: Exposed,
+    *,
+    candidates: Sequence[str] | None = None,
 ) -> Outcome:
-    """Decide about one pair; `pool` has the record ids in source order."""
+    """Decide about one pair; `pool` has the record ids in source order.
+
+    The replacement is the first of the `candidates` that can be, of the pool unless they are given.
+    """
     if not support:
         return Ineligible("unlabelled")
     here, there = forward.sources & support, route.sources & support
@@ -118,11 +126,16 @@ def design(
         removed = min(absent.sources, key=pool.index, default=None)
     if removed is None or removed not in absent.sources or removed in support:
         return Ineligible("not-removable")
-    return _exchanged(pool, support, present, absent, displaced, removed)
+    return _exchanged(pool, candidates or pool, support, present, absent, displaced, removed)
 
 
 def swap_design(
-    pool: Sequence[str], support: frozenset[str], forward: Exposed, route: Exposed
+    pool: Sequence[str],
+    support: frozenset[str],
+    forward: Exposed,
+    route: Exposed,
+    *,
+    candidates: Sequence[str] | None = None,
 ) -> Outcome | None:
     """Decide about a pair whose routes expose one support record each in the other's place.
 
@@ -138,11 +151,12 @@ def swap_design(
     if len(forward.sources) != len(route.sources):
         return Ineligible("source-count")
     (displaced,), (removed,) = ours - theirs, theirs - ours
-    return _exchanged(pool, support, forward, route, displaced, removed)
+    return _exchanged(pool, candidates or pool, support, forward, route, displaced, removed)
 
 
 def _exchanged(
     pool: Sequence[str],
+    candidates: Sequence[str],
     support: frozenset[str],
     present: Exposed,
     absent: Exposed,
@@ -157,7 +171,7 @@ def _exchanged(
         return tuple(sorted((*rest, extra), key=place.__getitem__))
 
     restored = shown(displaced)
-    for other in pool:
+    for other in candidates:
         if other in absent.sources or other in support:
             continue
         replaced = shown(other)

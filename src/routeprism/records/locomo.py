@@ -110,7 +110,8 @@ def _said(turn: Mapping[str, Any]) -> str:
 def _question(
     identity: str, user: str, qa: Mapping[str, Any], pool: Pool, notes: list[str]
 ) -> Question:
-    adversarial = qa["category"] == _ADVERSARIAL
+    # Two adversarial questions have an answer of their own; the others have only the trap.
+    adversarial = qa["category"] == _ADVERSARIAL and "answer" not in qa
     answer = _UNANSWERABLE if adversarial else qa.get("answer")
     return Question(
         id=identity,

@@ -113,6 +113,7 @@ class Consultant:
             self._ledger = self._run.ledger()
             self._asking = Asking(self._model)
         except BaseException as error:
+            self._loop.close()
             self._opened.set_exception(error)
             return
         self._opened.set_result(None)

@@ -53,6 +53,7 @@ def audit(
     mechanism: bool = False,
     ties: bool = False,
     over_time: bool = False,
+    builds: int = 1,
     models: Sequence[str | Model] = (),
     draws: int = 1,
     control: Control = "exact",
@@ -94,6 +95,7 @@ def audit(
             each set of them fixed to source order, too.
         ties: whether to count the ties that processing order decided.
         over_time: whether to look at what is retained after each of the first records, too.
+        builds: how often each route is built; two or more tell order from a memory's own chance.
         models: who answers, such as `reader` or `openai:MODEL`; nobody unless given.
         draws: answers per route and prompt; two or more tell the model's own noise apart.
         control: what is held equal between the two prompts of a pair.
@@ -144,6 +146,7 @@ def audit(
         ties=ties,
         over_time=over_time,
         stages=[*_label_stages(loaded), *stages],
+        builds=builds,
         dry_run=dry_run,
         seed=seed,
         resamples=resamples,

@@ -62,6 +62,7 @@ def audit(
     mechanism: options.Mechanism = False,
     ties: options.Ties = False,
     over_time: options.OverTime = False,
+    builds: options.Builds = 1,
     model: options.Models = [],  # noqa: B006
     draws: options.Draws = 1,
     control: options.Control = "exact",
@@ -103,6 +104,7 @@ def audit(
         mechanism=mechanism,
         ties=ties,
         over_time=over_time,
+        builds=builds,
         models=model,
         draws=draws,
         control=control,

@@ -13,7 +13,13 @@ from rich.table import Table
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
-from routeprism.measures import ANSWER_COORDINATES, COORDINATES, RETENTION, Coordinate
+from routeprism.measures import (
+    ANSWER_COORDINATES,
+    BUILD_COORDINATES,
+    COORDINATES,
+    RETENTION,
+    Coordinate,
+)
 from routeprism.models import registered_models
 from routeprism.orders import ARRIVALS, SCHEDULES
 from routeprism.policies import INTERFACES, registered_policies, takes_model
@@ -61,7 +67,12 @@ def _interfaces() -> Mapping[str, str]:
 
 
 def _coordinates() -> Mapping[str, str]:
-    every: Sequence[Coordinate[Any]] = (*COORDINATES, *RETENTION, *ANSWER_COORDINATES)
+    every: Sequence[Coordinate[Any]] = (
+        *COORDINATES,
+        *RETENTION,
+        *BUILD_COORDINATES,
+        *ANSWER_COORDINATES,
+    )
     return {one.name: f"{one.meaning} ({one.reference})" for one in every}
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "Baseline",
     "Batches",
     "BenchmarkName",
+    "Builds",
     "BundleTokens",
     "Comparators",
     "Compiled",
@@ -108,6 +109,9 @@ Comparators = Annotated[
 Mechanism = Annotated[
     bool,
     typer.Option("--mechanism", help="Also run policies with each of their operations fixed."),
+]
+Builds = Annotated[
+    int, typer.Option(min=1, help="Builds of each route; 2 or more tell order from chance.")
 ]
 Ties = Annotated[bool, typer.Option("--ties", help="Count the ties that processing order decided.")]
 OverTime = Annotated[

@@ -109,9 +109,11 @@ def asked_pairs(
     """Make the prompts of every pair of a case from what the run stored."""
     for policy in policies:
         interface = interface_of(policy)
-        for question in case.questions:
+        user = case.pool.user
+        there = [one for one in schedules if stored.both(policy.name, interface, one.name, user)]
+        for question in case.questions if there else ():
             base = stored.shown(policy.name, interface, FORWARD.name, question.id)
-            for schedule in schedules:
+            for schedule in there:
                 other = stored.shown(policy.name, interface, schedule.name, question.id)
                 drafts = [
                     drafted([Block(*block) for block in shown.blocks], question, case.pool, manner)

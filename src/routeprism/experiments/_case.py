@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from routeprism.experiments._inside import enter_insides
+from routeprism.experiments._kept import KeptRoutes, enter_failures
 from routeprism.experiments._over_time import enter_over_time
+from routeprism.experiments._repeated import build_findings, build_values
 from routeprism.experiments._rows import Column, Key
 from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordinates
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy, innermost
 from routeprism.records import Benchmark, Case, Question
 from routeprism.routes import CrossFit, Pair, Route, pairs, trace_case
-from routeprism.runs import States, value_rows
+from routeprism.runs import Finding, States, Stored, value_rows
 
 __all__ = [
     "CaseResult",
@@ -78,6 +80,10 @@ class Plan:
     """The store with snapshots of memories that are not to be built again."""
     over_time: bool = False
     """Whether to look at every pool as it grows, too."""
+    kept: Path | None = None
+    """The run whose routes of memory systems outside are not to be traced again."""
+    builds: int = 1
+    """How often each route is built."""
 
     def __call__(self) -> Plan:
         """Set a process up: it needs the plan itself."""
@@ -110,6 +116,8 @@ class CaseResult:
     """What the run should say once, with its number."""
     tables: dict[str, list[Sequence[Any]]] = field(default_factory=dict)
     """Rows for the store."""
+    findings: list[Finding] = field(default_factory=list)
+    """What each build showed, where there are several."""
 
 
 def interface_of(policy: Policy) -> str:
@@ -127,14 +135,32 @@ def work(plan: Plan, index: int) -> CaseResult:
         return result
     with ExitStack() as stack:
         states = None if plan.states is None else stack.enter_context(States(plan.states))
+        interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
+        kept = None
+        if plan.kept is not None:
+            kept = KeptRoutes(stack.enter_context(Stored(plan.kept)), interfaces).route
+        policies = plan.policies_for(case.pool.user)
         routes = trace_case(
             case,
-            plan.policies_for(case.pool.user),
+            policies,
             plan.schedules,
             events=plan.store,
-            twice=index == 0,
+            twice=index == 0 and plan.builds == 1,
             snapshots=None if states is None else states.get,
+            kept=kept,
         )
+        repeated = [routes]
+        for build in range(1, plan.builds):
+            again = None if states is None else partial(states.get, build=build)
+            more = trace_case(case, policies, plan.schedules, events=False, snapshots=again)
+            repeated.append(more)
+    if plan.builds > 1:
+        strata = strata_of(case, plan.masks)
+        for column, values in build_values(case, repeated).items():
+            enter(result.sums, strata, column, values)
+        if plan.store:
+            result.findings = list(build_findings(case, repeated, interfaces))
+    enter_failures(case, routes, result.sums, result.counts)
     _measure(plan, case, routes, result.sums)
     enter_insides(case, routes, result.sums, result.counts)
     _count_rewritten(routes, result.counts)
@@ -221,6 +247,10 @@ def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -
         if row is None:
             row = known[alike] = [c.value(pair) for _, _, c in plan.coordinates]
         taken.setdefault((pair.route.policy, pair.route.schedule), []).append(row)
+    missing: list[list[float | None]] = [[None] * len(plan.coordinates)] * len(case.questions)
+    for route in routes:
+        if route.schedule != FORWARD.name:  # a pair with a failed route is not applicable
+            taken.setdefault((route.policy, route.schedule), missing)
     wide = {route: np.array(rows, dtype=np.float64) for route, rows in taken.items()}
     traced = sum(experiment == "routes" for experiment, _, _ in plan.coordinates)
     parts = [
@@ -383,8 +413,12 @@ def _tables(plan: Plan, case: Case, routes: Sequence[Route]) -> dict[str, list[S
     context_rows: list[Sequence[Any]] = []
     exposures: list[Sequence[Any]] = []
     traces: list[Sequence[Any]] = []
+    failed: list[Sequence[Any]] = []
     for route in routes:
         start = (route.policy, interfaces[route.policy], route.schedule)
+        if route.failed:
+            failed.append((*start, user, route.failed))
+            continue
         events = [[event.kind, event.record, event.by, event.at] for event in route.events]
         traces.append(
             (
@@ -420,6 +454,7 @@ def _tables(plan: Plan, case: Case, routes: Sequence[Route]) -> dict[str, list[S
         "exposures": exposures,
         "contexts": context_rows,
         "texts": list(texts.items()),
+        "failed_routes": failed,
     }
 
 

@@ -85,7 +85,12 @@ def conditions(
     user = case.pool.user
     for policy in policies:
         interface = interface_of(policy)
-        names = (FORWARD.name, *(schedule.name for schedule in schedules))
+        there = [
+            one.name for one in schedules if stored.both(policy.name, interface, one.name, user)
+        ]
+        if not there:
+            continue
+        names = (FORWARD.name, *there)
         places = {name: stored.stand_ins(policy.name, interface, name, user) for name in names}
         for question in case.questions:
             shown = {

@@ -90,9 +90,11 @@ def display_cells(
     """Make the prompts of every cell of a case from what the run stored; no memory is built."""
     for policy in policies:
         interface = interface_of(policy)
-        for question in case.questions:
+        user = case.pool.user
+        there = [one for one in schedules if stored.both(policy.name, interface, one.name, user)]
+        for question in case.questions if there else ():
             base = stored.shown(policy.name, interface, FORWARD.name, question.id)
-            for schedule in schedules:
+            for schedule in there:
                 other = stored.shown(policy.name, interface, schedule.name, question.id)
                 for layout in layouts:
                     states = [

@@ -19,8 +19,10 @@ from routeprism.experiments._case import Masks, Plan, interface_of, work
 from routeprism.experiments._contrasts import contrasts, mechanisms
 from routeprism.experiments._diagnosis import Rewritten, diagnoses, interface_findings, layers
 from routeprism.experiments._inside import note_sentences, reply_notes
+from routeprism.experiments._kept import failure_notes, outside
 from routeprism.experiments._mechanism import mechanism_sentences
 from routeprism.experiments._over_time import retention_curves, retention_sentences
+from routeprism.experiments._repeated import build_sentences, by_chance, chancy
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
 from routeprism.measures import INTERVALS, RESAMPLES, Interval, Tally
@@ -34,7 +36,7 @@ from routeprism.policies import (
 )
 from routeprism.records import Benchmark
 from routeprism.routes import cross_fit
-from routeprism.runs import EstimateRow, Run
+from routeprism.runs import EstimateRow, Finding, Run
 
 __all__ = ["Audit", "SEED", "run_audit"]
 
@@ -113,12 +115,16 @@ def run_audit(
     asked: Asked | None = None,
     rate_limit: float | None = None,
     concurrency: int | None = None,
+    builds: int = 1,
 ) -> Audit:
     """Trace every pool under every policy and schedule, and estimate what changed.
 
     Memories that ask a model are built first, through the run's ledger. Stages go on from the
-    stored traces; a `dry_run` only says what building and answers would take.
+    stored traces; a `dry_run` only says what building and answers would take. Each route is built
+    `builds` times; two or more tell order from a memory's own chance.
     """
+    if builds < 1:
+        raise SpecError(f"Expected 1 build or more but got {builds=}")
     if seed < 0 or resamples < 100:
         raise SpecError(
             f"Expected a seed of 0 or more and 100 resamples or more but got {seed=}, {resamples=}"
@@ -145,6 +151,7 @@ def run_audit(
         masks=_checked(masks or {}),
         fits=cross_fit(policies, benchmark.cases),
         over_time=over_time,
+        builds=builds,
     )
     number = len(benchmark.cases)
     stored = [policy for policy in policies if stored_states(policy)]
@@ -166,6 +173,7 @@ def run_audit(
     tally: Tally[Key] = Tally(benchmark.weighting)
     counts: Counter[str] = Counter()
     found = Found()
+    repeated: list[Finding] = []
     costs: dict[str, Cost] = {}
     with ExitStack() as stack:
         run = writer = None
@@ -183,7 +191,10 @@ def run_audit(
                 states = scratch / "states.sqlite" if dry_run else run.store
                 plan = replace(plan, states=states)
                 pacing = Pacing(rate_limit, concurrency, dry_run)
-                costs |= construct(run, states, stored, partial(builds_of, plan), pacing, asked)
+                wanted = partial(builds_of, plan, builds=builds)
+                costs |= construct(run, states, stored, wanted, pacing, asked)
+            if not run.fresh and any(map(outside, policies)) and run.store.exists():
+                plan = replace(plan, kept=run.directory)
             writing = ExitStack()
             stack.push(writing)
             writer = writing.enter_context(run.writing())
@@ -192,6 +203,7 @@ def run_audit(
         ):
             tally.append(result.sums)
             counts.update(result.counts)
+            repeated.extend(result.findings)
             if writer is not None:
                 for table, entries in result.tables.items():
                     writer.insert(table, entries)
@@ -202,6 +214,8 @@ def run_audit(
         totals = {name: counts[name] for name in ("pools", "records", "questions")}
         if run is not None:
             writing.close()
+            if repeated:
+                run.keep("builds", repeated)
             traced = Traced(
                 run, benchmark, policies, schedules, plan.contrasts, source, setting, plan.masks
             )
@@ -224,6 +238,7 @@ def run_audit(
         )
         lines, arms = layers(rows), mechanisms(policies)
         said = diagnoses(lines, _rewritten(counts), synthetic=benchmark.synthetic)
+        said |= build_sentences(rows, by_chance(rows, chancy(policies)), builds)
         if run is not None and not dry_run:
             run.keep("routes", interface_findings(lines, said))
             run.keep("retention", retention_curves(rows))
@@ -239,7 +254,14 @@ def run_audit(
             *retention_sentences(rows),
             *found.sentences,
         ),
-        (*benchmark.notes, *notes, *_notes(counts), *reply_notes(counts), *found.notes),
+        (
+            *benchmark.notes,
+            *notes,
+            *failure_notes(counts),
+            *_notes(counts),
+            *reply_notes(counts),
+            *found.notes,
+        ),
         totals,
         directory,
         costs,
@@ -326,6 +348,7 @@ def _configuration(
         "resamples": resamples,
         "interval": interval,
         **({"over_time": True} if plan.over_time else {}),
+        **({"builds": plan.builds} if plan.builds > 1 else {}),
         **({"folds": len(plan.fits.by_fold)} if plan.fits and plan.fits.by_fold else {}),
     }
 

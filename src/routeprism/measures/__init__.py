@@ -13,6 +13,7 @@ from routeprism.measures._answers import (
     residual,
     transition,
 )
+from routeprism.measures._builds import BUILD_COORDINATES, Builds, Once
 from routeprism.measures._coordinates import (
     COORDINATES,
     RETENTION,
@@ -25,6 +26,8 @@ from routeprism.measures._intervals import INTERVALS, Interval
 
 __all__ = [
     "ANSWER_COORDINATES",
+    "BUILD_COORDINATES",
+    "Builds",
     "COORDINATES",
     "RESAMPLES",
     "RETENTION",
@@ -35,6 +38,7 @@ __all__ = [
     "INTERVALS",
     "Interval",
     "MEMBERSHIP",
+    "Once",
     "Sums",
     "Tally",
     "agreement_estimate",

@@ -2,11 +2,12 @@
 
 from routeprism.routes._fitting import CrossFit, cross_fit
 from routeprism.routes._prefixes import Moment, moments, over_time
-from routeprism.routes._trace import ExposureTrace, Pair, Route, pairs, signature, trace_case
+from routeprism.routes._trace import ExposureTrace, Kept, Pair, Route, pairs, signature, trace_case
 
 __all__ = [
     "CrossFit",
     "ExposureTrace",
+    "Kept",
     "Moment",
     "Pair",
     "Route",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from routeprism.errors import ContractError, PeekError
+from routeprism.errors import ContractError, PeekError, RouteError
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import (
     Block,
@@ -25,6 +25,7 @@ from routeprism.records import Case, Pool, Question
 
 __all__ = [
     "ExposureTrace",
+    "Kept",
     "Pair",
     "Route",
     "Snapshots",
@@ -40,6 +41,8 @@ Digests = dict[tuple[Block, ...], tuple[frozenset[str], str, int]]
 """Blocks → their sources, the digest of their text, its length."""
 Snapshots = Callable[[str, str, Sequence[int]], Any]
 """(policy, user, order) → the stored snapshot of that route's memory, or None."""
+Kept = Callable[[Case, Policy, Schedule, tuple[int, ...]], "Route | None"]
+"""Gives a route of a memory system outside as an earlier call traced it, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,8 @@ class Route:
     """The digest of the state with insertion order taken out, where the memory offers that."""
     notes: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
     """Record → field → value of the note made of it, where the memory has such."""
+    failed: str = ""
+    """Why the memory system could not be built or asked; then there is nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +126,14 @@ def trace_case(
     events: bool = True,
     twice: bool = False,
     snapshots: Snapshots | None = None,
+    kept: Kept | None = None,
 ) -> tuple[Route, ...]:
     """Trace every policy under forward and every schedule; a pool is built once for each route.
 
     Schedules that give this pool the same order share one build. Event logs, which can be long,
     are asked for only if wanted. With `twice`, a memory that is not built in is built forward once
-    more, and refused if that gives another one. A memory of which there is a snapshot is revived.
+    more, and refused if that gives another one. A memory of which there is a snapshot is revived;
+    a route that was kept is not traced again. A memory system that fails, fails on its route alone.
     """
     digests: Digests = {}
     routes = []
@@ -137,10 +144,11 @@ def trace_case(
         for schedule in dict.fromkeys((FORWARD, *schedules)):
             order = schedule.on(case.pool)
             if order not in built:
-                built[order] = _trace_route(
+                before = None if kept is None else kept(case, policy, schedule, order)
+                built[order] = before or _trace_route(
                     case, policy, schedule, order, digests, events, snapshots
                 )
-                if twice and own_source(policy) and schedule == FORWARD:
+                if twice and not before and own_source(policy) and schedule == FORWARD:
                     _refuse_chance(case, policy, built[order], digests)
             found = built[order]
             routes.append(
@@ -158,13 +166,27 @@ def _trace_route(
     events: bool,
     snapshots: Snapshots | None = None,
 ) -> Route:
-    memory = build_memory(policy, case, order, snapshots)
     try:
-        return _traced(memory, case, policy, schedule, order, digests, events)
-    finally:
-        close = getattr(memory, "close", None)
-        if callable(close):
-            close()
+        memory = build_memory(policy, case, order, snapshots)
+        try:
+            return _traced(memory, case, policy, schedule, order, digests, events)
+        finally:
+            close = getattr(memory, "close", None)
+            if callable(close):
+                close()
+    except RouteError as error:
+        return Route(
+            policy.name,
+            schedule.name,
+            case.pool.user,
+            order,
+            retained=frozenset(),
+            signature=None,
+            exposures=(),
+            events=(),
+            stand_ins={},
+            failed=str(error),
+        )
 
 
 def _traced(
@@ -212,9 +234,11 @@ def _said(memory: Memory, name: str) -> dict[str, Any]:
 
 def _refuse_chance(case: Case, policy: Policy, first: Route, digests: Digests) -> None:
     """Build somebody's own memory once more: a difference now would pass for an effect of order."""
-    if getattr(policy, "deterministic", True) is False:
+    if getattr(policy, "deterministic", True) is False or first.failed:
         return
     again = _trace_route(case, policy, FORWARD, first.order, digests, events=False)
+    if again.failed:
+        return
     same = [(e.sources, e.context_sha256) for e in first.exposures] == [
         (e.sources, e.context_sha256) for e in again.exposures
     ]
@@ -287,12 +311,17 @@ def _expose(
 
 
 def pairs(routes: Sequence[Route]) -> Iterator[Pair]:
-    """Pair every route with its policy's forward route, question by question."""
+    """Pair every route with its policy's forward route, question by question.
+
+    Where one of the two failed there is no pair.
+    """
     forward: Mapping[str, Route] = {
         route.policy: route for route in routes if route.schedule == FORWARD.name
     }
     for route in routes:
         if route.schedule != FORWARD.name:
             base = forward[route.policy]
+            if base.failed or route.failed:
+                continue
             for one, other in zip(base.exposures, route.exposures, strict=True):
                 yield Pair(one.question, base, route, one, other)

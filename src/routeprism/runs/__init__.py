@@ -5,7 +5,7 @@ from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Reque
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv
 from routeprism.runs._run import Run, Writer
 from routeprism.runs._states import States
-from routeprism.runs._stored import Shown, Stored, StoredQuestion
+from routeprism.runs._stored import Shown, Stored, StoredQuestion, StoredTrace
 from routeprism.runs._values import Column, QuestionValues, value_rows
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "States",
     "Stored",
     "StoredQuestion",
+    "StoredTrace",
     "Writer",
     "sha256",
     "to_csv",

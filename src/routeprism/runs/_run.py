@@ -40,6 +40,9 @@ CREATE TABLE IF NOT EXISTS traces (
 CREATE TABLE IF NOT EXISTS exposures (
     policy TEXT, interface TEXT, schedule TEXT, question TEXT, context TEXT,
     PRIMARY KEY (policy, interface, schedule, question)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failed_routes (
+    policy TEXT, interface TEXT, schedule TEXT, user TEXT, reason TEXT,
+    PRIMARY KEY (policy, interface, schedule, user)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contexts (
     id TEXT PRIMARY KEY, context_sha256 TEXT, context_chars INTEGER, sources TEXT, blocks TEXT);
 CREATE TABLE IF NOT EXISTS per_question ({", ".join(NAMES)}, user, quantities);
@@ -54,7 +57,16 @@ the SHA-256 of its blocks, so that questions and routes that see the same share 
 per question are lists by quantity, in the order of the user's question ids. A finding is what
 an experiment says of a pool or a question that is no single number."""
 
-_TABLES = ("texts", "records", "questions", "traces", "exposures", "contexts", "per_question")
+_TABLES = (
+    "texts",
+    "records",
+    "questions",
+    "traces",
+    "exposures",
+    "failed_routes",
+    "contexts",
+    "per_question",
+)
 _PACKAGES = ("routeprism", "numpy", "scikit-learn", "splintr-rs")
 
 

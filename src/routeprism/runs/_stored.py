@@ -15,7 +15,7 @@ from routeprism.runs._findings import Finding
 from routeprism.runs._rows import COLUMNS, EstimateRow
 from routeprism.runs._values import NAMES, Column, QuestionValues, read_values
 
-__all__ = ["Shown", "Stored", "StoredQuestion"]
+__all__ = ["Shown", "Stored", "StoredQuestion", "StoredTrace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,19 @@ class StoredQuestion:
     kind: str
     labels: Mapping[str, frozenset[str]]
     """Label source → the records that carry the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTrace:
+    """What a route left behind, apart from what it exposed."""
+
+    arrivals: tuple[int, ...]
+    """Source positions in arrival order."""
+    retained: frozenset[str]
+    signature: str | None
+    events: tuple[tuple[str, str, str, int], ...]
+    """(kind, record, by whom, at which arrival)."""
+    stand_ins: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +126,15 @@ class Stored:
         found = read_values(rows, questions)
         return {c: v for c, v in found.items() if quantity in (None, c.quantity)}
 
+    def exposed(self, policy: str, interface: str, schedule: str, question: str) -> bool:
+        """Whether there is something that a question was shown."""
+        row = self._connection.execute(
+            "SELECT 1 FROM exposures "
+            "WHERE policy = ? AND interface = ? AND schedule = ? AND question = ?",
+            (policy, interface, schedule, question),
+        ).fetchone()
+        return row is not None
+
     def shown(self, policy: str, interface: str, schedule: str, question: str) -> Shown:
         """Give what a question was shown."""
         row = self._connection.execute(
@@ -142,6 +164,40 @@ class Stored:
             (policy, interface, schedule),
         )
         return {question: frozenset(json.loads(sources)) for question, sources in rows}
+
+    def trace(self, policy: str, interface: str, schedule: str, user: str) -> StoredTrace | None:
+        """Give what a route left behind; None where it failed or was never traced."""
+        row = self._connection.execute(
+            "SELECT arrivals, retained, signature, events, stand_ins FROM traces "
+            "WHERE policy = ? AND interface = ? AND schedule = ? AND user = ?",
+            (policy, interface, schedule, user),
+        ).fetchone()
+        if row is None:
+            return None
+        arrivals, retained, signature, events, stand_ins = row
+        return StoredTrace(
+            tuple(json.loads(arrivals)),
+            frozenset(json.loads(retained)),
+            signature,
+            tuple((kind, record, by, at) for kind, record, by, at in json.loads(events)),
+            json.loads(stand_ins),
+        )
+
+    def both(self, policy: str, interface: str, schedule: str, user: str) -> bool:
+        """Whether a user's forward route and another one are both there to compare."""
+        (found,) = self._connection.execute(
+            "SELECT count(*) FROM traces "
+            "WHERE policy = ? AND interface = ? AND schedule IN ('forward', ?) AND user = ?",
+            (policy, interface, schedule, user),
+        ).fetchone()
+        return bool(found == 2)
+
+    def failed_routes(self) -> list[tuple[str, str, str, str, str]]:
+        """Give (policy, interface, schedule, user, reason) of every route that failed."""
+        return self._connection.execute(
+            "SELECT policy, interface, schedule, user, reason FROM failed_routes "
+            "ORDER BY policy, interface, schedule, user"
+        ).fetchall()
 
     def stand_ins(self, policy: str, interface: str, schedule: str, user: str) -> dict[str, str]:
         """Give who took whose place on a route."""

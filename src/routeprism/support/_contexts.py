@@ -47,6 +47,8 @@ def stored_contexts(
     with Stored(directory) as stored:
         for question in questions:
             for route in routes:
+                if not stored.exposed(*route, question):
+                    continue  # the route failed for this user
                 shown = stored.shown(*route, question)
                 blocks = tuple(Block(kind, text, ids) for kind, text, ids in shown.blocks)
                 yield question, Exposure(blocks).context

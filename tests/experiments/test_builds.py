@@ -1,0 +1,125 @@
+"""`--builds`: order told apart from a memory's own chance, end to end."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism import Record
+from routeprism.errors import ContractError, SpecError
+from routeprism.runs import Stored
+
+
+class Dice:
+    """Keeps two records by lot, whatever the order; a new number is drawn for every build."""
+
+    deterministic = False
+    name = "dice"
+    newest = 0.0
+    """How likely the two newest are kept instead."""
+
+    def __init__(self) -> None:
+        self.seeds = itertools.count()
+
+    def build(self, arrivals: Sequence[Record]) -> Any:
+        chance = random.Random(next(self.seeds))  # noqa: S311
+        ordered = sorted(arrivals, key=lambda record: record.position)
+        newest = chance.random() < self.newest
+        return Drawn(list(arrivals)[-2:] if newest else chance.sample(ordered, 2))
+
+
+class Drawn:
+    def __init__(self, kept: list[Record]) -> None:
+        self.kept = sorted(kept, key=lambda record: record.position)
+
+    def retained(self) -> frozenset[str]:
+        return frozenset(record.id for record in self.kept)
+
+    def state(self) -> Any:
+        return [record.id for record in self.kept]
+
+    def expose(self, query: str) -> Any:
+        from routeprism import Block, Exposure
+
+        return Exposure(tuple(Block("record", r.text, frozenset({r.id})) for r in self.kept))
+
+
+class LoadedDice(Dice):
+    name = "loaded"
+    newest = 0.8
+
+
+def test_chance_alone_is_not_called_an_effect_of_order() -> None:
+    found = routeprism.audit("sample", Dice(), builds=3, resamples=2000)
+    row = found.value("D_build", policy="dice")
+    assert row.lower is not None
+    assert row.lower <= 0 <= row.upper
+    assert found.value("J", policy="dice").estimate < 0.6  # which looks like an effect
+    within = found.value("J_within", policy="dice").estimate
+    across = found.value("J_cross", policy="dice").estimate
+    assert row.estimate == pytest.approx(within - across)
+    (sentence,) = found.sentences
+    assert sentence.startswith("dice, replay: order is not shown to change its sources more than")
+    assert "3 builds" in sentence
+
+
+def test_an_effect_of_order_beside_chance_is_found() -> None:
+    found = routeprism.audit("sample", LoadedDice(), builds=3, resamples=2000)
+    row = found.value("D_build", policy="loaded")
+    assert row.lower is not None
+    assert row.lower > 0
+    assert found.value("D_build.C", policy="loaded").estimate > 0
+    assert "order changes its sources more than building again does" in found.sentences[0]
+
+
+def test_built_once_nothing_is_claimed() -> None:
+    found = routeprism.audit("sample", Dice(), resamples=100)
+    assert "cannot be told apart" in found.sentences[0]
+    assert "say --builds 3" in found.sentences[0]
+    assert not [row for row in found.rows if row.quantity == "D_build"]
+
+
+def test_without_chance_several_builds_say_the_same_as_one() -> None:
+    found = routeprism.audit("sample", "recent:k=3", builds=2, resamples=100)
+    once = routeprism.audit("sample", "recent:k=3", resamples=100)
+    assert found.value("J_within", policy="recent:k=3").estimate == 1
+    value = found.value("D_build", policy="recent:k=3")
+    assert value.estimate == pytest.approx(1 - once.value("J", policy="recent:k=3").estimate)
+    assert found.sentences == once.sentences
+
+
+def test_undeclared_chance_is_refused_unless_it_is_measured() -> None:
+    policy = type("Secret", (Dice,), {"deterministic": True, "name": "secret"})
+    with pytest.raises(ContractError, match="two builds from the same records"):
+        routeprism.audit("sample", policy(), resamples=100)
+    found = routeprism.audit("sample", policy(), builds=2, resamples=100)
+    assert found.sentences[0].startswith("secret, replay: order is not shown")
+
+
+def test_what_each_build_showed_is_kept(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    routeprism.audit("sample", Dice(), builds=3, run=run, resamples=100)
+    with Stored(run) as stored:
+        findings = stored.findings("builds", "exposed sources by build")
+    assert len(findings) == 165
+    value = findings[0].value
+    assert {side: len(builds) for side, builds in value.items()} == {"forward": 3, "route": 3}
+    assert all(len(sources) == 2 for builds in value.values() for sources in builds)
+
+
+def test_the_command(cli: Callable[..., Any]) -> None:
+    outcome = cli("audit", "sample", "-p", "recent:k=3", "--builds", "2", "--run", "run", "--json")
+    assert outcome.code == 0
+    assert '"quantity": "D_build"' in outcome.out
+    assert "--builds" in cli("audit", "--help").out
+
+
+def test_no_builds_is_no_number() -> None:
+    with pytest.raises(SpecError, match="Expected 1 build or more but got builds=0"):
+        routeprism.audit("sample", "raw", builds=0)

@@ -61,6 +61,7 @@ bench: setup
 	$(BIN)/python benchmarks/streaming_audit.py
 	$(BIN)/python benchmarks/prompt_matching.py
 	$(BIN)/python benchmarks/collector_throughput.py
+	$(BIN)/python benchmarks/orders_speed.py
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv

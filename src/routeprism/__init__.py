@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from routeprism.api import Audit, audit, curve, restore
+    from routeprism.api import Audit, audit, curve, explore_orders, restore
     from routeprism.policies import Block, Exposure, Memory, Policy
     from routeprism.records import Benchmark, Case, Pool, Question, Record, Turn, load_benchmark
 
@@ -23,6 +23,7 @@ __all__ = [
     "Turn",
     "audit",
     "curve",
+    "explore_orders",
     "load_benchmark",
     "restore",
 ]
@@ -31,6 +32,7 @@ _HOMES = {
     "Audit": "routeprism.api",
     "audit": "routeprism.api",
     "curve": "routeprism.api",
+    "explore_orders": "routeprism.api",
     "restore": "routeprism.api",
     **dict.fromkeys(("Block", "Exposure", "Memory", "Policy"), "routeprism.policies"),
     **dict.fromkeys(

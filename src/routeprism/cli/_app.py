@@ -247,6 +247,62 @@ def curve(
 
 
 @app.command()
+def orders(
+    benchmark: options.BenchmarkName,
+    policy: options.Policies,
+    arrival: options.ArrivalModels = ["uniform"],  # noqa: B006
+    shrink: options.Shrink = None,
+    worst: options.Worst = "",
+    method: options.MethodName = None,
+    number: options.Drawn = 1_000,
+    half_width: options.HalfWidth = None,
+    most_states: options.MostStates = 200_000,
+    kind: options.Kinds = [],  # noqa: B006
+    interface: options.Interface = None,
+    labels: options.Labels = None,
+    readings: options.ReadingFiles = [],  # noqa: B006
+    mask: options.Masks = [],  # noqa: B006
+    comparators: options.Comparators = False,
+    data: options.Data = None,
+    run: options.RunDirectory = None,
+    seed: options.Seed = 20260910,
+    resamples: options.Resamples = 10_000,
+    workers: options.Workers = None,
+    ray: options.Ray = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Look at every order, or a sample: what is kept, the worst order, the smallest reordering."""
+    from routeprism.cli._orders import run_orders_and_show
+
+    run_orders_and_show(
+        benchmark,
+        policy,
+        arrivals=arrival,
+        shrink=shrink,
+        worst=worst,
+        method=method,
+        drawn=number,
+        half_width=half_width,
+        most_states=most_states,
+        kinds=kind,
+        interface=interface,
+        labels=labels,
+        readings=readings,
+        masks=mask,
+        comparators=comparators,
+        data=data,
+        run=run,
+        seed=seed,
+        resamples=resamples,
+        workers=workers,
+        ray=ray,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command()
 def screen(
     benchmark: options.BenchmarkName,
     pass_: options.Passes = [],  # noqa: B006

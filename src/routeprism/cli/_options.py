@@ -9,6 +9,7 @@ import typer
 
 __all__ = [
     "Accept",
+    "ArrivalModels",
     "BaseUrl",
     "Baseline",
     "Batches",
@@ -69,6 +70,12 @@ __all__ = [
     "Workers",
     "WriteMask",
     "Yes",
+    "Drawn",
+    "HalfWidth",
+    "MethodName",
+    "MostStates",
+    "Shrink",
+    "Worst",
 ]
 
 # Optional[…] and not "… | None": typer reads these annotations at run time on Python 3.10 as well.
@@ -289,4 +296,36 @@ PolicyBefore = Annotated[
 ]
 PolicyAfter = Annotated[
     list[str], typer.Option("--policy-b", help="… and the policy of the second it is compared to.")
+]
+ArrivalModels = Annotated[
+    list[str],
+    typer.Option(
+        "--arrival", "-a", help="A distribution of orders, again for more; `list arrivals` says."
+    ),
+]
+MethodName = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        help="enumerated, merged, replayed or sampled; the best that can be unless given."
+    ),
+]
+Drawn = Annotated[
+    int, typer.Option("--orders", min=1, help="Orders to draw where not all can be looked at.")
+]
+HalfWidth = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(help="Draw until every share's 95% limits are this close to its middle, instead."),
+]
+MostStates = Annotated[
+    int, typer.Option(min=0, help="States to look at before orders are drawn instead.")
+]
+Worst = Annotated[
+    str, typer.Option(help="Find the order with the least: support (questions that keep it) or J.")
+]
+Shrink = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        metavar="OUTCOME",
+        help="Find the smallest reordering that changes support, retained, exposed or module:name.",
+    ),
 ]

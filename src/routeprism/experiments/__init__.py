@@ -5,12 +5,15 @@ from routeprism.experiments._asking import Asking
 from routeprism.experiments._contrasts import with_arms
 from routeprism.experiments._diagnosis import layers
 from routeprism.experiments._layouts import LAYOUTS, Layout
+from routeprism.experiments._order_case import Looking
+from routeprism.experiments._order_outcomes import OUTCOMES, Outcome, outcome_named
 from routeprism.experiments._over_time import moment_of
 from routeprism.experiments.answers import AskRoutes
 from routeprism.experiments.comparison import Comparison, compare_runs
 from routeprism.experiments.curves import STABLE, Budgets, run_curve
 from routeprism.experiments.display import Display
 from routeprism.experiments.gates import Checked, check_run
+from routeprism.experiments.orders import run_orders
 from routeprism.experiments.passes import SupportChangeAgreement, passes_of
 from routeprism.experiments.provenance import MARGIN, Provenances
 from routeprism.experiments.restoration import Restore
@@ -20,6 +23,7 @@ from routeprism.experiments.routes import SEED, Audit, run_audit
 __all__ = [
     "LAYOUTS",
     "MARGIN",
+    "OUTCOMES",
     "SEED",
     "STABLE",
     "AskRoutes",
@@ -30,7 +34,9 @@ __all__ = [
     "Comparison",
     "Display",
     "Layout",
+    "Looking",
     "Manner",
+    "Outcome",
     "Provenances",
     "Restore",
     "Reuse",
@@ -38,9 +44,11 @@ __all__ = [
     "check_run",
     "compare_runs",
     "layers",
+    "outcome_named",
     "moment_of",
     "passes_of",
     "run_audit",
+    "run_orders",
     "with_arms",
     "run_curve",
 ]

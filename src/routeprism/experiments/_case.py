@@ -39,6 +39,7 @@ __all__ = [
     "rows_of",
     "signed",
     "strata_of",
+    "tables",
     "work",
 ]
 
@@ -170,7 +171,10 @@ def work(plan: Plan, index: int) -> CaseResult:
     if plan.over_time:
         enter_over_time(case, plan.policies_for(case.pool.user), plan.labels, result.sums)
     if plan.store:
-        result.tables = {**_tables(plan, case, routes), "per_question": rows_of(case, result.sums)}
+        result.tables = {
+            **tables(plan.policies, case, routes),
+            "per_question": rows_of(case, result.sums),
+        }
     return result
 
 
@@ -395,7 +399,9 @@ def _count_rewritten(routes: Sequence[Route], counts: Counter[str]) -> None:
         counts.update(f"rewritten\0{pair.route.policy}\0{kind}" for kind in kinds)
 
 
-def _tables(plan: Plan, case: Case, routes: Sequence[Route]) -> dict[str, list[Sequence[Any]]]:
+def tables(
+    policies: Sequence[Policy], case: Case, routes: Sequence[Route]
+) -> dict[str, list[Sequence[Any]]]:
     """Make the rows that let a run be read without its benchmark."""
     texts: dict[str, str] = {}
     digests: dict[str, str] = {}
@@ -407,7 +413,7 @@ def _tables(plan: Plan, case: Case, routes: Sequence[Route]) -> dict[str, list[S
             texts[digest] = text
         return digest
 
-    interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
+    interfaces = {policy.name: interface_of(policy) for policy in policies}
     user = case.pool.user
     contexts: dict[tuple[Any, ...], str] = {}
     context_rows: list[Sequence[Any]] = []

@@ -38,7 +38,7 @@ from routeprism.records import Benchmark
 from routeprism.routes import cross_fit
 from routeprism.runs import EstimateRow, Finding, Run
 
-__all__ = ["Audit", "SEED", "run_audit"]
+__all__ = ["Audit", "SEED", "checked_masks", "distinct", "label_source", "run_audit"]
 
 SEED = 20260910
 """The default bootstrap seed."""
@@ -74,6 +74,8 @@ class Audit:
     """Where the run is kept, if it is."""
     costs: Mapping[str, Cost] = field(default_factory=dict)
     """After a dry run: what each model would take."""
+    findings: tuple[Finding, ...] = ()
+    """What an experiment on orders found of pools and questions that is no single number."""
 
     def value(self, quantity: str, **where: str) -> EstimateRow:
         """Give the one row with this quantity and these columns; stratum `all` unless said."""
@@ -131,7 +133,7 @@ def run_audit(
         )
     if interval not in INTERVALS:
         raise SpecError(f"There is no interval '{interval}'. {nearest(interval, INTERVALS)}")
-    policies = _distinct(policies)
+    policies = distinct(policies)
     if dry_run and directory is not None and not directory.exists():
         directory = None  # nothing to resume, and a question about cost should leave nothing
     schedules = tuple(dict.fromkeys(s for s in schedules if s.name != FORWARD.name))
@@ -139,7 +141,7 @@ def run_audit(
         raise SpecError("an audit needs at least one policy and one schedule other than forward")
     if not benchmark.has_text:
         _refuse_reading(benchmark, policies, stages)
-    source = _label_source(benchmark, labels)
+    source = label_source(benchmark, labels)
     plan = Plan(
         benchmark,
         policies,
@@ -148,7 +150,7 @@ def run_audit(
         contrasts(policies),
         ties,
         store=directory is not None or bool(stages),
-        masks=_checked(masks or {}),
+        masks=checked_masks(masks or {}),
         fits=cross_fit(policies, benchmark.cases),
         over_time=over_time,
         builds=builds,
@@ -284,7 +286,8 @@ def _refuse_reading(
             )
 
 
-def _checked(masks: Masks) -> Masks:
+def checked_masks(masks: Masks) -> Masks:
+    """Refuse masks whose names or ids cannot be used."""
     for name in masks:
         if not name or name in _TAKEN or name.startswith("outside-"):
             raise SpecError(f"a mask cannot be called {name!r}")
@@ -298,7 +301,8 @@ def _digest(ids: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
 
 
-def _distinct(policies: Sequence[Policy]) -> tuple[Policy, ...]:
+def distinct(policies: Sequence[Policy]) -> tuple[Policy, ...]:
+    """Take each policy once; refuse two of the same name."""
     by_name: dict[str, Policy] = {}
     for policy in policies:
         if by_name.setdefault(policy.name, policy) != policy:
@@ -306,7 +310,8 @@ def _distinct(policies: Sequence[Policy]) -> tuple[Policy, ...]:
     return tuple(by_name.values())
 
 
-def _label_source(benchmark: Benchmark, labels: str | None) -> str:
+def label_source(benchmark: Benchmark, labels: str | None) -> str:
+    """Give the label source to read; the benchmark's first unless named."""
     if labels is None:
         return benchmark.labels[0] if benchmark.labels else ""
     if labels not in benchmark.labels:

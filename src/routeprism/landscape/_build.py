@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from routeprism.errors import ContractError
+from routeprism.errors import ContractError, RoutePrismError
 from routeprism.orders import Order
 from routeprism.policies import Memory, Policy
 from routeprism.records import Pool
@@ -51,12 +51,20 @@ def check_retained(policy: Policy, pool: Pool, memory: Memory) -> frozenset[str]
 
 
 def twice_the_same(policy: Policy, pool: Pool, orders: Iterable[Order]) -> list[bool]:
-    """Build each order twice and say whether both gave the same memory."""
+    """Build each order twice and say whether both gave the same memory, or the same error."""
 
     def seen(memory: Memory) -> tuple[frozenset[str], str | None]:
         return frozenset(memory.retained()), signature(memory.state())
 
-    return [look(policy, pool, order, seen) == look(policy, pool, order, seen) for order in orders]
+    def built(order: Order) -> object:
+        try:
+            return look(policy, pool, order, seen)
+        except RoutePrismError:
+            raise
+        except Exception as error:
+            return type(error)
+
+    return [built(order) == built(order) for order in orders]
 
 
 def canonical(

@@ -62,7 +62,7 @@ def explore(
             f"{half_width=}"
         )
     forward, reverse = forward_and_reverse(policy, pool)
-    chancy = is_chancy(policy, pool, reverse=reverse is not None)
+    chancy = is_chancy(policy, pool)
     empty = Landscape(
         policy.name, model.name, pool.user, pool.ids, "sampled", 0, {}, forward, reverse
     )
@@ -110,12 +110,12 @@ def forward_and_reverse(policy: Policy, pool: Pool) -> tuple[frozenset[str], fro
         return forward, None  # found again, and reported, where orders are gone through
 
 
-def is_chancy(policy: Policy, pool: Pool, *, reverse: bool = True) -> bool:
+def is_chancy(policy: Policy, pool: Pool) -> bool:
     """Whether the same arrivals give different memories: declared, or seen by building twice."""
     if not is_deterministic(policy):
         return True
     order = tuple(range(len(pool)))
-    return not all(twice_the_same(policy, pool, [order, order[::-1]] if reverse else [order]))
+    return not all(twice_the_same(policy, pool, [order, order[::-1]]))
 
 
 def _exactly(

@@ -185,7 +185,7 @@ def _searched(
     order = next((o for o in itertools.islice(candidates, most) if changes(o)), None)
     if order is None:
         return _reordering(source, forward, forward, False, looked)
-    order = _reduced(order, changes)
+    order = _reduced(order, changes, most)
     outcome = builds.outcome(predicate, order)
     return _reordering(order, forward, outcome, False, looked)
 
@@ -207,18 +207,42 @@ def _candidates(pool: Pool) -> Iterator[Order]:
         yield arrivals.sample(index)
 
 
-def _reduced(order: Order, changes: Callable[[Order], bool]) -> Order:
-    """Sort runs of the order while the outcome stays changed: long ones first, then pairs."""
+def _reduced(order: Order, changes: Callable[[Order], bool], most: int) -> Order:
+    """Undo inversions while the outcome stays changed, until no adjacent one can be undone."""
     length = len(order)
-    while length >= 2:
-        at = 0
-        while at + 1 < len(order):
-            run = order[at : at + length]
-            tidy = (*order[:at], *sorted(run), *order[at + length :])
+    while length > 2:  # sort long runs first
+        for at in range(0, len(order) - 1, length // 2):
+            tidy = (*order[:at], *sorted(order[at : at + length]), *order[at + length :])
             if tidy != order and changes(tidy):
                 order = tidy
-                if length == 2:
-                    at = -1  # an exchange may have freed an earlier one: look at all pairs again
-            at += max(1, length // 2)
-        length = length // 2 if length > 3 else length - 1
+        length = length // 2 if length > 3 else 2
+    tried = 0
+    while True:
+        order = _settled(order, changes)
+        # Exchanging two distant records undoes several inversions at once.
+        for far, near in itertools.combinations(range(len(order)), 2):
+            if order[far] < order[near] or near == far + 1:
+                continue
+            if tried >= most:
+                return order
+            tried += 1
+            other = list(order)
+            other[far], other[near] = order[near], order[far]
+            if changes(tuple(other)):
+                order = tuple(other)
+                break
+        else:
+            return order
+
+
+def _settled(order: Order, changes: Callable[[Order], bool]) -> Order:
+    """Undo adjacent inversions until none can be undone."""
+    at = 0
+    while at + 1 < len(order):
+        one, other = order[at : at + 2]
+        undone = (*order[:at], other, one, *order[at + 2 :])
+        if one > other and changes(undone):
+            order, at = undone, max(0, at - 1)  # what stands before may be undone now
+        else:
+            at += 1
     return order

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from routeprism.landscape._nouns import Failure
 from routeprism.orders import Arrivals, Order, completions
@@ -33,7 +33,7 @@ class Ending:
     weight: int
     """How many orders do."""
     order: Order
-    """Of those, the first with the fewest inversions."""
+    """Of those, one with the fewest inversions."""
     inversions: int
 
 
@@ -57,51 +57,46 @@ def merge_states(
         return None
     stepping: Incremental[Any] = prepare(policy, pool.records)
     process, records = arrivals.process, pool.records
+    step, name = stepping.step, stepping.key
     start = stepping.start()
-    # prefix → key → [state, number of orders, fewest inversions, such an order, arrived as bits]
-    level: dict[Any, dict[Any, list[Any]]] = {
-        process.start(): {stepping.key(start): [start, 1, 0, (), 0]}
-    }
+    # prefix → (arrived as bits, key → node)
+    level: _Level = {process.start(): (0, {name(start): [start, 1, 0, None, -1]})}
     endings: list[Ending] = []
-    broken: list[tuple[Order, int, Any, Exception]] = []
+    broken: list[_Broken] = []
     states = 1
     while level:
-        following: dict[Any, dict[Any, list[Any]]] = {}
-        for prefix, nodes in level.items():
+        following: _Level = {}
+        for prefix, (arrived, nodes) in level.items():
             if process.final(prefix):
-                for state, weight, inversions, order, _ in nodes.values():
+                for node in nodes.values():
                     try:
-                        memory = stepping.finish(state)
+                        memory = stepping.finish(node[_STATE])
                     except Exception as error:
-                        broken.append((order, weight, prefix, error))
+                        broken.append((_order(node), node[_WEIGHT], prefix, error))
                         continue
-                    endings.append(Ending(memory, weight, order, inversions))
+                    endings.append(Ending(memory, node[_WEIGHT], _order(node), node[_CROSSED]))
             for position, after in process.moves(prefix):
-                reached = following.setdefault(after, {})
-                record, above = records[position], position + 1
-                for state, weight, inversions, order, arrived in nodes.values():
+                record = records[position]
+                crossing = (arrived >> position + 1).bit_count()
+                reached = following.setdefault(after, (arrived | 1 << position, {}))[1]
+                before = len(reached)
+                for node in nodes.values():
+                    state, weight, crossed, _, _ = node
                     try:
-                        stepped = stepping.step(state, record)
-                        key = stepping.key(stepped)
+                        stepped = step(state, record)
+                        key = name(stepped)
                     except Exception as error:
-                        broken.append(((*order, position), weight, after, error))
+                        broken.append(((*_order(node), position), weight, after, error))
                         continue
-                    passed = inversions + (arrived >> above).bit_count()
-                    node = reached.get(key)
-                    if node is None:
-                        reached[key] = [
-                            stepped,
-                            weight,
-                            passed,
-                            (*order, position),
-                            arrived | 1 << position,
-                        ]
-                        states += 1
-                        continue
-                    node[1] += weight
-                    if (passed, (*order, position)) < (node[2], node[3]):
-                        node[2], node[3] = passed, (*order, position)
-                        node[0] = stepped
+                    crossed += crossing
+                    held = reached.get(key)
+                    if held is None:
+                        reached[key] = [stepped, weight, crossed, node, position]
+                    else:
+                        held[_WEIGHT] += weight
+                        if crossed < held[_CROSSED]:  # the state goes with the order
+                            held[_STATE], held[_CROSSED:] = stepped, [crossed, node, position]
+                states += len(reached) - before
             if states > limit:
                 return None
         level = following
@@ -112,9 +107,24 @@ def merge_states(
     return StateGraph(tuple(endings), states, failed, _failures(broken, arrivals))
 
 
-def _failures(
-    broken: Sequence[tuple[Order, int, Any, Exception]], arrivals: Arrivals
-) -> tuple[Failure, ...]:
+_Node: TypeAlias = list[Any]
+"""[state, number of orders, fewest inversions, the node before it in such an order, its record]."""
+_STATE, _WEIGHT, _CROSSED, _BEFORE, _POSITION = range(5)
+_Level: TypeAlias = dict[Any, tuple[int, dict[Any, _Node]]]
+_Broken: TypeAlias = tuple[Order, int, Any, Exception]
+"""(arrivals so far, number of orders, prefix, what was raised)."""
+
+
+def _order(node: _Node) -> Order:
+    """Follow a node back to the start."""
+    order: list[int] = []
+    while node[_BEFORE] is not None:
+        order.append(node[_POSITION])
+        node = node[_BEFORE]
+    return tuple(reversed(order))
+
+
+def _failures(broken: Sequence[_Broken], arrivals: Arrivals) -> tuple[Failure, ...]:
     """Complete some of the orders that raised an error."""
     found = []
     for order, _, prefix, error in broken[:_FEW]:

@@ -51,7 +51,7 @@ class Recent:
 
     def key(self, state: Arrived, /) -> Hashable:
         """Name the window in order: its oldest record leaves first."""
-        return tuple(record.id for record in state[-self.k :])
+        return tuple([record.id for record in state[-self.k :]])  # a list is faster to take
 
     def _log(self, state: Arrived) -> Sequence[Event]:
         events: list[Event] = []

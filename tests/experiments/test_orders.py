@@ -1,0 +1,240 @@
+"""The experiment on orders: published numbers, rows, findings, the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routeprism import Record, audit, explore_orders
+from routeprism.errors import SpecError
+from routeprism.landscape import recent_keeps
+from routeprism.records import load_benchmark
+from routeprism.runs import Stored
+
+
+@pytest.mark.realdata
+def test_the_permutation_rows_of_the_paper(data: Path) -> None:
+    """PROTOCOL §4: 20,400 permutations, three rules at three thresholds, mean clusters."""
+    published = {
+        "last-arrival": (0.8054, 0.8119, 0.7977),
+        "first-arrival": (0.8049, 0.8086, 0.7977),
+        "source-position": (0.0146, 0.0311, 0.0),
+    }
+    clusters = (1.2985, 1.6641, 1.9882)
+    thresholds = (0.025, 0.055, 0.1)
+    names = {
+        (rule, threshold): f"focal:threshold={threshold},survivor={rule}"
+        for rule in published
+        for threshold in thresholds
+    }
+    found = explore_orders("personamem", *names.values(), data=data, resamples=100)
+    plain = {  # defaults are not written in a policy's name
+        key: name.replace("threshold=0.055,", "").replace(",survivor=last-arrival", "")
+        for key, name in names.items()
+    }
+    plain["last-arrival", 0.055] = "focal"
+    for (rule, threshold), policy in plain.items():
+        at = thresholds.index(threshold)
+        change = found.value("order_change", policy=policy, mask="")
+        assert change.estimate == pytest.approx(published[rule][at], abs=5e-5)
+        assert (change.units, change.queries) == (37, 589)
+        number = found.value("mean_clusters", policy=policy)
+        assert number.estimate == pytest.approx(clusters[at], abs=5e-5)
+    distributions = [f for f in found.findings if f.name == "order_distribution"]
+    one = [f.value for f in distributions if f.policy == "focal"]
+    assert len(one) == 37
+    assert sum(value["orders"] for value in one) == 20_400
+    assert all(value["method"] == "enumerated" for value in one)
+    canonical = explore_orders(
+        "personamem", "focal:cluster=source,survivor=source-position", data=data, resamples=100
+    )
+    assert canonical.value("order_change").estimate == 0.0  # permutation-invariant
+
+
+@pytest.mark.realdata
+def test_recent_keeps_support_as_its_closed_form_says(data: Path) -> None:
+    found = explore_orders("personamem", "recent:k=3", data=data, resamples=100)
+    users = []
+    for case in load_benchmark("personamem", data).cases:
+        kept = [
+            float(recent_keeps(len(case.pool), 3, len(question.labels["reference-session"])))
+            for question in case.questions
+        ]
+        users.append(sum(kept) / len(kept))
+    row = found.value("support_kept.uniform", stratum="all")
+    assert row.estimate == pytest.approx(sum(users) / 37, abs=1e-9)
+    assert (row.labels, row.schedule) == ("reference-session", "uniform")
+
+
+def test_rows_and_findings_of_the_sample(tmp_path: Path) -> None:
+    found = explore_orders(
+        "sample",
+        "focal",
+        arrivals=["uniform", "jitter:w=1"],
+        worst="support",
+        shrink=True,
+        resamples=100,
+        run=tmp_path / "run",
+    )
+    quantities = {(row.schedule, row.quantity) for row in found.rows}
+    assert {
+        ("uniform", "order_change"),
+        ("uniform", "support_kept.forward"),
+        ("uniform", "support_kept.reverse"),
+        ("uniform", "support_kept.uniform"),
+        ("uniform", "mean_clusters"),
+        ("jitter:w=1", "support_kept.arrival"),
+    } <= quantities
+    assert all("synthetic" in row.flags for row in found.rows)
+    routes = audit("sample", "focal", schedules=["replay"], resamples=100)
+    kept = found.value("support_kept.forward", schedule="uniform").estimate
+    # With one support record, keeping one is keeping all; others keep one at least as often.
+    assert kept >= routes.value("all_covered.retained.forward").estimate  # type: ignore[operator]
+    with Stored(tmp_path / "run") as stored:
+        assert len(stored.findings("orders")) == len(found.findings)
+        survival = stored.findings("orders", "survival")
+        assert {finding.schedule for finding in survival} == {"uniform", "jitter:w=1"}
+        record, position, share = survival[0].value[0]
+        assert (record, position) == ("u01-r0", 0)
+        assert 0 <= share <= 1
+        (overall,) = [f for f in stored.findings("orders", "support_position") if not f.policy]
+        bins = [count for *_, count in overall.value["bins"]]
+        assert sum(bins) == overall.value["instances"]
+        worst = stored.findings("orders", "worst_order")
+        assert all(one.value["exact"] for one in worst)
+        assert all(one.value["value"] <= one.value["forward"] for one in worst)
+        reorderings = stored.findings("orders", "smallest_reordering")
+        assert len(reorderings) == 165
+        first = next(one for one in reorderings if one.question and one.user == "u01")
+        assert "supporting «" in first.value["sentence"]
+        told = {one.value["sentence"] for one in reorderings}
+        assert (
+            "Move record 2 after record 3, and the only record supporting «Who sold Ottilie the "
+            "telescope?» is dropped." in told
+        )
+        assert any(said.startswith("In source order the only record supporting «") for said in told)
+
+
+def test_survival_adds_up_to_what_is_retained() -> None:
+    found = explore_orders("sample", "recent:k=3", "utility:k=2", resamples=100)
+    for finding in found.findings:
+        if finding.name == "survival":
+            held = 3 if finding.policy.startswith("recent") else 2
+            assert sum(share for *_, share in finding.value) == pytest.approx(held)
+
+
+def own(own_data: Callable[..., Path], size: int) -> Path:
+    records = [{"user": "ann", "id": f"r{at}", "text": f"note number {at}"} for at in range(size)]
+    questions = [{"user": "ann", "id": "q", "text": "which note?", "support": [f"r{size - 1}"]}]
+    return own_data(records, questions)
+
+
+def test_a_long_pool_says_that_orders_were_drawn(own_data: Callable[..., Path]) -> None:
+    found = explore_orders(own(own_data, 60), "recent:k=3", drawn=50, shrink=True, resamples=100)
+    row = found.value("order_change")
+    assert "sampled" in row.flags
+    assert any("a pool of 60 has 8.32e+81 orders under uniform" in note for note in found.notes)
+    (shrunk,) = [f.value for f in found.findings if f.name == "smallest_reordering"]
+    assert (shrunk["exact"], shrunk["inversions"], shrunk["moves"]) == (False, 3, [[59, 55]])
+
+
+class Touchy:
+    """Raises if the last record comes first."""
+
+    def __init__(self) -> None:
+        self.held: list[Record] = []
+
+    def add(self, record: Record) -> None:
+        if not self.held and record.id == "r3":
+            raise ValueError("not first")
+        self.held.append(record)
+
+    def retained(self) -> list[Record]:
+        return self.held[-1:]
+
+    def expose(self, query: str) -> list[Record]:
+        return self.held[-1:]
+
+
+def test_an_error_on_some_order_is_a_note_with_the_order(own_data: Callable[..., Path]) -> None:
+    found = explore_orders(own(own_data, 4), Touchy, resamples=100)
+    (note,) = found.notes
+    assert note == (
+        "Touchy raised an error in 6 of 24 orders of user 'ann', such as 3-0-1-2: ValueError: not "
+        "first. It comes again with --schedule explicit:order=3-0-1-2"
+    )
+    assert "support_kept.reverse" not in {row.quantity for row in found.rows}
+
+
+def test_users_may_shrink_what_they_like(own_data: Callable[..., Path]) -> None:
+    directory = own(own_data, 5)
+
+    def oldest(memory: Any, question: Any) -> bool:
+        return "r3" in memory.retained()
+
+    found = explore_orders(directory, "recent:k=2", shrink=oldest, resamples=100)
+    (shrunk,) = [f.value for f in found.findings if f.name == "smallest_reordering"]
+    # Exchanging r2 and r3 pushes r3 out of the last two.
+    assert (shrunk["order"], shrunk["outcome"]) == ((0, 1, 3, 2, 4), "own")
+    with pytest.raises(SpecError, match=r"There is no outcome 'suport'. Did you mean 'support'"):
+        explore_orders(directory, "recent:k=2", shrink="suport")
+    with pytest.raises(SpecError, match="Expected 'support' or 'J'"):
+        explore_orders(directory, "recent:k=2", worst="most")
+
+
+def test_own_data_without_labels_needs_another_outcome(own_data: Callable[..., Path]) -> None:
+    records = [{"user": "ann", "id": f"r{at}", "text": f"note {at}"} for at in range(3)]
+    directory = own_data(records, [{"user": "ann", "id": "q", "text": "which?"}])
+    with pytest.raises(SpecError, match="has no support labels; shrink another outcome"):
+        explore_orders(directory, "recent:k=1", shrink=True)
+    found = explore_orders(directory, "recent:k=1", shrink="retained", worst="J", resamples=100)
+    assert {f.name for f in found.findings} == {
+        "survival",
+        "order_distribution",
+        "worst_order",
+        "smallest_reordering",
+    }
+    assert found.value("order_change").estimate == pytest.approx(2 / 3, abs=1e-9)
+
+
+def test_the_command(cli: Callable[..., Any]) -> None:
+    calm = ("--resamples", "100", "--workers", "1", "-q")
+    done = cli("orders", "sample", "-p", "focal", "--shrink", "support", *calm)
+    assert done.code == 0, done.err
+    assert "Move record 2 after record 3, and the only record supporting" in done.out
+    assert "focal, uniform: another set than forward's is retained in 0.836" in done.out
+    told = cli("orders", "sample", "-p", "recent:k=3", "-a", "redeliver", "--json", *calm)
+    read = json.loads(told.out)
+    assert {row["experiment"] for row in read["estimates"]} == {"orders"}
+    assert {finding["name"] for finding in read["findings"]} >= {"survival", "order_distribution"}
+    wrong = cli("orders", "sample", "-p", "focal", "-a", "jiter")
+    assert (wrong.code, "Did you mean 'jitter'?" in wrong.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_bytes_do_not_depend_on_workers_or_hash_seed(tmp_path: Path) -> None:
+    written = []
+    for seed, workers in (("1", "1"), ("2", "2")):
+        directory = tmp_path / f"run{seed}"
+        subprocess.run(
+            [
+                *(sys.executable, "-c", "from routeprism.cli import main; main()"),
+                *("orders", "sample", "-p", "focal"),
+                *("-p", "utility:k=2", "-a", "jitter:w=2", "--shrink", "support"),
+                *("--workers", workers, "--run", str(directory), "--resamples", "100", "--quiet"),
+            ],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        )
+        with Stored(directory) as stored:
+            findings = [finding.row() for finding in stored.findings("orders")]
+        written.append(((directory / "estimates.csv").read_bytes(), findings))
+    assert written[0] == written[1]

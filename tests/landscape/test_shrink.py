@@ -1,0 +1,238 @@
+"""Smallest reorderings and worst orders, against exhaustive checks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from routeprism.landscape import (
+    Predicate,
+    Reordering,
+    apply_moves,
+    inversions,
+    merge_states,
+    moves_of,
+    say_moves,
+    shrink,
+    shrink_all,
+    worst_order,
+)
+from routeprism.orders import Order, parse_arrival
+from routeprism.policies import Memory, Policy, make_policy
+from routeprism.policies.own import OwnMemory
+from routeprism.records import Case, Pool, Record, load_benchmark
+
+CASES = load_benchmark("sample").cases
+
+
+@given(st.integers(0, 9).flatmap(lambda size: st.permutations(range(size))))
+def test_moves_make_the_order_and_are_the_fewest(order: list[int]) -> None:
+    moves = moves_of(tuple(order))
+    assert apply_moves(moves, len(order)) == tuple(order)
+    longest = (
+        max(
+            (
+                length
+                for length in range(len(order) + 1)
+                for chosen in itertools.combinations(order, length)
+                if list(chosen) == sorted(chosen)
+            ),
+            default=0,
+        )
+        if len(order) <= 7
+        else len(order) - len(moves)
+    )
+    assert len(moves) == len(order) - longest
+
+
+def test_moves_in_words() -> None:
+    assert say_moves(moves_of((0, 1, 2, 4, 5, 3, 6))) == "Move record 3 after record 5"
+    assert say_moves(moves_of((2, 0, 1))) == "Move record 2 to the front"
+    assert (
+        say_moves(moves_of((1, 0, 3, 2)))
+        == "Move record 0 after record 1 and record 2 after record 3"
+    )
+    assert say_moves(moves_of((0, 1))) == "Change nothing"
+
+
+def outcome(policy: Policy, pool: Pool, order: Order, predicate: Predicate) -> Hashable:
+    return predicate(policy.build(tuple(pool.records[position] for position in order)))
+
+
+def assert_one_minimal(found: Reordering, policy: Policy, pool: Pool, predicate: Predicate) -> None:
+    """The outcome is another one, and undoing any adjacent exchange makes it forward's again."""
+    source = outcome(policy, pool, tuple(range(len(pool))), predicate)
+    assert found.forward == source
+    assert outcome(policy, pool, found.order, predicate) == found.outcome != source
+    assert found.inversions == inversions(found.order)
+    assert apply_moves(found.moves, len(pool)) == found.order
+    for at in range(len(pool) - 1):
+        one, other = found.order[at : at + 2]
+        if one > other:
+            undone = (*found.order[:at], other, one, *found.order[at + 2 :])
+            assert outcome(policy, pool, undone, predicate) == source
+
+
+def keeps(support: frozenset[str]) -> Predicate:
+    return lambda memory: bool(memory.retained() & support)
+
+
+def supports(case: Case, labels: str) -> list[frozenset[str]]:
+    return list(dict.fromkeys(q.labels[labels] for q in case.questions if q.labels.get(labels)))
+
+
+@pytest.mark.parametrize("name", ["focal", "recent:k=2", "focal:cluster=source", "utility:k=2"])
+def test_no_order_with_fewer_inversions_does_it(name: str) -> None:
+    """Every pool of the sample with at most six records, by building every order."""
+    policy = make_policy(name)
+    pools = [case for case in CASES if len(case.pool) <= (6 if name == "focal" else 5)]
+    for case in pools:
+        every = {
+            order: policy.build(tuple(case.pool.records[p] for p in order)).retained()
+            for order in itertools.permutations(range(len(case.pool)))
+        }
+        wanted = supports(case, "benchmark")
+        found = shrink_all(policy, case.pool, [keeps(support) for support in wanted])
+        source = every[tuple(range(len(case.pool)))]
+        for support, one in zip(wanted, found, strict=True):
+            changing = [
+                inversions(order)
+                for order, kept in every.items()
+                if bool(kept & support) != bool(source & support)
+            ]
+            assert one.exact
+            assert one.found == bool(changing)
+            if changing:
+                assert one.inversions == min(changing)
+                assert_one_minimal(one, policy, case.pool, keeps(support))
+            else:
+                assert one.order == tuple(range(len(case.pool)))
+
+
+@pytest.mark.realdata
+def test_every_personamem_pair_has_a_one_minimal_reordering(data: Path) -> None:
+    """Focal, reference-session labels: every support set of every pool."""
+    focal = make_policy("focal")
+    shrunk = 0
+    for case in load_benchmark("personamem", data).cases:
+        wanted = supports(case, "reference-session")
+        found = shrink_all(focal, case.pool, [keeps(support) for support in wanted])
+        for support, one in zip(wanted, found, strict=True):
+            assert one.found and one.exact
+            assert_one_minimal(one, focal, case.pool, keeps(support))
+            shrunk += 1
+    assert shrunk > 100
+
+
+class LastThree:
+    """Somebody's own memory: no states to merge."""
+
+    def __init__(self) -> None:
+        self.held: list[Record] = []
+
+    def add(self, record: Record) -> None:
+        self.held = [*self.held, record][-3:]
+
+    def retained(self) -> list[Record]:
+        return self.held
+
+    def expose(self, query: str) -> list[Record]:
+        return self.held
+
+
+OWN = OwnMemory(LastThree, "mine")
+
+
+def long_pool(size: int) -> Pool:
+    return Pool("ann", tuple(Record(f"r{at}", at, f"text {at}") for at in range(size)))
+
+
+def test_ones_own_memory_is_shrunk_exactly_where_orders_are_few() -> None:
+    pool = long_pool(6)
+    found = shrink(OWN, pool, keeps(frozenset({"r4"})))
+    assert found.exact and found.found
+    # r4 leaves a window of three when three others come after it: 3-5 already do but one.
+    assert found.inversions == 2
+    assert_one_minimal(found, OWN, pool, keeps(frozenset({"r4"})))
+
+
+@pytest.mark.parametrize("lost", ["r19", "r17", "r3"])
+def test_long_pools_are_searched_and_one_minimal(lost: str) -> None:
+    pool = long_pool(20)
+    predicate = keeps(frozenset({lost}))
+    found = shrink(OWN, pool, predicate)
+    assert not found.exact and found.found
+    assert_one_minimal(found, OWN, pool, predicate)
+
+
+def test_a_known_order_is_a_start() -> None:
+    pool = long_pool(20)
+    predicate = keeps(frozenset({"r19"}))
+    found = shrink(OWN, pool, predicate, start=tuple(reversed(range(20))))
+    assert found.inversions == 3  # three others have to come later
+    assert_one_minimal(found, OWN, pool, predicate)
+
+
+def test_what_no_order_changes_is_said() -> None:
+    everything = make_policy("raw")
+    exact = shrink(everything, long_pool(5), keeps(frozenset({"r1"})))
+    assert (exact.found, exact.exact, exact.instruction) == (False, True, "Change nothing")
+    searched = shrink(
+        OwnMemory(_Keeper, "keeper"), long_pool(12), keeps(frozenset({"r1"})), most_builds=50
+    )
+    assert (searched.found, searched.exact, searched.looked) == (False, False, 50)
+
+
+class _Keeper(LastThree):
+    def add(self, record: Record) -> None:
+        self.held.append(record)
+
+
+def test_the_worst_order_is_the_worst() -> None:
+    policy = make_policy("focal")
+    for case in CASES[:5]:
+        wanted = supports(case, "benchmark")
+
+        def kept(memory: Memory, wanted: list[frozenset[str]] = wanted) -> float:
+            return sum(bool(memory.retained() & support) for support in wanted) / len(wanted)
+
+        values = {
+            order: kept(policy.build(tuple(case.pool.records[p] for p in order)))
+            for order in itertools.permutations(range(len(case.pool)))
+        }
+        found = worst_order(policy, case.pool, kept)
+        assert found.exact
+        assert found.value == values[found.order] == min(values.values())
+        assert found.inversions == min(inversions(o) for o, v in values.items() if v == found.value)
+        near = worst_order(policy, case.pool, kept, "jitter:w=1")
+        listed = [order for order, _ in parse_arrival("jitter:w=1").orders(len(case.pool)) or ()]
+        assert near.value == min(values[order] for order in listed)
+
+
+def test_a_search_for_the_worst_order_says_so() -> None:
+    pool = long_pool(15)
+
+    def early(memory: Memory) -> float:
+        return float(len(memory.retained() & {"r12", "r13", "r14"}))
+
+    found = worst_order(OWN, pool, early, most_builds=300)
+    assert (found.exact, found.value, found.forward) == (False, 0.0, 3.0)
+    assert found == worst_order(OWN, pool, early, most_builds=300)  # seeded
+    drawn = worst_order(OWN, pool, early, "interleave:k=2", most_builds=100)
+    assert not drawn.exact and drawn.looked <= 100
+
+
+def test_endings_remember_the_order_with_the_fewest_inversions() -> None:
+    pool = CASES[0].pool
+    graph = merge_states(make_policy("recent:k=2"), pool, parse_arrival("uniform").on(pool))
+    assert graph is not None
+    for ending in graph.endings:
+        assert inversions(ending.order) == ending.inversions
+        last = ending.order[-2:]
+        same = [o for o in itertools.permutations(range(len(pool))) if o[-2:] == last]
+        assert ending.inversions == min(map(inversions, same))

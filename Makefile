@@ -62,6 +62,8 @@ bench: setup
 	$(BIN)/python benchmarks/prompt_matching.py
 	$(BIN)/python benchmarks/collector_throughput.py
 	$(BIN)/python benchmarks/orders_speed.py
+	$(BIN)/python benchmarks/longmemeval_audit.py
+	$(BIN)/python benchmarks/history_growth.py
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv

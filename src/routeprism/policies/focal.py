@@ -54,8 +54,13 @@ class Assignment:
 def assign(clusters: Sequence[Cluster], record: Record, threshold: float) -> Assignment:
     """Find the cluster of greatest overlap, the earliest of equals, if it reaches the threshold."""
     index, best, tied = None, 0.0, False
+    tokens, known = focal_set(record), record.derive(_overlaps)
     for at, cluster in enumerate(clusters):
-        overlap = _overlap(record, cluster.representative)
+        other = focal_set(cluster.representative)
+        overlap = known.get(other)
+        if overlap is None:
+            overlap = known[other] = similarity(tokens, other)
+            cluster.representative.derive(_overlaps)[tokens] = overlap
         if overlap > best:
             index, best, tied = at, overlap, False
         elif overlap == best and overlap > 0:
@@ -64,17 +69,8 @@ def assign(clusters: Sequence[Cluster], record: Record, threshold: float) -> Ass
 
 
 def _overlaps(record: Record) -> dict[frozenset[str], float]:
+    """Hold what a record was compared with, for as long as it lives: orders share many pairs."""
     return {}
-
-
-def _overlap(one: Record, other: Record) -> float:
-    """Compare two records once for as long as they live: every order meets the same pairs."""
-    known, tokens = one.derive(_overlaps), focal_set(other)
-    found = known.get(tokens)
-    if found is None:
-        found = similarity(focal_set(one), tokens)
-        known[tokens] = other.derive(_overlaps)[focal_set(one)] = found
-    return found
 
 
 def cluster_records(records: Iterable[Record], threshold: float) -> tuple[Cluster, ...]:

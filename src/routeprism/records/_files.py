@@ -95,7 +95,7 @@ def loads(text: str) -> Any:
         parsed = json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if ("\\ud" in text or "\\uD" in text) and _HALF_PAIR.search(text):
+    if "\\u" in text and _HALF_PAIR.search(text):
         try:
             json.dumps(parsed, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:

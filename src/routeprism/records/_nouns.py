@@ -62,7 +62,7 @@ class Record:
         cls, id: str, position: int, turns: Sequence[Turn], *, timestamp: str | None = None
     ) -> Record:
         """Make a record from turns; its text is `[ROLE] words` blocks with blank lines between."""
-        text = "\n\n".join(f"[{turn.role.upper()}] {turn.text}" for turn in turns)
+        text = "\n\n".join([f"[{turn.role.upper()}] {turn.text}" for turn in turns])
         if not any(turn.text.strip() for turn in turns):
             text = ""
         return cls(id, position, text, timestamp, tuple(turns))

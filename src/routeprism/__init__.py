@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from routeprism.api import Audit, audit, curve, explore_orders, restore
+    from routeprism.experiments import plan_study
     from routeprism.policies import Block, Exposure, Memory, Policy
     from routeprism.records import Benchmark, Case, Pool, Question, Record, Turn, load_benchmark
 
@@ -25,6 +26,7 @@ __all__ = [
     "curve",
     "explore_orders",
     "load_benchmark",
+    "plan_study",
     "restore",
 ]
 
@@ -33,6 +35,7 @@ _HOMES = {
     "audit": "routeprism.api",
     "curve": "routeprism.api",
     "explore_orders": "routeprism.api",
+    "plan_study": "routeprism.experiments",
     "restore": "routeprism.api",
     **dict.fromkeys(("Block", "Exposure", "Memory", "Policy"), "routeprism.policies"),
     **dict.fromkeys(

@@ -119,7 +119,7 @@ def audit(
         run: a directory to keep the run in; nothing is kept unless given.
         seed: of the bootstrap.
         resamples: of the bootstrap.
-        interval: how limits are read from the resamples: `percentile`, `bca` or `studentised`.
+        interval: how limits are read: `percentile`, `expanded`, `bca` or `studentised`.
         workers: processes to use; None chooses by the number of pools. More than one needs policies
             that can be imported, and a script with a `__main__` guard.
         ray: the address of a Ray cluster to work on instead, such as `auto` or `HOST:PORT`.

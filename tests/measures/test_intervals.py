@@ -46,12 +46,20 @@ def test_studentised_limits_equal_a_plain_loop() -> None:
     assert float(upper[0]) == pytest.approx(theta - ordered[10] * error)
 
 
-@pytest.mark.parametrize("interval", ["percentile", "bca", "studentised"])
+@pytest.mark.parametrize("interval", ["percentile", "expanded", "bca", "studentised"])
 def test_equal_units_and_rounding_noise_do_not_blow_up(interval: str) -> None:
     assert one_row(np.full(12, 0.3), resamples=500, interval=interval) == pytest.approx((0.3, 0.3))
     noisy = np.array([0.0] * 8 + [5e-17] * 8 + [1.0, 0.5, 0.0, 0.0])
     lower, upper = one_row(noisy, resamples=500, interval=interval)
     assert -2 < lower <= 0.075 <= upper < 2
+
+
+def test_expanded_limits_are_percentiles_further_out() -> None:
+    # 25 units: √(25/24) · t(24; 97.5%) = 2.1066, and Φ(−2.1066) = 0.01758.
+    drawn = bootstrap_counts(25, 10_000, np.random.default_rng([5, 25]))
+    means = np.sort(drawn @ SKEWED / 25)
+    found = one_row(SKEWED, resamples=10_000, interval="expanded")
+    assert found == pytest.approx((means[175], means[9824]), rel=0.01)
 
 
 def test_question_weighted_bca_leaves_whole_units_out() -> None:

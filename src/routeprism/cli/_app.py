@@ -431,6 +431,38 @@ def compare(
 
 
 @app.command()
+def plan(
+    run: options.StoredRun,
+    quantity: options.Quantity,
+    half_width: options.GoalWidth = None,
+    effect: options.Effect = None,
+    power: options.Power = 0.8,
+    policy: options.OnePolicy = None,
+    schedule: options.OneSchedule = None,
+    model: options.OneModel = None,
+    questions: options.QuestionNumbers = [],  # noqa: B006
+    draws: options.DrawNumbers = [],  # noqa: B006
+    json: options.Json = False,
+) -> None:
+    """Say how many units, questions and draws a precision or power takes, from a pilot run."""
+    from routeprism.cli._plan import run_plan
+
+    run_plan(
+        run,
+        quantity,
+        half_width=half_width,
+        effect=effect,
+        power=power,
+        policy=policy,
+        schedule=schedule,
+        model=model,
+        questions=questions,
+        draws=draws,
+        as_json=json,
+    )
+
+
+@app.command()
 def demo(
     run: options.RunDirectory = None,
     json: options.Json = False,

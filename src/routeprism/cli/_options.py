@@ -24,8 +24,11 @@ __all__ = [
     "Control",
     "Data",
     "Displays",
+    "DrawNumbers",
+    "Drawn",
     "Draws",
     "DryRun",
+    "Effect",
     "Export",
     "Family",
     "Fetchable",
@@ -33,7 +36,9 @@ __all__ = [
     "Gate",
     "Gates",
     "GitHub",
+    "GoalWidth",
     "GoldVisible",
+    "HalfWidth",
     "Interface",
     "IntervalName",
     "JUnit",
@@ -44,17 +49,25 @@ __all__ = [
     "Margin",
     "Masks",
     "Mechanism",
+    "MethodName",
     "Mirror",
     "Models",
+    "MostStates",
+    "OneModel",
+    "OnePolicy",
+    "OneSchedule",
     "OverTime",
     "Passes",
     "Policies",
-    "PolicyBudgets",
     "PolicyAfter",
     "PolicyBefore",
+    "PolicyBudgets",
+    "Power",
     "Primary",
     "Provenance",
     "Provenances",
+    "Quantity",
+    "QuestionNumbers",
     "Quiet",
     "RateLimit",
     "Ray",
@@ -64,18 +77,14 @@ __all__ = [
     "RunDirectory",
     "Schedules",
     "Seed",
+    "Shrink",
     "Stable",
     "StoredRun",
     "Ties",
     "Workers",
+    "Worst",
     "WriteMask",
     "Yes",
-    "Drawn",
-    "HalfWidth",
-    "MethodName",
-    "MostStates",
-    "Shrink",
-    "Worst",
 ]
 
 # Optional[…] and not "… | None": typer reads these annotations at run time on Python 3.10 as well.
@@ -195,7 +204,7 @@ RunDirectory = Annotated[
 Seed = Annotated[int, typer.Option(min=0, help="Of the bootstrap.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
 IntervalName = Annotated[
-    str, typer.Option("--interval", help="percentile, bca or studentised: how limits are read.")
+    str, typer.Option("--interval", help="percentile, expanded, bca or studentised limits.")
 ]
 Workers = Annotated[
     Optional[int],  # noqa: UP045
@@ -328,4 +337,34 @@ Shrink = Annotated[
         metavar="OUTCOME",
         help="Find the smallest reordering that changes support, retained, exposed or module:name.",
     ),
+]
+
+Quantity = Annotated[str, typer.Option(help="As in estimates.csv: J, D_res, restored-absent …")]
+GoalWidth = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(help="How far the limits may be from the estimate."),
+]
+Effect = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(help="An effect to be shown, instead of a half-width."),
+]
+Power = Annotated[float, typer.Option(help="With which probability it should be shown.")]
+OnePolicy = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--policy", "-p", help="Which policy of the run."),
+]
+OneSchedule = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--schedule", "-s", help="Which schedule of the run."),
+]
+OneModel = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--model", "-m", help="Which model of the run."),
+]
+QuestionNumbers = Annotated[
+    list[float],
+    typer.Option("--questions", help="Questions per unit to consider, again for more."),
+]
+DrawNumbers = Annotated[
+    list[int], typer.Option("--draws", help="Draws to consider, again for more.")
 ]

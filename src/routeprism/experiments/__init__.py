@@ -15,6 +15,7 @@ from routeprism.experiments.display import Display
 from routeprism.experiments.gates import Checked, check_run
 from routeprism.experiments.orders import run_orders
 from routeprism.experiments.passes import SupportChangeAgreement, passes_of
+from routeprism.experiments.planning import Plan, plan_study
 from routeprism.experiments.provenance import MARGIN, Provenances
 from routeprism.experiments.restoration import Restore
 from routeprism.experiments.reuse import Reuse
@@ -37,6 +38,7 @@ __all__ = [
     "Looking",
     "Manner",
     "Outcome",
+    "Plan",
     "Provenances",
     "Restore",
     "Reuse",
@@ -47,6 +49,7 @@ __all__ = [
     "outcome_named",
     "moment_of",
     "passes_of",
+    "plan_study",
     "run_audit",
     "run_orders",
     "with_arms",

@@ -23,6 +23,7 @@ from routeprism.measures._coordinates import (
 )
 from routeprism.measures._estimates import RESAMPLES, Estimate, Sums, Tally
 from routeprism.measures._intervals import INTERVALS, Interval
+from routeprism.measures._planning import Spread, spread_of, units_for_power, units_for_width
 
 __all__ = [
     "ANSWER_COORDINATES",
@@ -39,6 +40,7 @@ __all__ = [
     "Interval",
     "MEMBERSHIP",
     "Once",
+    "Spread",
     "Sums",
     "Tally",
     "agreement_estimate",
@@ -47,5 +49,8 @@ __all__ = [
     "kappa_estimate",
     "residual",
     "retention_coordinates",
+    "spread_of",
     "transition",
+    "units_for_power",
+    "units_for_width",
 ]

@@ -20,8 +20,13 @@ from routeprism.measures._intervals import Interval, limits
 
 __all__ = ["RESAMPLES", "Estimate", "Sums", "Tally"]
 
-FEW_UNITS = 30
-"""From how many units on the default interval covers what it says."""
+FEW_UNITS: Mapping[Interval, int] = {
+    "percentile": 30,
+    "bca": 30,
+    "expanded": 10,
+    "studentised": 10,
+}
+"""From how many units on an interval covers 93% or more (docs/statistics.md)."""
 ALIKE = 0.8
 """From which share of units with the same value on it does not."""
 SKEWED = 1.5
@@ -45,26 +50,8 @@ class Estimate:
     """How many questions gave a value."""
     units: int
     """How many units did."""
-    alike: float = 0.0
-    """The share of units at the median value; near 1, an interval rests on the few others."""
-    skewness: float = 0.0
-    """The third standardised moment of the units' values."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Say where the interval was measured to hold the truth less often than it says.
-
-        See docs/statistics.md: below 93% with fewer than 30 units, where most units have the same
-        value, and where a few units have most of the weight.
-        """
-        if self.units < 2:
-            return ("single-unit",)
-        if self.degenerate:
-            return ("degenerate",)
-        few = ("few-units",) if self.units < FEW_UNITS else ()
-        if self.alike >= ALIKE:
-            return (*few, "near-degenerate")
-        return (*few, "skewed") if abs(self.skewness) >= SKEWED else few
+    warnings: tuple[str, ...] = ()
+    """Where the interval was measured to hold the truth less often than it says, why."""
 
     @property
     def degenerate(self) -> bool:
@@ -181,20 +168,33 @@ class Tally(Generic[Key]):
                 interval=interval,
             )
             ends = [(_trim(lower[at]), _trim(upper[at])) for at in np.ravel(where)]
-        shapes = shape_of(numerators / denominators)
+        doubts = _doubts(numerators / denominators, interval)
         return {
-            key: Estimate(_trim(value), low, high, sum(self._series[key].counts), units, *shape)
-            for key, value, (low, high), shape in zip(keys, values, ends, shapes, strict=True)
+            key: Estimate(_trim(value), low, high, sum(self._series[key].counts), units, doubt)
+            for key, value, (low, high), doubt in zip(keys, values, ends, doubts, strict=True)
         }
 
 
-def shape_of(means: Floats) -> list[tuple[float, float]]:
-    """Give, for each row of units' values, the share at the median and the skewness."""
+def _doubts(means: Floats, interval: Interval) -> list[tuple[str, ...]]:
+    """Say for each row of units' values why its interval should be read with care."""
+    units = means.shape[1]
+    if units < 2:
+        return [("single-unit",)] * len(means)
+    few = ("few-units",) if units < FEW_UNITS[interval] else ()
     alike = (means == np.median(means, axis=1, keepdims=True)).mean(axis=1)
     gaps = means - means.mean(axis=1, keepdims=True)
     spread = (gaps**2).mean(axis=1)
-    skewness = (gaps**3).mean(axis=1) / np.where(spread > 1e-24, spread, np.inf) ** 1.5
-    return list(zip(alike.tolist(), skewness.tolist(), strict=True))
+    level = spread <= 1e-24
+    skewness = (gaps**3).mean(axis=1) / np.where(level, np.inf, spread) ** 1.5
+    found: list[tuple[str, ...]] = []
+    for same, share, skew in zip(level, alike, np.abs(skewness), strict=True):
+        if same:
+            found.append(("degenerate",))
+        elif share >= ALIKE:
+            found.append((*few, "near-degenerate"))
+        else:
+            found.append((*few, "skewed") if skew >= SKEWED else few)
+    return found
 
 
 def _trim(value: float) -> float:

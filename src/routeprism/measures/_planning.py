@@ -1,0 +1,90 @@
+"""Planning: how many units a wanted precision takes, from the spread that a pilot shows.
+
+A unit's mean varies because units differ, because a unit's questions differ, and, where answers are
+drawn, because draws do. With U units of k questions and m draws the variance of the estimate is
+(σ²_unit + σ²_question / k + σ²_draw / (k·m)) / U.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from routeprism.errors import SpecError
+from routeprism.measures._intervals import student
+
+__all__ = ["Spread", "spread_of", "units_for_power", "units_for_width"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What a quantity varies with."""
+
+    unit: float
+    """Variance between units' true means."""
+    question: float
+    """Variance between a unit's questions, draws taken out where that is possible."""
+    draw: float
+    """Variance of one draw of a question; 0 where draws cannot be told apart from questions."""
+
+    def of_a_unit(self, questions: float, draws: int) -> float:
+        """Give the variance of a unit's mean."""
+        return self.unit + self.question / questions + self.draw / (questions * draws)
+
+
+def spread_of(units: Sequence[Sequence[float]], *, noise: float = 0.0, draws: int = 1) -> Spread:
+    """Split the variance of values per question, unit by unit (one-way analysis of variance).
+
+    `noise` is the variance of a single draw, and each value is the mean of so many `draws`.
+    """
+    filled = [list(values) for values in units if values]
+    total = sum(map(len, filled))
+    if len(filled) < 2 or total <= len(filled):
+        raise SpecError(
+            f"Expected two units and a unit with two questions but got {len(filled)} units with "
+            f"{total} questions: a pilot that small shows no spread"
+        )
+    means = [sum(values) / len(values) for values in filled]
+    centre = sum(map(sum, filled)) / total
+    inside = sum(
+        (value - mean) ** 2 for values, mean in zip(filled, means, strict=True) for value in values
+    ) / (total - len(filled))
+    between = sum(
+        len(values) * (mean - centre) ** 2 for values, mean in zip(filled, means, strict=True)
+    ) / (len(filled) - 1)
+    size = (total - sum(len(values) ** 2 for values in filled) / total) / (len(filled) - 1)
+    return Spread(
+        max(0.0, (between - inside) / size),
+        max(0.0, inside - noise / draws),
+        min(noise, inside * draws),
+    )
+
+
+def units_for_width(spread: Spread, half_width: float, *, questions: float, draws: int) -> int:
+    """Count the units whose 95% interval is this wide on either side."""
+    if half_width <= 0:
+        raise SpecError(f"Expected a half-width above 0 but got half_width={half_width}")
+    return _least(spread.of_a_unit(questions, draws), half_width, 0.0)
+
+
+def units_for_power(
+    spread: Spread, effect: float, *, power: float = 0.8, questions: float, draws: int
+) -> int:
+    """Count the units that show this effect, at 95%, with this probability."""
+    if not effect:
+        raise SpecError("Expected an effect other than 0")
+    if not 0.5 <= power < 1:
+        raise SpecError(f"Expected a power from 0.5 to below 1 but got power={power}")
+    return _least(spread.of_a_unit(questions, draws), abs(effect), NormalDist().inv_cdf(power))
+
+
+def _least(variance: float, distance: float, reserve: float) -> int:
+    """Find the fewest units, two at least, whose error fits into the distance."""
+    units = 2
+    while True:
+        needed = (student(units - 1) + reserve) ** 2 * variance / distance**2
+        if units >= needed:
+            return units
+        units = max(units + 1, min(math.ceil(needed), 2 * units))

@@ -1,0 +1,56 @@
+"""Planning from a pilot run, in Python and on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.errors import RunError, SpecError
+
+
+@pytest.fixture(scope="module")
+def pilot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("plan") / "run"
+    routeprism.restore("sample", "focal", models=["reader"], draws=2, run=run, resamples=100)
+    return run
+
+
+def test_a_narrower_interval_takes_more_users(pilot: Path) -> None:
+    wide = routeprism.plan_study(pilot, "restored-absent", half_width=0.1)
+    narrow = routeprism.plan_study(pilot, "restored-absent", half_width=0.05)
+    assert narrow.ways[0].units >= 3 * wide.ways[0].units  # four times, less Student's part
+    assert wide.pilot[2] == wide.ways[0].draws == 2
+    assert "a half-width of 0.1 takes" in wide.sentence and "2 draws" in wide.sentence
+
+
+def test_more_questions_and_draws_take_no_more_users(pilot: Path) -> None:
+    found = routeprism.plan_study(
+        pilot, "restored-absent", effect=0.3, power=0.9, questions=[8], draws=[6]
+    )
+    assert [(way.questions == 8, way.draws) for way in found.ways] == [
+        (False, 2),
+        (False, 6),
+        (True, 2),
+        (True, 6),
+    ]
+    units = [way.units for way in found.ways]
+    assert units[0] >= units[1] and units[2] >= units[3] and units[0] >= units[2]
+
+
+def test_what_is_not_one_row_is_said(pilot: Path, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="restored-absent"):
+        routeprism.plan_study(pilot, "restored-absnt", half_width=0.1)
+    with pytest.raises(SpecError, match="are meant by J"):
+        routeprism.plan_study(pilot, "J", half_width=0.1, policy="raw")
+    with pytest.raises(SpecError, match="either a half-width or an effect"):
+        routeprism.plan_study(pilot, "J")
+    with pytest.raises(RunError, match="holds no run"):
+        routeprism.plan_study(tmp_path, "J", half_width=0.1)
+
+
+def test_the_command_says_it_in_a_sentence(pilot: Path, cli) -> None:  # type: ignore[no-untyped-def]
+    said = cli("plan", str(pilot), "--quantity", "J", "--half-width", "0.05", "--questions", "3")
+    assert "J of focal on replay: a half-width of 0.05 takes" in said.out
+    plain = cli("plan", str(pilot), "--quantity", "J", "--half-width", "0.05", "--json")
+    assert json.loads(plain.out)["unit"] == "user"

@@ -1,0 +1,67 @@
+"""Planning: the spread of a pilot comes apart into its parts, and what follows is enough."""
+
+import numpy as np
+import pytest
+
+from routeprism.errors import SpecError
+from routeprism.measures import Spread, spread_of, units_for_power, units_for_width
+from routeprism.measures._intervals import student
+
+
+def drawn(random: np.random.Generator, units: int, questions: int) -> list[list[float]]:
+    """Units with sd 0.3, questions with sd 0.5, true mean 0.2."""
+    centres = 0.2 + random.normal(0, 0.3, units)
+    return [list(centre + random.normal(0, 0.5, questions)) for centre in centres]
+
+
+def test_the_parts_of_the_variance_are_found() -> None:
+    found = spread_of(drawn(np.random.default_rng(1), 3_000, 4))
+    assert found.unit == pytest.approx(0.09, rel=0.12)
+    assert found.question == pytest.approx(0.25, rel=0.05)
+    assert found.draw == 0
+
+
+def test_draws_are_taken_out_of_the_questions() -> None:
+    random = np.random.default_rng(2)
+    share = random.beta(2, 2, size=(2_000, 3))
+    seen = random.binomial(4, share) / 4
+    noise = float((seen * (1 - seen)).mean() * 4 / 3)
+    found = spread_of([list(row) for row in seen], noise=noise, draws=4)
+    assert found.draw == pytest.approx(float((share * (1 - share)).mean()), rel=0.05)
+    assert found.question == pytest.approx(1 / 20, rel=0.1)  # the variance of Beta(2, 2)
+
+
+def test_the_planned_number_gives_the_wanted_width_and_power() -> None:
+    spread = Spread(0.09, 0.25, 0.0)
+    units = units_for_width(spread, 0.1, questions=4, draws=1)
+    random = np.random.default_rng(3)
+    means = [np.mean([np.mean(u) for u in drawn(random, units, 4)]) for _ in range(400)]
+    assert 1.96 * np.std(means) == pytest.approx(0.1, rel=0.1)
+    units = units_for_power(spread, 0.2, power=0.8, questions=4, draws=1)
+    shown = 0
+    for _ in range(400):
+        unit_means = np.array([np.mean(u) for u in drawn(random, units, 4)])
+        error = unit_means.std(ddof=1) / np.sqrt(units)
+        shown += unit_means.mean() - student(units - 1) * error > 0
+    assert shown / 400 == pytest.approx(0.8, abs=0.05)
+
+
+def test_the_quantile_is_students() -> None:
+    from scipy.stats import t
+
+    for degrees in (1, 4, 5, 9, 29, 200):
+        assert student(degrees) == pytest.approx(t.ppf(0.975, degrees), rel=2e-3)
+
+
+@pytest.mark.parametrize("units", [[], [[0.1, 0.2]], [[0.1], [0.2]]])
+def test_a_pilot_that_shows_no_spread_is_refused(units: list[list[float]]) -> None:
+    with pytest.raises(SpecError, match="shows no spread"):
+        spread_of(units)
+
+
+def test_impossible_goals_are_refused() -> None:
+    spread = Spread(0.1, 0.1, 0.0)
+    with pytest.raises(SpecError, match="half_width=0"):
+        units_for_width(spread, 0, questions=1, draws=1)
+    with pytest.raises(SpecError, match="power=1"):
+        units_for_power(spread, 0.1, power=1, questions=1, draws=1)

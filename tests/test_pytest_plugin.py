@@ -1,0 +1,200 @@
+"""The plugin as its users have it: in a pytest of its own, loaded by its entry point."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from routeprism.errors import ContractError, SpecError
+from routeprism.pytest_plugin import assert_order_stable
+from routeprism.records import Pool, Record, load_benchmark
+
+pytest_plugins = ["pytester"]
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "order_bug"
+TEXTS = ["tea is green", "tea is black", "rain in May", "a boat of wood"]
+
+
+@pytest.fixture
+def example(pytester: pytest.Pytester) -> pytest.Pytester:
+    for name in ("notes.py", "notes_fixed.py", "test_notes.py"):
+        shutil.copy(EXAMPLE / name, pytester.path)
+    return pytester
+
+
+def test_the_example_fails_and_names_the_two_records(example: pytest.Pytester) -> None:
+    """The two newest notes on home stand next to each other: one exchange loses the newest."""
+    ended = example.runpytest_subprocess("-W", "error")
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines(
+        [
+            "*Notes is not order-stable under jitter:w=1: J of retained sets is 0.5, wanted 1 *",
+            "*smallest reordering that breaks it: move 'note-2024-03-11' «home: has found a flat "
+            "in Porto» after 'note-2024-03-12' «home: keeps bees on the roof in Porto»",
+            "*Lost:   'note-2024-03-12' «home: keeps bees on the roof in Porto»",
+            "*Gained: 'note-2024-03-11' «home: has found a flat in Porto»",
+            "*--schedule explicit:order=0-1-3-2-4*",
+        ]
+    )
+
+
+def test_the_example_passes_with_the_fix_on_two_workers(example: pytest.Pytester) -> None:
+    shutil.move(example.path / "notes_fixed.py", example.path / "notes.py")
+    example.makepyfile(
+        test_more="""
+        from notes import Notes
+        from routeprism.pytest_plugin import assert_order_stable
+        from test_notes import POOL
+
+        def test_any_order():
+            assert_order_stable(Notes, [POOL])
+        """
+    )
+    example.runpytest_subprocess("-n", "2", "-W", "error").assert_outcomes(passed=2)
+
+
+def test_loading_is_light_and_can_be_left_out(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_light(request):
+            assert "numpy" not in sys.modules and "rich" not in sys.modules
+            assert "routeprism.experiments" not in sys.modules
+        """
+    )
+    pytester.runpytest_subprocess("-W", "error").assert_outcomes(passed=1)
+    ended = pytester.runpytest_subprocess("-p", "no:routeprism", "--fixtures")
+    assert "order_stability" not in ended.stdout.str()
+
+
+class Last:
+    """Keeps the record that came last."""
+
+    def __init__(self) -> None:
+        self.kept: Record | None = None
+
+    def add(self, record: Record) -> None:
+        self.kept = record
+
+    def retained(self) -> list[str]:
+        return [self.kept.id] if self.kept else []
+
+    def expose(self, query: str) -> list[Record]:
+        return [self.kept] if self.kept else []
+
+
+class Everything:
+    """Keeps all and shows the two that came first."""
+
+    def __init__(self) -> None:
+        self.kept: list[Record] = []
+
+    def add(self, record: Record) -> None:
+        self.kept.append(record)
+
+    def retained(self) -> list[str]:
+        return [record.id for record in self.kept]
+
+    def expose(self, query: str) -> list[Record]:
+        return self.kept[:2]
+
+
+class Fragile(Everything):
+    """Cannot begin with the third record."""
+
+    def add(self, record: Record) -> None:
+        if not self.kept and record.position == 2:
+            raise KeyError("home")
+        super().add(record)
+
+
+def message(*arguments: object, **settings: object) -> str:
+    with pytest.raises(AssertionError) as failed:
+        assert_order_stable(*arguments, **settings)  # type: ignore[arg-type]
+    return str(failed.value)
+
+
+def test_questions_reach_what_is_exposed() -> None:
+    assert_order_stable(Everything, [TEXTS])
+    said = message(Everything, [TEXTS], questions=["What is tea?"])
+    assert "J of the sets exposed to «What is tea?» is 0.333, wanted 1 or more" in said
+    assert "move 'r1' «tea is black» after 'r2' «rain in May»" in said
+    assert "Lost:   'r1' «tea is black»" in said and "Gained: 'r2' «rain in May»" in said
+    # Two of three records are the same after one exchange: 1/3 of the union, after two 0.
+    assert_order_stable(Everything, [TEXTS], questions=["?"], arrival="jitter:w=1", min_jaccard=0.3)
+
+
+def test_an_order_on_which_the_memory_raises_breaks_it() -> None:
+    said = message(Fragile, [TEXTS], arrival="jitter:w=2")
+    assert "it raises KeyError: 'home'" in said
+    assert "move 'r2' «rain in May» to the front" in said
+
+
+@pytest.mark.parametrize(
+    "pools",
+    [
+        TEXTS,
+        [TEXTS],
+        [Record(f"r{at}", at, text) for at, text in enumerate(TEXTS)],
+        Pool("u", tuple(Record(f"r{at}", at, text) for at, text in enumerate(TEXTS))),
+        [Pool("u", tuple(Record(f"r{at}", at, text) for at, text in enumerate(TEXTS)))],
+    ],
+    ids=["texts", "list of texts", "records", "pool", "pools"],
+)
+def test_pools_in_every_shape(pools: object) -> None:
+    said = message(Last, pools)
+    assert "move 'r2' «rain in May» after 'r3' «a boat of wood»" in said
+    # The last of four is another in 18 of 24 orders.
+    assert "18 of 24 all orders of this pool break it" in said
+
+
+def test_benchmarks_by_name_and_policies_by_spec() -> None:
+    assert "and on 29 more pools" in message("recent:k=2", "sample")
+    sample = load_benchmark("sample", None)
+    assert_order_stable("raw", sample, questions=True, arrival="replay")
+    said = message("recent:k=2", sample, questions=True, arrival="replay", min_jaccard=0.5)
+    assert "under replay" in said
+
+
+def test_long_pools_are_drawn_from_and_the_order_is_reduced() -> None:
+    texts = [f"note number {n}" for n in range(40)]
+    said = message(Last, [texts], orders=50)
+    assert "of 50 drawn orders" in said
+    assert "move 'r38' «note number 38» after 'r39' «note number 39»" in said
+
+
+def test_redelivery_names_what_comes_again() -> None:
+    said = message(Last, [TEXTS], arrival="redeliver")
+    assert "deliver again 'r2' «rain in May»" in said
+
+
+def test_chance_is_not_blamed_on_order() -> None:
+    class Chancy(Last):
+        made = 0
+
+        def __init__(self) -> None:
+            super().__init__()
+            Chancy.made += 1
+
+        def add(self, record: Record) -> None:
+            if (record.position + Chancy.made) % 2:
+                self.kept = record
+
+    with pytest.raises(ContractError, match="not deterministic"):
+        assert_order_stable(Chancy, [TEXTS])
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    with pytest.raises(SpecError, match="min_jaccard"):
+        assert_order_stable(Last, [TEXTS], min_jaccard=0)
+    with pytest.raises(SpecError, match="questions=True"):
+        assert_order_stable(Last, [TEXTS], questions=True)
+    with pytest.raises(SpecError, match="list of questions"):
+        assert_order_stable(Last, [TEXTS], questions="What?")
+    with pytest.raises(SpecError, match="Did you mean 'jitter'"):
+        assert_order_stable(Last, [TEXTS], arrival="jiter:w=1")
+    with pytest.raises(SpecError, match="no pool"):
+        assert_order_stable(Last, [])

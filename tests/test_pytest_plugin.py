@@ -14,6 +14,8 @@ from routeprism.records import Pool, Record, load_benchmark
 pytest_plugins = ["pytester"]
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "order_bug"
+ALONE = ("-W", "error", "-p", "no:hypothesispytest", "-p", "no:langsmith_plugin")
+"""Without plugins of others that take seconds to load."""
 TEXTS = ["tea is green", "tea is black", "rain in May", "a boat of wood"]
 
 
@@ -26,7 +28,7 @@ def example(pytester: pytest.Pytester) -> pytest.Pytester:
 
 def test_the_example_fails_and_names_the_two_records(example: pytest.Pytester) -> None:
     """The two newest notes on home stand next to each other: one exchange loses the newest."""
-    ended = example.runpytest_subprocess("-W", "error")
+    ended = example.runpytest_subprocess(*ALONE)
     ended.assert_outcomes(failed=1)
     ended.stdout.fnmatch_lines(
         [
@@ -52,7 +54,7 @@ def test_the_example_passes_with_the_fix_on_two_workers(example: pytest.Pytester
             assert_order_stable(Notes, [POOL])
         """
     )
-    example.runpytest_subprocess("-n", "2", "-W", "error").assert_outcomes(passed=2)
+    example.runpytest_subprocess("-n", "2", *ALONE).assert_outcomes(passed=2)
 
 
 def test_loading_is_light_and_can_be_left_out(pytester: pytest.Pytester) -> None:
@@ -65,8 +67,8 @@ def test_loading_is_light_and_can_be_left_out(pytester: pytest.Pytester) -> None
             assert "routeprism.experiments" not in sys.modules
         """
     )
-    pytester.runpytest_subprocess("-W", "error").assert_outcomes(passed=1)
-    ended = pytester.runpytest_subprocess("-p", "no:routeprism", "--fixtures")
+    pytester.runpytest_subprocess(*ALONE).assert_outcomes(passed=1)
+    ended = pytester.runpytest_subprocess(*ALONE, "-p", "no:routeprism", "--fixtures")
     assert "order_stability" not in ended.stdout.str()
 
 

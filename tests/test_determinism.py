@@ -121,7 +121,7 @@ def test_the_same_command_again_gives_the_same_bytes(
     with start(directory, "1", *COMMAND, "--workers", "1") as process:
         assert finish(process) == (0, "")
     after = {path.name: path.read_bytes() for path in directory.iterdir()}
-    assert set(after) == {"estimates.csv", "manifest.json", "run.sqlite"}
+    assert set(after) == {"estimates.csv", "manifest.json", "report.html", "run.sqlite"}
     assert after["estimates.csv"] == before["estimates.csv"]
     assert after["manifest.json"] == before["manifest.json"]
     assert dump(directory) == stored

@@ -17,7 +17,7 @@ from routeprism.policies import registered_policies
 
 Cli = Callable[..., Any]
 OwnData = Callable[..., Path]
-FILES = ("estimates.csv", "manifest.json", "run.sqlite")
+FILES = ("estimates.csv", "manifest.json", "report.html", "run.sqlite")
 
 RECORDS = [
     {"user": user, "id": f"{user}-{at}", "text": text}
@@ -103,7 +103,10 @@ def test_an_audit_says_what_changed_and_where_it_is_kept(cli: Cli, mine: Path) -
     assert "J = 0.000 [0.000, 0.000]" in sentence
     (sentence,) = [line for line in said if line.startswith("raw: ")]
     assert "internal state" in sentence  # the one layer that moved
-    assert said[-1] == "Run: out (estimates.csv, run.sqlite, manifest.json)"
+    assert said[-2:] == [
+        "Run: out (estimates.csv, run.sqlite, manifest.json)",
+        "Report: out/report.html",
+    ]
 
 
 def test_the_sample_is_called_synthetic(cli: Cli) -> None:

@@ -502,6 +502,32 @@ def fetch(
     run_fetch(benchmark, data=data, base_url=base_url, yes=yes, as_json=json, quiet=quiet)
 
 
+@app.command()
+def report(
+    run: options.RunArgument,
+    open_: options.Open = False,
+    out: options.Out = None,
+    tables: options.TablesDirectory = None,
+    charts: options.ChartsDirectory = None,
+    megabytes: options.Megabytes = 10,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a run's report: one page that needs no network."""
+    from routeprism.cli._report import run_report
+
+    run_report(
+        run,
+        out=out,
+        tables=tables,
+        charts=charts,
+        megabytes=megabytes,
+        show=open_,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
 @app.command(name="list")
 def list_(
     what: Annotated[

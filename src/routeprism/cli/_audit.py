@@ -25,6 +25,7 @@ from routeprism.errors import SpecError
 from routeprism.models import make_model
 from routeprism.policies import builder_model, make_policy, own_source
 from routeprism.records import load_benchmark
+from routeprism.report import REPORT, write_report
 from routeprism.runs import COLUMNS
 from routeprism.support import load_readings, with_readings
 
@@ -78,6 +79,8 @@ def run_and_show(
         confirm(costs)
     with progress(quiet or as_json) as (pools, answers):
         found = ask(progress=pools, asked=answers)
+        if found.directory is not None:
+            write_report(found.directory)
     if as_json:
         json.dump(written(found), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
@@ -135,6 +138,7 @@ def written(found: Audit) -> Mapping[str, Any]:
         "notes": list(found.notes),
         "sentences": list(found.sentences),
         "run": None if found.directory is None else str(found.directory),
+        "report": None if found.directory is None else str(found.directory / REPORT),
         "estimates": [{name: getattr(row, name) for name in COLUMNS} for row in found.rows],
     }
 
@@ -171,7 +175,8 @@ def _show(found: Audit, console: Console) -> None:
         console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
     if found.directory is not None:
         console.print(
-            f"Run: {found.directory} (estimates.csv, run.sqlite, manifest.json)",
+            f"Run: {found.directory} (estimates.csv, run.sqlite, manifest.json)\n"
+            f"Report: {found.directory / REPORT}",
             highlight=False,
             markup=False,
             soft_wrap=True,

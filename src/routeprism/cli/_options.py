@@ -16,6 +16,7 @@ __all__ = [
     "BenchmarkName",
     "Builds",
     "BundleTokens",
+    "ChartsDirectory",
     "Comparators",
     "Compiled",
     "Concurrency",
@@ -49,6 +50,7 @@ __all__ = [
     "Margin",
     "Masks",
     "Mechanism",
+    "Megabytes",
     "MethodName",
     "Mirror",
     "Models",
@@ -56,6 +58,8 @@ __all__ = [
     "OneModel",
     "OnePolicy",
     "OneSchedule",
+    "Open",
+    "Out",
     "OverTime",
     "Passes",
     "Policies",
@@ -74,12 +78,14 @@ __all__ = [
     "ReadingFiles",
     "Resamples",
     "Reuse",
+    "RunArgument",
     "RunDirectory",
     "Schedules",
     "Seed",
     "Shrink",
     "Stable",
     "StoredRun",
+    "TablesDirectory",
     "Ties",
     "Workers",
     "Worst",
@@ -200,6 +206,25 @@ Data = Annotated[
 RunDirectory = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--run", help="Where to keep the run; runs/… unless given."),
+]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run's directory.", show_default=False)
+]
+Open = Annotated[bool, typer.Option("--open", help="Show it in a browser.")]
+Out = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--out", metavar="FILE", help="Write the page here, not into the run."),
+]
+Megabytes = Annotated[
+    float, typer.Option(min=0, help="How much room the texts of pools may take in the page.")
+]
+TablesDirectory = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--tables", metavar="DIR", help="Also write tables as Markdown and LaTeX."),
+]
+ChartsDirectory = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--charts", metavar="DIR", help="Also write charts as SVG and PNG."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of the bootstrap.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from routeprism.experiments._asked import Manner, drafted
 from routeprism.experiments._case import interface_of
+from routeprism.experiments._keepsakes import Places, places_of
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Block, Policy, SourceOrder, record_renderings
 from routeprism.prompts import Filler, Prompt, Unmatched, match
@@ -46,6 +47,8 @@ class Conditions:
     """One for each name; none where they could not be matched."""
     reason: str = ""
     """Why they could not."""
+    places: tuple[Places, ...] = ()
+    """For each prompt, where its records stand."""
 
     @property
     def group(self) -> str:
@@ -143,10 +146,8 @@ def _made(
     records = {record.id: record for record in pool.records}
 
     def prompts(arm: str, shown: Mapping[str, Sequence[str]], most: int | None) -> Conditions:
-        drafts = [
-            drafted([render(records[one]) for one in ids], verdict.question, pool, manner)
-            for ids in shown.values()
-        ]
+        blocks = [[render(records[one]) for one in ids] for ids in shown.values()]
+        drafts = [drafted(one, verdict.question, pool, manner) for one in blocks]
         found = match(drafts, manner.control, filler)
         reason = found.reason if isinstance(found, Unmatched) else ""
         made = () if isinstance(found, Unmatched) else found.prompts
@@ -161,6 +162,7 @@ def _made(
             tuple(shown),
             made,
             reason,
+            tuple(places_of(*both) for both in zip(made, blocks, strict=False)),
         )
 
     for arm, one in (("", verdict.single), ("identity-swap", verdict.swap)):

@@ -12,6 +12,7 @@ from routeprism.experiments._asked import AskedPair, asked_pairs
 from routeprism.experiments._asking import Answers, Asking
 from routeprism.experiments._collecting import gather, price_of
 from routeprism.experiments._contrast_sentences import fixed_source_sentences
+from routeprism.experiments._keepsakes import Keepsakes
 from routeprism.experiments._rows import Key, difference_rows, estimate_rows
 from routeprism.experiments._sentences import answer_sentences
 from routeprism.experiments._stages import Asked, Found, Traced
@@ -46,6 +47,7 @@ class AskRoutes:
     def perform(self, traced: Traced, asked: Asked | None) -> Found:
         """Collect what is missing, pool by pool, and turn all answers into rows."""
         duplicates = False
+        kept = Keepsakes(traced.setting.interfaces)
 
         def enter(
             case: Case,
@@ -57,9 +59,11 @@ class AskRoutes:
             duplicates |= any(question.duplicate_options for question in case.questions)
             found = {key: paired(pairs, one) for key, one in answered.items()}
             enter_answers(case, pairs, traced, self.asking, found, sums)
+            kept.add(pairs, answered)
 
         make = partial(self._pairs, traced)
         gathered = gather(traced, self.asking, make, enter, asked)
+        traced.run.keep("answers.routes", kept.findings())
         setting = self.asking.setting(traced.setting)
         rows = [
             row

@@ -145,16 +145,25 @@ def run_curve(
         findings += _context_curves(findings)
         if run is not None:
             run.keep("retention", findings)
-            run.finish(rows, {**counts, "estimates": len(rows)})
-    sentences = [_sentence(one, stable) for one in findings if one.name == "budget_curve"]
+            run.finish(
+                rows,
+                {**counts, "estimates": len(rows)},
+                sentences=_sentences(findings, stable),
+                notes=tuple(notes),
+            )
     return Audit(
         benchmark.name,
         tuple(rows),
-        tuple(dict.fromkeys(sentences)),
+        _sentences(findings, stable),
         tuple(notes),
         counts,
         directory,
     )
+
+
+def _sentences(findings: Sequence[Finding], stable: float) -> tuple[str, ...]:
+    said = (_sentence(one, stable) for one in findings if one.name == "budget_curve")
+    return tuple(dict.fromkeys(said))
 
 
 def _part(

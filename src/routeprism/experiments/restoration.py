@@ -20,12 +20,13 @@ from routeprism.experiments._asking import (
 )
 from routeprism.experiments._case import Masks, Strata, Values, enter, rows_of, strata_of
 from routeprism.experiments._conditions import Conditions, Verdict, conditions
+from routeprism.experiments._keepsakes import Keepsakes
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._sentences import restoration_sentences
 from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.measures import Sums, Tally, cross
 from routeprism.records import Case
-from routeprism.runs import Stored
+from routeprism.runs import Finding, Stored
 from routeprism.support._bundles import Bundle
 from routeprism.support._eligibility import STRATA, Design, Ineligible
 
@@ -69,12 +70,21 @@ class Restore:
         tally: Tally[Key] = Tally(traced.benchmark.weighting)
         outcomes: Counter[tuple[str, str]] = Counter()
         reasons: Counter[str] = Counter()
+        kept = Keepsakes(traced.setting.interfaces)
+        verdicts: list[Finding] = []
         with Stored(traced.run.directory) as stored:
             for portion in self._portions(traced, stored):
                 everything = _all(portion)
                 reasons.update(one.reason for one in everything if one.reason)
                 answered = answers_to(everything, self.asking, traced.run, asked)
                 count_outcomes(outcomes, answered)
+                kept.add(
+                    everything,
+                    answered,
+                    arms=[one.arm for one in everything],
+                    places=[one.places for one in everything],
+                )
+                verdicts.extend(_verdict_findings(portion, traced))
                 values: list[Sequence[str]] = []
                 for case, decided in portion:
                     unit: Sums[Key] = {}
@@ -93,6 +103,7 @@ class Restore:
                     tally.append(unit)
                     values += rows_of(case, unit)
                 traced.run.add("per_question", values)
+        traced.run.keep("answers.restoration", [*kept.findings(), *verdicts])
         setting = self.asking.setting(traced.setting)
         rows = [
             row
@@ -177,6 +188,37 @@ def _counts(quantity: str) -> bool:
 
 def _all(portion: Sequence[Decided]) -> list[Conditions]:
     return [one for _, decided in portion for _, made in decided for one in made]
+
+
+def _verdict_findings(portion: Sequence[Decided], traced: Traced) -> Iterator[Finding]:
+    """Say of every pair which records are exchanged, or why none is."""
+    for case, decided in portion:
+        for verdict, _ in decided:
+            outcomes = {"single": verdict.single, "bundle": verdict.several, "swap": verdict.swap}
+            told = {name: _told(one) for name, one in outcomes.items() if one is not None}
+            yield Finding(
+                name="eligibility",
+                value=told,
+                policy=verdict.policy,
+                interface=traced.setting.interfaces.get(verdict.policy, ""),
+                schedule=verdict.schedule,
+                user=case.pool.user,
+                question=verdict.question.id,
+            )
+
+
+def _told(outcome: Design | Bundle | Ineligible) -> dict[str, object]:
+    if isinstance(outcome, Ineligible):
+        return {"stratum": outcome.stratum, "reason": outcome.reason}
+    if isinstance(outcome, Bundle):
+        return {"missing": list(outcome.missing), "absent": outcome.absent_schedule}
+    return {
+        "support": outcome.support,
+        "removed": outcome.removed,
+        "replacement": outcome.replacement,
+        "present": outcome.present_schedule,
+        "absent": outcome.absent_schedule,
+    }
 
 
 def _enter_eligibility(

@@ -241,29 +241,36 @@ def run_audit(
         lines, arms = layers(rows), mechanisms(policies)
         said = diagnoses(lines, _rewritten(counts), synthetic=benchmark.synthetic)
         said |= build_sentences(rows, by_chance(rows, chancy(policies)), builds)
-        if run is not None and not dry_run:
-            run.keep("routes", interface_findings(lines, said))
-            run.keep("retention", retention_curves(rows))
-            run.keep("mechanism", [one.finding(setting.interfaces[one.policy]) for one in arms])
-            run.finish(rows, {**totals, "estimates": len(rows)})
-    return Audit(
-        benchmark.name,
-        tuple(rows),
-        (
+        sentences = (
             *said.values(),
             *note_sentences(rows),
             *mechanism_sentences(rows, arms),
             *retention_sentences(rows),
             *found.sentences,
-        ),
-        (
+        )
+        every_note = (
             *benchmark.notes,
             *notes,
             *failure_notes(counts),
             *_notes(counts),
             *reply_notes(counts),
             *found.notes,
-        ),
+        )
+        if run is not None and not dry_run:
+            run.keep("routes", interface_findings(lines, said))
+            run.keep("retention", retention_curves(rows))
+            run.keep("mechanism", [one.finding(setting.interfaces[one.policy]) for one in arms])
+            run.finish(
+                rows,
+                {**totals, "estimates": len(rows)},
+                sentences=sentences,
+                notes=every_note,
+            )
+    return Audit(
+        benchmark.name,
+        tuple(rows),
+        sentences,
+        every_note,
         totals,
         directory,
         costs,

@@ -5,7 +5,15 @@ from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Reque
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv
 from routeprism.runs._run import Run, Writer
 from routeprism.runs._states import States
-from routeprism.runs._stored import Shown, Stored, StoredQuestion, StoredTrace
+from routeprism.runs._stored import (
+    Shown,
+    Stored,
+    StoredContext,
+    StoredQuestion,
+    StoredRecord,
+    StoredTrace,
+    read_manifest,
+)
 from routeprism.runs._values import Column, QuestionValues, value_rows
 
 __all__ = [
@@ -24,9 +32,12 @@ __all__ = [
     "Shown",
     "States",
     "Stored",
+    "StoredContext",
     "StoredQuestion",
+    "StoredRecord",
     "StoredTrace",
     "Writer",
+    "read_manifest",
     "sha256",
     "to_csv",
     "value_rows",

@@ -154,8 +154,15 @@ class Run:
         """Open the ledger; re-runs replace traces, and leave the ledger alone."""
         return Ledger(self.directory / STORE)
 
-    def finish(self, rows: Sequence[EstimateRow], counts: Mapping[str, Any]) -> None:
-        """Write the estimates, then say that the run is complete."""
+    def finish(
+        self,
+        rows: Sequence[EstimateRow],
+        counts: Mapping[str, Any],
+        *,
+        sentences: Sequence[str] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Write the estimates, then that the run is complete, what it found and how to read it."""
         unique(rows)
         with self._store() as connection:
             connection.execute("DELETE FROM estimates")
@@ -166,6 +173,8 @@ class Run:
             )
         _replace(self.directory / ESTIMATES, to_csv(rows))
         self.manifest["counts"] = dict(counts)
+        self.manifest["sentences"] = list(sentences)
+        self.manifest["notes"] = list(notes)
         self.manifest["status"] = "complete"
         self._write_manifest()
 

@@ -8,14 +8,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from routeprism.errors import RunError
 from routeprism.runs._findings import Finding
 from routeprism.runs._rows import COLUMNS, EstimateRow
 from routeprism.runs._values import NAMES, Column, QuestionValues, read_values
 
-__all__ = ["Shown", "Stored", "StoredQuestion", "StoredTrace"]
+__all__ = [
+    "Shown",
+    "Stored",
+    "StoredContext",
+    "StoredQuestion",
+    "StoredRecord",
+    "StoredTrace",
+    "read_manifest",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,40 @@ class Shown:
     """(kind, text, source ids)."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """One record of a pool."""
+
+    id: str
+    timestamp: str | None
+    text_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredContext:
+    """A compiled context, its texts by reference."""
+
+    sources: tuple[str, ...]
+    sha256: str
+    chars: int
+    blocks: tuple[tuple[str, str, tuple[str, ...]], ...]
+    """(kind, SHA-256 of its text, source ids)."""
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """Read a run's manifest."""
+    path = directory / "manifest.json"
+    if not path.is_file():
+        raise RunError(f"{directory} holds no run: there is no {path.name}")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read: {error}") from error
+    if not isinstance(manifest, dict):
+        raise RunError(f"{path} cannot be read: Expected a JSON object")
+    return manifest
+
+
 class Stored:
     """The store of a run, open for reading."""
 
@@ -66,6 +108,8 @@ class Stored:
         self._directory = directory
         self._connection = sqlite3.connect(path)
         self._texts: dict[str, str] = {}
+        listed = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        self._tables = frozenset(name for (name,) in listed)
 
     def __enter__(self) -> Stored:
         return self
@@ -80,23 +124,16 @@ class Stored:
 
     def manifest(self) -> dict[str, Any]:
         """Give the manifest: the configuration, the inputs and whether the run is complete."""
-        path = self._directory / "manifest.json"
-        try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path} cannot be read ({error})") from error
-        return found
+        return read_manifest(self._directory)
 
     def estimates(self) -> list[EstimateRow]:
         """Give every number, as in `estimates.csv`; none where the run is not finished."""
-        rows = self._connection.execute(f"SELECT {', '.join(COLUMNS)} FROM estimates")  # noqa: S608
+        rows = self._rows("estimates", ", ".join(COLUMNS), "ORDER BY rowid")
         return [EstimateRow(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
 
     def questions(self) -> dict[str, StoredQuestion]:
         """Give every question, by its id."""
-        rows = self._connection.execute(
-            "SELECT id, user, text, options, gold, kind, labels FROM questions ORDER BY id"
-        )
+        columns = "id, user, text, options, gold, kind, labels"
         return {
             id: StoredQuestion(
                 id,
@@ -104,14 +141,18 @@ class Stored:
                 text,
                 tuple(json.loads(options)),
                 gold,
-                kind,
+                kind or "",
                 {source: frozenset(ids) for source, ids in json.loads(labels).items()},
             )
-            for id, user, text, options, gold, kind, labels in rows
+            for id, user, text, options, gold, kind, labels in (
+                self._rows("questions", columns, "ORDER BY id")
+            )
         }
 
     def per_question(self, **where: str) -> dict[Column, QuestionValues]:
         """Give the values that estimates are the means of, where their names are these."""
+        if "per_question" not in self._tables:  # a run that was interrupted early
+            return {}
         questions: dict[str, list[str]] = {}
         for id, user in self._connection.execute("SELECT id, user FROM questions"):
             questions.setdefault(user, []).append(id)
@@ -211,13 +252,13 @@ class Stored:
         places: dict[str, str] = json.loads(row[0])
         return places
 
-    def findings(self, experiment: str, name: str = "") -> list[Finding]:
-        """Give what an experiment found, all of it or what has one name."""
+    def findings(self, experiment: str, name: str = "", *, user: str = "") -> list[Finding]:
+        """Give what an experiment found: all of it, or what has one name, or is of one user."""
         rows = self._connection.execute(
             "SELECT policy, interface, schedule, user, question, name, value FROM findings "
-            "WHERE experiment = ? AND (? = '' OR name = ?) "
+            "WHERE experiment = ? AND (? = '' OR name = ?) AND (? = '' OR user = ?) "
             "ORDER BY policy, interface, schedule, user, question, name",
-            (experiment, name, name),
+            (experiment, name, name, user, user),
         )
         return [
             Finding(
@@ -231,6 +272,71 @@ class Stored:
             )
             for policy, interface, schedule, user, question, found, value in rows
         ]
+
+    def experiments(self) -> list[str]:
+        """Name the experiments that have findings."""
+        return [name for (name,) in self._rows("findings", "DISTINCT experiment", "")]
+
+    def users(self) -> list[str]:
+        """Give the pools' users, in their order."""
+        return [user for (user,) in self._rows("records", "DISTINCT user", "ORDER BY user")]
+
+    def records(self, user: str) -> list[StoredRecord]:
+        """Give a pool's records in source order."""
+        rows = self._rows(
+            "records", "id, timestamp, text_sha256", "WHERE user = ? ORDER BY position", user
+        )
+        return [StoredRecord(*row) for row in rows]
+
+    def routes(self) -> list[tuple[str, str, str]]:
+        """Give (policy, interface, schedule) of every route."""
+        return self._rows("traces", "DISTINCT policy, interface, schedule", "")
+
+    def context_of(self, policy: str, interface: str, schedule: str, question: str) -> str:
+        """Name the context that a question was shown; empty where there is none."""
+        rows = self._rows(
+            "exposures",
+            "context",
+            "WHERE policy = ? AND interface = ? AND schedule = ? AND question = ?",
+            policy,
+            interface,
+            schedule,
+            question,
+        )
+        return str(rows[0][0]) if rows else ""
+
+    def context(self, identity: str) -> StoredContext:
+        """Give a context by the name that exposures have for it."""
+        sources, digest, chars, blocks = self._rows(
+            "contexts", "sources, context_sha256, context_chars, blocks", "WHERE id = ?", identity
+        )[0]
+        return StoredContext(
+            tuple(json.loads(sources)),
+            digest,
+            chars,
+            tuple((kind, text, tuple(ids)) for kind, text, ids in json.loads(blocks)),
+        )
+
+    def text(self, digest: str) -> str:
+        """Give a stored text."""
+        return self._text(digest)
+
+    def prompt(self, digest: str) -> str:
+        """Give a prompt's whole text; empty where it was never asked."""
+        rows = self._rows("prompts", "text", "WHERE sha256 = ?", digest)
+        return str(rows[0][0]) if rows else ""
+
+    def counted(self, table: Literal["requests", "answers", "failures", "traces"]) -> int:
+        """Count what a table holds; one that was never made holds nothing."""
+        rows = self._rows(table, "count(*)", "")
+        return int(rows[0][0]) if rows else 0
+
+    def _rows(self, table: str, columns: str, rest: str, *values: str) -> list[Any]:
+        """Read rows; a run that was interrupted early may not have the table."""
+        if table not in self._tables:
+            return []
+        statement = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 (fixed names)
+        return self._connection.execute(statement, values).fetchall()
 
     def forget(self) -> None:
         """Let go of the texts read so far; call it when going on to another pool."""

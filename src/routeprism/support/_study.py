@@ -129,8 +129,10 @@ def run_study(
                 )
             )
         rows = reading_rows(benchmark, made, seed=seed, resamples=resamples, masks=masks)
+        said = sentences(made, rows)
         if run is not None:
-            run.finish(rows, {"cards": len(cards), "passes": len(made), "estimates": len(rows)})
+            counts = {"cards": len(cards), "passes": len(made), "estimates": len(rows)}
+            run.finish(rows, counts, sentences=said)
             for one in made:
                 save_readings(one, run.directory / f"readings-{one.name}.json")
     return Study(
@@ -139,7 +141,7 @@ def run_study(
         tuple(made),
         declaration,
         tuple(rows),
-        sentences(made, rows),
+        said,
         directory,
     )
 

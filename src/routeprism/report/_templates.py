@@ -1,0 +1,132 @@
+"""How charts look, in Altair: `python -m routeprism.report._templates` writes assets/charts.json.
+
+Importing Altair takes longer than writing a whole report, so reports read what was written; a test
+holds that both are the same.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from routeprism.report._charts import WAYS
+from routeprism.report._tables import CONDITIONS
+
+__all__ = ["make_templates", "written"]
+
+_COLOURS = ["#0072B2", "#D55E00", "#E69F00", "#7F7F7F"]
+"""From the palette of Okabe and Ito, which colour-blind people can tell apart."""
+
+
+def make_templates() -> dict[str, dict[str, Any]]:
+    """Make the templates of all charts."""
+    import altair as alt
+
+    values = alt.NamedData(name="values")
+    tips = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("estimate", "lower", "upper")]
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(strokeDash=[3, 3], opacity=0.6)
+    units = alt.datum.kind == "unit"
+    means = alt.datum.kind == "mean"
+
+    rows = alt.Y("label:N", sort=None, title=None)
+    base = alt.Chart(values).encode(y=rows)
+    forest = alt.layer(
+        zero.encode(x="zero:Q"),
+        base.mark_rule(strokeWidth=2.5).encode(x=alt.X("lower:Q", title=None), x2="upper:Q"),
+        base.mark_point(filled=True, size=70, opacity=1).encode(
+            x="estimate:Q", tooltip=["label:N", *tips, "questions:Q"]
+        ),
+    ).properties(width="container", height=alt.Step(22))
+
+    column = alt.X("condition:N", sort=list(CONDITIONS), title=None, axis=alt.Axis(labelAngle=0))
+    share = alt.Scale(domain=[0, 1])
+    base = alt.Chart(values).encode(x=column)
+    restoration = alt.layer(
+        base.transform_filter(units)
+        .mark_circle(size=28, opacity=0.4)
+        .encode(
+            y=alt.Y("estimate:Q", title="accuracy", scale=share),
+            xOffset=alt.XOffset("jitter:Q", scale=alt.Scale(domain=[-1.2, 1.2])),
+        ),
+        base.transform_filter(means)
+        .mark_rule(strokeWidth=3)
+        .encode(y="lower:Q", y2="upper:Q", xOffset=alt.datum(0.9)),
+        base.transform_filter(means)
+        .mark_point(filled=True, size=110, shape="diamond", opacity=1)
+        .encode(y="estimate:Q", xOffset=alt.datum(0.9), tooltip=["condition:N", *tips]),
+    ).properties(width="container", height=220)
+
+    base = alt.Chart(values).encode(
+        x=alt.X("schedule:N", sort=None, title=None, axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("arm:N", sort=None),
+    )
+    mechanism = alt.layer(
+        base.mark_bar(opacity=0.75).encode(
+            y=alt.Y("estimate:Q", title="difference"),
+            color=alt.Color(
+                "arm:N", sort=None, title=None, legend=alt.Legend(orient="top", columns=1)
+            ),
+            tooltip=["schedule:N", "arm:N", *tips],
+        ),
+        base.mark_rule(strokeWidth=2).encode(y="lower:Q", y2="upper:Q"),
+    ).properties(width="container", height=220)
+
+    transitions = (
+        alt.Chart(values)
+        .mark_bar()
+        .encode(
+            y=rows,
+            x=alt.X(
+                "count:Q", stack="normalize", title="share of pairs", axis=alt.Axis(format="%")
+            ),
+            color=alt.Color(
+                "way:N",
+                sort=None,
+                scale=alt.Scale(domain=list(WAYS.values()), range=_COLOURS),
+                title=None,
+                legend=alt.Legend(orient="top", columns=2),
+            ),
+            order="order:Q",
+            tooltip=["label:N", "way:N", "count:Q"],
+        )
+        .properties(width="container", height=alt.Step(26))
+    )
+
+    base = alt.Chart(values).encode(y=rows)
+    profile = alt.layer(
+        zero.encode(x="zero:Q"),
+        base.transform_filter(units)
+        .mark_circle(size=26, opacity=0.4)
+        .encode(
+            x=alt.X("estimate:Q", title=None),
+            yOffset=alt.YOffset("jitter:Q", scale=alt.Scale(domain=[-0.8, 0.8])),
+        ),
+        base.transform_filter(means).mark_rule(strokeWidth=3).encode(x="lower:Q", x2="upper:Q"),
+        base.transform_filter(means)
+        .mark_point(filled=True, size=110, shape="diamond", opacity=1)
+        .encode(x="estimate:Q", tooltip=["label:N", *tips]),
+    ).properties(width="container", height=alt.Step(36))
+
+    made = {
+        "forest": forest,
+        "restoration": restoration,
+        "mechanism": mechanism,
+        "transitions": transitions,
+        "profile": profile,
+    }
+    plain: dict[str, dict[str, Any]] = {}
+    for name, chart in made.items():
+        spec = chart.to_dict()
+        spec.pop("config", None)  # the page brings its own, light or dark
+        plain[name] = spec
+    return plain
+
+
+def written() -> str:
+    """Write the templates as the file has them."""
+    return json.dumps(make_templates(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "assets" / "charts.json").write_text(written(), encoding="utf-8")

@@ -1,0 +1,266 @@
+"""The verdict of a run in sentences, and what is missing from it with the way to get it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from routeprism.report._questions import FLAGS, Questions
+from routeprism.report._tables import grouped, shown_interval
+from routeprism.runs import EstimateRow
+
+__all__ = ["Missing", "Verdict", "command_of", "headline", "missing", "verdicts"]
+
+Layer = Literal["sources", "context", "retained", "state", "none"]
+
+_LAYERS: tuple[tuple[Layer, str, str], ...] = (
+    ("sources", "V_changed_count", "Order changes which records are shown"),
+    ("context", "C_changed_count", "Order changes the text, not the records"),
+    ("retained", "retained_changed_count", "Order changes what is kept, not what is shown"),
+    ("state", "I_changed_count", "Order changes the internal state alone"),
+)
+_UNCHANGED = "Order changes nothing that was observed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the run says of one policy, or of readings."""
+
+    subject: str
+    layer: Layer
+    """The outermost layer that order reached."""
+    headline: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something that this run does not tell."""
+
+    what: str
+    how: str
+    """How to get it."""
+    command: str = ""
+
+
+def verdicts(
+    manifest: Mapping[str, Any], rows: Sequence[EstimateRow], questions: Questions
+) -> list[Verdict]:
+    """Sort what the run said by policy, with what can be counted question by question."""
+    policies = list(dict.fromkeys(row.policy for row in rows if row.policy))
+    said: dict[str, list[str]] = {policy: [] for policy in policies}
+    others: list[str] = []
+    for sentence in manifest.get("sentences") or ():
+        owners = [name for name in policies if _is_of(str(sentence), name)]
+        place = said[max(owners, key=len)] if owners else others
+        place.append(str(sentence))
+    found = []
+    for policy in policies:
+        own = [row for row in rows if row.policy == policy]
+        first, *rest = [*said[policy], ""]
+        told = (first, *_lost(policy, questions), *_recall(own), *rest)
+        layer, words = _outermost(own)
+        found.append(Verdict(policy, layer, words, tuple(filter(None, told))))
+    if others:
+        title = "What the run says" if policies else "What the readings say"
+        found.append(Verdict("", "none", title, tuple(others)))
+    return found
+
+
+def _is_of(sentence: str, policy: str) -> bool:
+    return sentence.startswith(policy) and sentence[len(policy) : len(policy) + 1] in (
+        ":",
+        ",",
+        " ",
+    )
+
+
+def headline(found: Sequence[Verdict], complete: bool) -> str:
+    """Say in one sentence what to remember."""
+    policies = [one for one in found if one.subject]
+    if not policies:
+        if found:
+            return "Readings of the benchmark, and how far they agree."
+        return "No estimates yet." if complete else "This run was interrupted before its estimates."
+    reached = [one.subject for one in policies if one.layer == "sources"]
+    if reached:
+        noun = "memory" if len(policies) == 1 else f"{len(policies)} memories"
+        share = "this" if len(policies) == 1 else f"{len(reached)} of"
+        return (
+            f"Arrival order changes which records {share} {noun} show{'s' * (len(policies) == 1)}."
+        )
+    if any(one.layer == "context" for one in policies):
+        return "Arrival order changes the text that is shown, but not which records it comes from."
+    return "Arrival order changes nothing that these memories show."
+
+
+def _outermost(rows: Sequence[EstimateRow]) -> tuple[Layer, str]:
+    for layer, quantity, words in _LAYERS:
+        if any(row.quantity == quantity and row.estimate and not row.model for row in rows):
+            return layer, words
+    return "none", _UNCHANGED
+
+
+def _lost(policy: str, questions: Questions) -> list[str]:
+    """Count the questions that lose support on one of the two routes."""
+    said = []
+    for at, (name, schedule) in enumerate(questions.pairs):
+        if name != policy:
+            continue
+        flags = [one["flags"][at] for one in questions.index]
+        on_route = sum(bool(bits & FLAGS["lost-on-route"]) for bits in flags)
+        on_forward = sum(bool(bits & FLAGS["lost-on-forward"]) for bits in flags)
+        if on_route or on_forward:
+            said.append(
+                f"evidence: {on_route} of {len(flags)} questions lose a support record on "
+                f"{schedule} that forward shows, {on_forward} lose one on forward that "
+                f"{schedule} shows"
+            )
+    return said
+
+
+def _recall(rows: Sequence[EstimateRow]) -> list[str]:
+    retention = [row for row in rows if row.experiment == "retention"]
+    said = []
+    for (schedule, labels), found in grouped(retention, ("schedule", "labels")).items():
+        sides = [found.get(f"recall.exposed.{side}") for side in ("forward", "route")]
+        if all(side is not None and side.estimate is not None for side in sides):
+            forward, route = (shown_interval(side) for side in sides)
+            said.append(
+                f"support that reaches the prompt: {forward} of it forward, {route} on {schedule} "
+                f"(labels {labels})"
+            )
+    return said
+
+
+def command_of(manifest: Mapping[str, Any], directory: Path) -> str:
+    """Write the command that goes on with this run, as far as the manifest tells."""
+    made = manifest.get("configuration", {})
+    parts = ["routeprism", str(made.get("command", "audit")), str(made.get("benchmark", ""))]
+    for option, name in (
+        ("--policy", "policies"),
+        ("--schedule", "schedules"),
+        ("--kind", "kinds"),
+    ):
+        for value in made.get(name) or ():
+            parts += [option, str(value)]
+    for model in made.get("models") or ():
+        parts += ["--model", str(model)]
+    if made.get("models"):
+        parts += [
+            "--draws",
+            str(made.get("draws", 1)),
+            "--control",
+            str(made.get("prompt_control")),
+        ]
+        for filler in made.get("fillers") or ():
+            parts += ["--filler", str(filler)]
+    if made.get("labels"):
+        parts += ["--labels", str(made["labels"])]
+    return shlex.join([*parts, "--run", str(directory)])
+
+
+def missing(
+    manifest: Mapping[str, Any],
+    rows: Sequence[EstimateRow],
+    questions: Questions,
+    directory: Path,
+    answers: int,
+) -> list[Missing]:
+    """Say what a reader might look for and not find, and how to get it."""
+    made = manifest.get("configuration", {})
+    again = command_of(manifest, directory)
+    audited = bool(made.get("policies"))
+    named = str(made.get("benchmark", ""))
+    found: list[Missing] = []
+    if manifest.get("status") != "complete":
+        kept = f" {answers} answers are kept and are not asked for again." if answers else ""
+        found.append(
+            Missing(
+                "The run was interrupted, so it has no estimates.",
+                f"The same command goes on where it stopped.{kept}",
+                again,
+            )
+        )
+    if audited and not made.get("models"):
+        found.append(
+            Missing(
+                "No model was asked, so there are no answers, no restoration and no transitions.",
+                "Name one: the embedded reader needs no download, openai:MODEL any endpoint.",
+                f"{_without_run(again)} --model reader --draws 3",
+            )
+        )
+    if audited and not made.get("labels"):
+        found.append(
+            Missing(
+                "There are no support labels, so nothing says whether what was lost matters.",
+                "Give `support` in questions.jsonl, or let models or people label the records.",
+                shlex.join(["routeprism", "support", named, "--pass", "NAME=MODEL"]),
+            )
+        )
+    if audited and questions.index and len(questions.users) < 2:
+        found.append(
+            Missing(
+                "There is one user, so no estimate has an interval.",
+                "Intervals come from resampling users; audit two or more.",
+            )
+        )
+    eligible = [
+        row.estimate or 0
+        for row in rows
+        if row.experiment == "restoration"
+        and row.quantity == "count.eligible"
+        and not (row.arm or row.mask or row.model)
+        and row.stratum == "all"
+    ]
+    if eligible and not any(eligible):
+        found.append(
+            Missing(
+                "No pair of routes was eligible for restoration.",
+                "The table of eligibility says why. Another schedule, policy or label source may "
+                "give pairs that differ in exactly one support record.",
+            )
+        )
+    if audited and made.get("models") and made.get("command") != "restore":
+        found.append(
+            Missing(
+                "Whether a displaced record matters was not tried.",
+                "Restoration puts it back, against a matched record without support.",
+                _without_run(again).replace("routeprism audit", "routeprism restore", 1),
+            )
+        )
+    if made.get("models") and made.get("draws") == 1:
+        found.append(
+            Missing(
+                "One draw each: the model's own noise cannot be told from an effect of order.",
+                "Ask again with two draws or more; kept answers are not asked for again.",
+                again.replace("--draws 1", "--draws 3"),
+            )
+        )
+    if audited and not any(row.experiment == "orders" for row in rows):
+        found.append(
+            Missing(
+                "Only the named schedules were tried, not every order.",
+                "Enumerate or sample all orders, and find the worst one.",
+                shlex.join(
+                    [
+                        "routeprism",
+                        "orders",
+                        str(made.get("benchmark", "")),
+                        *(
+                            part
+                            for policy in made["policies"]
+                            for part in ("--policy", str(policy))
+                        ),
+                    ]
+                ),
+            )
+        )
+    return found
+
+
+def _without_run(command: str) -> str:
+    return command.rpartition(" --run ")[0]

@@ -1,0 +1,70 @@
+"""Writing what a person looks at: the page, tables, charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from routeprism.errors import RunError
+from routeprism.report._charts import charts, spec_of
+from routeprism.report._page import gather, page
+from routeprism.report._tables import as_latex, as_markdown, tables
+
+__all__ = ["REPORT", "write_charts", "write_report", "write_tables"]
+
+REPORT = "report.html"
+
+
+def write_report(directory: Path, target: Path | None = None, *, megabytes: float = 10) -> Path:
+    """Write a run's report, into its directory unless another file is named.
+
+    `megabytes` is how much room the texts of pools may take, compressed.
+    """
+    path = target or directory / REPORT
+    material = gather(directory, most=int(megabytes * 1_000_000))
+    _write(path, page(material).encode("utf-8", "replace"))
+    return path
+
+
+def write_tables(directory: Path, target: Path) -> list[Path]:
+    """Write every table of a run as Markdown and as LaTeX."""
+    written = []
+    for table in tables(gather(directory).rows):
+        for suffix, text in ((".md", as_markdown(table)), (".tex", as_latex(table))):
+            path = target / f"{table.name}{suffix}"
+            _write(path, text.encode("utf-8", "replace"))
+            written.append(path)
+    return written
+
+
+def write_charts(
+    directory: Path, target: Path, formats: Sequence[str] = ("svg", "png")
+) -> list[Path]:
+    """Write every chart of a run as SVG and as PNG."""
+    import vl_convert
+
+    material = gather(directory)
+    written = []
+    for chart in charts(material.rows, material.units):
+        spec = {**spec_of(chart), "width": 560, "title": chart.title, "background": "white"}
+        for suffix in formats:
+            path = target / f"{chart.name}.{suffix}"
+            if suffix == "svg":
+                _write(path, vl_convert.vegalite_to_svg(spec).encode())
+            else:
+                _write(path, vl_convert.vegalite_to_png(spec, scale=2))
+            written.append(path)
+    return written
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    beside = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(content)
+        beside.replace(path)
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        beside.unlink(missing_ok=True)

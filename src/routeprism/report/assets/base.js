@@ -1,0 +1,83 @@
+"use strict";
+// What all parts share. Text only ever enters the page as text: no markup is made from strings.
+const RP = {};
+
+RP.read = (id) => {
+  const block = document.getElementById(id);
+  return block ? JSON.parse(block.textContent) : null;
+};
+
+const SVG = "http://www.w3.org/2000/svg";
+const fill = (node, attributes, children) => {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name === "on") {
+      for (const [kind, call] of Object.entries(value)) node.addEventListener(kind, call);
+    } else if (value === true) {
+      node.setAttribute(name, "");
+    } else if (value !== null && value !== undefined && value !== false) {
+      node.setAttribute(name, String(value));
+    }
+  }
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return node;
+};
+RP.el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+RP.svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+RP.short = (text, most) => {
+  if (text.length <= most) return text;
+  const half = Math.floor((most - 1) / 2);
+  return text.slice(0, most - 1 - half) + "…" + text.slice(text.length - half);
+};
+
+// A chunk is JSON, deflated, in base64; it is unpacked when a question of its pool is opened.
+const unpacked = new Map();
+RP.chunk = (name) => {
+  if (!unpacked.has(name)) unpacked.set(name, unpack(name));
+  return unpacked.get(name);
+};
+const unpack = async (name) => {
+  const packed = atob(document.getElementById("rp-chunk-" + name).textContent);
+  const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return JSON.parse(await new Response(stream).text());
+};
+
+// Long texts are cut; the rest is a press of a button away.
+RP.text = (text, most = 700) => {
+  const body = RP.el("div", { class: "body" });
+  if (text.length <= most) {
+    body.textContent = text;
+    return body;
+  }
+  const more = RP.el("button", { type: "button", class: "linkish" });
+  let whole = false;
+  const show = () => {
+    body.textContent = whole ? text : text.slice(0, most) + "…";
+    more.textContent = whole ? "Show less" : `Show all ${text.length.toLocaleString("en")} characters`;
+  };
+  more.addEventListener("click", () => { whole = !whole; show(); });
+  show();
+  return RP.el("div", {}, body, more);
+};
+
+// Light, dark, or as the system has it.
+RP.themed = [];
+RP.dark = () => {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+};
+const themeButton = document.getElementById("theme");
+const themes = ["auto", "light", "dark"];
+let theme = 0;
+const changed = () => RP.themed.forEach((call) => call());
+if (themeButton) {
+  themeButton.addEventListener("click", () => {
+    theme = (theme + 1) % themes.length;
+    themeButton.textContent = "Theme: " + themes[theme];
+    if (theme === 0) delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = themes[theme];
+    changed();
+  });
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);

@@ -1,0 +1,78 @@
+"""A browser for the report's tests: Debian's Chromium, driven by Playwright, without a network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ARGUMENTS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium; where CI is set, it has to be there."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium")
+    if path is None:
+        reason = "there is no chromium; as root `make test` installs it, else apt-get install it"
+        if os.environ.get("CI"):
+            pytest.fail(f"{reason} (CI is set, so that nothing may skip)", pytrace=False)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def opened(browser: Any) -> Callable[..., Any]:
+    """Open a report; on leaving, nothing may have gone wrong or been fetched."""
+
+    @contextmanager
+    def open_page(
+        path: Path, fragment: str = "", *, width: int = 1280, dark: bool = False
+    ) -> Iterator[Any]:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+        )
+        page = context.new_page()
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
+        page.on(
+            "console",
+            lambda message: (
+                wrong.append(f"{message.type}: {message.text}") if message.type == "error" else None
+            ),
+        )
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith(("file:", "data:", "blob:"))
+                else wrong.append(request.url)
+            ),
+        )
+        page.goto(path.resolve().as_uri() + fragment)
+        yield page
+        assert wrong == []
+        context.close()
+
+    return open_page

@@ -150,7 +150,7 @@ def test_pools_in_every_shape(pools: object) -> None:
     said = message(Last, pools)
     assert "move 'r2' «rain in May» after 'r3' «a boat of wood»" in said
     # The last of four is another in 18 of 24 orders.
-    assert "18 of 24 all orders of this pool break it" in said
+    assert "18 of all 24 orders of this pool break it" in said
 
 
 def test_benchmarks_by_name_and_policies_by_spec() -> None:

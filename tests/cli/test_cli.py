@@ -197,7 +197,7 @@ def test_a_class_that_raises_is_shown_where_and_leaves_nothing(
     ended = cli("audit", mine, "-p", f"{my_memory}:Breaks", "--run", "new/out")
     assert (ended.code, ended.out) == (2, "")  # 1 would say that a gate failed
     assert 'raise ValueError("no room for bob")' in ended.err
-    assert ended.err.endswith("a new run without answers leaves nothing behind\n")
+    assert "a new run without answers leaves nothing behind. To go on:\n" in ended.err
     assert ended.left == (f"{my_memory}.py",)
 
 
@@ -343,7 +343,6 @@ def test_what_a_module_of_ones_own_does_not_have(
         ["audit", "sample", "-p", "raw", "--seed", "-1"],
         ["audit", "sample", "-p", "raw", "--no-such-option"],
         ["no-such-command"],
-        [],
     ],
 )
 def test_a_wrong_call_ends_with_two(cli: Cli, arguments: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import traceback
 from pathlib import Path
@@ -16,15 +17,26 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="routeprism",
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+_NEXT = """\
+RoutePrism says whether an agent memory loses evidence because of the order of arrival.
+
+  routeprism demo                               the protocol on the bundled sample, in a minute
+  routeprism audit sample -p focal              one policy in two orders; list policies names more
+  routeprism audit sample -p my_module:Memory   your own class with add, retained and expose
+  routeprism audit my_data -p focal             your own records.jsonl and questions.jsonl
+  routeprism check runs/… --gate 'J>=0.9'       hold a run to a limit, in your build
+
+routeprism --help lists the commands, --install-completion completes them with the tab key, and
+README.md and docs/ of the source say what the numbers mean.
+"""
 _STOPPED = (
-    "routeprism: stopped. Answers that came in are kept in the run, and the same command goes on "
-    "from there; a new run without answers leaves nothing behind"
+    "routeprism: stopped. Answers that came in are kept in the run and are not asked for again; a "
+    "new run without answers leaves nothing behind. To go on:"
 )
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
@@ -38,14 +50,17 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _start(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Say which one this is."),
     ] = False,
 ) -> None:
     """Find out whether arrival order makes an agent memory lose evidence."""
+    if context.invoked_subcommand is None:
+        print(_NEXT, end="")
 
 
 @app.command()
@@ -557,10 +572,14 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as end:
         if end.code == _INTERRUPTED:
-            print(_STOPPED, file=sys.stderr)
+            _say_how_to_go_on()
         raise
     except Exception:
         # A memory class of the user's own may raise anything; 1 would say that a gate failed.
         traceback.print_exc()
-        print(_STOPPED, file=sys.stderr)
+        _say_how_to_go_on()
         sys.exit(2)
+
+
+def _say_how_to_go_on() -> None:
+    print(f"{_STOPPED}\n  {shlex.join(['routeprism', *sys.argv[1:]])}", file=sys.stderr)

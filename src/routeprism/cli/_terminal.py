@@ -70,7 +70,7 @@ Answers = Callable[[str, Progress], None]
 
 @contextmanager
 def progress(silent: bool) -> Iterator[tuple[Pools | None, Answers | None]]:
-    """Show pools, then for each model its answers with rate, cost and time left."""
+    """Show pools, then for each model its answers, with rate, cost and time left."""
     console = Console(stderr=True)
     if silent or not console.is_terminal:
         yield None, None
@@ -87,7 +87,9 @@ def progress(silent: bool) -> Iterator[tuple[Pools | None, Answers | None]]:
         models: dict[str, TaskID] = {}
 
         def pools(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            speed = bar.tasks[task].speed
+            said = "" if speed is None else f"{speed:.1f}/s"
+            bar.update(task, completed=done, total=total, said=said)
 
         def answers(model: str, now: Progress) -> None:
             if model not in models:

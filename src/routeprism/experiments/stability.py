@@ -315,9 +315,9 @@ def _told(found: Stability) -> Iterator[str]:
     for title, ids in (("Lost", first.lost), ("Gained", first.gained)):
         for id in ids:
             yield f"  {title + ':':8}{_record(first.pool, id)}"
-    some = "all" if first.exact else "drawn"
+    some = f"all {first.looked}" if first.exact else f"{first.looked} drawn"
     yield (
-        f"{first.broken} of {first.looked} {some} orders of this pool break it. This one is "
+        f"{first.broken} of {some} orders of this pool break it. This one is "
         f"--schedule explicit:order={'-'.join(map(str, first.order))}"
     )
 

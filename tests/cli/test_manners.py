@@ -1,0 +1,75 @@
+"""How the command line behaves at a terminal, in a pipe, when stopped and when left alone."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from routeprism.cli import _terminal
+
+MEMORY = """
+class Memory:
+    def add(self, record):
+        raise {error}
+
+    def retained(self):
+        return []
+
+    def expose(self, query):
+        return []
+"""
+
+
+def test_alone_it_says_what_to_do_next(cli: Callable[..., Any]) -> None:
+    ended = cli()
+    assert (ended.code, ended.err) == (0, "")
+    for command in ("demo", "audit sample -p focal", "my_module:Memory", "check", "--help"):
+        assert command in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 105
+
+
+def test_stopped_it_gives_the_command_to_go_on_with(cli: Callable[..., Any]) -> None:
+    Path("stopping.py").write_text(MEMORY.format(error="KeyboardInterrupt"))
+    ended = cli("audit", "sample", "-p", "stopping:Memory", "--run", "a run", "--workers", "1")
+    assert ended.code == 130
+    assert ended.err.endswith(
+        "To go on:\n  routeprism audit sample -p stopping:Memory --run 'a run' --workers 1\n"
+    )
+
+
+def test_no_colour_in_a_pipe(cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    ended = cli("audit", "sample", "-p", "raw", "--run", "run", "--resamples", "100")
+    assert ended.code == 0 and "\x1b" not in ended.out + ended.err
+    assert ended.err == ""  # and no progress bar
+
+
+def test_progress_shows_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(_terminal, "Console", lambda **_: terminal)
+    with _terminal.progress(False) as (pools, _):
+        assert pools is not None
+        for done in range(1, 31):
+            pools(done, 40)
+    shown = screen.getvalue()
+    assert "30/40" in shown
+    assert re.search(r"\d+\.\d/s", shown)
+    assert re.search(r"\d:\d\d:\d\d", shown)
+    with _terminal.progress(True) as quiet:
+        assert quiet == (None, None)
+
+
+def test_the_shell_completes_commands(
+    cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_ROUTEPRISM_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "routeprism com")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert cli().out.split() == ["compare"]

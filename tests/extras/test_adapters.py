@@ -5,6 +5,8 @@ The expected numbers were read from these very runs; docs/adapters/ shows the sa
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -169,3 +171,17 @@ def test_a_record_is_cut_where_that_is_asked_for() -> None:
 def test_a_missing_package_names_the_extra() -> None:
     with pytest.raises(MissingExtraError, match=r"pip install 'routeprism\[mem0\]'"):
         needed("mem0_that_is_not_there", "mem0", "mem0")
+
+
+def test_adapters_cost_nothing_until_they_are_used() -> None:
+    """Naming every policy imports none of the packages behind them."""
+    script = (
+        "import sys, routeprism; from routeprism.policies import make_policy, registered_policies; "
+        "[point.load() for point in registered_policies().values()]; make_policy('mem0').origin(); "
+        "print([name for name in ('mem0', 'qdrant_client', 'langmem', 'langgraph', 'llama_index', "
+        "'wordllama', 'openai') if name in sys.modules])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.strip() == "[]"

@@ -437,12 +437,13 @@ def compare(
     second: options.StoredRun,
     policy_a: options.PolicyBefore = [],  # noqa: B006
     policy_b: options.PolicyAfter = [],  # noqa: B006
+    html: options.ComparisonPage = None,
     json: options.Json = False,
 ) -> None:
     """Say what changed between two versions of a memory, from the first run to the second."""
     from routeprism.cli._compare import show_comparison
 
-    show_comparison(first, second, policy_a, policy_b, as_json=json)
+    show_comparison(first, second, policy_a, policy_b, html=html, as_json=json)
 
 
 @app.command()

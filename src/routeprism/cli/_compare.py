@@ -16,6 +16,7 @@ from rich.table import Table
 from routeprism.errors import SpecError
 from routeprism.experiments import Comparison, compare_runs
 from routeprism.experiments.comparison import SupportChange
+from routeprism.report import write_comparison
 
 __all__ = ["show_comparison"]
 
@@ -35,9 +36,10 @@ def show_comparison(
     policies_before: Sequence[str],
     policies_after: Sequence[str],
     *,
+    html: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare two runs and print what changed."""
+    """Compare two runs and print what changed; also as a page where one is named."""
     if len(policies_before) != len(policies_after):
         raise SpecError(
             f"Expected as many --policy-a as --policy-b but got {len(policies_before)} and "
@@ -45,6 +47,8 @@ def show_comparison(
         )
     pairs = list(zip(policies_before, policies_after, strict=True))
     found = compare_runs(first, second, pairs)
+    if html is not None:
+        write_comparison(found, html)
     if as_json:
         json.dump(_as_json(found), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
@@ -59,6 +63,8 @@ def show_comparison(
     ):
         for line in _listed(title, chosen, lost="lost" in title):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if html is not None:
+        console.print(f"Page: {html}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _table(found: Comparison) -> Table:

@@ -18,6 +18,7 @@ __all__ = [
     "BundleTokens",
     "ChartsDirectory",
     "Comparators",
+    "ComparisonPage",
     "Compiled",
     "Concurrency",
     "ContextBudgets",
@@ -214,6 +215,10 @@ Open = Annotated[bool, typer.Option("--open", help="Show it in a browser.")]
 Out = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--out", metavar="FILE", help="Write the page here, not into the run."),
+]
+ComparisonPage = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--html", metavar="FILE", help="Also write it as a page."),
 ]
 Megabytes = Annotated[
     float, typer.Option(min=0, help="How much room the texts of pools may take in the page.")

@@ -19,6 +19,7 @@ from routeprism.cli._terminal import default_run, progress
 from routeprism.errors import SpecError
 from routeprism.policies import make_policy, own_source
 from routeprism.records import load_benchmark
+from routeprism.report import REPORT, write_report
 from routeprism.runs import COLUMNS, EstimateRow
 from routeprism.support import load_readings, with_readings
 
@@ -67,6 +68,8 @@ def run_orders_and_show(
             progress=pools,
             **settings,
         )
+        if found.directory is not None:
+            write_report(found.directory)
     if as_json:
         json.dump(_as_json(found), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
@@ -81,6 +84,7 @@ def _as_json(found: Audit) -> Mapping[str, Any]:
         "notes": list(found.notes),
         "sentences": list(found.sentences),
         "run": None if found.directory is None else str(found.directory),
+        "report": None if found.directory is None else str(found.directory / REPORT),
         "estimates": [{name: getattr(row, name) for name in COLUMNS} for row in found.rows],
         "findings": [asdict(finding) for finding in found.findings],
     }
@@ -115,6 +119,7 @@ def _show(found: Audit, console: Console) -> None:
         say(f"Note: {note}")
     if found.directory is not None:
         say(f"Run: {found.directory} (estimates.csv, run.sqlite, manifest.json)")
+        say(f"Report: {found.directory / REPORT}")
 
 
 def _worst(found: Audit) -> list[str]:

@@ -89,18 +89,21 @@ def run_orders(
         rows = every.rows(policies, looking, seed, resamples)
         findings = (*every.findings, *every.placed())
         totals = {name: every.counts[name] for name in ("pools", "records", "questions")}
+        sentences = (
+            *order_sentences(rows, every.counts, findings, synthetic=benchmark.synthetic),
+            *place_sentence(findings, source),
+        )
+        notes = (*benchmark.notes, *every.said())
         if run is not None:
             writing.close()
             run.keep("orders", findings)
-            run.finish(rows, {**totals, "estimates": len(rows)})
+            counts = {**totals, "estimates": len(rows)}
+            run.finish(rows, counts, sentences=sentences, notes=notes)
     return Audit(
         benchmark.name,
         tuple(rows),
-        (
-            *order_sentences(rows, every.counts, findings, synthetic=benchmark.synthetic),
-            *place_sentence(findings, source),
-        ),
-        (*benchmark.notes, *every.said()),
+        sentences,
+        notes,
         totals,
         directory,
         findings=findings,

@@ -1,5 +1,6 @@
 """How a person sees it: one page, tables and charts, made from a run directory alone."""
 
+from routeprism.report._compare import write_comparison
 from routeprism.report._write import REPORT, write_charts, write_report, write_tables
 
-__all__ = ["REPORT", "write_charts", "write_report", "write_tables"]
+__all__ = ["REPORT", "write_charts", "write_comparison", "write_report", "write_tables"]

@@ -13,7 +13,17 @@ from routeprism.report._tables import CONDITIONS, CONTRASTS, grouped, shown_inte
 from routeprism.report._units import Points
 from routeprism.runs import EstimateRow
 
-__all__ = ["Chart", "charts", "short", "spec_of", "templates"]
+__all__ = [
+    "Chart",
+    "Units",
+    "chart_name",
+    "charts",
+    "jitter",
+    "limits",
+    "short",
+    "spec_of",
+    "templates",
+]
 
 _NAMES = (
     "policy",
@@ -73,10 +83,10 @@ def _restoration(rows: Sequence[EstimateRow], values: Units) -> Iterable[Chart]:
             quantity = f"accuracy.{name}"
             if quantity not in found or found[quantity].estimate is None:
                 continue
-            shown.append({"kind": "mean", "condition": name, **_limits(found[quantity])})
+            shown.append({"kind": "mean", "condition": name, **limits(found[quantity])})
             points = values.get(Points(quantity, policy, schedule, model), {})
             shown.extend(
-                {"kind": "unit", "condition": name, "estimate": mean, "jitter": _jitter(at)}
+                {"kind": "unit", "condition": name, "estimate": mean, "jitter": jitter(at)}
                 for at, mean in enumerate(points.values())
             )
         if not shown:
@@ -92,7 +102,7 @@ def _restoration(rows: Sequence[EstimateRow], values: Units) -> Iterable[Chart]:
             if name in found
         )
         yield Chart(
-            f"restoration-{_place(policy, schedule, model)}",
+            f"restoration-{chart_name(policy, schedule, model)}",
             "restoration",
             f"{short(policy)}, {short(schedule)}, read by {short(model)}",
             f"Accuracy in the four conditions: {told}. Paired contrasts: {contrasts}.",
@@ -115,14 +125,14 @@ def _mechanism(rows: Sequence[EstimateRow]) -> Iterable[Chart]:
             {
                 "schedule": short(row.schedule),
                 "arm": short(f"{row.quantity.partition('.')[0]}: {row.arm}"),
-                **_limits(row),
+                **limits(row),
             }
             for row in found
         ]
         told = "; ".join(f"{row.schedule}, {row.arm}, {shown_interval(row)}" for row in found)
         who = f", read by {short(model)}" if model else ""
         yield Chart(
-            f"mechanism-{_place(quantity, policy, model)}",
+            f"mechanism-{chart_name(quantity, policy, model)}",
             "mechanism",
             f"{short(policy)}: change of {quantity}{who}",
             f"Difference of {quantity} that the operations make: {told}.",
@@ -189,22 +199,22 @@ def _profiles(rows: Sequence[EstimateRow], values: Units) -> Iterable[Chart]:
                     "kind": "unit",
                     "label": label,
                     "estimate": 1 - mean if quantity == "1-J" else mean,
-                    "jitter": _jitter(at),
+                    "jitter": jitter(at),
                 }
                 for at, mean in enumerate(means.values())
             )
             row = found.get(names, {}).get(estimated)
             if row is None or row.estimate is None:
                 continue
-            limits = _limits(row)
+            found_limits = limits(row)
             if quantity == "1-J":
-                limits = {
+                found_limits = {
                     "estimate": 1 - row.estimate,
                     "lower": None if row.upper is None else 1 - row.upper,
                     "upper": None if row.lower is None else 1 - row.lower,
                 }
-            shown.append({"kind": "mean", "label": label, **limits})
-            told.append(f"{label} {limits['estimate']:.3f}")
+            shown.append({"kind": "mean", "label": label, **found_limits})
+            told.append(f"{label} {found_limits['estimate']:.3f}")
         if shown:
             noun = next((row.unit for row in routes if row.unit), "unit")
             yield Chart(
@@ -264,7 +274,7 @@ def _forest(name: str, section: str, title: str, rows: Sequence[EstimateRow]) ->
         while label in seen:  # names that were cut may look alike
             label += " "
         seen.add(label)
-        shown.append({"label": label, **_limits(row), "questions": row.queries})
+        shown.append({"label": label, **limits(row), "questions": row.queries})
         told.append(f"{label} {shown_interval(row)}")
     more = f"; and {len(told) - 12} more, in the table of all estimates" if len(told) > 12 else ""
     return Chart(
@@ -277,16 +287,17 @@ def _forest(name: str, section: str, title: str, rows: Sequence[EstimateRow]) ->
     )
 
 
-def _limits(row: EstimateRow) -> dict[str, Any]:
+def limits(row: EstimateRow) -> dict[str, Any]:
+    """Give an estimate with its limits, as charts read them."""
     return {"estimate": row.estimate, "lower": row.lower, "upper": row.upper}
 
 
-def _jitter(unit: int) -> float:
+def jitter(unit: int) -> float:
     """Spread points of equal value: a fixed place for each unit, well mixed."""
     return round((unit * 0.6180339887498949) % 1 - 0.5, 4)
 
 
-def _place(*names: str) -> str:
+def chart_name(*names: str) -> str:
     """Make names fit for a file's name."""
     joined = "-".join(name for name in names if name)
     return "".join(c if c.isalnum() or c in "-_.=" else "-" for c in short(joined, 60))

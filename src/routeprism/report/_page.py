@@ -13,6 +13,7 @@ from typing import Any
 
 from routeprism.report._bundle import vega_bundle
 from routeprism.report._charts import Chart, charts, templates
+from routeprism.report._findings import Found, finding_charts, finding_tables, read_findings
 from routeprism.report._html import Markup, data_block, fragment, tag
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
 from routeprism.report._tables import Table, as_html, tables
@@ -20,7 +21,7 @@ from routeprism.report._units import Points, unit_values
 from routeprism.report._verdict import Missing, Verdict, command_of, headline, missing, verdicts
 from routeprism.runs import EstimateRow, Stored, read_manifest
 
-__all__ = ["Material", "gather", "page", "shell"]
+__all__ = ["Material", "all_charts", "all_tables", "figure", "gather", "page", "shell"]
 
 _SCRIPTS = ("base.js", "prism.js", "question.js", "list.js", "estimates.js", "charts.js")
 
@@ -35,6 +36,8 @@ class Material:
     questions: Questions
     units: Mapping[Points, Mapping[str, float]]
     """The same numbers unit by unit, for charts."""
+    found: Found
+    """What is no single number."""
     answers: int
     """How many answers the ledger holds."""
     failures: int
@@ -52,7 +55,7 @@ def gather(directory: Path, *, most: int = 10_000_000) -> Material:
     made = manifest.get("configuration", {})
     names = made.get("policies") or [], made.get("schedules") or []
     if not (directory / "run.sqlite").exists():  # interrupted before anything was stored
-        return Material(directory, manifest, (), Questions(*names, []), {}, 0, 0)
+        return Material(directory, manifest, (), Questions(*names, []), {}, {}, 0, 0)
     with Stored(directory) as stored:
         return Material(
             directory,
@@ -60,17 +63,29 @@ def gather(directory: Path, *, most: int = 10_000_000) -> Material:
             tuple(stored.estimates()),
             read_questions(stored, *names, made.get("labels") or "", most=most),
             unit_values(stored),
+            read_findings(stored),
             stored.counted("answers"),
             stored.counted("failures"),
         )
+
+
+def all_charts(material: Material) -> list[Chart]:
+    """Make every chart that a run allows."""
+    rows = material.rows
+    return [*charts(rows, material.units), *finding_charts(material.found, rows)]
+
+
+def all_tables(material: Material) -> list[Table]:
+    """Make every table that a run allows."""
+    return [*tables(material.rows), *finding_tables(material.found)]
 
 
 def page(material: Material) -> str:
     """Write the whole report."""
     rows, questions = material.rows, material.questions
     found = verdicts(material.manifest, rows, questions)
-    made = charts(rows, material.units)
-    shown = {table.name: table for table in tables(rows)}
+    made = all_charts(material)
+    shown = {table.name: table for table in all_tables(material)}
     lacking = missing(material.manifest, rows, questions, material.directory, material.answers)
     parts = [
         ("verdict", "Verdict", _verdict(found, material)),
@@ -82,7 +97,12 @@ def page(material: Material) -> str:
             _charted(made, "restoration", _tables(shown, "restoration", "eligibility")),
         ),
         ("mechanism", "Mechanism", _charted(made, "mechanism", _tables(shown, "mechanism"))),
-        ("orders", "Every order", _charted(made, "orders", None)),
+        (
+            "orders",
+            "Every order",
+            _charted(made, "orders", _tables(shown, "smallest-reordering", "worst-order")),
+        ),
+        ("curves", "Budgets and time", _charted(made, "curves", None)),
         ("answers", "Answers", _charted(made, "answers", _tables(shown, "answers"))),
         ("agreement", "Agreement", _tables(shown, "agreement", "readings")),
         (
@@ -259,7 +279,8 @@ def _tables(shown: Mapping[str, Table], *names: str) -> Markup | None:
     return fragment([tag("div", tag("h3", table.title), as_html(table)) for table in found])
 
 
-def _figure(chart: Chart) -> Markup:
+def figure(chart: Chart) -> Markup:
+    """Make the place of a chart, with what it says in words."""
     return tag(
         "figure",
         tag("figcaption", chart.title),
@@ -268,7 +289,7 @@ def _figure(chart: Chart) -> Markup:
 
 
 def _charted(made: Sequence[Chart], section: str, rest: Markup | None) -> Markup | None:
-    own = [_figure(chart) for chart in made if chart.section == section]
+    own = [figure(chart) for chart in made if chart.section == section]
     if not own and rest is None:
         return None
     return fragment([tag("div", fragment(own), class_="charts") if own else None, rest])
@@ -286,7 +307,7 @@ def _estimates(made: Sequence[Chart], everything: Table | None) -> Markup | None
             tag(
                 "details",
                 tag("summary", f"{name}: {len(own)} forest plots"),
-                tag("div", *(_figure(chart) for chart in own), class_="charts"),
+                tag("div", *(figure(chart) for chart in own), class_="charts"),
                 open=at == 0,
             )
         )
@@ -299,7 +320,7 @@ def _estimates(made: Sequence[Chart], everything: Table | None) -> Markup | None
 
 
 def _questions(questions: Questions) -> Markup | None:
-    if not questions.index:
+    if not questions.index or not questions.pairs:
         return None
     note = "Scripts are off, so the questions cannot be shown."
     left_out = questions.chunks.count("")

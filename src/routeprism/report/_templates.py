@@ -108,8 +108,42 @@ def make_templates() -> dict[str, dict[str, Any]]:
         .encode(x="estimate:Q", tooltip=["label:N", *tips]),
     ).properties(width="container", height=alt.Step(36))
 
+    survival = (
+        alt.Chart(values)
+        .mark_rect()
+        .encode(
+            x=alt.X("position:O", title="source position", axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("user:N", sort=None, title=None),
+            color=alt.Color(
+                "kept:Q",
+                title="retained",
+                scale=alt.Scale(scheme="cividis", domain=[0, 1]),
+                legend=alt.Legend(orient="top", gradientLength=160, format=".1f"),
+            ),
+            tooltip=["user:N", "position:O", alt.Tooltip("kept:Q", format=".3f")],
+        )
+        .properties(width="container", height=alt.Step(15))
+    )
+
+    base = alt.Chart(values).encode(
+        x=alt.X("x:Q", title=None),
+        color=alt.Color(
+            "line:N", sort=None, title=None, legend=alt.Legend(orient="top", columns=2)
+        ),
+    )
+    curve = alt.layer(
+        base.mark_line(point=True).encode(
+            y=alt.Y("estimate:Q", title=None, scale=share),
+            strokeDash=alt.StrokeDash("line:N", sort=None, legend=None),
+            tooltip=["line:N", "x:Q", *tips],
+        ),
+        base.mark_rule(opacity=0.5).encode(y="lower:Q", y2="upper:Q"),
+    ).properties(width="container", height=240)
+
     made = {
         "forest": forest,
+        "survival": survival,
+        "curve": curve,
         "restoration": restoration,
         "mechanism": mechanism,
         "transitions": transitions,

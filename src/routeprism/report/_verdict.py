@@ -23,6 +23,7 @@ _LAYERS: tuple[tuple[Layer, str, str], ...] = (
     ("state", "I_changed_count", "Order changes the internal state alone"),
 )
 _UNCHANGED = "Order changes nothing that was observed"
+_AUDITED = (*(words for _, _, words in _LAYERS), _UNCHANGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ def headline(found: Sequence[Verdict], complete: bool) -> str:
         if found:
             return "Readings of the benchmark, and how far they agree."
         return "No estimates yet." if complete else "This run was interrupted before its estimates."
+    if not any(one.headline in _AUDITED for one in policies):
+        return "Other arrival orders, and what they retain."
     reached = [one.subject for one in policies if one.layer == "sources"]
     if reached:
         noun = "memory" if len(policies) == 1 else f"{len(policies)} memories"
@@ -101,7 +104,14 @@ def _outermost(rows: Sequence[EstimateRow]) -> tuple[Layer, str]:
     for layer, quantity, words in _LAYERS:
         if any(row.quantity == quantity and row.estimate and not row.model for row in rows):
             return layer, words
-    return "none", _UNCHANGED
+    if any(row.quantity == "V_changed_count" for row in rows):
+        return "none", _UNCHANGED
+    for row in rows:
+        if row.quantity == "order_change" and row.stratum == "all" and not row.mask:
+            if row.estimate:
+                return "retained", "Other orders retain other records"
+            return "none", "Every order retains the same records"
+    return "none", "What was found"
 
 
 def _lost(policy: str, questions: Questions) -> list[str]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from routeprism.errors import RunError
-from routeprism.report._charts import charts, spec_of
-from routeprism.report._page import gather, page
-from routeprism.report._tables import as_latex, as_markdown, tables
+from routeprism.report._charts import spec_of
+from routeprism.report._page import all_charts, all_tables, gather, page
+from routeprism.report._tables import as_latex, as_markdown
 
-__all__ = ["REPORT", "write_charts", "write_report", "write_tables"]
+__all__ = ["REPORT", "write_charts", "write_page", "write_report", "write_tables"]
 
 REPORT = "report.html"
 
@@ -22,14 +22,19 @@ def write_report(directory: Path, target: Path | None = None, *, megabytes: floa
     """
     path = target or directory / REPORT
     material = gather(directory, most=int(megabytes * 1_000_000))
-    _write(path, page(material).encode("utf-8", "replace"))
+    write_page(path, page(material))
     return path
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page; half of a surrogate pair, which no file can hold, becomes a question mark."""
+    _write(path, text.encode("utf-8", "replace"))
 
 
 def write_tables(directory: Path, target: Path) -> list[Path]:
     """Write every table of a run as Markdown and as LaTeX."""
     written = []
-    for table in tables(gather(directory).rows):
+    for table in all_tables(gather(directory)):
         for suffix, text in ((".md", as_markdown(table)), (".tex", as_latex(table))):
             path = target / f"{table.name}{suffix}"
             _write(path, text.encode("utf-8", "replace"))
@@ -43,9 +48,8 @@ def write_charts(
     """Write every chart of a run as SVG and as PNG."""
     import vl_convert
 
-    material = gather(directory)
     written = []
-    for chart in charts(material.rows, material.units):
+    for chart in all_charts(gather(directory)):
         spec = {**spec_of(chart), "width": 560, "title": chart.title, "background": "white"}
         for suffix in formats:
             path = target / f"{chart.name}.{suffix}"

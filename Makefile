@@ -73,6 +73,7 @@ bench: setup
 	$(BIN)/python benchmarks/streaming_audit.py
 	$(BIN)/python benchmarks/prompt_matching.py
 	$(BIN)/python benchmarks/collector_throughput.py
+	$(BIN)/python benchmarks/report_open.py
 	$(BIN)/python benchmarks/orders_speed.py
 	$(BIN)/python benchmarks/longmemeval_audit.py
 	$(BIN)/python benchmarks/history_growth.py

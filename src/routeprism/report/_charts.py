@@ -109,6 +109,20 @@ def _restoration(rows: Sequence[EstimateRow], values: Units) -> Iterable[Chart]:
             "restoration",
             tuple(shown),
         )
+        paired = [
+            {"label": name.replace("-", " − "), **limits(row), "questions": row.queries}
+            for name in CONTRASTS
+            if (row := found.get(name)) is not None and row.estimate is not None
+        ]
+        if paired:
+            yield Chart(
+                f"contrasts-{chart_name(policy, schedule, model)}",
+                "restoration",
+                f"{short(policy)}, {short(schedule)}, read by {short(model)}: paired contrasts",
+                f"Paired contrasts of accuracy with 95 % intervals: {contrasts}.",
+                "forest",
+                tuple(paired),
+            )
 
 
 def _mechanism(rows: Sequence[EstimateRow]) -> Iterable[Chart]:

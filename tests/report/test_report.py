@@ -1,0 +1,270 @@
+"""The page, its tables and charts without a browser: what they say, and that nothing breaks out."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import sqlite3
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism.errors import RunError
+from routeprism.report import write_charts, write_comparison, write_report, write_tables
+from routeprism.report._html import data_block, tag
+from routeprism.report._page import gather
+from routeprism.report._tables import Table, as_latex, as_markdown
+from routeprism.report._templates import written
+from routeprism.report._units import Points
+
+OwnData = Callable[..., Path]
+
+RECORDS = [
+    {"user": user, "id": f"{user}{n}", "text": f"the parcel number {n} of {user}"}
+    for user in ("a", "b")
+    for n in range(3)
+]
+
+
+def question(user: str, **more: Any) -> dict[str, Any]:
+    return {"user": user, "id": f"q{user}", "text": "Which parcel?", **more}
+
+
+def audited(directory: Path, run: Path, *policies: str, **settings: Any) -> Path:
+    policies = policies or ("recent:k=1",)
+    routeprism.audit(str(directory), *policies, interface="all", run=run, resamples=100, **settings)
+    return run
+
+
+def said(run: Path, **settings: Any) -> str:
+    """Give the page's visible text."""
+    page = write_report(run, **settings).read_text("utf-8")
+    visible = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", visible)).split())
+
+
+# --- runs that lack something ----------------------------------------------------------------
+
+
+def test_without_a_model_it_says_how_to_ask_one(own_data: OwnData, tmp_path: Path) -> None:
+    directory = own_data(RECORDS, [question("a", support=["a2"]), question("b", support=["b0"])])
+    text = said(audited(directory, tmp_path / "run"))
+    assert "Arrival order changes which records this memory shows." in text
+    assert "No model was asked, so there are no answers" in text
+    assert "--model reader --draws 3" in text
+    assert "There are no support labels" not in text
+    # Forward shows the newest record, replay the oldest: each loses the other's support.
+    assert "1 of 2 questions lose a support record on replay that forward shows, 1 lose one" in text
+
+
+def test_without_labels_it_says_how_to_get_them(own_data: OwnData, tmp_path: Path) -> None:
+    text = said(audited(own_data(RECORDS, [question("a"), question("b")]), tmp_path / "run"))
+    assert "There are no support labels, so nothing says whether what was lost matters." in text
+    assert "routeprism support" in text
+
+
+def test_one_question_has_no_interval_and_the_page_says_so(
+    own_data: OwnData, tmp_path: Path
+) -> None:
+    run = audited(own_data(RECORDS[:3], [question("a", support=["a2"])]), tmp_path / "run")
+    text = said(run)
+    assert "There is one user, so no estimate has an interval." in text
+    assert "J = 0.000" in text
+
+
+def test_no_eligible_pair_is_said_with_the_reasons(own_data: OwnData, tmp_path: Path) -> None:
+    """A memory that keeps everything exposes the same support on both routes."""
+    options = {"options": ["one", "two"], "gold": "a"}
+    directory = own_data(
+        RECORDS,
+        [question("a", support=["a2"], **options), question("b", support=["b0"], **options)],
+    )
+    run = tmp_path / "run"
+    routeprism.restore(str(directory), "raw", models=["reader"], run=run, resamples=100)
+    text = said(run)
+    assert "No pair of routes was eligible for restoration." in text
+    assert "same-support" in text
+
+
+def test_an_interrupted_run_is_readable_and_says_how_to_go_on(
+    own_data: OwnData, tmp_path: Path
+) -> None:
+    run = audited(own_data(RECORDS, [question("a"), question("b")]), tmp_path / "run")
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    for name in ("sentences", "notes"):
+        del manifest[name]
+    (run / "manifest.json").write_text(
+        json.dumps({**manifest, "status": "running", "counts": {}}), "utf-8"
+    )
+    with closing(sqlite3.connect(run / "run.sqlite")) as connection, connection:
+        for table in ("estimates", "findings", "per_question"):
+            connection.execute(f"DROP TABLE {table}")
+    text = said(run)
+    assert "This run was interrupted before its estimates." in text
+    assert "The same command goes on where it stopped." in text
+    assert f"--policy recent:k=1 --schedule replay --run {run}" in text
+    assert len(gather(run).questions.chunks) == 2  # what was stored is there to look at
+    (run / "run.sqlite").unlink()  # killed before anything was stored
+    assert "The run was interrupted, so it has no estimates." in said(run)
+
+
+def test_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="holds no run"):
+        write_report(tmp_path)
+
+
+# --- what is in it ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("report") / "run"
+    routeprism.restore(
+        "sample", "focal", models=["reader"], draws=2, fillers=["A", "B"], run=run, resamples=100
+    )
+    return run
+
+
+def test_points_are_the_units_that_the_estimates_are_means_of(sample: Path) -> None:
+    material = gather(sample)
+    rows = {
+        row.quantity: row.estimate
+        for row in material.rows
+        if row.stratum == "all" and not row.arm and not row.mask and row.filler in ("", "A+B")
+    }
+    for quantity, model in (
+        ("J", ""),
+        ("accuracy.absent", "reader"),
+        ("accuracy.present", "reader"),
+    ):
+        points = material.units[Points(quantity, "focal", "replay", model)]
+        assert sum(points.values()) / len(points) == pytest.approx(rows[quantity], abs=1e-9)
+
+
+def test_prompts_are_kept_with_the_places_of_their_records(sample: Path) -> None:
+    """The four prompts of u01-q0 differ in one record; the pieces put together are the prompt."""
+    chunk = json.loads(zlib.decompress(base64.b64decode(gather(sample).questions.chunks[0]), -15))
+    asked = chunk["questions"]["u01-q0"]["asked"][0]
+    one = next(entry for entry in asked if entry["filler"] == "A" and entry["arm"] == "")
+    shown = {
+        side["name"]: {chunk["records"][record][0] for _, record in side["pieces"] if record >= 0}
+        for side in one["sides"]
+    }
+    assert shown["absent"] - shown["restored"] == shown["absent"] - shown["replacement"]
+    assert shown["restored"] - shown["absent"] == {"u01-r3"}
+    with closing(sqlite3.connect(sample / "run.sqlite")) as connection:
+        for side in one["sides"]:
+            (text,) = connection.execute(
+                "SELECT text FROM prompts WHERE sha256 = ?", (side["prompt"],)
+            ).fetchone()
+            assert "".join(chunk["texts"][place] for place, _ in side["pieces"]) == text
+
+
+def test_a_page_without_room_lists_what_it_leaves_out(sample: Path, tmp_path: Path) -> None:
+    small = write_report(sample, tmp_path / "small.html", megabytes=0).read_text("utf-8")
+    assert "The texts of 30 of 30 pools are not in this page" in small
+    assert 'id="rp-chunk-0"' not in small
+    assert "Who sold Ottilie the telescope?" in small
+
+
+def test_only_its_own_scripts_may_run(sample: Path) -> None:
+    page = write_report(sample).read_text("utf-8")
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', page)
+    allowed = html.unescape(policy)
+    assert "default-src 'none'" in allowed
+    assert "unsafe-eval" not in allowed
+    assert len(re.findall("sha256-", allowed)) == len(re.findall("<script>", page)) == 2
+    assert not re.search(r"\son\w+=", page.partition("<script>")[0])
+    assert not re.search(r'(src|href)="(?!#)', page.partition("<script>")[0])
+
+
+def test_the_same_run_gives_the_same_page(sample: Path, tmp_path: Path) -> None:
+    one, other = (write_report(sample, tmp_path / name).read_bytes() for name in ("1", "2"))
+    assert one == other
+
+
+def test_the_templates_are_those_that_altair_makes() -> None:
+    """After a change: python -m routeprism.report._templates."""
+    from importlib import resources
+
+    asset = resources.files("routeprism.report").joinpath("assets/charts.json")
+    assert json.loads(asset.read_text("utf-8")) == json.loads(written())
+
+
+# --- tables and charts as files --------------------------------------------------------------
+
+
+HOSTILE = Table(
+    "t", "A_title", "100 % of it", ("name", "x"), (("a|b <script> \\ $1 {_}", "0.5 [0.4, 0.6]"),)
+)
+
+
+def test_markdown_and_latex_escape_names() -> None:
+    assert as_markdown(HOSTILE).splitlines()[-1] == (
+        r"| a\|b \<script\> \\ \$1 \{\_\} | 0.5 \[0.4, 0.6\] |"
+    )
+    assert r"a|b <script> \textbackslash{} \$1 \{\_\} & 0.5 {[}0.4, 0.6{]} \\" in as_latex(HOSTILE)
+    assert r"\caption{100 \% of it}" in as_latex(HOSTILE)
+
+
+def test_markup_is_only_what_was_made_as_markup() -> None:
+    assert tag("p", "<b>", tag("i", "&"), title='"><x') == (
+        '<p title="&quot;&gt;&lt;x">&lt;b&gt;<i>&amp;</i></p>'
+    )
+    block = data_block("d", {"text": "</script><!--"})
+    assert block.count("<") == 2
+    assert json.loads(block[block.index(">") + 1 : block.rindex("<")]) == {"text": "</script><!--"}
+
+
+def test_tables_and_charts_are_written(own_data: OwnData, tmp_path: Path) -> None:
+    run = audited(own_data(RECORDS[:3], [question("a")]), tmp_path / "run")
+    tables = write_tables(run, tmp_path / "tables")
+    assert [path.name for path in tables] == [
+        "layers.md",
+        "layers.tex",
+        "estimates.md",
+        "estimates.tex",
+    ]
+    assert "| recent:k=1 | replay | 1 of 1 | 1 of 1 |" in tables[0].read_text("utf-8")
+    charts = write_charts(run, tmp_path / "charts")
+    assert [path.name for path in charts] == ["profile-J.svg", "profile-J.png"]
+    assert charts[0].read_text("utf-8").startswith("<svg")
+    assert charts[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_comparison_lists_newly_lost_support(own_data: OwnData, tmp_path: Path) -> None:
+    """Of three records, keeping one instead of two loses the middle one on both routes."""
+    from routeprism.experiments import compare_runs
+
+    questions = [question("a", support=["a1"]), question("b", support=["b2"])]
+    directory = own_data(RECORDS, questions)
+    runs = [
+        audited(directory, tmp_path / name, policy)
+        for name, policy in (("before", "recent:k=2"), ("after", "recent:k=1"))
+    ]
+    found = compare_runs(*runs, [("recent:k=2", "recent:k=1")])
+    page = write_comparison(found, tmp_path / "compare.html").read_text("utf-8")
+    assert "The second version newly loses support for 1 question." in page
+    assert "recent:k=2 → recent:k=1" in page
+    assert ">qa<" in page
+    assert ">a1<" in page
+
+
+def test_the_command_says_what_it_wrote(cli: Any, own_data: OwnData) -> None:
+    directory = own_data(RECORDS, [question("a"), question("b")])
+    assert cli("audit", directory, "-p", "recent:k=1", "--run", "out", "--quiet").code == 0
+    ended = cli("report", "out", "--tables", "tables", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    told = json.loads(ended.out)
+    assert told["report"] == "out/report.html"
+    assert "tables/layers.md" in told["tables"]
+    refused = cli("report", "nowhere")
+    assert refused.code == 2
+    assert "nowhere holds no run" in refused.err

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-extras fast check format lock bench clean
+.PHONY: help setup demo test test-extras fast check format docs docs-reference docs-figures lock bench clean
 
 help:
 	@echo "make demo    audit the bundled sample and say where the run is"
@@ -12,6 +12,9 @@ help:
 	@echo "make test-extras  the tests of optional models and backends, with their packages"
 	@echo "make fast    the tests that need neither benchmark files nor patience"
 	@echo "make check   ruff, mypy, import-linter"
+	@echo "make docs    these pages as a site, in build/site"
+	@echo "make docs-reference  the command and coordinate pages again, from the program"
+	@echo "make docs-figures    the figures of the experiments again, from the sample"
 	@echo "make bench   the benchmarks of benchmarks/ (needs ROUTEPRISM_DATA)"
 	@echo "make lock    compile requirements.txt again from pyproject.toml"
 
@@ -77,6 +80,16 @@ bench: setup
 	$(BIN)/python benchmarks/orders_speed.py
 	$(BIN)/python benchmarks/longmemeval_audit.py
 	$(BIN)/python benchmarks/history_growth.py
+
+# Nothing is fetched: the theme comes with its package, and the fonts are the reader's own.
+docs: setup docs-reference
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-reference: setup
+	$(BIN)/python tools/reference.py
+
+docs-figures: setup
+	$(BIN)/python tools/figures.py
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv

@@ -1,0 +1,333 @@
+"""What README and docs show is what happens: every block is run, or checked where it cannot be.
+
+A comment directly before a fence says what it is:
+
+- `<!-- file: NAME -->`: the block is that file, in the page's directory;
+- `<!-- output -->`: the block is what the one before it printed, or parts of it with `…` between;
+- `<!-- needs: WHAT -->`: a key, a service, an extra, a data set, time. Such a block is only parsed,
+  but one that needs nothing but `data` runs wherever ROUTEPRISM_DATA is set.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from routeprism.cli import main
+from routeprism.cli._app import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+FENCE = re.compile(
+    r"^(?:<!-- (?P<said>[^>]+) -->\n)?```(?P<kind>\w*)\n(?P<body>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+SHELLS = ("console", "sh", "bash")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+COMMAND: Any = typer.main.get_command(app)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    page: str
+    line: int
+    kind: str
+    body: str
+    file: str = ""
+    needs: str = ""
+    output: bool = False
+
+    @property
+    def place(self) -> str:
+        return f"{self.page}:{self.line}"
+
+    @property
+    def runs(self) -> bool:
+        """Whether all that it needs is here."""
+        return not self.needs or (self.needs == "data" and "ROUTEPRISM_DATA" in os.environ)
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in FENCE.finditer(text):
+        said = match["said"] or ""
+        name, _, value = said.partition(": ")
+        found.append(
+            Block(
+                page=str(page.relative_to(ROOT)),
+                line=text[: match.start()].count("\n") + 1,
+                kind=match["kind"],
+                body=match["body"],
+                file=value if name == "file" else "",
+                needs=value if name == "needs" else "",
+                output=said == "output",
+            )
+        )
+    return found
+
+
+def commands(block: Block) -> Iterator[tuple[str, str]]:
+    """Give each command of a shell block with the output that is shown below it."""
+    command, shown = "", ""
+    for line in block.body.replace("\\\n", " ").splitlines():
+        starts = line.startswith("$ ") or (block.kind != "console" and line.strip())
+        if starts:
+            if command:
+                yield command, shown
+            command, shown = line.removeprefix("$ "), ""
+        else:
+            shown += line + "\n"
+    if command:
+        yield command, shown
+
+
+def words(command: str) -> list[str]:
+    return shlex.split(command, comments=True)
+
+
+def parse(arguments: list[str], place: str) -> None:
+    """Fail where a command or an option does not exist."""
+    try:
+        with COMMAND.make_context("routeprism", list(arguments)) as above:
+            name, found, rest = COMMAND.resolve_command(above, list(arguments))
+            with found.make_context(name, rest, parent=above):
+                pass
+    except Exception as error:
+        message = getattr(error, "message", error)
+        pytest.fail(f"{place}: routeprism {shlex.join(arguments)}: {message}", pytrace=False)
+
+
+def call(arguments: list[str]) -> tuple[int, str]:
+    out = io.StringIO()
+    before, sys.argv = sys.argv, ["routeprism", *arguments]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            main()
+    except SystemExit as end:
+        return int(end.code or 0), out.getvalue()
+    finally:
+        sys.argv = before
+    return 0, out.getvalue()
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def compare(shown: str, printed: str, place: str) -> None:
+    """Hold every part of what is shown (between lines `…`) to what was printed, in its order."""
+    rest = squeezed(printed)
+    for part in re.split(r"^\s*…\s*$", shown, flags=re.MULTILINE):
+        wanted = squeezed(part)
+        at = rest.find(wanted)
+        assert at >= 0, f"{place} shows\n{part}\nbut this was printed:\n{printed}"
+        rest = rest[at + len(wanted) :]
+
+
+CALLS: dict[tuple[str, ...], tuple[int, str]] = {}
+"""What calls on the sample printed, which several pages show."""
+
+
+def called_once(arguments: list[str]) -> tuple[int, str]:
+    key = tuple(arguments)
+    if (
+        "sample" not in key
+        or "--run" in key
+        or any(":" in word and "=" not in word for word in key)
+    ):
+        return call(arguments)  # it may read or leave files
+    if key not in CALLS:
+        CALLS[key] = call(arguments)
+    return CALLS[key]
+
+
+def run_command(command: str, block: Block, compared: bool) -> str:
+    """Run one command of a page, or only parse it; with few resamples unless it is compared."""
+    program, *arguments = words(command)
+    if program == "make":
+        for target in arguments:
+            recipe = re.search(rf"^{target}:.*\n(?:\t\$\(BIN\)/routeprism (.*))?", MAKEFILE, re.M)
+            assert recipe, f"{block.place}: there is no target {target} in the Makefile"
+            if recipe[1]:
+                return demo(recipe[1])
+        return ""
+    if program == "pip":
+        for extra in re.findall(r"routeprism\[(\w+)\]", command):
+            assert f"\n{extra} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+        return ""
+    if program == "python":
+        assert (ROOT / arguments[0]).is_file(), f"{block.place}: there is no {arguments[0]}"
+        return ""
+    if program == "pytest":
+        called = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        ended = subprocess.run(called, capture_output=True, text=True, check=False)
+        code, printed = ended.returncode, ended.stdout
+    else:
+        assert program == "routeprism", f"{block.place}: what is {program}?"
+        parse(arguments, block.place)
+        if not block.runs:
+            return ""
+        fast = not compared and arguments[0] in ("audit", "restore", "orders")
+        code, printed = called_once([*arguments, *(["--resamples", "200"] if fast else [])])
+    wanted = 1 if "# exits with 1" in command else 0
+    assert code == wanted, f"{block.place}: {command} ended with {code}:\n{printed}"
+    return printed
+
+
+@lru_cache(maxsize=1)
+def demo(arguments: str) -> str:
+    code, printed = call([*words(arguments), "--quiet"])
+    assert code == 0, printed
+    return printed
+
+
+def run_python(block: Block) -> str:
+    tree = ast.parse(block.body, block.place)
+    if not block.runs:
+        return ""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(tree, block.place, "exec"), {"__name__": "page"})  # noqa: S102
+    return out.getvalue()
+
+
+def check_data(block: Block) -> None:
+    if block.kind == "json":
+        try:
+            json.loads(block.body)
+        except json.JSONDecodeError:
+            for line in block.body.splitlines():
+                json.loads(line)
+    if block.kind == "yaml":
+        for line in re.findall(r"run: (routeprism .*)", block.body):
+            parse(words(line)[1:], block.place)
+        assert yaml.safe_load(block.body)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty directory that a page's blocks share, with the examples beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("GITHUB_ACTIONS", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_block_of_a_page_runs(name: str, desk: Path) -> None:
+    printed = ""
+    found = blocks(ROOT / name)
+    for at, block in enumerate(found):
+        if block.file:
+            path = desk / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.body, encoding="utf-8")
+        if block.output:
+            compare(block.body, printed, block.place)
+        elif block.kind in SHELLS:
+            printed = ""
+            for command, shown in commands(block):
+                followed = at + 1 < len(found) and found[at + 1].output
+                said = run_command(command, block, bool(shown.strip()) or followed)
+                if shown.strip() and block.runs:
+                    compare(shown, said, block.place)
+                printed += said
+        elif block.kind == "python":
+            printed = run_python(block)
+        else:
+            assert block.kind in ("text", "json", "yaml"), f"{block.place}: what is {block.kind}?"
+            check_data(block)
+
+
+def test_markers_stand_before_fences_and_commands_without_a_fence_are_right() -> None:
+    for page, name in zip(PAGES, NAMES, strict=True):
+        text = page.read_text(encoding="utf-8")
+        comments = re.findall(r"^<!-- (?:needs|file|output).*-->\n(?!```)", text, re.M)
+        assert not comments, f"{name}: {comments} is not directly before a fence"
+        for command in re.findall(r"^ {4}(routeprism .*)", FENCE.sub("", text), re.M):
+            parse(words(command)[1:], name)
+
+
+def test_a_wrong_option_is_found() -> None:
+    with pytest.raises(pytest.fail.Exception, match="--polcy"):
+        parse(["audit", "sample", "--polcy", "focal"], "here:1")
+
+
+def test_output_that_was_not_printed_is_found() -> None:
+    compare("a  b\n…\nd\n", "a\nb c d", "here:1")
+    with pytest.raises(AssertionError, match="here:1 shows"):
+        compare("d\n…\na b\n", "a\nb c d", "here:1")
+
+
+def test_the_two_commands_come_first_in_the_readme() -> None:
+    first = next(block for block in blocks(ROOT / "README.md") if block.kind == "console")
+    assert [words(command) for command, _ in commands(first)][:2] == [
+        ["make", "demo"],
+        ["make", "test"],
+    ]
+
+
+def test_the_ten_lines_of_the_readme_are_at_most_ten() -> None:
+    (code,) = [block.body for block in blocks(ROOT / "README.md") if block.kind == "python"]
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+
+
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "tools" / "reference.py")
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_generated_pages_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    for path, text in reference().pages().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make docs-reference"
+
+
+@pytest.mark.slow
+def test_the_site_builds_and_fetches_nothing(tmp_path: Path) -> None:
+    """--strict: every page is in the nav, and every link and anchor leads somewhere."""
+    called = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+    ended = subprocess.run(
+        [*called, "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert ended.returncode == 0, ended.stderr
+    fetched = re.compile(r'<(?:script|img|link)[^>]+(?:src|href)="?(?:https?:)?//[^">]+')
+    for page in (tmp_path / "site").rglob("*.html"):
+        assert not fetched.findall(page.read_text(encoding="utf-8")), page

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from routeprism.errors import SpecError
 from routeprism.policies import Operational, SourceOrder, make_policy
+from routeprism.policies._contracts import fold
 from routeprism.policies.focal import Focal, cluster_records, count_ties
 from routeprism.records import Record, load_benchmark
 from routeprism.text.focal import focal_set, preference_score, similarity
@@ -33,6 +34,23 @@ def pseudocode(order: list[Record], threshold: float) -> list[list[Record]]:
         else:
             clusters[k].append(record)
     return clusters
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from("like mill pond oak elm ash".split())), min_size=14),
+    st.sampled_from([0.0, 0.055, 0.3, 1.0]),
+)
+def test_a_build_is_the_fold_of_its_arrivals(said: list[list[str]], threshold: float) -> None:
+    # From 16 records on, all of them are compared at once.
+    def fresh() -> list[Record]:
+        return [Record(f"r{at}", at, " ".join(["-", *text])) for at, text in enumerate(said)]
+
+    policy = Focal(threshold=threshold)
+    for order in (fresh(), fresh()[::-1]):
+        assert policy.build(order).state() == fold(policy, order).state()
+        clusters = [list(cluster.members) for cluster in cluster_records(order, threshold)]
+        assert clusters == pseudocode(order, threshold)
 
 
 @settings(max_examples=150, deadline=None)

@@ -123,3 +123,13 @@ def test_a_pool_can_be_ranked_whole() -> None:
     # apple: r0 has it twice, r2 once, r1 never; without a known term the source decides.
     assert [one.id for one in Bm25Top().ranked((APPLE, OAK, BOTH), "apple?")] == ["r0", "r2", "r1"]
     assert [one.id for one in Bm25Top().ranked((APPLE, OAK, BOTH), "pear")] == ["r0", "r1", "r2"]
+
+
+def test_scores_are_shared_only_within_the_same_arrivals() -> None:
+    # Both pools begin with the same record; "pond" is rare in one of them and common in the other.
+    pool = [record(0, "mill"), record(1, "pond"), record(2, "mill oak"), record(3, "oak")]
+    more = [*pool, *(record(at, "pond") for at in range(4, 9))]
+    interface = Bm25Top(k=1)
+    for _ in range(2):
+        assert ids(interface, "pond oak", pool[1:3], pool) == ["r1"]
+        assert ids(interface, "pond oak", pool[1:3][::-1], more[::-1]) == ["r2"]

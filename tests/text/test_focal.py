@@ -1,6 +1,8 @@
 """The focal tokeniser, against Appendix D.4's rules worked by hand."""
 
-from hypothesis import given
+from collections import Counter
+
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from routeprism.records import Record, Turn
@@ -9,7 +11,9 @@ from routeprism.text.focal import (
     focal_words,
     has_focal_tokens,
     preference_score,
+    record_focal_counts,
     record_word_counts,
+    similarities,
     similarity,
     words,
 )
@@ -84,3 +88,15 @@ def test_a_record_is_tokenised_once(monkeypatch) -> None:
         record_word_counts(one)
         has_focal_tokens(one)
     assert len(calls) == 1
+
+
+@given(st.text(st.sampled_from("aBcdKİé0129' -_.\n\u212a\u0660"), min_size=1).map("x".__add__))
+@example("3rd 'tis 12'ab the '' a1 'The 0the it's İstanbul \u212aelvin x2y")
+def test_counting_a_record_cuts_as_the_tokeniser_does(text: str) -> None:
+    one = record(text)
+    assert record_focal_counts(one) == Counter(focal_words(one.user_text))
+
+
+@given(st.lists(st.frozensets(st.sampled_from("abcdefgh")), max_size=6))
+def test_many_sets_are_compared_as_two_are(sets: list[frozenset[str]]) -> None:
+    assert similarities(sets) == [[similarity(one, other) for other in sets] for one in sets]

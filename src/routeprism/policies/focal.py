@@ -17,13 +17,22 @@ from typing import Literal
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
-from routeprism.policies._contracts import Event, Memory, fold
+from routeprism.policies._contracts import Event, Memory
 from routeprism.policies._whole import WholeRecords, whole_records
 from routeprism.policies.interfaces import Budget, Interface
 from routeprism.records import Record
-from routeprism.text.focal import focal_set, has_focal_tokens, preference_score, similarity
+from routeprism.text.focal import (
+    focal_set,
+    has_focal_tokens,
+    preference_score,
+    similarities,
+    similarity,
+)
 
 __all__ = ["Assignment", "Cluster", "Focal", "Ties", "assign", "cluster_records", "count_ties"]
+
+_MANY = 16
+"""From how many records on they are all compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +82,42 @@ def _overlaps(record: Record) -> dict[frozenset[str], float]:
     return {}
 
 
-def cluster_records(records: Iterable[Record], threshold: float) -> tuple[Cluster, ...]:
-    """Cluster records in the order given."""
-    clusters: tuple[Cluster, ...] = ()
+def cluster_records(records: Sequence[Record], threshold: float) -> tuple[Cluster, ...]:
+    """Cluster records in the order given: as `assign` would, with all comparisons at hand."""
+    members: list[list[Record]] = []
+    representatives: list[Record] = []
+    compared: list[frozenset[str]] = []
     for record in records:
-        clusters = _placed(clusters, record, threshold)
-    return clusters
+        known = record.derive(_overlaps)
+        try:
+            overlaps = [known[tokens] for tokens in compared]
+        except KeyError:
+            _compare(records, record, representatives)
+            overlaps = [known[tokens] for tokens in compared]
+        best = max(overlaps, default=0.0)
+        if best == 0 or best < threshold:
+            members.append([record])
+            representatives.append(record)
+            compared.append(focal_set(record))
+            continue
+        index = overlaps.index(best)
+        members[index].append(record)
+        if preference_score(record) > preference_score(representatives[index]):
+            representatives[index], compared[index] = record, focal_set(record)
+    return tuple(map(Cluster, map(tuple, members), representatives))
+
+
+def _compare(records: Sequence[Record], record: Record, others: Sequence[Record]) -> None:
+    """Work the overlaps of a record with others out, or of many records with each other."""
+    if len(records) < _MANY:
+        for other in others:
+            overlap = similarity(focal_set(record), focal_set(other))
+            record.derive(_overlaps)[focal_set(other)] = overlap
+            other.derive(_overlaps)[focal_set(record)] = overlap
+        return
+    sets = [focal_set(one) for one in records]
+    for one, overlaps in zip(records, similarities(sets), strict=True):
+        one.derive(_overlaps).update(zip(sets, overlaps, strict=True))
 
 
 def _placed(clusters: tuple[Cluster, ...], record: Record, threshold: float) -> tuple[Cluster, ...]:
@@ -152,7 +191,10 @@ class Focal:
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Cluster the arrivals and keep each cluster's survivor."""
-        return fold(self, arrivals)
+        arrived = tuple(arrivals)
+        if self.cluster == "source":
+            return self.finish(_State(arrived))
+        return self.finish(_State(arrived, cluster_records(arrived, self.threshold)))
 
     def start(self) -> _State:
         """Nothing has arrived."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Literal, Protocol
 
 from routeprism import specs
@@ -187,22 +188,44 @@ def _scorer(
 
 def _focal_document(record: Record) -> tuple[Mapping[str, int], int]:
     """Give what BM25 reads of a record: the counts of its focal tokens, and their number."""
-    return record.derive(_count_focal)
-
-
-def _count_focal(record: Record) -> tuple[Mapping[str, int], int]:
     counts = record_focal_counts(record)
     return counts, sum(counts.values())
 
 
-def _fixed_scorer(pool: Sequence[Record], records: Sequence[Record]) -> Ranker:
-    """Score records under the statistics of the pool that they are part of."""
-    everyone = [_focal_document(record) for record in pool]
-    ranked = [_focal_document(record) for record in records]
-    statistics = Statistics.when_asked(
-        [counts for counts, _ in everyone], [length for _, length in everyone]
-    )
-    return Ranker([counts for counts, _ in ranked], [length for _, length in ranked], statistics)
+class _PoolScores:
+    """Scores every record of a pool under the pool's own statistics, each question once.
+
+    They do not depend on what is retained, nor on the order of arrival: all routes share them.
+    """
+
+    def __init__(self, documents: Sequence[tuple[Mapping[str, int], int]]) -> None:
+        self.documents = documents
+        counts, lengths = zip(*documents, strict=True)
+        self._rank = Ranker(counts, lengths, Statistics.when_asked(counts, lengths))
+        self._known: dict[str, list[float]] = {}
+
+    def __call__(self, query: str) -> list[float]:
+        """Give the scores in source order."""
+        scores = self._known.get(query)
+        if scores is None:
+            scores = self._known[query] = self._rank(focal_words(query))
+        return scores
+
+
+def _pool_scores(pool: Sequence[Record]) -> _PoolScores:
+    """Give the scores of a pool in source order; its first record keeps them."""
+    documents = [record.derive(_focal_document) for record in pool]
+    kept = pool[0].derive(_kept_scores)
+    for scores in kept:
+        if len(scores.documents) == len(documents) and all(map(is_, scores.documents, documents)):
+            return scores
+    kept.append(_PoolScores(documents))
+    return kept[-1]
+
+
+def _kept_scores(record: Record) -> list[_PoolScores]:
+    """Hold the scores of pools that begin with a record, for as long as it lives."""
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,19 +255,25 @@ class Bm25Top:
         if len(records) <= self.k:
             everything = _shown(records, self.display)
             return lambda query: everything
-        score = _fixed_scorer(_once(arrivals), records)
+        pool = sorted(_once(arrivals), key=_position)
+        scores = _pool_scores(pool)
+        at = {record.id: index for index, record in enumerate(pool)}
+        places = [at[record.id] for record in records]
         ties = [record.position for record in records]
 
         def expose(query: str) -> Exposure:
-            chosen = sorted(order_by_score(score(focal_words(query)), ties)[: self.k])
+            every = scores(query)
+            best = order_by_score([every[place] for place in places], ties)
+            chosen = sorted(best[: self.k])
             return _shown([records[index] for index in chosen], self.display)
 
         return expose
 
     def ranked(self, pool: Sequence[Record], query: str) -> list[Record]:
         """Order a whole pool as it would be chosen from, best first."""
-        scores = _fixed_scorer(pool, pool)(focal_words(query))
-        return [pool[index] for index in order_by_score(scores, [r.position for r in pool])]
+        ordered = sorted(pool, key=_position)
+        scores = _pool_scores(ordered)(query)
+        return [ordered[index] for index in order_by_score(scores, range(len(ordered)))]
 
 
 INTERFACES: Mapping[str, type[All] | type[Budget] | type[Bm25Top]] = {

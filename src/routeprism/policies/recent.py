@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from routeprism.policies._contracts import Event, Memory, fold
+from routeprism.policies._contracts import Event, Memory
 from routeprism.policies._whole import WholeRecords, whole_records
 from routeprism.policies.interfaces import Budget, Interface
 from routeprism.records import Record
@@ -35,7 +35,7 @@ class Recent:
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Keep the last k."""
-        return fold(self, arrivals)
+        return self.finish(tuple(arrivals))
 
     def start(self) -> Arrived:
         """Nothing has arrived."""

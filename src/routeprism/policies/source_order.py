@@ -5,9 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
-from routeprism.policies._contracts import Memory, Policy, fold
+from routeprism.policies._contracts import Memory, Policy
 from routeprism.records import Record
 
 __all__ = ["SourceOrder"]
@@ -29,11 +28,12 @@ class SourceOrder:
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Sort, then build."""
-        return fold(self, arrivals)
+        return self.finish(self.sorted(arrivals))
 
     def sorted(self, arrivals: Sequence[Record]) -> Arrived:
         """Give what its policy sees of these arrivals."""
-        return reduce(self.step, arrivals, self.start())
+        first = {record.position: record for record in reversed(arrivals)}
+        return tuple([first[position] for position in sorted(first)])
 
     def start(self) -> Arrived:
         """Nothing has arrived."""

@@ -17,6 +17,7 @@ from routeprism.cli._audit import shortened, written
 from routeprism.cli._tables import cell
 from routeprism.cli._terminal import default_run, progress
 from routeprism.records import load_benchmark
+from routeprism.report import REPORT, write_report
 from routeprism.runs import EstimateRow
 
 __all__ = ["run_and_show_curve"]
@@ -48,6 +49,7 @@ def run_and_show_curve(
     directory = run or default_run(benchmark, [policy], told)
     with progress(quiet or as_json) as (pools, _):
         found = curve(loaded, policy, run=directory, progress=pools, **settings)
+        write_report(directory)
     if as_json:
         json.dump(written(found), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
@@ -60,6 +62,7 @@ def run_and_show_curve(
         *found.sentences,
         *(f"Note: {note}" for note in shortened(found.notes)),
         f"Run: {directory} (estimates.csv, run.sqlite, manifest.json)",
+        f"Report: {directory / REPORT}",
     ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 

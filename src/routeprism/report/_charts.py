@@ -126,6 +126,7 @@ def _restoration(rows: Sequence[EstimateRow], values: Units) -> Iterable[Chart]:
 
 
 def _mechanism(rows: Sequence[EstimateRow]) -> Iterable[Chart]:
+    """Draw the arms of a policy's family side by side: each operation, all of them, interaction."""
     by_quantity: dict[tuple[str, str, str], list[EstimateRow]] = {}
     for row in rows:
         quantity = row.quantity.partition(".")[2]
@@ -133,26 +134,31 @@ def _mechanism(rows: Sequence[EstimateRow]) -> Iterable[Chart]:
         if row.experiment != "mechanism" or not plain or row.lower is None:
             continue
         if quantity in ("J", "C_changed", "H", "Delta", "D_res", "Delta_rep"):
-            by_quantity.setdefault((quantity, row.policy, row.model), []).append(row)
-    for (quantity, policy, model), found in by_quantity.items():
+            family = row.policy.partition(":")[0]
+            by_quantity.setdefault((quantity, family, row.model), []).append(row)
+    for (quantity, family, model), found in by_quantity.items():
+        several = len({(row.policy, row.arm) for row in found}) > len({row.arm for row in found})
         shown = [
-            {
-                "schedule": short(row.schedule),
-                "arm": short(f"{row.quantity.partition('.')[0]}: {row.arm}"),
-                **limits(row),
-            }
+            {"schedule": short(row.schedule), "arm": _arm(row, several), **limits(row)}
             for row in found
         ]
-        told = "; ".join(f"{row.schedule}, {row.arm}, {shown_interval(row)}" for row in found)
+        told = "; ".join(
+            f"{row.schedule}, {_arm(row, several)}, {shown_interval(row)}" for row in found
+        )
         who = f", read by {short(model)}" if model else ""
         yield Chart(
-            f"mechanism-{chart_name(quantity, policy, model)}",
+            f"mechanism-{chart_name(quantity, family, model)}",
             "mechanism",
-            f"{short(policy)}: change of {quantity}{who}",
-            f"Difference of {quantity} that the operations make: {told}.",
+            f"{short(family)}: change of {quantity} by operation{who}",
+            f"Difference of {quantity} that operations in arrival order make: {told}.",
             "mechanism",
             tuple(shown),
         )
+
+
+def _arm(row: EstimateRow, several: bool) -> str:
+    interaction = "interaction " if row.quantity.startswith("interaction") else ""
+    return short(f"{interaction}{row.arm}" + (f", {row.policy}" if several else ""))
 
 
 WAYS = {
@@ -320,7 +326,8 @@ def chart_name(*names: str) -> str:
 def spec_of(chart: Chart) -> dict[str, Any]:
     """Give the whole Vega-Lite specification of a chart."""
     spec: dict[str, Any] = {**templates()[chart.template], "description": chart.alternative}
-    spec["datasets"] = {"values": [dict(value) for value in chart.values]}
+    values = [dict(value) for value in chart.values]
+    spec["datasets"] = {**spec.get("datasets", {}), "values": values}
     return spec
 
 

@@ -16,7 +16,7 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   const draw = async (node) => {
     const [template, values] = data.charts[node.dataset.chart];
-    const spec = { ...data.templates[template], datasets: { values }, autosize: { type: "fit-x", contains: "padding" } };
+    const spec = { ...data.templates[template], datasets: { ...data.templates[template].datasets, values }, autosize: { type: "fit-x", contains: "padding" } };
     const before = drawn.get(node);
     if (before) before.finalize();
     // Vega names its own element; the one around it says in words what the chart shows.

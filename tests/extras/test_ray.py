@@ -73,9 +73,9 @@ def cluster() -> Iterator[Any]:
     """Two machines of one worker each, as far as Ray knows, bound to the loopback address."""
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 1, "include_dashboard": False, **SMALL}
-    made = Cluster(initialize_head=True, head_node_args=head)
-    made.add_node(num_cpus=1, **SMALL)
+    machine = {"num_cpus": 1, **SMALL}
+    made = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **machine})
+    made.add_node(**machine)
     yield made
     made.shutdown()
 
@@ -103,6 +103,12 @@ def test_results_come_in_order_and_errors_as_they_were_raised(cluster: Any) -> N
     assert found == list(range(0, 63, 3))
     with pytest.raises(ZeroDivisionError, match=r"^division by zero$"):
         list(ordered_map(divide, one, 21, ray=cluster.address, batch=2))
+
+
+def test_orders_are_the_same_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
+    for name, where in (("local", None), ("ray", cluster.address)):
+        routeprism.explore_orders("sample", "focal", "recent:k=3", run=tmp_path / name, ray=where)
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
 
 
 def test_lost_workers_pools_are_redone(

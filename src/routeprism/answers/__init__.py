@@ -9,7 +9,9 @@ from routeprism.answers._judges import (
     Judged,
     ModelJudge,
     Verdict,
+    ask_judge,
     judge_all,
+    read_verdict,
     rubric_of,
 )
 from routeprism.answers._parse import Parsed, normalise, parse, parse_text
@@ -27,6 +29,7 @@ __all__ = [
     "Plan",
     "Progress",
     "Verdict",
+    "ask_judge",
     "collect",
     "dispatch_order",
     "judge_all",
@@ -35,5 +38,6 @@ __all__ = [
     "parse",
     "parse_text",
     "plan",
+    "read_verdict",
     "rubric_of",
 ]

@@ -26,7 +26,9 @@ __all__ = [
     "Judged",
     "ModelJudge",
     "Verdict",
+    "ask_judge",
     "judge_all",
+    "read_verdict",
     "rubric_of",
 ]
 
@@ -113,6 +115,21 @@ def rubric_of(kind: str, question_id: str = "") -> str:
     return named if named in _RUBRICS else "factual"
 
 
+def ask_judge(item: Judged) -> Ask:
+    """Write the question to the judge."""
+    gold = {"preference": "Description", "abstention": "Explanation"}
+    rubric = rubric_of(item.kind)
+    text = (
+        "Decide whether a response answers a question correctly.\n\n"
+        f"{_RUBRICS[rubric]}\n\n"
+        f"Question:\n{item.question}\n\n"
+        f"{gold.get(rubric, 'Correct answer')}:\n{item.gold}\n\n"
+        f"Response to judge:\n{item.response}\n\n"
+        "Is the response right? Reply with one word, yes or no."
+    )
+    return Ask(text=text, memory="", question=item.question, options=(), draw=0)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelJudge:
     """Asks a model for yes or no under the rubric of the question's kind."""
@@ -146,21 +163,11 @@ class ModelJudge:
         cells = [Cell(self.ask(item), "", "judge", group="judge") for item in items]
         collected = collect(self.run, self.model, cells, batch=batch, progress=progress)
         found = (collected.of(cell) for cell in cells)
-        return [Verdict(None) if one is None else _verdict(one.raw) for one in found]
+        return [Verdict(None) if one is None else read_verdict(one.raw) for one in found]
 
     def ask(self, item: Judged) -> Ask:
         """Write the question to the judge."""
-        gold = {"preference": "Description", "abstention": "Explanation"}
-        rubric = rubric_of(item.kind)
-        text = (
-            "Decide whether a response answers a question correctly.\n\n"
-            f"{_RUBRICS[rubric]}\n\n"
-            f"Question:\n{item.question}\n\n"
-            f"{gold.get(rubric, 'Correct answer')}:\n{item.gold}\n\n"
-            f"Response to judge:\n{item.response}\n\n"
-            "Is the response right? Reply with one word, yes or no."
-        )
-        return Ask(text=text, memory="", question=item.question, options=(), draw=0)
+        return ask_judge(item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +232,7 @@ _ABSTAINS = re.compile(
 )
 
 
-def _verdict(raw: str) -> Verdict:
+def read_verdict(raw: str) -> Verdict:
     """Read yes or no; a reply that says both, or neither, decides nothing."""
     text = raw.casefold()
     if lead := _LEADS.match(text):

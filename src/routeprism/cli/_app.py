@@ -447,6 +447,20 @@ def compare(
 
 
 @app.command()
+def trace(
+    run: options.StoredRun,
+    row: options.Row,
+    question: options.OneQuestion = None,
+    prompts: options.Prompts = False,
+    json: options.Json = False,
+) -> None:
+    """Go from a number to the rows behind it: units, questions, answers, readings."""
+    from routeprism.cli._trace import run_trace
+
+    run_trace(run, row, question=question, prompts=prompts, as_json=json)
+
+
+@app.command()
 def plan(
     run: options.StoredRun,
     quantity: options.Quantity,

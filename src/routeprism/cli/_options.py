@@ -58,6 +58,7 @@ __all__ = [
     "MostStates",
     "OneModel",
     "OnePolicy",
+    "OneQuestion",
     "OneSchedule",
     "Open",
     "Out",
@@ -68,6 +69,7 @@ __all__ = [
     "PolicyBefore",
     "PolicyBudgets",
     "Power",
+    "Prompts",
     "Primary",
     "Provenance",
     "Provenances",
@@ -79,6 +81,7 @@ __all__ = [
     "ReadingFiles",
     "Resamples",
     "Reuse",
+    "Row",
     "RunArgument",
     "RunDirectory",
     "Schedules",
@@ -378,6 +381,21 @@ Effect = Annotated[
     Optional[float],  # noqa: UP045
     typer.Option(help="An effect to be shown, instead of a half-width."),
 ]
+Row = Annotated[
+    str,
+    typer.Option(
+        "--row",
+        metavar="NAMES|NUMBER",
+        help="Which row of estimates.csv: names such as policy=focal,schedule=replay,quantity=J, "
+        "as many as it takes, or its number.",
+        show_default=False,
+    ),
+]
+OneQuestion = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--question", metavar="ID", help="List only what belongs to this question."),
+]
+Prompts = Annotated[bool, typer.Option("--prompts", help="Print the prompts' texts, too.")]
 Power = Annotated[float, typer.Option(help="With which probability it should be shown.")]
 OnePolicy = Annotated[
     Optional[str],  # noqa: UP045

@@ -53,6 +53,22 @@ class Compared(Protocol):
         """What is asked."""
 
     @property
+    def policy(self) -> str:
+        """Whose memory is read."""
+
+    @property
+    def schedule(self) -> str:
+        """The route that is compared with forward."""
+
+    @property
+    def filler(self) -> str:
+        """What the prompts are padded with."""
+
+    @property
+    def condition(self) -> str:
+        """What else tells it apart, such as an instruction, a design or a layout; or nothing."""
+
+    @property
     def group(self) -> str:
         """Name the comparison, so that its sides take turns in being asked first."""
 
@@ -148,10 +164,11 @@ def cost_of(
 
 
 def answers_to(
-    items: Sequence[Compared], asking: Asking, run: Run, asked: Asked | None
+    experiment: str, items: Sequence[Compared], asking: Asking, run: Run, asked: Asked | None
 ) -> dict[tuple[str, str], Answers]:
-    """Collect the answers of every model and batch."""
+    """Collect the answers of every model and batch, and keep which comparison reads which."""
     cells = list(_cells(items, asking.manner))
+    run.add("comparisons", [row for item in items for row in _written(experiment, item, asking)])
     found: dict[tuple[str, str], Answers] = {}
     for model in asking.models:
         for batch in asking.batches:
@@ -167,6 +184,15 @@ def answers_to(
             )
             found[name, batch] = _read(items, asking, run, collected)
     return found
+
+
+def _written(experiment: str, item: Compared, asking: Asking) -> Iterator[Sequence[str | int]]:
+    """Say for the store which prompt each side reads, and which draws are its own."""
+    names = (item.policy, item.schedule, item.question.id, item.filler, item.condition)
+    for side, (name, prompt) in enumerate(item.sides):
+        draws = asking.manner.numbers(side)
+        place = "@".join(value for _, value in item.place(name))
+        yield experiment, *names, name, prompt.sha256, draws.start, len(draws), place
 
 
 def _read(items: Sequence[Compared], asking: Asking, run: Run, collected: Collected) -> Answers:

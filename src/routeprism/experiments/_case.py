@@ -23,9 +23,17 @@ from routeprism.experiments._rows import Column, Key
 from routeprism.measures import COORDINATES, Coordinate, Sums, retention_coordinates
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy, innermost
-from routeprism.records import Benchmark, Case, Question
+from routeprism.records import Benchmark, Case
 from routeprism.routes import CrossFit, Pair, Route, pairs, trace_case
-from routeprism.runs import Finding, States, Stored, value_rows
+from routeprism.runs import (
+    Finding,
+    States,
+    Stored,
+    UnitValues,
+    question_row,
+    unit_rows,
+    value_rows,
+)
 
 __all__ = [
     "CaseResult",
@@ -40,6 +48,7 @@ __all__ = [
     "signed",
     "strata_of",
     "tables",
+    "unit_rows_of",
     "work",
 ]
 
@@ -60,6 +69,18 @@ class Contrast:
     arm: str
     terms: tuple[tuple[int, str], ...]
     """(sign, policy name)."""
+
+    def finding(self, interface: str) -> Finding:
+        """Keep what it is made of, so that its numbers can be traced."""
+        value = {
+            "experiment": self.experiment,
+            "quantity": self.prefix,
+            "policy": self.policy,
+            "arm": self.arm,
+            "terms": [list(term) for term in self.terms],
+        }
+        name = f"{self.experiment}:{self.prefix}:{self.arm}"
+        return Finding(name=name, value=value, policy=self.policy, interface=interface)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +106,8 @@ class Plan:
     """The run whose routes of memory systems outside are not to be traced again."""
     builds: int = 1
     """How often each route is built."""
+    values: Collection[str] = ()
+    """Quantities whose values are handed on although no traces are kept."""
 
     def __call__(self) -> Plan:
         """Set a process up: it needs the plan itself."""
@@ -174,6 +197,12 @@ def work(plan: Plan, index: int) -> CaseResult:
         result.tables = {
             **tables(plan.policies, case, routes),
             "per_question": rows_of(case, result.sums),
+            "per_unit": unit_rows_of(case, result.sums),
+        }
+    elif plan.values:
+        result.tables = {
+            "questions": [question_row(question) for question in case.questions],
+            "per_unit": value_rows_of(plan, case, result.sums),
         }
     return result
 
@@ -232,6 +261,31 @@ def rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
     return value_rows(case.pool.user, written)
 
 
+def unit_rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
+    """Give what is no mean of a value per question as the store keeps it: a pool's own numbers."""
+    known = {column for (column, _), entry in sums.items() if len(entry) == 3}
+    own = {
+        column: UnitValues(case.pool.user, entry[0], entry[1])
+        for (column, stratum), entry in sums.items()
+        if stratum == "all" and len(entry) == 2 and column._replace(mask="") not in known
+    }
+    return unit_rows(own)
+
+
+def value_rows_of(plan: Plan, case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
+    """Give the values that a curve's points are the means of, each with its interface."""
+    rows: list[Sequence[str]] = []
+    for policy in plan.policies:
+        kept: dict[Column, UnitValues] = {}
+        for (column, _), entry in sums.items():
+            if len(entry) == 3 and column.policy == policy.name and column.quantity in plan.values:
+                pairs = zip(*entry[2], strict=True)
+                values = {question: value for question, value in pairs if value is not None}
+                kept[column] = UnitValues(case.pool.user, entry[0], entry[1], values)
+        rows += unit_rows(kept, interface=interface_of(policy))
+    return rows
+
+
 def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
     strata = strata_of(case, plan.masks)
     taken: dict[tuple[str, str], list[list[float | None]]] = {}
@@ -267,7 +321,7 @@ def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -
     ]
     schedules = tuple(schedule.name for schedule in plan.schedules)
     columns = _columns(plan.labels, tuple(wide), plan.contrasts, schedules)
-    _enter_all(sums, strata, columns, np.hstack(parts), keep=plan.store)
+    _enter_all(sums, strata, columns, np.hstack(parts), keep=plan.store or bool(plan.values))
 
 
 @lru_cache(maxsize=8)
@@ -455,24 +509,10 @@ def tables(
     ]
     return {
         "records": list(records),
-        "questions": [_question_row(question) for question in case.questions],
+        "questions": [question_row(question) for question in case.questions],
         "traces": traces,
         "exposures": exposures,
         "contexts": context_rows,
         "texts": list(texts.items()),
         "failed_routes": failed,
     }
-
-
-def _question_row(question: Question) -> Sequence[Any]:
-    labels = {source: sorted(ids) for source, ids in question.labels.items()}
-    return (
-        question.id,
-        question.user,
-        question.text,
-        json.dumps(question.options),
-        question.gold,
-        question.kind,
-        question.detail,
-        json.dumps(labels),
-    )

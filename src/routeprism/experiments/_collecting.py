@@ -18,7 +18,7 @@ from routeprism.experiments._asking import (
     count_outcomes,
     outcome_notes,
 )
-from routeprism.experiments._case import rows_of
+from routeprism.experiments._case import rows_of, unit_rows_of
 from routeprism.experiments._rows import Key
 from routeprism.experiments._stages import Asked, Traced
 from routeprism.measures import Sums, Tally
@@ -60,23 +60,31 @@ def price_of(traced: Traced, asking: Asking, make: Make[Item]) -> dict[str, Cost
 
 
 def gather(
-    traced: Traced, asking: Asking, make: Make[Item], enter: Enter[Item], asked: Asked | None
+    experiment: str,
+    traced: Traced,
+    asking: Asking,
+    make: Make[Item],
+    enter: Enter[Item],
+    asked: Asked | None,
 ) -> Gathered:
-    """Collect what is missing and enter every pool's values."""
+    """Collect what is missing and enter every pool's values; the answers are an experiment's."""
     gathered = Gathered(Tally(traced.benchmark.weighting))
     with Stored(traced.run.directory) as stored:
         for portion in _portions(traced, asking, make, stored):
             everything = [item for _, made in portion for item in made]
             gathered.reasons.update(item.reason for item in everything if item.reason)
-            answered = answers_to(everything, asking, traced.run, asked)
+            answered = answers_to(experiment, everything, asking, traced.run, asked)
             count_outcomes(gathered.outcomes, answered)
             values: list[Sequence[str]] = []
+            counted: list[Sequence[str]] = []
             for case, items in portion:
                 unit: Sums[Key] = {}
                 enter(case, items, answered, unit)
                 gathered.tally.append(unit)
                 values += rows_of(case, unit)
+                counted += unit_rows_of(case, unit)
             traced.run.add("per_question", values)
+            traced.run.add("per_unit", counted)
     return gathered
 
 

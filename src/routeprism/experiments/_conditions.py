@@ -51,6 +51,11 @@ class Conditions:
     """For each prompt, where its records stand."""
 
     @property
+    def condition(self) -> str:
+        """Tell designs of the same pair apart."""
+        return self.arm
+
+    @property
     def group(self) -> str:
         """Name the comparison."""
         parts = (self.policy, self.schedule, self.question.id, self.filler, self.arm)

@@ -59,6 +59,11 @@ class Cells:
         return tuple(f"{state}-{layout}" for layout in layouts for state in ("forward", "route"))
 
     @property
+    def condition(self) -> str:
+        """Tell layouts of the same pair apart."""
+        return self.layout
+
+    @property
     def group(self) -> str:
         """Name the comparison."""
         parts = (self.layout, self.policy, self.schedule, self.question.id, self.filler)

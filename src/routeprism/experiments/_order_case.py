@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from routeprism.experiments._case import Masks, enter, interface_of, rows_of, strata_of, tables
+from routeprism.experiments._case import (
+    Masks,
+    enter,
+    interface_of,
+    rows_of,
+    strata_of,
+    tables,
+    unit_rows_of,
+)
 from routeprism.experiments._order_outcomes import (
     Outcome,
     objective,
@@ -131,6 +139,7 @@ def look_at(plan: OrderPlan, index: int) -> PoolResult:
         result.tables = {
             **tables((), case, ()),
             "per_question": rows_of(case, result.sums),
+            "per_unit": unit_rows_of(case, {**result.sums, **result.clusters}),
         }
     return result
 

@@ -20,10 +20,10 @@ from routeprism.measures import Sums
 from routeprism.records import Case
 from routeprism.runs import Stored
 
-__all__ = ["AskRoutes"]
+__all__ = ["GROUPS", "AskRoutes"]
 
 
-_GROUPS = (
+GROUPS = (
     ("dispatch", "forward-first", "route-first"),
     ("changed-preserved", "support-changed", "support-preserved"),
 )
@@ -62,7 +62,7 @@ class AskRoutes:
             kept.add(pairs, answered)
 
         make = partial(self._pairs, traced)
-        gathered = gather(traced, self.asking, make, enter, asked)
+        gathered = gather("routes", traced, self.asking, make, enter, asked)
         traced.run.keep("answers.routes", kept.findings())
         setting = self.asking.setting(traced.setting)
         rows = [
@@ -70,7 +70,7 @@ class AskRoutes:
             for row in estimate_rows(gathered.tally, setting, left_out=MAIN)
             if duplicates or row.mask != "distinct-options"  # else it repeats the plain rows
         ]
-        rows += difference_rows(gathered.tally, setting, _GROUPS)
+        rows += difference_rows(gathered.tally, setting, GROUPS)
         unmatched = tuple(
             f"{number} pairs could not be matched and are in no matched estimate: {reason}"
             for reason, number in gathered.reasons.items()

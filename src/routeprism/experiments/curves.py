@@ -1,7 +1,8 @@
 """Budget curves: what a larger memory, or a larger context, buys in recall and in stability.
 
 A curve is an audit of one policy at several budgets: how many records it may hold, and how many (or
-how many characters) its interface may show. No traces are kept, only numbers.
+how many characters) its interface may show. Numbers are kept with their values per question, and no
+traces.
 """
 
 from __future__ import annotations
@@ -114,6 +115,8 @@ def run_curve(
         "kinds": sorted(kinds),
         "labels": labels,
         "stable": stable,
+        "unit": benchmark.unit,
+        "weighting": benchmark.weighting,
         "seed": seed,
         "resamples": resamples,
     }
@@ -122,6 +125,8 @@ def run_curve(
         if directory is not None:
             opened = Run.open(directory, configuration, inputs=benchmark.inputs)
             run = stack.enter_context(opened)
+            with run.writing():
+                pass  # whatever an earlier call kept
         for number, interface in enumerate(interfaces):
             policies = make(interface)
             found = run_audit(
@@ -134,7 +139,11 @@ def run_curve(
                 resamples=resamples,
                 workers=workers,
                 progress=_part(progress, number, len(interfaces)),
+                values=_READ if run is not None else (),
             )
+            if run is not None:
+                for table, entries in found.tables.items():
+                    run.add(table, entries)
             kept = [row for row in found.rows if row.quantity in _READ]
             rows += kept
             notes |= dict.fromkeys(found.notes)

@@ -57,7 +57,7 @@ class Display:
             refused.extend(_refusals(cells, traced))
             self._enter(case, cells, traced, answered, sums)
 
-        gathered = gather(traced, self.asking, partial(self._cells, traced), put, asked)
+        gathered = gather("display", traced, self.asking, partial(self._cells, traced), put, asked)
         traced.run.keep("display", refused)
         rows = estimate_rows(gathered.tally, self.asking.setting(traced.setting))
         reasons = tuple(

@@ -97,6 +97,7 @@ def run_orders(
         if run is not None:
             writing.close()
             run.keep("orders", findings)
+            run.keep_masks(checked)
             counts = {**totals, "estimates": len(rows)}
             run.finish(rows, counts, sentences=sentences, notes=notes)
     return Audit(

@@ -20,10 +20,10 @@ from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Stored
 from routeprism.support._labels import PREFIX
 
-__all__ = ["ARM", "SupportChangeAgreement", "passes_of"]
+__all__ = ["ARM", "LABELS", "SupportChangeAgreement", "passes_of"]
 
 ARM = "support-change"
-_LABELS = ("changed", "preserved")
+LABELS = ("changed", "preserved")
 
 Place = tuple[str, str, str, str, str]
 """Policy, schedule, the two label sources, mask."""
@@ -52,7 +52,7 @@ class SupportChangeAgreement:
         with Stored(traced.run.directory) as stored:
             for found in _units(traced, stored):
                 for place, pairs in found.items():
-                    units.setdefault(place, []).append(Confusion.of(pairs, _LABELS))
+                    units.setdefault(place, []).append(Confusion.of(pairs, LABELS))
         rows = [row for place, several in units.items() for row in _rows(traced, place, several)]
         return Found(rows, _sentences(rows))
 
@@ -71,7 +71,7 @@ def _units(traced: Traced, stored: Stored) -> Iterator[dict[Place, list[tuple[st
                 for schedule in traced.schedules:
                     route = stored.shown(policy.name, interface, schedule.name, question.id).sources
                     said = {
-                        source: _LABELS[forward & support == route & support]
+                        source: LABELS[forward & support == route & support]
                         for source in sources
                         if (support := question.labels.get(source)) is not None
                     }
@@ -122,8 +122,8 @@ def _rows(traced: Traced, place: Place, units: Sequence[Confusion]) -> Iterator[
     kappa = kappa_estimate(units, **settings)
     yield row("agreement", agreed.value if agreed else None, agreed)
     yield row("kappa", kappa.value if kappa else None, kappa)
-    for first, counts in zip(_LABELS, whole.counts, strict=True):
-        for second, number in zip(_LABELS, counts, strict=True):
+    for first, counts in zip(LABELS, whole.counts, strict=True):
+        for second, number in zip(LABELS, counts, strict=True):
             yield row(f"count.{first}~{second}", float(number))
 
 

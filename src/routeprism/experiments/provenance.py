@@ -58,7 +58,7 @@ class Provenances:
     def perform(self, traced: Traced, asked: Asked | None) -> Found:
         """Collect every arm, and estimate the arms and their contrasts."""
         make, put = partial(self._pairs, traced), partial(self._enter, traced)
-        gathered = gather(traced, self.asking, make, put, asked)
+        gathered = gather("routes", traced, self.asking, make, put, asked)
         rows = estimate_rows(gathered.tally, self.asking.setting(traced.setting))
         unmatched = tuple(
             f"provenance: {number} pairs could not be matched and are in no estimate: {reason}"

@@ -76,7 +76,7 @@ class Restore:
             for portion in self._portions(traced, stored):
                 everything = _all(portion)
                 reasons.update(one.reason for one in everything if one.reason)
-                answered = answers_to(everything, self.asking, traced.run, asked)
+                answered = answers_to("restoration", everything, self.asking, traced.run, asked)
                 count_outcomes(outcomes, answered)
                 kept.add(
                     everything,

@@ -21,10 +21,10 @@ from routeprism.measures import Sums, jaccard
 from routeprism.records import Case
 from routeprism.runs import Stored
 
-__all__ = ["Reuse", "targets_of"]
+__all__ = ["GROUPS", "Reuse", "targets_of"]
 
 _BY_SUPPORT = (*MAIN, "H_cross", "H_within")
-_GROUPS = (
+GROUPS = (
     ("changed-preserved", "support-changed", "support-preserved"),
     ("changed-absent", "support-changed", "support-absent"),
 )
@@ -69,10 +69,10 @@ class Reuse:
             if targets.questions:
                 self._enter(targets, pairs, traced, answered, sums)
 
-        gathered = gather(traced, self.asking, partial(self._pairs, traced), put, asked)
+        gathered = gather("reuse", traced, self.asking, partial(self._pairs, traced), put, asked)
         setting = self.asking.setting(traced.setting)
         rows = estimate_rows(gathered.tally, setting)
-        rows += difference_rows(gathered.tally, setting, _GROUPS)
+        rows += difference_rows(gathered.tally, setting, GROUPS)
         alone = (
             f"one {traced.benchmark.unit} has"
             if single == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,7 +36,7 @@ from routeprism.policies import (
 )
 from routeprism.records import Benchmark
 from routeprism.routes import cross_fit
-from routeprism.runs import EstimateRow, Finding, Run
+from routeprism.runs import CONTRASTS, EstimateRow, Finding, Run
 
 __all__ = ["Audit", "SEED", "checked_masks", "distinct", "label_source", "run_audit"]
 
@@ -76,6 +76,8 @@ class Audit:
     """After a dry run: what each model would take."""
     findings: tuple[Finding, ...] = ()
     """What an experiment on orders found of pools and questions that is no single number."""
+    tables: Mapping[str, Sequence[Sequence[object]]] = field(default_factory=dict, repr=False)
+    """What its caller asked to keep: rows of the store, by table."""
 
     def value(self, quantity: str, **where: str) -> EstimateRow:
         """Give the one row with this quantity and these columns; stratum `all` unless said."""
@@ -118,12 +120,14 @@ def run_audit(
     rate_limit: float | None = None,
     concurrency: int | None = None,
     builds: int = 1,
+    values: Collection[str] = (),
 ) -> Audit:
     """Trace every pool under every policy and schedule, and estimate what changed.
 
     Memories that ask a model are built first, through the run's ledger. Stages go on from the
     stored traces; a `dry_run` only says what building and answers would take. Each route is built
-    `builds` times; two or more tell order from a memory's own chance.
+    `builds` times; two or more tell order from a memory's own chance. `values` names quantities
+    whose values are handed back although no traces are kept.
     """
     if builds < 1:
         raise SpecError(f"Expected 1 build or more but got {builds=}")
@@ -154,6 +158,7 @@ def run_audit(
         fits=cross_fit(policies, benchmark.cases),
         over_time=over_time,
         builds=builds,
+        values=tuple(values),
     )
     number = len(benchmark.cases)
     stored = [policy for policy in policies if stored_states(policy)]
@@ -176,6 +181,7 @@ def run_audit(
     counts: Counter[str] = Counter()
     found = Found()
     repeated: list[Finding] = []
+    tables: dict[str, list[Sequence[object]]] = {}
     costs: dict[str, Cost] = {}
     with ExitStack() as stack:
         run = writer = None
@@ -206,9 +212,11 @@ def run_audit(
             tally.append(result.sums)
             counts.update(result.counts)
             repeated.extend(result.findings)
-            if writer is not None:
-                for table, entries in result.tables.items():
+            for table, entries in result.tables.items():
+                if writer is not None:
                     writer.insert(table, entries)
+                elif values:
+                    tables.setdefault(table, []).extend(entries)
             if progress is not None:
                 progress(done, number)
         setting = _setting(plan, seed, resamples, interval)
@@ -260,6 +268,8 @@ def run_audit(
             run.keep("routes", interface_findings(lines, said))
             run.keep("retention", retention_curves(rows))
             run.keep("mechanism", [one.finding(setting.interfaces[one.policy]) for one in arms])
+            run.keep(CONTRASTS, [c.finding(setting.interfaces[c.policy]) for c in plan.contrasts])
+            run.keep_masks(plan.masks)
             run.finish(
                 rows,
                 {**totals, "estimates": len(rows)},
@@ -274,6 +284,7 @@ def run_audit(
         totals,
         directory,
         costs,
+        tables=tables,
     )
 
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Finding"]
+__all__ = ["MASKS", "Finding"]
+
+MASKS = "masks"
+"""Under this name stand the question ids of each mask, which is no experiment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import RunError
-from routeprism.runs._findings import Finding
+from routeprism.runs._findings import MASKS, Finding
+from routeprism.runs._index import experiment_index
 from routeprism.runs._ledger import Ledger, has_answers
 from routeprism.runs._lock import locked
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv, unique
+from routeprism.runs._stored import Stored
 from routeprism.runs._values import NAMES
 
 __all__ = ["Run"]
@@ -46,6 +48,11 @@ CREATE TABLE IF NOT EXISTS failed_routes (
 CREATE TABLE IF NOT EXISTS contexts (
     id TEXT PRIMARY KEY, context_sha256 TEXT, context_chars INTEGER, sources TEXT, blocks TEXT);
 CREATE TABLE IF NOT EXISTS per_question ({", ".join(NAMES)}, user, quantities);
+CREATE TABLE IF NOT EXISTS per_unit (interface, {", ".join(NAMES)}, user, quantities);
+CREATE TABLE IF NOT EXISTS comparisons (
+    experiment TEXT, policy TEXT, schedule TEXT, question TEXT, filler TEXT, condition TEXT,
+    side TEXT, prompt_sha256 TEXT, first_draw INTEGER, draws INTEGER, place TEXT,
+    PRIMARY KEY (experiment, policy, schedule, question, filler, condition, side)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS findings (
     experiment TEXT, policy TEXT, interface TEXT, schedule TEXT, user TEXT, question TEXT,
     name TEXT, value TEXT,
@@ -54,8 +61,10 @@ CREATE TABLE IF NOT EXISTS estimates ({", ".join(COLUMNS)});
 """
 """Lists and maps are JSON; a block is [kind, SHA-256 of its text, source ids]; a context's id is
 the SHA-256 of its blocks, so that questions and routes that see the same share one row. Values
-per question are lists by quantity, in the order of the user's question ids. A finding is what
-an experiment says of a pool or a question that is no single number."""
+per question are lists by quantity, in the order of the user's question ids; values per unit,
+for what a pool counts once, are [sum, number] or [sum, number, {question: value}]. A comparison
+says which prompt each of its sides reads, with which draws. A finding is what an experiment says
+of a pool or a question that is no single number."""
 
 _TABLES = (
     "texts",
@@ -66,6 +75,8 @@ _TABLES = (
     "failed_routes",
     "contexts",
     "per_question",
+    "per_unit",
+    "comparisons",
 )
 _PACKAGES = ("routeprism", "numpy", "scikit-learn", "splintr-rs")
 
@@ -145,6 +156,10 @@ class Run:
                 ((experiment, *finding.row()) for finding in findings),
             )
 
+    def keep_masks(self, masks: Mapping[str, Collection[str]]) -> None:
+        """Keep which questions each mask holds, so that its estimates can be traced."""
+        self.keep(MASKS, (Finding(name=name, value=sorted(ids)) for name, ids in masks.items()))
+
     @property
     def store(self) -> Path:
         """Where the tables are."""
@@ -175,6 +190,9 @@ class Run:
         self.manifest["counts"] = dict(counts)
         self.manifest["sentences"] = list(sentences)
         self.manifest["notes"] = list(notes)
+        with Stored(self.directory) as stored:
+            index = experiment_index(self.manifest["configuration"], rows, stored)
+        self.manifest["experiments"] = index
         self.manifest["status"] = "complete"
         self._write_manifest()
 

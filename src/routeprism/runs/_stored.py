@@ -4,40 +4,35 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 from routeprism.errors import RunError
-from routeprism.runs._findings import Finding
+from routeprism.runs._comparisons import StoredAnswer, answers_of, count_answers
+from routeprism.runs._findings import MASKS, Finding
+from routeprism.runs._ledger import sha256
+from routeprism.runs._questions import StoredQuestion, read_question
 from routeprism.runs._rows import COLUMNS, EstimateRow
-from routeprism.runs._values import NAMES, Column, QuestionValues, read_values
+from routeprism.runs._values import (
+    NAMES,
+    Column,
+    QuestionValues,
+    UnitValues,
+    read_units,
+    read_values,
+)
 
 __all__ = [
     "Shown",
     "Stored",
     "StoredContext",
-    "StoredQuestion",
     "StoredRecord",
     "StoredTrace",
     "read_manifest",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredQuestion:
-    """A question as it is kept with the run."""
-
-    id: str
-    user: str
-    text: str
-    options: tuple[str, ...]
-    gold: str | None
-    kind: str
-    labels: Mapping[str, frozenset[str]]
-    """Label source → the records that carry the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +128,9 @@ class Stored:
 
     def questions(self) -> dict[str, StoredQuestion]:
         """Give every question, by its id."""
-        columns = "id, user, text, options, gold, kind, labels"
-        return {
-            id: StoredQuestion(
-                id,
-                user,
-                text,
-                tuple(json.loads(options)),
-                gold,
-                kind or "",
-                {source: frozenset(ids) for source, ids in json.loads(labels).items()},
-            )
-            for id, user, text, options, gold, kind, labels in (
-                self._rows("questions", columns, "ORDER BY id")
-            )
-        }
+        columns = "id, user, text, options, gold, kind, detail, labels"
+        rows = self._rows("questions", columns, "ORDER BY id")
+        return {row[0]: read_question(row) for row in rows}
 
     def per_question(self, **where: str) -> dict[Column, QuestionValues]:
         """Give the values that estimates are the means of, where their names are these."""
@@ -166,6 +149,77 @@ class Stored:
         )
         found = read_values(rows, questions)
         return {c: v for c, v in found.items() if quantity in (None, c.quantity)}
+
+    def per_unit(self, interface: str, column: Column) -> list[UnitValues]:
+        """Give what each unit adds to an estimate that is kept by unit; none where it is not."""
+        if not self._has("per_unit"):
+            return []
+        names = column._asdict()
+        chosen = " AND ".join(f"{name} = ?" for name in NAMES)
+        rows = self._connection.execute(
+            f"SELECT interface, {', '.join(NAMES)}, user, quantities FROM per_unit "  # noqa: S608
+            f"WHERE interface IN ('', ?) AND {chosen}",
+            (interface, *(names[name] for name in NAMES)),
+        )
+        found = read_units(rows)
+        return found.get((interface, column)) or found.get(("", column)) or []
+
+    def masks(self) -> dict[str, frozenset[str]]:
+        """Give the question ids of each mask that estimates were cut by."""
+        return {one.name: frozenset(one.value) for one in self.findings(MASKS)}
+
+    def answers(
+        self, experiment: str, *, model: str, batch: str, policy: str
+    ) -> list[StoredAnswer]:
+        """Give the answers to an experiment's comparisons of a policy."""
+        if not self._has("comparisons", "requests", "answers"):
+            return []
+        return answers_of(self._connection, experiment, model, batch, policy)
+
+    def count_answers(
+        self, experiments: Sequence[str], models: Iterable[str], batches: Sequence[str]
+    ) -> int:
+        """Count the distinct answers that experiments rest on."""
+        if not self._has("comparisons", "requests", "answers"):
+            return 0
+        return count_answers(self._connection, experiments, models, batches)
+
+    def count_batch(self, model: str, batch: str) -> int:
+        """Count a model's answers in one batch."""
+        if not self._has("requests", "answers"):
+            return 0
+        (number,) = self._connection.execute(
+            "SELECT count(*) FROM requests JOIN answers USING (submission) "
+            "WHERE model = ? AND batch = ?",
+            (model, batch),
+        ).fetchone()
+        return int(number)
+
+    def reply(self, model: str, prompt: str, batch: str) -> tuple[str, str] | None:
+        """Give what a model said to a prompt of its own, and the prompt's hash; None if nothing."""
+        digest = sha256(prompt)
+        row = self._connection.execute(
+            "SELECT a.raw FROM requests r JOIN answers a USING (submission) "
+            "WHERE r.prompt_sha256 = ? AND r.draw = 0 AND r.model = ? AND r.batch = ?",
+            (digest, model, batch),
+        ).fetchone()
+        return None if row is None else (row[0], digest)
+
+    def prompts(self, digests: Iterable[str]) -> dict[str, str]:
+        """Give the texts of prompts by their SHA-256."""
+        found = {}
+        for digest in dict.fromkeys(digests):
+            row = self._connection.execute(
+                "SELECT text FROM prompts WHERE sha256 = ?", (digest,)
+            ).fetchone()
+            if row is not None:
+                found[digest] = row[0]
+        return found
+
+    def _has(self, *tables: str) -> bool:
+        """Whether the store has these tables; a run that asked nobody has no ledger."""
+        rows = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        return {name for (name,) in rows} >= set(tables)
 
     def exposed(self, policy: str, interface: str, schedule: str, question: str) -> bool:
         """Whether there is something that a question was shown."""

@@ -33,7 +33,7 @@ from routeprism.support._readings import (
 )
 from routeprism.support._rubrics import LABELS, UNREAD
 
-__all__ = ["Comparison", "compare", "reading_rows"]
+__all__ = ["Comparison", "compare", "items_of", "labels_of", "reading_rows"]
 
 Labelled = Mapping[str, str]
 """Item → label; unread items are not in it."""
@@ -60,14 +60,14 @@ def compare(
 ) -> Comparison:
     """Compare two passes over the same cards under the same rubric."""
     same_cards([one, other])
-    labels = _labels(one.kind)
+    labels = labels_of(one.kind)
     units, sets, members = [], [], []
     questions = 0
     for cards in _units(one, benchmark, mask):
         pairs: list[tuple[str, str]] = []
         chosen: list[tuple[frozenset[str], frozenset[str], Sequence[str]]] = []
         for id in cards:
-            first, second = _items(one, id), _items(other, id)
+            first, second = items_of(one, id), items_of(other, id)
             if not first or not second:
                 continue
             questions += 1
@@ -227,7 +227,7 @@ def _all_rows(
     for cards in _units(passes[0], benchmark, mask):
         agreed = compared = 0
         for id in cards:
-            said = [_items(one, id) for one in passes]
+            said = [items_of(one, id) for one in passes]
             if all(said):
                 questions += 1
                 compared += len(said[0])
@@ -258,13 +258,14 @@ def _sum(pairs: Sequence[tuple[int, int]], at: int) -> float:
     return float(sum(pair[at] for pair in pairs))
 
 
-def _labels(kind: str) -> tuple[str, ...]:
+def labels_of(kind: str) -> tuple[str, ...]:
+    """Give the labels of a kind of reading, in the order of a confusion matrix."""
     if kind == "compiled":
         return (*LABELS["compiled"], "unverified")
     return LABELS["screen"] if kind == "screen" else LABELS["support"]
 
 
-def _items(readings: Readings, card: str) -> Labelled:
+def items_of(readings: Readings, card: str) -> Labelled:
     """Give what is compared of a card: its label, or each of its records' labels."""
     one = readings.cards[card]
     if isinstance(one, SupportReading):

@@ -14,7 +14,7 @@ from routeprism.errors import SpecError
 from routeprism.measures import RESAMPLES
 from routeprism.models import Model
 from routeprism.records import Benchmark
-from routeprism.runs import EstimateRow, Ledger, Run
+from routeprism.runs import EstimateRow, Ledger, Run, question_row
 from routeprism.support._cards import Card
 from routeprism.support._estimates import reading_rows
 from routeprism.support._forms import read_sheet
@@ -131,6 +131,10 @@ def run_study(
         rows = reading_rows(benchmark, made, seed=seed, resamples=resamples, masks=masks)
         said = sentences(made, rows)
         if run is not None:
+            with run.writing() as writer:
+                asked = (question for case in benchmark.cases for question in case.questions)
+                writer.insert("questions", map(question_row, asked))
+            run.keep_masks({mask.name: mask.question_ids for mask in masks})
             counts = {"cards": len(cards), "passes": len(made), "estimates": len(rows)}
             run.finish(rows, counts, sentences=said)
             for one in made:

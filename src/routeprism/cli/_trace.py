@@ -1,0 +1,169 @@
+"""What `trace` prints: a number, how it was made, and the rows that it rests on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from routeprism.experiments.tracing import RULES, Trail, trace_row
+from routeprism.runs import COLUMNS, EstimateRow, UnitValues
+
+__all__ = ["run_trace"]
+
+_NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed")
+_LONGEST = 60
+"""How much of a text one line shows."""
+
+
+def run_trace(run: Path, row: str, *, question: str | None, prompts: bool, as_json: bool) -> None:
+    """Trace a row, and print what is found."""
+    trail = trace_row(run, row, question=question, prompts=prompts)
+    if as_json:
+        json.dump(_as_json(trail), sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return
+    console = Console()
+    for line in (*_said(trail), *_entry(trail.experiment)):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for table in _tables(trail):
+        console.print()
+        console.print(table)
+    for digest, text in (trail.prompts or {}).items():
+        console.print(f"\nPrompt {digest}:\n{text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _said(trail: Trail) -> Iterator[str]:
+    row = trail.row
+    names = [name for name in COLUMNS if name not in _NUMBERS and getattr(row, name)]
+    yield f"Row {trail.number}: " + ", ".join(f"{name}={getattr(row, name)}" for name in names)
+    counted = [f"{row.queries} questions"] if row.queries is not None else []
+    counted += [f"{row.units} {row.unit or 'unit'}s"] if row.units is not None else []
+    counted += [f"{row.draws} draws"] if row.draws is not None else []
+    yield f"{row.quantity} = {_interval(row)}" + (f" ({', '.join(counted)})" if counted else "")
+    again = "nothing" if trail.recomputed is None else f"{trail.recomputed:.10g}"
+    weighed = f", {trail.weighting}s counting equally" if trail.rule not in ("sum", "items") else ""
+    agrees = "which is the number" if trail.agrees else "which is NOT the number"
+    yield f"It is {RULES[trail.rule]}{weighed}; taken again it gives {again}, {agrees}."
+
+
+def _interval(row: EstimateRow) -> str:
+    if row.estimate is None:
+        return "not applicable"
+    if row.lower is None or row.upper is None:
+        return f"{row.estimate:.10g}"
+    return f"{row.estimate:.10g} [{row.lower:.6g}, {row.upper:.6g}]"
+
+
+def _entry(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Say the index entry, a line for each of its parts."""
+    for part, told in entry.items():
+        if told is None:
+            yield f"  {part}: none"
+            continue
+        shown = (f"{name} {_plain(value)}" for name, value in told.items() if value not in ([], {}))
+        yield f"  {part}: {'; '.join(shown)}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(
+            f"{name} {_plain(one)}" if one != {} else name for name, one in value.items()
+        )
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    return str(value) if value != "" else "(default)"
+
+
+def _tables(trail: Trail) -> Iterator[Table]:
+    unit = trail.row.unit or "unit"
+    for arm, units in trail.groups.items():
+        title = arm if len(trail.groups) > 1 else ""
+        rows = [_unit(one) for one in units]
+        yield _table((unit, "mean", "sum", "number", "values by question"), rows, title)
+    if trail.sources:
+        listed = [(s.policy, s.question, _ids(s.forward), _ids(s.route)) for s in trail.sources]
+        yield _table(("policy", "question", "shown forward", "shown on the route"), listed)
+    if trail.answers:
+        yield _answers(trail)
+    if trail.items:
+        passes = list(trail.items[0].said)
+        items = [(i.user, i.question, i.item, *i.said.values()) for i in trail.items]
+        yield _table((unit, "question", "item", *passes), items)
+    if trail.findings:
+        found = [(f.name, f.user, f.question, _short(json.dumps(f.value))) for f in trail.findings]
+        yield _table(("finding", unit, "question", "value"), found)
+
+
+def _unit(unit: UnitValues) -> tuple[str, ...]:
+    values = "  ".join(f"{question}={value:.4g}" for question, value in unit.questions.items())
+    return unit.user, f"{unit.mean:.6g}", f"{unit.total:.6g}", str(unit.number), values
+
+
+def _answers(trail: Trail) -> Table:
+    rows = []
+    for one in trail.answers:
+        given = one.given
+        right = {True: "yes", False: "no", None: "n/a"}[one.correct]
+        named = (given.policy, given.question, given.side, given.condition, given.filler)
+        said = given.answer if given.answer is not None else f"({given.outcome})"
+        told = (given.batch, str(given.turn), _short(said), right, given.prompt_sha256)
+        rows.append((*named, *told))
+    headings = ("policy", "question", "route or condition", "of", "filler", "batch", "draw")
+    return _table((*headings, "answer", "correct", "prompt SHA-256"), rows)
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
+    """Make a table without the columns that are empty in every row."""
+    used = [at for at in range(len(headings)) if any(row[at] for row in rows)]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=escape(title) or None)
+    table.title_justify = "left"
+    for at in used:
+        table.add_column(headings[at], overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(row[at]) for at in used))
+    return table
+
+
+def _ids(ids: Sequence[str]) -> str:
+    return " ".join(ids) or "(nothing)"
+
+
+def _short(text: str) -> str:
+    folded = " ".join(text.split())
+    return folded if len(folded) <= _LONGEST else f"{folded[:_LONGEST]}…"
+
+
+def _as_json(trail: Trail) -> dict[str, Any]:
+    return {
+        "number": trail.number,
+        "row": {name: getattr(trail.row, name) for name in COLUMNS},
+        "experiment": trail.experiment,
+        "rule": trail.rule,
+        "weighting": trail.weighting,
+        "recomputed": trail.recomputed,
+        "agrees": trail.agrees,
+        "groups": {
+            arm: [{**asdict(unit), "mean": unit.mean} for unit in units]
+            for arm, units in trail.groups.items()
+        },
+        "questions": {id: trail.texts[id] for id in sorted(_asked(trail))},
+        "sources": [asdict(one) for one in trail.sources],
+        "answers": [{**asdict(one.given), "correct": one.correct} for one in trail.answers],
+        "items": [asdict(one) for one in trail.items],
+        "findings": [asdict(one) for one in trail.findings],
+        **({} if trail.prompts is None else {"prompts": trail.prompts}),
+    }
+
+
+def _asked(trail: Trail) -> set[str]:
+    """Name the questions that the trail speaks of."""
+    values = {q for units in trail.groups.values() for unit in units for q in unit.questions}
+    return values | {item.question for item in trail.items}

@@ -1,0 +1,196 @@
+"""Numbers of every experiment lead to rows that give the number again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.cli._app import app
+from routeprism.errors import RunError, SpecError
+from routeprism.experiments.tracing import trace_row, trace_rows
+from routeprism.records import Benchmark, load_benchmark
+from routeprism.runs import Stored
+from routeprism.support import SCREEN, SUPPORT, cards_for, run_study
+from routeprism.support._readings import (
+    Readings,
+    RecordReading,
+    ScreenReading,
+    SupportReading,
+)
+from routeprism.support._stored import save_readings
+
+
+@pytest.fixture(scope="module")
+def small() -> Benchmark:
+    """Three users of the sample with three questions each."""
+    whole = load_benchmark("sample")
+    cases = (replace(case, questions=case.questions[:3]) for case in whole.cases[:3])
+    return replace(whole, cases=tuple(cases))
+
+
+@pytest.fixture(scope="module")
+def masks(small: Benchmark) -> dict[str, list[str]]:
+    return {"some": [question.id for case in small.cases for question in case.questions[:2]]}
+
+
+@pytest.fixture(scope="module")
+def asked(
+    small: Benchmark, masks: dict[str, list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    run = tmp_path_factory.mktemp("asked") / "run"
+    settings = {"models": ["reader"], "draws": 2, "resamples": 100, "run": run}
+    settings |= {"batches": ["", "again"], "masks": masks, "ties": True, "over_time": True}
+    routeprism.audit(small, "focal", comparators=True, reuse=True, **settings)
+    return run
+
+
+def check(run: Path, experiments: set[str]) -> None:
+    """Trace a row of every kind that a run has: quantity, and whether it is cut by arm or mask."""
+    with Stored(run) as stored:
+        rows = stored.estimates()
+    assert {row.experiment for row in rows} == experiments
+    index = json.loads((run / "manifest.json").read_text())["experiments"]
+    assert index.keys() == experiments
+    kinds: dict[tuple[object, ...], int] = {}
+    for number, row in enumerate(rows, start=1):
+        quantity = row.quantity.partition(".")[0]
+        kind = (row.experiment, quantity, bool(row.arm), bool(row.mask), row.stratum == "all")
+        if row.estimate or row.experiment == "readouts":  # zero is what nothing adds up to
+            kinds.setdefault((*kind, bool(row.model)), number)
+    for trail in trace_rows(run, kinds.values()):
+        told = (trail.row.identity, trail.row.estimate, trail.recomputed)
+        assert trail.recomputed == pytest.approx(trail.row.estimate, abs=1e-9), told
+        assert trail.agrees, told
+        assert trail.experiment == index[trail.row.experiment]
+        asked_somebody = trail.row.model and trail.row.experiment not in ("screen", "support")
+        assert bool(trail.answers) == bool(asked_somebody) or trail.row.experiment == "support"
+
+
+def test_answers_reuse_replication_readouts_retention(asked: Path) -> None:
+    check(asked, {"routes", "retention", "reuse", "replication", "readouts", "support"})
+
+
+def test_mechanism_display_and_instructions(small: Benchmark, tmp_path: Path) -> None:
+    settings = {"models": ["reader"], "resamples": 100, "run": tmp_path / "run"}
+    settings |= {"display": ["reversed", "source"], "provenance": ["preserved", "gated"]}
+    two = replace(small, cases=small.cases[:2])
+    routeprism.audit(two, "focal", mechanism=True, **settings)
+    names = {"routes", "retention", "mechanism", "display", "readouts", "support"}
+    check(tmp_path / "run", names)
+
+
+def test_restoration(small: Benchmark, masks: dict[str, list[str]], tmp_path: Path) -> None:
+    settings = {"models": ["reader"], "draws": 2, "resamples": 100, "run": tmp_path / "run"}
+    routeprism.restore(small, "recent:k=2", fillers=["A", "B"], masks=masks, **settings)
+    check(tmp_path / "run", {"routes", "retention", "restoration"})
+    names = "quantity=restored-absent,filler=A"
+    trail = trace_row(tmp_path / "run", names)
+    assert {one.given.side for one in trail.answers} == {"restored", "absent"}
+    # From answers alone: the share of right ones, restored minus absent, by user and question.
+    shares: dict[tuple[str, str], list[bool]] = {}
+    for one in trail.answers:
+        shares.setdefault((one.given.question, one.given.side), []).append(bool(one.correct))
+    for unit in trail.groups[""]:
+        for question, value in unit.questions.items():
+            sides = [shares[question, side] for side in ("restored", "absent")]
+            assert value == pytest.approx(sum(sides[0]) / 2 - sum(sides[1]) / 2, abs=1e-12)
+
+
+def test_orders_and_curves(small: Benchmark, masks: dict[str, list[str]], tmp_path: Path) -> None:
+    run = tmp_path / "orders"
+    routeprism.explore_orders(small, "focal", masks=masks, resamples=100, run=run)
+    check(run, {"orders"})
+    trail = trace_row(run, "quantity=order_change")
+    assert {one.name for one in trail.findings} >= {"survival", "order_distribution"}
+    changed = {one.user: one.value["changed"] for one in trail.findings if "changed" in one.value}
+    assert changed == pytest.approx({unit.user: unit.mean for unit in trail.groups[""]})
+    curve = tmp_path / "curve"
+    routeprism.curve(small, budgets="k=1,2", contexts="k=1,2", resamples=100, run=curve)
+    check(curve, {"routes", "retention"})
+
+
+def _pass(kind: str, name: str, small: Benchmark, directory: Path) -> Path:
+    """Make a pass that disagrees with others now and then: a function of its name."""
+    rubric = SCREEN if kind == "screen" else SUPPORT
+    cards: dict[str, ScreenReading | SupportReading] = {}
+    for at, card in enumerate(cards_for(small, rubric)):
+        turn = (at + ord(name)) % 3
+        if kind == "screen":
+            label = ("admissible", "inadmissible", "admissible")[turn]
+            cards[card.id] = ScreenReading(card.question, label)
+        else:
+            labels = {
+                record.id: RecordReading("direct" if (place + turn) % 2 else "none")
+                for place, record in enumerate(card.records)
+            }
+            cards[card.id] = SupportReading(card.question, labels)
+    made = Readings(name, rubric.kind, rubric.name, rubric.digest, "file:x", "0" * 64, cards)
+    save_readings(made, directory / f"{kind}-{name}.json")
+    return directory / f"{kind}-{name}.json"
+
+
+@pytest.mark.parametrize("kind", ["screen", "support"])
+def test_every_number_of_a_study(kind: str, small: Benchmark, tmp_path: Path) -> None:
+    rubric = SCREEN if kind == "screen" else SUPPORT
+    passes = {name: _pass(kind, name, small, tmp_path) for name in "ABC"}
+    run = tmp_path / "run"
+    cards = cards_for(small, rubric)
+    run_study(small, cards, rubric, passes, seed=1, resamples=100, directory=run)
+    with Stored(run) as stored:
+        rows = stored.estimates()
+    assert {"agreement", "kappa", "count.agreed"} <= {row.quantity for row in rows}
+    for trail in trace_rows(run, range(1, len(rows) + 1)):
+        assert trail.agrees, (trail.row.identity, trail.row.estimate, trail.recomputed)
+
+
+def test_an_answer_is_the_one_that_the_ledger_has(asked: Path) -> None:
+    names = "experiment=routes,policy=focal,quantity=accuracy.route,batch=again"
+    trail = trace_row(asked, names, prompts=True)
+    assert {one.given.side for one in trail.answers} == {"replay"}
+    assert len(trail.answers) == 9 * 2  # questions and draws
+    assert trail.prompts is not None
+    with Stored(asked) as stored:
+        questions = stored.questions()
+    for one in trail.answers:
+        assert questions[one.given.question].text in trail.prompts[one.given.prompt_sha256]
+    right: dict[str, list[bool]] = {}
+    for one in trail.answers:
+        right.setdefault(one.given.question, []).append(bool(one.correct))
+    values = {q: v for unit in trail.groups[""] for q, v in unit.questions.items()}
+    assert values == {question: sum(found) / 2 for question, found in right.items()}
+
+
+def test_what_is_meant_by_a_row(asked: Path, tmp_path: Path) -> None:
+    assert (
+        trace_row(asked, "policy=focal,schedule=replay,quantity=J,experiment=routes").row.arm == ""
+    )
+    with pytest.raises(SpecError, match=r"(?s)2 rows are meant .*experiment=reuse"):
+        trace_row(asked, "policy=focal,quantity=J")
+    with pytest.raises(SpecError, match=r"no row has policy=fokal\. Did you mean 'focal'"):
+        trace_row(asked, "policy=fokal,quantity=J")
+    with pytest.raises(SpecError, match=r"Expected names such as .* but got 'polcy=focal'"):
+        trace_row(asked, "polcy=focal")
+    with pytest.raises(SpecError, match=r"Expected a row from 1 to \d+ .* but got row=0"):
+        trace_row(asked, "0")
+    with pytest.raises(SpecError, match="the run has no question 'q'"):
+        trace_row(asked, "1", question="q")
+    with pytest.raises(RunError, match="holds no run"):
+        trace_row(tmp_path / "none", "1")
+
+
+def test_the_command_prints_it(asked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = "experiment=routes,policy=focal,quantity=D_res,batch="
+    command = ["trace", str(asked), "--row", names]
+    app(command, prog_name="routeprism", standalone_mode=False)
+    said = capsys.readouterr().out
+    assert "which is the number" in said
+    assert "prompt SHA-256" in said
+    app([*command, "--json"], prog_name="routeprism", standalone_mode=False)
+    told = json.loads(capsys.readouterr().out)
+    assert told["agrees"]
+    assert told["experiment"]["answers"]["number"] > 0
+    assert len(told["answers"]) == 9 * 2 * 2

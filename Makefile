@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-extras fast check format docs docs-reference docs-figures lock bench clean
+.PHONY: help setup demo test test-extras fast check format docs docs-reference docs-figures lock bench reproduce clean
 
 help:
 	@echo "make demo    audit the bundled sample and say where the run is"
@@ -16,6 +16,7 @@ help:
 	@echo "make docs-reference  the command and coordinate pages again, from the program"
 	@echo "make docs-figures    the figures of the experiments again, from the sample"
 	@echo "make bench   the benchmarks of benchmarks/ (needs ROUTEPRISM_DATA)"
+	@echo "make reproduce  execute what the paper's numbers need, and write docs/reproduction.md"
 	@echo "make lock    compile requirements.txt again from pyproject.toml"
 
 setup: $(READY)
@@ -99,6 +100,9 @@ lock: setup
 		--extra ray --extra llamaindex --extra langgraph --extra mem0 --extra parquet --universal \
 		--python-version 3.10 --constraint requirements.txt \
 		--no-emit-index-url --no-header --output-file requirements-extras.txt
+
+reproduce: setup
+	$(BIN)/routeprism reproduce --run --write docs/reproduction.md
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -493,6 +493,36 @@ def plan(
 
 
 @app.command()
+def reproduce(
+    table: options.TableLabels = [],  # noqa: B006
+    run: options.Execute = False,
+    model: options.AnswerModel = None,
+    data: options.Data = None,
+    write: options.WritePage = None,
+    obtained: options.ObtainedFile = None,
+    keep: options.KeepDirectory = None,
+    workers: options.Workers = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Show the paper's numbers beside what this package gives, cell by cell."""
+    from routeprism.cli._reproduce import run_reproduce
+
+    run_reproduce(
+        table,
+        run=run,
+        model=model,
+        data=data,
+        write=write,
+        obtained=obtained,
+        kept=keep,
+        workers=workers,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command()
 def demo(
     run: options.RunDirectory = None,
     json: options.Json = False,

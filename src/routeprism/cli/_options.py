@@ -9,6 +9,7 @@ import typer
 
 __all__ = [
     "Accept",
+    "AnswerModel",
     "ArrivalModels",
     "BaseUrl",
     "Baseline",
@@ -31,6 +32,7 @@ __all__ = [
     "Draws",
     "DryRun",
     "Effect",
+    "Execute",
     "Export",
     "Family",
     "Fetchable",
@@ -46,6 +48,7 @@ __all__ = [
     "JUnit",
     "Json",
     "JudgeName",
+    "KeepDirectory",
     "Kinds",
     "Labels",
     "Margin",
@@ -56,6 +59,7 @@ __all__ = [
     "Mirror",
     "Models",
     "MostStates",
+    "ObtainedFile",
     "OneModel",
     "OnePolicy",
     "OneQuestion",
@@ -89,11 +93,13 @@ __all__ = [
     "Shrink",
     "Stable",
     "StoredRun",
+    "TableLabels",
     "TablesDirectory",
     "Ties",
     "Workers",
     "Worst",
     "WriteMask",
+    "WritePage",
     "Yes",
 ]
 
@@ -415,4 +421,27 @@ QuestionNumbers = Annotated[
 ]
 DrawNumbers = Annotated[
     list[int], typer.Option("--draws", help="Draws to consider, again for more.")
+]
+
+TableLabels = Annotated[
+    list[str], typer.Argument(help="Labels such as tab:mechanism-state; a summary of all for none.")
+]
+Execute = Annotated[
+    bool, typer.Option("--run", help="Execute what can be executed here, and keep the values.")
+]
+AnswerModel = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Who answers where a table needs answers, such as reader; with --run."),
+]
+WritePage = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--write", help="Write the page of all tables (Markdown)."),
+]
+ObtainedFile = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--obtained", help="Where obtained values are kept; the package's own file."),
+]
+KeepDirectory = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--keep", help="A run directory that the result is kept in, for the report."),
 ]

@@ -1,0 +1,203 @@
+"""What `reproduce` does and prints: the paper's numbers beside what this package gives."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Shown
+
+from routeprism.cli._terminal import progress
+from routeprism.errors import InputError
+from routeprism.reproduction import (
+    STATUSES,
+    STORED,
+    Cell,
+    Obtained,
+    Refreshed,
+    Table,
+    cells_of,
+    chosen,
+    keep,
+    lines_of,
+    page,
+    read_obtained,
+    refresh,
+    summary,
+    write_obtained,
+)
+
+__all__ = ["run_reproduce"]
+
+
+def run_reproduce(
+    labels: Sequence[str],
+    *,
+    run: bool,
+    model: str | None,
+    data: Path | None,
+    write: Path | None,
+    obtained: Path | None,
+    kept: Path | None,
+    workers: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Print a summary of all tables, or the numbers of some; execute and write where asked."""
+    tables = chosen(tuple(labels))
+    store = obtained or STORED
+    values = read_obtained(store)
+    done: Refreshed | None = None
+    if run:
+        done = _refreshed(values, tables, model, data, workers, quiet or as_json)
+        values = done.obtained
+        try:
+            write_obtained(values, store)
+        except OSError as error:
+            raise InputError(
+                f"cannot be written ({error.strerror or error}); say --obtained FILE", file=store
+            ) from error
+    if write is not None:
+        try:
+            write.write_text(page(values), encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"cannot be written ({error.strerror or error})", file=write
+            ) from error
+    if kept is not None:
+        keep(kept, values)
+    if as_json:
+        json.dump(_as_json(tables, values, done), sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return
+    _show(tables if labels else (), values, done, write, Console())
+
+
+def _refreshed(
+    before: Obtained,
+    tables: tuple[Table, ...],
+    model: str | None,
+    data: Path | None,
+    workers: int | None,
+    silent: bool,
+) -> Refreshed:
+    console = Console(stderr=True)
+
+    def told(meaning: str) -> None:
+        if not silent:
+            console.print(meaning, style="dim", highlight=False, markup=False)
+
+    with progress(silent) as (pools, _):
+        return refresh(
+            before,
+            tables,
+            data=data,
+            model=model,
+            workers=workers,
+            told=told,
+            progress=pools,
+        )
+
+
+def _as_json(
+    tables: Sequence[Table], obtained: Obtained, done: Refreshed | None
+) -> Mapping[str, Any]:
+    return {
+        "tables": [
+            {
+                "label": table.label,
+                "title": table.title,
+                "cells": [_cell(cell) for cell in cells_of(table, obtained)],
+            }
+            for table in tables
+        ],
+        "sources": {name: dict(kept.made) for name, kept in sorted(obtained.items())},
+        "executed": None if done is None else list(done.executed),
+        "missing": None if done is None else dict(done.missing),
+    }
+
+
+def _cell(cell: Cell) -> Mapping[str, Any]:
+    printed = cell.printed
+    return {
+        "panel": printed.panel,
+        "row": printed.row,
+        "column": printed.column,
+        "published": printed.text,
+        "status": cell.status,
+        "obtained": cell.value,
+        "agreement": cell.agreement,
+        "embedded": cell.embedded,
+        "source": cell.source,
+        "queries": cell.questions,
+        "reason": cell.reason,
+        "command": cell.command,
+    }
+
+
+def _show(
+    tables: Sequence[Table],
+    obtained: Obtained,
+    done: Refreshed | None,
+    write: Path | None,
+    console: Console,
+) -> None:
+    def say(text: str, **style: Any) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True, **style)
+
+    if not tables:
+        console.print(_overview(obtained))
+        say(
+            "routeprism reproduce LABEL prints a table's numbers; --run executes again", style="dim"
+        )
+    for table in tables:
+        cells = cells_of(table, obtained)
+        say(f"{table.label}: {table.title}", style="bold")
+        console.print(_details(cells))
+        for status in ("differs", "machinery", "not derivable"):
+            for reason in dict.fromkeys(one.reason for one in cells if one.status == status):
+                if reason:
+                    say(f"{status}: {reason}")
+        for command in dict.fromkeys(one.command for one in cells if one.status == "machinery"):
+            if command:
+                say(f"runs with: {command}")
+    if done is not None:
+        say(f"Executed: {', '.join(done.executed) or 'nothing'}")
+        for name, why in done.missing.items():
+            say(f"Left as it was: {name} ({why})")
+    if write is not None:
+        say(f"Written: {write}")
+
+
+def _overview(obtained: Obtained) -> Shown:
+    shown = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    shown.add_column("label", no_wrap=True)
+    shown.add_column("shows", overflow="fold")
+    for status in STATUSES:
+        shown.add_column(status, justify="right", no_wrap=True)
+    totals = [0] * len(STATUSES)
+    for table, counts in summary(obtained):
+        numbers = [counts[status] for status in STATUSES]
+        totals = [one + other for one, other in zip(totals, numbers, strict=True)]
+        shown.add_row(table.label, escape(table.title), *(str(n) if n else "" for n in numbers))
+    shown.add_row("all", "", *map(str, totals))
+    return shown
+
+
+def _details(cells: Sequence[Cell]) -> Shown:
+    shown = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    shown.add_column("row", overflow="fold", min_width=12)
+    shown.add_column("column", overflow="fold", min_width=8)
+    shown.add_column("published", no_wrap=True)
+    shown.add_column("here", overflow="fold")
+    shown.add_column("status", overflow="fold")
+    for line in lines_of(cells):
+        here = line.here.replace("*embedded*", "(embedded)")
+        texts = (line.row, line.column, line.printed, here, line.status)
+        shown.add_row(*map(escape, texts))
+    return shown

@@ -1,0 +1,81 @@
+"""Refreshing: execute what can be executed here, and leave everything else as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from routeprism.errors import InputError, MissingExtraError
+from routeprism.reproduction._cells import Table
+from routeprism.reproduction._obtained import Kept, Obtained
+from routeprism.reproduction._perform import perform
+from routeprism.reproduction._registry import TABLES, references
+from routeprism.reproduction._sources import SOURCES, Source
+
+__all__ = ["Refreshed", "refresh", "with_role"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh gave."""
+
+    obtained: Obtained
+    """All that is known now: what was executed, and what was there before."""
+    executed: tuple[str, ...]
+    """The sources that were executed."""
+    missing: Mapping[str, str]
+    """Source → why it could not be executed; its values are as they were."""
+
+
+def refresh(
+    before: Obtained,
+    tables: tuple[Table, ...] = (),
+    *,
+    data: Path | None = None,
+    model: str | None = None,
+    sources: Mapping[str, Source] = SOURCES,
+    workers: int | None = 1,
+    told: Callable[[str], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **given: Any,
+) -> Refreshed:
+    """Execute the sources of some tables, or of all.
+
+    Sources that ask a model are executed where a model is given. `told` is called with the
+    meaning of each source before it is executed.
+    """
+    needed = references(tables or tuple(TABLES.values()))
+    # A source is kept with all rows that any table needs, whichever tables were named.
+    wanted = references(tuple(TABLES.values()))
+    obtained: dict[str, Kept] = dict(before)
+    executed: list[str] = []
+    missing: dict[str, str] = {}
+    for name, source in sources.items():
+        if name not in needed or (source.asks and model is None):
+            continue
+        if told is not None:
+            told(source.meaning)
+        try:
+            obtained[name] = perform(
+                source,
+                wanted[name],
+                data=data,
+                model=model,
+                workers=workers,
+                progress=progress,
+                **(given if source.asks else {}),
+            )
+        except (InputError, MissingExtraError) as error:
+            missing[name] = str(error)
+            continue
+        executed.append(name)
+    return Refreshed(obtained, tuple(executed), missing)
+
+
+def with_role(source: Source, role: str, spec: str) -> Source:
+    """Put another policy into a role: the cells that rest on it then say so."""
+    if role not in source.policies:
+        raise KeyError(role)
+    return replace(source, policies={**source.policies, role: spec})

@@ -1,0 +1,138 @@
+"""The registry: every label is there, cells are judged by print, and the page is generated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from routeprism.errors import SpecError
+from routeprism.reproduction import (
+    PROTOCOL,
+    SOURCES,
+    TABLES,
+    Printed,
+    cells_of,
+    chosen,
+    page,
+    published,
+    read_obtained,
+    write_obtained,
+)
+from routeprism.reproduction._registry import references
+from routeprism.runs import Stored
+
+PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
+
+
+def printed(text: str, column: str = "J / Estimate") -> Printed:
+    return Printed("tab:x", "1", "row", column, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "agrees"),
+    [
+        ("0.045", 0.045045, True),
+        ("0.045", 0.0456, False),
+        (".0", 0.0, True),
+        ("20,400", 20400.0, True),
+        ("20,400", 20401.0, False),
+        ("6716", 6716.48, True),
+        ("-0.000", -0.0004, True),
+        ("NA", 0.0, False),
+    ],
+)
+def test_agreement_is_to_the_printed_digits(text: str, value: float, agrees: bool) -> None:
+    assert printed(text).agrees(value) is agrees
+
+
+def test_every_printed_label_has_a_table() -> None:
+    labels = list(dict.fromkeys(one.label for one in published()))
+    assert list(TABLES) == labels
+    # 68 tables, 5 figures, and the numbers of a correct build.
+    assert len(labels) == 74
+    assert sum(label.startswith("fig:") for label in labels) == 5
+
+
+def test_no_cell_is_printed_twice() -> None:
+    places = [(one.label, one.panel, one.row, one.column) for one in published()]
+    assert len(set(places)) == len(places)
+
+
+def test_every_cell_says_how_to_get_it_or_why_not() -> None:
+    for table in TABLES.values():
+        for cell in cells_of(table, {}):
+            assert cell.value is None
+            if cell.status == "not derivable":
+                assert cell.reason, cell
+            elif "source" not in table.part(cell.printed):
+                assert cell.status == "machinery" and cell.reason and cell.command, cell
+
+
+def test_references_name_sources_and_roles() -> None:
+    for name, wanted in references(tuple(TABLES.values())).items():
+        roles = {"", *SOURCES[name].policies}
+        unknown = {one.where.get("policy", "") for one in wanted} - roles
+        assert unknown <= {"amem"}  # the readout row of a policy that has no answers here
+
+
+def test_protocol_numbers_are_all_reproduced() -> None:
+    cells = cells_of(TABLES[PROTOCOL], read_obtained())
+    assert {cell.status for cell in cells} == {"reproduced"}
+    assert len(cells) == 77
+
+
+def test_nothing_is_reproduced_without_a_run() -> None:
+    for table in TABLES.values():
+        assert {cell.status for cell in cells_of(table, {})} <= {"machinery", "not derivable"}
+
+
+def test_what_is_kept_is_what_the_registry_needs() -> None:
+    obtained = read_obtained()
+    for name, kept in obtained.items():
+        assert name in SOURCES
+        assert kept.made["policies"] == dict(SOURCES[name].policies), name
+
+
+def test_page_is_what_the_registry_renders() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(read_obtained()), (
+        "run: routeprism reproduce --write docs/reproduction.md"
+    )
+
+
+def test_obtained_values_are_written_as_they_are_read(tmp_path: Path) -> None:
+    obtained = read_obtained()
+    write_obtained(obtained, tmp_path / "again.json")
+    assert read_obtained(tmp_path / "again.json") == obtained
+
+
+def test_labels_may_leave_out_the_prefix_and_unknown_ones_suggest() -> None:
+    assert chosen(("mechanism-state",)) == chosen(("tab:mechanism-state",))
+    assert chosen(("tab:transfer-main",))[0].label == "tab:state-transfer-support"
+    with pytest.raises(SpecError, match="mechanism-state"):
+        chosen(("tab:mechanism-stat",))
+
+
+def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
+    every = cli("reproduce")
+    assert every.code == 0
+    assert "tab:mechanism-state" in every.out
+    one = cli("reproduce", "tab:mechanism-state", "--keep", tmp_path / "kept")
+    assert "0.9730" in one.out and "reproduced" in one.out
+    with Stored(tmp_path / "kept") as stored:
+        kept = stored.findings("reproduction", "tab:mechanism-state")
+    assert kept[0].value["lines"][0][2:] == ["0.045", "0.0450", "reproduced"]
+    assert cli("reproduce", "tab:nothing").code == 2
+
+
+def test_absent_data_is_named_and_leaves_values_as_they_were(cli, tmp_path: Path) -> None:
+    store = tmp_path / "obtained.json"
+    before = {"personamem": read_obtained()["personamem"]}
+    write_obtained(before, store)
+    said = cli(
+        *("reproduce", "tab:mechanism-state", "--run", "--data", tmp_path / "none"),
+        *("--obtained", store),
+    )
+    assert said.code == 0
+    assert "Left as it was: personamem" in said.out and "none" in said.out
+    assert read_obtained(store) == before

@@ -18,7 +18,7 @@ Kind = Literal["data", "machinery", "not derivable"]
 Number = Literal["estimate", "lower", "upper", "queries", "units", "complement", "share"]
 """Which number of a row; `complement` is 1 − estimate, `share` estimate / queries."""
 Part = Mapping[str, str]
-"""What a table, row or column says of its cells: some of KEYS."""
+"""What a table, row or column says of its cells: some of KEYS; an empty source is none."""
 
 _WHERE = (
     "experiment",
@@ -105,7 +105,7 @@ class Cell:
 def reference_of(table: Table, printed: Printed) -> Reference | None:
     """Say where a cell's number comes from; None where nothing here gives it."""
     said = table.part(printed)
-    if "source" not in said or "quantity" not in said:
+    if not said.get("source") or "quantity" not in said:
         return None
     if said.get("kind") == "not derivable" or printed.number is None:
         return None

@@ -461,7 +461,7 @@ TABLES = (
         rows={
             "Focal": {"policy": "focal"},
             "MemoChat": {"policy": "memochat", "filler": "A"},
-            "A-MEM": {"policy": "amem"},
+            "A-MEM": {"source": ""},
         },
         columns={
             "Pairs": {"quantity": "count.pairs"},

@@ -105,7 +105,7 @@ TABLES = (
         },
         rows=_POLICIES,
         columns={"Queries": {"number": "queries"}, "Users": {"number": "units"}},
-        cells={("*", "Prompt pairs"): {"quantity": "count.prompt_pairs"}},
+        cells={("*", "Prompt pairs"): {"source": ""}},
     ),
     Table(
         "tab:recent-support-restoration",

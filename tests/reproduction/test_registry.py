@@ -119,8 +119,12 @@ def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
     one = cli("reproduce", "tab:mechanism-state", "--keep", tmp_path / "kept")
     assert "0.9730" in one.out and "reproduced" in one.out
     with Stored(tmp_path / "kept") as stored:
-        kept = stored.findings("reproduction", "tab:mechanism-state")
-    assert kept[0].value["lines"][0][2:] == ["0.045", "0.0450", "reproduced"]
+        kept = {one.question: one.value for one in stored.findings("reproduction")}
+    line = kept["tab:mechanism-state"]["lines"][0]
+    assert line == ["Survivor selection", "Replay / J", "0.045", "0.0450", "reproduced"]
+    assert cli("report", tmp_path / "kept").code == 0
+    report = (tmp_path / "kept" / "report.html").read_text(encoding="utf-8")
+    assert "Published numbers" in report and "tab:mechanism-state" in report
     assert cli("reproduce", "tab:nothing").code == 2
 
 

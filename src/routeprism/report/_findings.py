@@ -17,6 +17,7 @@ Found = Mapping[str, Sequence[Finding]]
 _WANTED = {
     "orders": ("order_distribution", "survival", "worst_order", "smallest_reordering"),
     "retention": ("budget_curve", "retention_curve"),
+    "reproduction": ("printed_table",),
 }
 _MOST_POOLS = 60
 """How many pools a survival map has rows for."""
@@ -181,4 +182,23 @@ def finding_tables(found: Found) -> list[Table]:
         if cells:
             columns = ("policy", "arrival", "user", "what happens", "inversions", "found by")
             made.append(Table(name.replace("_", "-"), title, caption, columns, cells, names=4))
-    return made
+    return [*made, *_printed(found.get("printed_table", ()))]
+
+
+def _printed(findings: Iterable[Finding]) -> Iterable[Table]:
+    """List the paper's numbers beside what was obtained, table by table."""
+    cells = tuple(
+        (one.question, *map(str, line))
+        for one in sorted(findings, key=lambda one: int(one.value["place"]))
+        for line in one.value["lines"]
+    )
+    if cells:
+        yield Table(
+            "reproduction",
+            "Published numbers",
+            "Each printed number beside what was obtained, and whether it is reproduced, differs, "
+            "needs answers or labels that are not public (machinery), or cannot be derived.",
+            ("label", "row", "column", "published", "here", "status"),
+            cells,
+            names=3,
+        )

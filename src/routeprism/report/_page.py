@@ -105,6 +105,7 @@ def page(material: Material) -> str:
         ("curves", "Budgets and time", _charted(made, "curves", None)),
         ("answers", "Answers", _charted(made, "answers", _tables(shown, "answers"))),
         ("agreement", "Agreement", _tables(shown, "agreement", "readings")),
+        ("reproduction", "Published numbers", _tables(shown, "reproduction")),
         (
             "replication",
             "Model by model",

@@ -13,12 +13,16 @@ __all__ = ["keep"]
 
 
 def keep(directory: Path, obtained: Obtained) -> None:
-    """Write every table into a run directory: findings of the experiment `reproduction`."""
+    """Write every table into a run directory: findings of the experiment `reproduction`.
+
+    A finding's question is the label of its table.
+    """
     made = {name: dict(kept.made) for name, kept in sorted(obtained.items())}
     findings = []
-    for table in TABLES.values():
+    for place, table in enumerate(TABLES.values()):
         cells = cells_of(table, obtained)
         value = {
+            "place": place,
             "title": table.title,
             "lines": [
                 [line.row, line.column, line.printed, line.here, line.status]
@@ -28,7 +32,7 @@ def keep(directory: Path, obtained: Obtained) -> None:
             "reasons": list(dict.fromkeys(cell.reason for cell in cells if cell.reason)),
             "commands": list(dict.fromkeys(cell.command for cell in cells if cell.command)),
         }
-        findings.append(Finding(name=table.label, value=value))
+        findings.append(Finding(name="printed_table", question=table.label, value=value))
     configuration = {"command": "reproduce", "sources": made}
     with Run.open(directory, configuration, inputs={}, growing=("sources",)) as run:
         run.keep("reproduction", findings)

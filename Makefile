@@ -34,7 +34,7 @@ demo: setup
 	$(BIN)/routeprism demo --run runs/demo
 
 test: check $(VENV)/.browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # The report's tests need Chromium; where it cannot be installed they skip, and say so.
 $(VENV)/.browser: $(READY)

@@ -180,7 +180,7 @@ async def serve(latency: float, seconds: float) -> None:
 class Loopback:
     """A running server process."""
 
-    def __init__(self, *, latency: float = 0.0, seconds: float = 120.0) -> None:
+    def __init__(self, *, latency: float = 0.0, seconds: float = 300.0) -> None:
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__)), str(latency), str(seconds)],
             stdin=subprocess.PIPE,

@@ -304,6 +304,8 @@ def _until(server: Any, total: int) -> None:
 
 def main(what: str, url: str, directory: Path, answers: int = 0, concurrency: int = 8) -> None:
     """Collect, as the process that the tests above watch, interrupt and kill."""
+    # A shell that starts jobs in the background has them ignore the interruption.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if what == "faults":
         model = OpenAI("m", base_url=url, retries=3, timeout=1.0, seed=0, concurrency=13)
         cells = [cell(text) for text in FAULTS]

@@ -323,7 +323,7 @@ def test_a_model_is_named_in_a_spec() -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Any]:
-    with SUPPORT["Loopback"](latency=0.0, seconds=120) as running:
+    with SUPPORT["Loopback"](latency=0.0, seconds=300) as running:
         yield running
 
 

@@ -407,7 +407,10 @@ def test_hostile_strings_stay_data(
     assert set(ended.left) == {
         "runs",
         run,
-        *(f"{run}/{name}" for name in ("estimates.csv", "manifest.json", "run.sqlite")),
+        *(
+            f"{run}/{name}"
+            for name in ("estimates.csv", "manifest.json", "report.html", "run.sqlite")
+        ),
     }
     assert {path.name for path in tmp_path.iterdir()} == {"here", "mydata"}
 

@@ -139,3 +139,10 @@ def test_absent_data_is_named_and_leaves_values_as_they_were(cli, tmp_path: Path
     assert said.code == 0
     assert "Left as it was: personamem" in said.out and "none" in said.out
     assert read_obtained(store) == before
+
+
+def test_a_model_that_may_cost_money_is_not_asked_by_the_way(cli, tmp_path: Path) -> None:
+    said = cli("reproduce", "--run", "--model", "openai:any", "--obtained", tmp_path / "o.json")
+    assert said.code == 2
+    assert "--yes" in said.err
+    assert cli("reproduce", "--model", "reader").code == 2

@@ -502,6 +502,7 @@ def reproduce(
     obtained: options.ObtainedFile = None,
     keep: options.KeepDirectory = None,
     workers: options.Workers = None,
+    yes: options.Yes = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -517,6 +518,7 @@ def reproduce(
         obtained=obtained,
         kept=keep,
         workers=workers,
+        yes=yes,
         as_json=json,
         quiet=quiet,
     )

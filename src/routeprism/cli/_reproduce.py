@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Shown
 
-from routeprism.cli._terminal import progress
-from routeprism.errors import InputError
+from routeprism.cli._terminal import progress, spends
+from routeprism.errors import InputError, SpecError
+from routeprism.models import make_model
 from routeprism.reproduction import (
     STATUSES,
     STORED,
@@ -45,11 +46,19 @@ def run_reproduce(
     obtained: Path | None,
     kept: Path | None,
     workers: int | None,
+    yes: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Print a summary of all tables, or the numbers of some; execute and write where asked."""
     tables = chosen(tuple(labels))
+    if model is not None and not run:
+        raise SpecError(f"--model {model} answers while tables are executed; say --run, too")
+    if model is not None and not yes and spends(make_model(model)):
+        raise SpecError(
+            f"{model} may cost money, and these tables take tens of thousands of answers; "
+            f"say --yes to go on, or audit with --dry-run to see what one run would take"
+        )
     store = obtained or STORED
     values = read_obtained(store)
     done: Refreshed | None = None

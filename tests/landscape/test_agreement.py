@@ -39,8 +39,10 @@ ARMS = [
 ]
 VARIANTS = {"recent": ["recent:k=1", "recent:k=3"], "focal": ARMS}
 """More than the plain name, where a policy has arms."""
-SLOW = {"memochat", "amem"}
-"""Policies whose builds take long: on the smallest pools."""
+PERSONAMEM = [
+    *("focal", "focal:cluster=source", "recent:k=3", "utility:k=3", "raw", "streaming", "memochat")
+]
+"""What is followed on real pools."""
 
 
 def incremental() -> list[str]:
@@ -101,26 +103,25 @@ def check(policy: Policy, pool: Pool) -> None:
 
 @pytest.mark.parametrize("name", incremental())
 def test_merged_states_agree_with_every_order(name: str) -> None:
-    """On every sample pool; on those of at most five where a build is slow."""
+    """On every sample pool, of four to seven records."""
     policy = made(name, "all")
-    small = 4 if name in SLOW else 5 if learns(policy) else 7
     for pool in POOLS:
-        if len(pool) <= small:
-            check(policy, pool)
+        check(policy, pool)
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize(
-    "name", ["focal", "focal:cluster=source", "recent:k=3", "utility:k=3", "raw", "streaming"]
-)
+@pytest.mark.parametrize("name", PERSONAMEM)
 def test_they_agree_on_every_personamem_pool(data: Path, name: str) -> None:
     """Every incremental policy without vector store or model, on all 37 pools."""
-    policy = make_policy(name, parse_interface("all"))  # what is retained is before the interface
-    pools = [case.pool for case in load_benchmark("personamem", data).cases]
-    if learns(policy):
-        policy = fitted(policy, [case.pool for case in CASES[:8]])
-    for pool in pools:
-        check(policy, pool)
+    policy = made(name, "all")  # what is retained is before the interface
+    for case in load_benchmark("personamem", data).cases:
+        check(policy, case.pool)
+
+
+def test_no_incremental_policy_is_left_out() -> None:
+    assert {name.partition(":")[0] for name in incremental()} == {
+        name.partition(":")[0] for name in [*PERSONAMEM, "source-order(recent:k=3)"]
+    }
 
 
 @pytest.mark.parametrize(

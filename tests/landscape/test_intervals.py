@@ -67,7 +67,7 @@ def test_sampling_covers_what_enumeration_says() -> None:
     support = frozenset({pool.ids[1]})
     kept = explore(policy, pool).kept(support).value
     assert kept == pytest.approx(1 / 3)
-    inside = {"fixed": 0, "stopped": 0, "kept": 0}
+    inside = {"fixed": 0, "kept": 0, "stopped": 0, "stopped, kept": 0}
     for seed in range(120):
         name = f"uniform:seed={seed}"
         fixed = explore(policy, pool, name, method="sampled", drawn=60)
@@ -79,5 +79,8 @@ def test_sampling_covers_what_enumeration_says() -> None:
         share = stopped.changed
         assert share.upper - share.lower <= 0.3  # type: ignore[operator]
         inside["stopped"] += _inside(truth, (share.lower, share.upper))  # type: ignore[arg-type]
+        share = stopped.kept(support)
+        assert share.upper - share.lower <= 0.3  # type: ignore[operator]
+        inside["stopped, kept"] += _inside(kept, (share.lower, share.upper))  # type: ignore[arg-type]
     # 120 draws of a coverage of 95% are below 109 with a probability of 0.5%.
     assert all(number >= 109 for number in inside.values()), inside

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,7 +26,7 @@ from routeprism.landscape import (
     worst_order,
 )
 from routeprism.orders import Order, parse_arrival
-from routeprism.policies import Memory, Policy, make_policy
+from routeprism.policies import Incremental, Memory, Policy, make_policy, parse_interface
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Case, Pool, Record, load_benchmark
 
@@ -88,30 +91,56 @@ def supports(case: Case, labels: str) -> list[frozenset[str]]:
 
 @pytest.mark.parametrize("name", ["focal", "recent:k=2", "focal:cluster=source", "utility:k=2"])
 def test_no_order_with_fewer_inversions_does_it(name: str) -> None:
-    """Every pool of the sample with at most six records, by building every order."""
-    policy = make_policy(name)
-    pools = [case for case in CASES if len(case.pool) <= (6 if name == "focal" else 5)]
-    for case in pools:
-        every = {
-            order: policy.build(tuple(case.pool.records[p] for p in order)).retained()
-            for order in itertools.permutations(range(len(case.pool)))
-        }
+    """Every pool of the sample, by building every order that has fewer; all, if none is found."""
+    policy = make_policy(name, parse_interface("all"))  # what is retained is before the interface
+    assert isinstance(policy, Incremental)
+    for case in CASES:
         wanted = supports(case, "benchmark")
         found = shrink_all(policy, case.pool, [keeps(support) for support in wanted])
-        source = every[tuple(range(len(case.pool)))]
+        fewer = max(one.inversions if one.found else math.inf for one in found)
+        every = list(orders_below(policy, case.pool, fewer))
+        assert every[0][0] == 0
+        source = every[0][1]
         for support, one in zip(wanted, found, strict=True):
             changing = [
-                inversions(order)
-                for order, kept in every.items()
-                if bool(kept & support) != bool(source & support)
+                crossed for crossed, kept in every if bool(kept & support) != bool(source & support)
             ]
             assert one.exact
-            assert one.found == bool(changing)
-            if changing:
-                assert one.inversions == min(changing)
+            if one.found:
+                assert one.inversions <= min(changing, default=math.inf)
                 assert_one_minimal(one, policy, case.pool, keeps(support))
             else:
+                assert len(every) == math.factorial(len(case.pool))
+                assert not changing
                 assert one.order == tuple(range(len(case.pool)))
+
+
+def orders_below(
+    policy: Incremental[Any], pool: Pool, fewer: float
+) -> Iterator[tuple[int, frozenset[str]]]:
+    """Give the inversions and the retained set of each order with fewer inversions, unmerged."""
+
+    def further(
+        state: Any, left: tuple[Record, ...], crossed: int
+    ) -> Iterator[tuple[int, frozenset[str]]]:
+        if not left:
+            yield crossed, policy.finish(state).retained()
+        for at, record in enumerate(left):  # it overtakes all that stand before it
+            if crossed + at < fewer:
+                yield from further(
+                    policy.step(state, record), (*left[:at], *left[at + 1 :]), crossed + at
+                )
+
+    return further(policy.start(), pool.records, 0)
+
+
+def test_orders_below_a_number_of_inversions_are_all_of_them() -> None:
+    policy = make_policy("raw")
+    assert isinstance(policy, Incremental)
+    for size, fewer in ((4, 3), (5, 11), (5, math.inf)):
+        counted = Counter(crossed for crossed, _ in orders_below(policy, long_pool(size), fewer))
+        every = Counter(map(inversions, itertools.permutations(range(size))))
+        assert counted == {crossed: n for crossed, n in every.items() if crossed < fewer}
 
 
 @pytest.mark.realdata

@@ -16,7 +16,7 @@ from routeprism import Audit
 from routeprism.errors import SpecError
 from routeprism.orders import parse_schedule
 from routeprism.policies import make_policy
-from routeprism.policies._summaries import embedding, keywords, summary_of
+from routeprism.policies._summaries import embedding, keywords, most_frequent, ranked, summary_of
 from routeprism.policies.memochat import MemoChat
 from routeprism.records import Record, load_benchmark, only_kinds
 from routeprism.routes import trace_case
@@ -247,3 +247,16 @@ def test_with_the_same_sources_texts_differ_and_not_only_in_their_order(data: Pa
                     multisets[kind] += texts[0] != texts[1]
     assert (fixed, contexts) == (144, 144)
     assert multisets == {"topic-summary": 129, "topic-dialog": 144, "recent-dialog": 144}
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("ant bee cow dog elk fox".split())), min_size=1, max_size=4),
+    st.integers(1, 7),
+)
+def test_the_most_frequent_words_of_parts_are_those_of_the_whole(
+    parts: list[list[str]], number: int
+) -> None:
+    """Ties by first occurrence, as a Counter of all words has them."""
+    whole = Counter(word for part in parts for word in part)
+    expected = tuple(word for word, _ in whole.most_common(number))
+    assert most_frequent([ranked(" ".join(part)) for part in parts], number) == expected

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -17,10 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LONGEST",
-    "counted",
+    "Ranked",
     "embedding",
     "keywords",
     "most_frequent",
+    "ranked",
     "relevance",
     "summary_of",
 ]
@@ -47,14 +50,55 @@ def counted(text: str) -> Counter[str]:
     return Counter(word for word in found if word not in _STOPWORDS)
 
 
-def most_frequent(counts: Counter[str], number: int) -> tuple[str, ...]:
-    """Give the most frequent words, ties by first occurrence."""
-    return tuple(word for word, _ in counts.most_common(number))
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The words of a text that can be keywords."""
+
+    counts: dict[str, int]
+    places: dict[str, int]
+    """Word → how many other words occurred before it."""
+    order: tuple[str, ...]
+    """The most frequent first, ties by first occurrence."""
+
+
+def ranked(text: str) -> Ranked:
+    """Count and rank the words of a text."""
+    counts = counted(text)
+    order = tuple(word for word, _ in counts.most_common())
+    return Ranked(dict(counts), {word: place for place, word in enumerate(counts)}, order)
+
+
+def most_frequent(parts: Sequence[Ranked], number: int) -> tuple[str, ...]:
+    """Give the most frequent words of parts that follow each other, ties by first occurrence.
+
+    Goes down the ranks of all parts side by side, and stops as soon as no word further down can be
+    among them (Fagin's threshold algorithm): a policy names the same parts in many orders.
+    """
+    met: dict[str, tuple[int, int, int]] = {}
+
+    def standing(word: str) -> tuple[int, int, int]:
+        holding = [at for at, part in enumerate(parts) if word in part.counts]
+        total = sum(parts[at].counts[word] for at in holding)
+        return -total, holding[0], parts[holding[0]].places[word]
+
+    best: list[str] = []
+    for rank in count():
+        bound = 0  # how often a word can occur that was not met yet
+        for part in parts:
+            if rank < len(part.order):
+                word = part.order[rank]
+                bound += part.counts[word]
+                if word not in met:
+                    met[word] = standing(word)
+        best = sorted(met, key=met.__getitem__)[:number]
+        if not bound or (len(best) == number and -met[best[-1]][0] > bound):
+            break
+    return tuple(best)
 
 
 def keywords(text: str) -> tuple[str, ...]:
     """Give a text's most frequent words, stopwords left out."""
-    return most_frequent(counted(text), MOST_KEYWORDS)
+    return tuple(word for word, _ in counted(text).most_common(MOST_KEYWORDS))
 
 
 def summary_of(folded: str) -> str:

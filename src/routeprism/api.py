@@ -255,6 +255,7 @@ def explore_orders(
     run: str | Path | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
+    interval: Interval = "percentile",
     workers: int | None = 1,
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -286,6 +287,7 @@ def explore_orders(
         run: a directory to keep the run in; nothing is kept unless given.
         seed: of the bootstrap.
         resamples: of the bootstrap.
+        interval: as for `audit`.
         workers: processes to use; None uses all cores.
         ray: the address of a Ray cluster to work on instead.
         progress: called with (pools done, pools in all).
@@ -319,6 +321,7 @@ def explore_orders(
         masks=masks,
         seed=seed,
         resamples=resamples,
+        interval=interval,
         workers=workers,
         ray=ray,
         directory=None if run is None else Path(run),

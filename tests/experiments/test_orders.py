@@ -189,6 +189,21 @@ def test_users_may_shrink_what_they_like(own_data: Callable[..., Path]) -> None:
         explore_orders(directory, "recent:k=2", worst="most")
 
 
+def test_limits_are_read_as_asked(tmp_path: Path) -> None:
+    rows = {}
+    for name in ("percentile", "expanded"):
+        found = explore_orders(
+            "sample", "recent:k=3", resamples=200, interval=name, run=tmp_path / name
+        )
+        rows[name] = found.value("support_kept.uniform")
+        manifest = json.loads((tmp_path / name / "manifest.json").read_text())
+        assert manifest["configuration"]["interval"] == name
+    assert rows["expanded"].estimate == rows["percentile"].estimate
+    assert rows["expanded"].lower < rows["percentile"].lower  # wider: 30 users are not many
+    with pytest.raises(SpecError, match="Did you mean 'bca'"):
+        explore_orders("sample", "recent:k=3", interval="bcaa")  # type: ignore[arg-type]
+
+
 def test_own_data_without_labels_needs_another_outcome(own_data: Callable[..., Path]) -> None:
     records = [{"user": "ann", "id": f"r{at}", "text": f"note {at}"} for at in range(3)]
     directory = own_data(records, [{"user": "ann", "id": "q", "text": "which?"}])
@@ -209,6 +224,7 @@ def test_the_command(cli: Callable[..., Any]) -> None:
     done = cli("orders", "sample", "-p", "focal", "--shrink", "support", *calm)
     assert done.code == 0, done.err
     assert "Move record 2 after record 3, and the only record supporting" in done.out
+    assert "Smallest reorderings, the smallest first (records are numbered from 0" in done.out
     assert "focal, uniform: another set than forward's is retained in 0.836" in done.out
     told = cli("orders", "sample", "-p", "recent:k=3", "-a", "redeliver", "--json", *calm)
     read = json.loads(told.out)

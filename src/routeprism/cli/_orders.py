@@ -110,7 +110,12 @@ def _show(found: Audit, console: Console) -> None:
     )
     for sentence in found.sentences:
         say(sentence)
-    for lines in (_worst(found), _reorderings(found)):
+    for heading, lines in (
+        ("Worst orders, those that lose most first", _worst(found)),
+        ("Smallest reorderings, the smallest first", _reorderings(found)),
+    ):
+        if lines:
+            say(f"{heading} (records are numbered from 0 in source order):")
         for line in lines[:_MOST_SAID]:
             say(f"  {line}")
         if len(lines) > _MOST_SAID:

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from routeprism import workers as pool
-from routeprism.errors import SpecError
+from routeprism.errors import SpecError, nearest
 from routeprism.experiments._case import Masks, interface_of
 from routeprism.experiments._order_case import Looking, OrderPlan, PoolResult, look_at
 from routeprism.experiments._order_sentences import order_sentences, place_sentence
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments.routes import SEED, Audit, checked_masks, distinct, label_source
 from routeprism.landscape import BINS, support_positions
-from routeprism.measures import RESAMPLES, Tally
+from routeprism.measures import INTERVALS, RESAMPLES, Interval, Tally
 from routeprism.policies import Policy, builder_model, own_source
 from routeprism.records import Benchmark
 from routeprism.routes import cross_fit
@@ -35,6 +35,7 @@ def run_orders(
     masks: Masks | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
+    interval: Interval = "percentile",
     workers: int | None = None,
     ray: str | None = None,
     directory: Path | None = None,
@@ -44,6 +45,8 @@ def run_orders(
     policies = distinct(policies)
     if not policies or not looking.arrivals:
         raise SpecError("looking at orders needs at least one policy and one arrival model")
+    if interval not in INTERVALS:
+        raise SpecError(f"There is no interval '{interval}'. {nearest(interval, INTERVALS)}")
     for policy in policies:
         if builder_model(policy) is not None:
             raise SpecError(
@@ -72,7 +75,7 @@ def run_orders(
     with ExitStack() as stack:
         run = writer = None
         if directory is not None:
-            configuration = _configuration(plan, policies, kinds, seed, resamples)
+            configuration = _configuration(plan, policies, kinds, seed, resamples, interval)
             run = stack.enter_context(Run.open(directory, configuration, inputs=benchmark.inputs))
             writing = ExitStack()
             stack.push(writing)
@@ -86,7 +89,7 @@ def run_orders(
                     writer.insert(table, entries)
             if progress is not None:
                 progress(done, number)
-        rows = every.rows(policies, looking, seed, resamples)
+        rows = every.rows(policies, looking, seed, resamples, interval)
         findings = (*every.findings, *every.placed())
         totals = {name: every.counts[name] for name in ("pools", "records", "questions")}
         sentences = (
@@ -138,10 +141,15 @@ class _Every:
             self.one_sided.setdefault(side, []).extend(means)
 
     def rows(
-        self, policies: Sequence[Policy], looking: Looking, seed: int, resamples: int
+        self,
+        policies: Sequence[Policy],
+        looking: Looking,
+        seed: int,
+        resamples: int,
+        interval: Interval,
     ) -> list[EstimateRow]:
         interfaces = {policy.name: interface_of(policy) for policy in policies}
-        setting = Setting(self.benchmark, interfaces, seed, resamples)
+        setting = Setting(self.benchmark, interfaces, seed, resamples, interval)
         rows = estimate_rows(self.tally, setting)
         rows += [
             replace(row, queries=None)  # what is counted are orders, not questions
@@ -201,6 +209,7 @@ def _configuration(
     kinds: Sequence[str],
     seed: int,
     resamples: int,
+    interval: Interval,
 ) -> Mapping[str, object]:
     looking = plan.looking
     outcome = looking.outcome
@@ -227,6 +236,7 @@ def _configuration(
         "weighting": plan.benchmark.weighting,
         "seed": seed,
         "resamples": resamples,
+        "interval": interval,
     }
 
 

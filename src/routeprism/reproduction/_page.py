@@ -36,8 +36,9 @@ Every table and figure of the paper by its label, and each of its numbers as one
 `routeprism reproduce LABEL` prints one of them; `routeprism reproduce --run` executes what can be
 executed and refreshes the values; no obtained value is typed in. `protocol` is no table of the
 paper: it holds the numbers that a correct build gives where the paper's own questions are not
-public or its print is coarser. More that was measured, and has no printed counterpart, is on
-[another page](measured.md).
+public or its print is coarser. [Another page](measured.md) has what was measured beside it:
+restoration with the embedded reader under both policies and with `smollm2`, a small real language
+model, next to the printed values of Luna and Qwen3-8B, and LoCoMo end to end.
 """
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from routeprism.policies import Event, make_policy
 from routeprism.policies.adapters.command import Command
 from routeprism.policies.adapters.http import Http
 from routeprism.policies.adapters.recorded import Trace
-from routeprism.records import load_benchmark
+from routeprism.records import Benchmark, load_benchmark
 from routeprism.routes import trace_case
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -170,6 +171,14 @@ def test_what_a_service_does_wrong_is_said(
         at(serve(instead), timeout=0.2).build(RECORDS)
 
 
+def test_a_service_in_trouble_is_said(
+    serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SERVER["Handler"], "do_POST", lambda self: self.send_error(500))
+    with pytest.raises(RouteError, match="reset: the service said 500"):
+        at(serve(), timeout=1).build(RECORDS)
+
+
 def test_nobody_listens() -> None:
     with pytest.raises(RouteError, match=r"reset: http://127.0.0.1:9 cannot be asked"):
         Http("http://127.0.0.1:9").build(RECORDS)
@@ -251,12 +260,12 @@ def test_a_program_that_is_not_there() -> None:
 # --- recorded traces -------------------------------------------------------------------------
 
 
-def dumped(directory: Path, schedule: str, **more: Any) -> Path:
+def dumped(directory: Path, schedule: str, benchmark: Benchmark | None = None, **more: Any) -> Path:
     """Record what `recent:k=2` keeps and shows, as a user's own script would."""
     policy = make_policy("recent:k=2")
     path = directory / f"{schedule}.jsonl"
     with path.open("w") as file:
-        for case in load_benchmark("sample", None).cases:
+        for case in (benchmark or load_benchmark("sample", None)).cases:
             order = parse_schedule(schedule).order(len(case.pool), case.pool.user)
             arrivals = [case.pool.records[position] for position in order]
             memory = policy.build(arrivals)
@@ -294,6 +303,46 @@ def test_recorded_traces_give_the_numbers_of_the_memory_they_were_recorded_from(
         mine = found.value(quantity, policy=spec)
         other = same.value(quantity, policy="recent:k=2")
         assert (mine.estimate, mine.lower, mine.upper) == (other.estimate, other.lower, other.upper)
+
+
+@pytest.fixture
+def ten_pools(data: Path) -> Benchmark:
+    """The first ten pools of PersonaMem with their 142 questions."""
+    whole = load_benchmark("personamem", data)
+    return replace(whole, name="personamem-10", cases=tuple(whole.cases)[:10])
+
+
+def same_overlap(benchmark: Benchmark, policy: Any, like: str) -> None:
+    """A memory outside that keeps what a built-in policy keeps has its numbers."""
+    found = routeprism.audit(benchmark, policy, resamples=100)
+    same = routeprism.audit(benchmark, like, resamples=100)
+    name = policy if isinstance(policy, str) else policy.name
+    mine = found.value("retained_changed_count", policy=name)
+    assert (mine.estimate, mine.queries) == (
+        same.value("retained_changed_count", policy=like).estimate,
+        142,
+    )
+
+
+@pytest.mark.realdata
+def test_ten_personamem_pools_by_a_program(ten_pools: Benchmark) -> None:
+    same_overlap(ten_pools, Command(f"{sys.executable} {PROGRAM}"), "recent:k=3")
+
+
+@pytest.mark.realdata
+def test_ten_personamem_pools_by_recorded_traces(ten_pools: Benchmark, tmp_path: Path) -> None:
+    paths = [dumped(tmp_path, schedule, ten_pools) for schedule in ("forward", "replay")]
+    same_overlap(ten_pools, f"trace:forward={paths[0]},route={paths[1]}", "recent:k=2")
+
+
+@pytest.mark.realdata
+def test_ten_personamem_pools_by_a_service(serve: Callable[..., Any], ten_pools: Benchmark) -> None:
+    """It keeps the twelve newest sentences: of long sessions, some of the last one alone."""
+    policy = at(serve())
+    found = routeprism.audit(ten_pools, policy, resamples=100)
+    changed = found.value("retained_changed_count", policy=policy.name)
+    assert (changed.estimate, changed.queries) == (142, 142)
+    assert found.value("J", policy=policy.name).estimate == 0
 
 
 def test_recorded_traces_are_answered_and_restored(tmp_path: Path) -> None:

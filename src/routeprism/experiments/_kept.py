@@ -11,7 +11,7 @@ from routeprism.errors import RunError
 from routeprism.experiments._rows import Column, Key
 from routeprism.measures import Sums
 from routeprism.orders import FORWARD, Schedule
-from routeprism.policies import Block, Event, Exposure, Policy, innermost
+from routeprism.policies import Block, Event, Exposure, Policy, innermost, revivable
 from routeprism.records import Case, Question
 from routeprism.routes import ExposureTrace, Route
 from routeprism.runs import Stored
@@ -22,8 +22,11 @@ _FAILED = "failed"
 
 
 def outside(policy: Policy) -> bool:
-    """Whether a policy's memories are built by a system outside, which may fail or cost."""
-    return callable(getattr(innermost(policy), "origin", None))
+    """Whether a policy's memories are built by a system outside, which may fail or cost.
+
+    One that can be revived from its state is not traced by its routes: the state says more.
+    """
+    return callable(getattr(innermost(policy), "origin", None)) and not revivable(policy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ def opened(browser: Any) -> Callable[..., Any]:
             reduced_motion="reduce",
         )
         page = context.new_page()
+        page.set_default_timeout(120_000)  # a machine may be busy; no test waits for long
         wrong: list[str] = []
         page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
         page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))

@@ -142,6 +142,9 @@ def test_streaming_is_restored_and_its_identity_swaps_stand_apart() -> None:
         for name in ("present", "absent", "restored", "replacement")
     }
     assert accuracy == {"present": 1, "absent": 1, "restored": 1, "replacement": 0}
+    # Right on both routes is the same answer; without either record no answer is the right one.
+    for arm, differ in (("present-absent", 0), ("restored-replacement", 1)):
+        assert found.value("H", arm=f"identity-swap:{arm}").estimate == differ
     assert any("where one support record stands in another's place" in s for s in found.sentences)
 
 
@@ -220,6 +223,21 @@ def test_the_four_conditions_by_hand() -> None:
     assert found.value("H", arm="restored-absent", experiment="restoration").estimate == 1
     # Present and Restored are the same prompt here, and yet no draw is shared.
     assert found.value("count.identical_prompts", arm="present-restored").estimate == 2
+    assert found.value("count.prompt_pairs", arm="present-restored").estimate == 2
+    # Two users, two draws each: right with the evidence, wrong and the other letter without.
+    counted = {
+        name: [
+            found.value(f"count.{count}.{name}", arm="").estimate
+            for count in ("right", "same_as_present", "changed_from_absent")
+        ]
+        for name in ("present", "absent", "restored", "replacement")
+    }
+    assert counted == {
+        "present": [4, 4, 4],
+        "absent": [0, 0, 0],
+        "restored": [4, 4, 4],
+        "replacement": [0, 0, 0],
+    }
     draws = sorted(ask.draw for ask in model.asked if "u0" in ask.memory)
     assert draws == [0, 1, 2, 3, 4, 5, 6, 7]
 

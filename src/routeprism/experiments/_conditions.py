@@ -16,7 +16,10 @@ from routeprism.runs import Shown, Stored
 from routeprism.support._bundles import Bundle, bundle
 from routeprism.support._eligibility import Design, Exposed, Ineligible, design, swap_design
 
-__all__ = ["Conditions", "Verdict", "conditions"]
+__all__ = ["SWAP", "Conditions", "Verdict", "conditions"]
+
+SWAP = "identity-swap"
+"""The arm of pairs in which one supporting record stands in another's place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Conditions:
     schedule: str
     filler: Filler
     arm: str
-    """Empty for one displaced record, `bundle` for several, or `identity-swap`."""
+    """Empty for one displaced record, `bundle` for several, or SWAP."""
     names: tuple[str, ...]
     prompts: tuple[Prompt, ...]
     """One for each name; none where they could not be matched."""
@@ -170,7 +173,7 @@ def _made(
             tuple(places_of(*both) for both in zip(made, blocks, strict=False)),
         )
 
-    for arm, one in (("", verdict.single), ("identity-swap", verdict.swap)):
+    for arm, one in (("", verdict.single), (SWAP, verdict.swap)):
         if isinstance(one, Design):
             shown: Mapping[str, Sequence[str]] = dict(one.conditions.items())
             yield prompts(arm, shown, None)

@@ -26,6 +26,8 @@ _PREFIXES = (
 )
 _DESIGNS = ("bundle", "identity-swap")
 _STATES = ("forward", "route")
+_BESIDE = {"right": (), "same_as_present": ("present",), "changed_from_absent": ("absent",)}
+"""Counts of a condition's answers → the condition that they are compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ def _conditions(
     row: EstimateRow, experiment: str, configuration: Mapping[str, Any]
 ) -> tuple[str, ...]:
     if experiment == "restoration":
-        return (row.arm if row.arm in _DESIGNS else "",)
+        design = row.arm.partition(":")[0]
+        return (design if design in _DESIGNS else "",)
     if experiment == "display":
         return ("source" if "serialisation" in row.arm else "reversed",)
     own = configuration["provenance"]
@@ -105,11 +108,14 @@ def _sides(row: EstimateRow, experiment: str) -> tuple[str, ...]:
     if experiment == "restoration":
         if quantity.startswith("accuracy."):
             return (quantity.removeprefix("accuracy."),)
-        named = row.arm if quantity == "H" else quantity
+        named = row.arm.rpartition(":")[2] if quantity == "H" else quantity
         for one, other in DIFFERENCES:
             if named == f"{one}-{other}":
                 return one, other
-        return ("present", "restored") if quantity == "count.identical_prompts" else ()
+        if quantity in ("count.identical_prompts", "count.prompt_pairs"):
+            return "present", "restored"
+        counted, _, name = quantity.removeprefix("count.").partition(".")
+        return (name, *_BESIDE[counted]) if counted in _BESIDE else ()
     if experiment == "display":
         return _cells(row.arm)
     if quantity == "accuracy.forward":

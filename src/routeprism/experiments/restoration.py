@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from routeprism.answers import Plan as Cost
 from routeprism.errors import SpecError
@@ -18,13 +17,14 @@ from routeprism.experiments._asking import (
     count_outcomes,
     outcome_notes,
 )
-from routeprism.experiments._case import Masks, Strata, Values, enter, rows_of, strata_of
-from routeprism.experiments._conditions import Conditions, Verdict, conditions
+from routeprism.experiments._case import Masks, enter, rows_of, strata_of
+from routeprism.experiments._conditions import SWAP, Conditions, Verdict, conditions
 from routeprism.experiments._keepsakes import Keepsakes
+from routeprism.experiments._restored import CONTRASTS, enter_conditions
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._sentences import restoration_sentences
 from routeprism.experiments._stages import Asked, Found, Traced
-from routeprism.measures import Sums, Tally, cross
+from routeprism.measures import Sums, Tally
 from routeprism.records import Case
 from routeprism.runs import Finding, Stored
 from routeprism.support._bundles import Bundle
@@ -32,14 +32,6 @@ from routeprism.support._eligibility import STRATA, Design, Ineligible
 
 __all__ = ["CONTRASTS", "Restore"]
 
-CONTRASTS = (
-    ("restored", "absent"),
-    ("restored", "replacement"),
-    ("restored", "present"),
-    ("present", "absent"),
-    ("replacement", "absent"),
-)
-"""The paired differences of accuracy, first minus second."""
 _LEFT_OUT = ("restored-absent", "restored-replacement", "restored-present")
 
 Decided = tuple[Case, list[tuple[Verdict, list[Conditions]]]]
@@ -179,7 +171,7 @@ class Restore:
                     [found[q.id, filler] for filler in fillers if (q.id, filler) in found]
                     for q in case.questions
                 ]
-                _enter_conditions(strata, column, asked, len(fillers), answers, sums)
+                enter_conditions(strata, column, asked, len(fillers), answers, sums)
 
 
 def _counts(quantity: str) -> bool:
@@ -237,7 +229,7 @@ def _enter_eligibility(
         for arm, eligible, found in (
             ("", Design, [verdict.single for verdict in verdicts]),
             ("bundle", Bundle, [verdict.several for verdict in verdicts]),
-            ("identity-swap", Design, [verdict.swap for verdict in verdicts]),
+            (SWAP, Design, [verdict.swap for verdict in verdicts]),
         ):
             outcomes[arm, "eligible"] = [
                 None if one is None else float(isinstance(one, eligible)) for one in found
@@ -254,69 +246,3 @@ def _enter_eligibility(
                 "restoration", f"count.{name}", policy, schedule, arm=arm, labels=traced.labels
             )
             enter(sums, strata, column, flags)
-
-
-def _enter_conditions(
-    strata: Strata,
-    column: Column,
-    asked: Sequence[Sequence[Conditions]],
-    fillers: int,
-    answers: Answers,
-    sums: Sums[Key],
-) -> None:
-    """Enter one design's accuracies, their contrasts, disagreement and prompt identity."""
-    accuracy: dict[str, list[float | None]] = {}
-    names = list(dict.fromkeys(name for ones in asked for one in ones for name in one.names))
-    for name in names:
-        accuracy[name] = [
-            _over_fillers(ones, fillers, partial(_accuracy, name, answers)) for ones in asked
-        ]
-        enter(sums, strata, column._replace(quantity=f"accuracy.{name}"), accuracy[name])
-    for first, second in CONTRASTS:
-        if first in accuracy and second in accuracy:
-            values: Values = [
-                None if a is None or b is None else a - b
-                for a, b in zip(accuracy[first], accuracy[second], strict=True)
-            ]
-            enter(sums, strata, column._replace(quantity=f"{first}-{second}"), values)
-            if not column.arm:
-                differ = [
-                    _over_fillers(ones, fillers, partial(_disagreement, first, second, answers))
-                    for ones in asked
-                ]
-                named = column._replace(quantity="H", arm=f"{first}-{second}")
-                enter(sums, strata, named, differ)
-    if not column.arm:
-        identical = [_identical(ones) for ones in asked]
-        named = column._replace(quantity="count.identical_prompts", arm="present-restored")
-        enter(sums, strata, named, identical)
-
-
-def _over_fillers(
-    ones: Sequence[Conditions], fillers: int, read: Callable[[Conditions], float | None]
-) -> float | None:
-    """Average a reading over the fillers; one that is missing makes it not applicable."""
-    known = [value for one in ones if (value := read(one)) is not None]
-    return sum(known) / len(known) if known and len(known) == fillers else None
-
-
-def _accuracy(name: str, answers: Answers, one: Conditions) -> float | None:
-    right = answers.right.get(one)
-    if not right or name not in one.names:
-        return None
-    verdicts = right[one.names.index(name)]
-    return sum(verdicts) / len(verdicts)
-
-
-def _disagreement(first: str, second: str, answers: Answers, one: Conditions) -> float | None:
-    said = answers.said.get(one)
-    if said is None or not one.question.options:
-        return None
-    return cross(said[one.names.index(first)], said[one.names.index(second)])
-
-
-def _identical(ones: Sequence[Conditions]) -> float | None:
-    made = [dict(one.sides) for one in ones if one.prompts]
-    if not made:
-        return None
-    return float(sum(one["present"].sha256 == one["restored"].sha256 for one in made))

@@ -14,6 +14,7 @@ from routeprism.experiments import (
     MARGIN,
     SEED,
     STABLE,
+    WORKPLACE,
     Asking,
     AskRoutes,
     Audit,
@@ -42,6 +43,7 @@ from routeprism.orders import ArrivalModel, parse_arrival, parse_schedule
 from routeprism.policies import Policy, SourceOrder, as_policy, make_policy, parse_interface
 from routeprism.prompts import Control, Filler, Provenance
 from routeprism.records import Benchmark, load_benchmark, only_kinds
+from routeprism.workers import crew_of
 
 __all__ = ["Audit", "audit", "curve", "explore_orders", "restore"]
 
@@ -139,31 +141,33 @@ def audit(
         concurrency=concurrency,
     )
     stages = _audit_stages(asking, arms, margin, display, reuse)
-    loaded = _benchmark(benchmark, kinds, data)
-    made = _policies(policies, loaded, interface, comparators, base_url)
-    return run_audit(
-        loaded,
-        with_arms(made) if mechanism else made,
-        [parse_schedule(schedule) for schedule in schedules],
-        kinds=kinds,
-        labels=labels,
-        masks=masks or {},
-        ties=ties,
-        over_time=over_time,
-        stages=[*_label_stages(loaded), *stages],
-        builds=builds,
-        dry_run=dry_run,
-        seed=seed,
-        resamples=resamples,
-        interval=interval,
-        workers=workers,
-        ray=ray,
-        directory=None if run is None else Path(run),
-        progress=progress,
-        asked=asked,
-        rate_limit=rate_limit,
-        concurrency=concurrency,
-    )
+    with crew_of(workers, WORKPLACE, ray=ray) as crew:  # they start while the data is read
+        loaded = _benchmark(benchmark, kinds, data)
+        made = _policies(policies, loaded, interface, comparators, base_url)
+        return run_audit(
+            loaded,
+            with_arms(made) if mechanism else made,
+            [parse_schedule(schedule) for schedule in schedules],
+            kinds=kinds,
+            labels=labels,
+            masks=masks or {},
+            ties=ties,
+            over_time=over_time,
+            stages=[*_label_stages(loaded), *stages],
+            builds=builds,
+            dry_run=dry_run,
+            seed=seed,
+            resamples=resamples,
+            interval=interval,
+            workers=workers,
+            ray=ray,
+            directory=None if run is None else Path(run),
+            progress=progress,
+            asked=asked,
+            rate_limit=rate_limit,
+            concurrency=concurrency,
+            crew=crew,
+        )
 
 
 def restore(

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from routeprism.errors import MissingExtraError, RoutePrismError
-from routeprism.workers import available, ordered_map
+from routeprism.workers import available, crew_of, ordered_map
 
 # What another process can import: work(context, index) is 100 - index.
 negated, hundred = operator.sub, functools.partial(int, 100)
@@ -26,6 +26,35 @@ def test_this_process_may_use_a_core() -> None:
 def test_what_cannot_be_shipped_is_refused_in_words() -> None:
     with pytest.raises(RoutePrismError, match="cannot be sent to other processes"):
         list(ordered_map(lambda offset, index: index, hundred, 3, workers=2))
+
+
+def test_a_crew_that_began_before_is_used() -> None:
+    with crew_of(2, "decimal") as crew:
+        found = list(ordered_map(negated, hundred, 5, workers=2, batch=2, crew=crew))
+    assert found == [100, 99, 98, 97, 96]
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_one_worker_needs_no_crew(workers: int | None) -> None:
+    with crew_of(workers, "decimal") as crew:
+        assert crew is None
+
+
+def test_a_crew_without_work_goes_home() -> None:
+    with pytest.raises(LookupError), crew_of(2, "decimal") as crew:
+        assert crew is not None
+        started = list(crew._pool._processes.values())
+        assert len(started) == 2
+        raise LookupError("the data could not be read")
+    assert not any(process.is_alive() for process in started)
+
+
+def test_a_crew_that_cannot_start_is_an_error_in_words() -> None:
+    with (
+        pytest.raises(RoutePrismError, match="ended before its work was done"),
+        crew_of(2, "there.is.no.such.module") as crew,
+    ):
+        list(ordered_map(negated, hundred, 5, workers=2, crew=crew))
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from routeprism.experiments.planning import Plan, plan_study
 from routeprism.experiments.provenance import MARGIN, Provenances
 from routeprism.experiments.restoration import Restore
 from routeprism.experiments.reuse import Reuse
-from routeprism.experiments.routes import SEED, Audit, run_audit
+from routeprism.experiments.routes import SEED, WORKPLACE, Audit, run_audit
 
 __all__ = [
     "LAYOUTS",
@@ -27,6 +27,7 @@ __all__ = [
     "OUTCOMES",
     "SEED",
     "STABLE",
+    "WORKPLACE",
     "AskRoutes",
     "Asking",
     "Audit",

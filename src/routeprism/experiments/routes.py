@@ -38,10 +38,13 @@ from routeprism.records import Benchmark
 from routeprism.routes import cross_fit
 from routeprism.runs import CONTRASTS, EstimateRow, Finding, Run
 
-__all__ = ["Audit", "SEED", "checked_masks", "distinct", "label_source", "run_audit"]
+__all__ = ["Audit", "SEED", "WORKPLACE", "checked_masks", "distinct", "label_source", "run_audit"]
 
 SEED = 20260910
 """The default bootstrap seed."""
+
+WORKPLACE = "routeprism.experiments._case"
+"""What a worker needs to import, whatever the audit."""
 
 _GROWING = ("draws", "batches", "masks", "display", "reuse", "provenance_arms", "margin")
 """What may differ when a run is opened again: more answers, and other cuts of the same ones."""
@@ -121,13 +124,15 @@ def run_audit(
     concurrency: int | None = None,
     builds: int = 1,
     values: Collection[str] = (),
+    crew: pool.Crew | None = None,
 ) -> Audit:
     """Trace every pool under every policy and schedule, and estimate what changed.
 
     Memories that ask a model are built first, through the run's ledger. Stages go on from the
     stored traces; a `dry_run` only says what building and answers would take. Each route is built
     `builds` times; two or more tell order from a memory's own chance. `values` names quantities
-    whose values are handed back although no traces are kept.
+    whose values are handed back although no traces are kept. A `crew` of as many workers that was
+    begun before saves their start.
     """
     if builds < 1:
         raise SpecError(f"Expected 1 build or more but got {builds=}")
@@ -207,7 +212,7 @@ def run_audit(
             stack.push(writing)
             writer = writing.enter_context(run.writing())
         for done, result in enumerate(
-            pool.ordered_map(work, plan, number, workers=workers, ray=ray), start=1
+            pool.ordered_map(work, plan, number, workers=workers, ray=ray, crew=crew), start=1
         ):
             tally.append(result.sums)
             counts.update(result.counts)

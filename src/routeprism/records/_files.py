@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,6 @@ __all__ = [
     "sha256",
     "text_of",
 ]
-
-_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-"""How JSON escapes half of a surrogate pair; two in a row are a character."""
 
 
 def sha256(content: bytes) -> str:
@@ -93,15 +89,27 @@ def loads(text: str) -> Any:
     """Parse JSON; whatever is wrong with it is a ValueError that says so."""
     try:
         parsed = json.loads(text)
+        _refuse_halves(parsed)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if "\\u" in text and _HALF_PAIR.search(text):
-        try:
-            json.dumps(parsed, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            half = error.object[error.start]
-            raise ValueError(f"{half!r} is half a character, and no text") from None
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise ValueError(f"{half!r} is half a character, and no text") from None
     return parsed
+
+
+def _refuse_halves(parsed: Any) -> None:
+    """Try to encode every text: JSON can escape half of a surrogate pair, which nobody can keep."""
+    if isinstance(parsed, str):
+        parsed.encode()
+    elif isinstance(parsed, dict):
+        "".join(parsed).encode()
+        for value in parsed.values():
+            if not (isinstance(value, str) and value.isascii()):  # most are, and are done with
+                _refuse_halves(value)
+    elif isinstance(parsed, list):
+        for value in parsed:
+            _refuse_halves(value)
 
 
 def parse_json(content: bytes, path: Path) -> Any:

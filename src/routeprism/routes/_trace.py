@@ -37,6 +37,7 @@ __all__ = [
 
 _NEEDED = ("retained", "state", "expose")
 """What a memory has to have; asking the protocol itself takes long on older Pythons."""
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 Digests = dict[tuple[Block, ...], tuple[frozenset[str], str, int]]
 """Blocks → their sources, the digest of their text, its length."""
 Snapshots = Callable[[str, str, Sequence[int]], Any]
@@ -110,7 +111,7 @@ def signature(state: JsonValue) -> str | None:
     if state is None:
         return None
     try:
-        written = json.dumps(state, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        written = _CANONICAL.encode(state)
     except (TypeError, ValueError) as error:
         raise ContractError(
             f"state() must give plain JSON values (text, numbers, lists, maps): {error}"

@@ -6,7 +6,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from itertools import product
+from itertools import chain, product
 
 from routeprism.records import Record
 
@@ -133,10 +133,16 @@ def similarity(one: Set[str], other: Set[str]) -> float:
 
 def similarities(sets: Sequence[Set[str]]) -> list[list[float]]:
     """Compare many token sets with each other; what a set gives with itself included."""
+    import numpy as np
+
     # A set becomes a number with a bit for each token: what two have in common is one operation.
-    bits = {token: 1 << at for at, token in enumerate(frozenset().union(*sets))}
-    numbers = [sum(map(bits.__getitem__, one)) for one in sets]
+    places = {token: at for at, token in enumerate(frozenset().union(*sets))}
     sizes = list(map(len, sets))
+    rows = np.repeat(np.arange(len(sets)), sizes)
+    tokens = map(places.__getitem__, chain.from_iterable(sets))
+    marks = np.zeros((len(sets), len(places)), dtype=np.bool_)
+    marks[rows, np.fromiter(tokens, np.intp, count=len(rows))] = True
+    numbers = [int.from_bytes(row.tobytes(), "big") for row in np.packbits(marks, axis=1)]
     found = [[0.0] * len(sets) for _ in sets]
     for at, (one, size) in enumerate(zip(numbers, sizes, strict=True)):
         for other in range(at + 1):

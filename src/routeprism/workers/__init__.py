@@ -8,11 +8,12 @@ does not depend on the number of workers, nor on where they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
-from routeprism.workers._processes import available, map_here, map_in_processes
+from routeprism.workers._processes import Crew, available, map_here
 
-__all__ = ["available", "ordered_map"]
+__all__ = ["Crew", "available", "crew_of", "ordered_map"]
 
 Setup = TypeVar("Setup")
 Result = TypeVar("Result")
@@ -26,11 +27,13 @@ def ordered_map(
     workers: int = 1,
     ray: str | None = None,
     batch: int = 8,
+    crew: Crew | None = None,
 ) -> Iterator[Result]:
     """Give `work(setup(), index)` for each index below `count`, in order.
 
     With more than one worker, `work` and `setup` must be importable or picklable. With the address
     of a Ray cluster the work is done there, on all of its cores, and `workers` is not looked at.
+    A crew that has begun already is used if it is of that size.
     """
     if ray is not None:
         from routeprism.workers._ray import map_on_ray
@@ -38,4 +41,29 @@ def ordered_map(
         return map_on_ray(work, setup, count, address=ray, batch=batch)
     if workers <= 1 or count <= 1:
         return map_here(work, setup, count)
-    return map_in_processes(work, setup, count, workers=workers, batch=batch)
+    if crew is not None and crew.workers == workers:
+        return crew.map(work, setup, count, batch=batch)
+    return _by_a_crew(work, setup, count, min(workers, count), batch)
+
+
+def _by_a_crew(
+    work: Callable[[Setup, int], Result],
+    setup: Callable[[], Setup],
+    count: int,
+    workers: int,
+    batch: int,
+) -> Iterator[Result]:
+    with Crew(workers) as crew:
+        yield from crew.map(work, setup, count, batch=batch)
+
+
+@contextmanager
+def crew_of(
+    workers: int | None, importing: str, *, ray: str | None = None
+) -> Iterator[Crew | None]:
+    """Start workers ahead of their work, where there will be several and here."""
+    if workers is None or workers <= 1 or ray is not None:
+        yield None
+        return
+    with Crew(workers, importing) as crew:
+        yield crew.begin()

@@ -8,12 +8,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeVar
 
 from routeprism.errors import RoutePrismError
 
-__all__ = ["AHEAD", "available", "map_here", "map_in_processes"]
+__all__ = ["AHEAD", "Crew", "available", "map_here"]
 
 Setup = TypeVar("Setup")
 Result = TypeVar("Result")
@@ -21,6 +22,7 @@ Result = TypeVar("Result")
 AHEAD = 4
 """Batches under way for each worker: enough to keep it busy, few enough to hold in memory."""
 
+_work: Any = None
 _context: Any = None
 
 
@@ -40,46 +42,82 @@ def map_here(
         yield work(context, index)
 
 
-def map_in_processes(
-    work: Callable[[Setup, int], Result],
-    setup: Callable[[], Setup],
-    count: int,
-    *,
-    workers: int,
-    batch: int,
-) -> Iterator[Result]:
-    """Work on batches of indices in processes of their own."""
-    _refuse_unshippable(work, setup)
-    # A fresh interpreter for each worker: forking a process that has threads is unsafe.
-    with ProcessPoolExecutor(
-        min(workers, count),
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_set_up,
-        initargs=(setup,),
-    ) as pool:
-        waiting: deque[Future[list[Result]]] = deque()
-        starts = iter(range(0, count, batch))
+class Crew:
+    """Processes that start, and import what they will need, while their work is being prepared.
+
+    Leave it as a context: who was never given work goes home then.
+    """
+
+    def __init__(self, workers: int, importing: str = "") -> None:
+        # A fresh interpreter for each worker: forking a process that has threads is unsafe.
+        context = multiprocessing.get_context("spawn")
+        self.workers = workers
+        self._jobs: Any = context.Queue()
+        self._jobs.cancel_join_thread()  # a worker that died leaves its job unread
+        self._waiting = 0
+        self._pool = ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_set_up, initargs=(self._jobs, importing)
+        )
+
+    def begin(self) -> Crew:
+        """Start the processes; each is up when it has been told what to do."""
         try:
-            for start in starts:
-                waiting.append(pool.submit(_run, work, start, min(start + batch, count)))
-                if len(waiting) >= workers * AHEAD:
-                    yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
+            for _ in range(self.workers - self._waiting):
+                self._waiting += 1
+                self._pool.submit(_nothing)
         except BrokenProcessPool as error:
-            raise RoutePrismError(
-                "a worker process ended before its work was done: out of memory, killed, or of "
-                "a script without an `if __name__ == '__main__':` guard; try one worker"
-            ) from error
+            raise _ended_early() from error
+        return self
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tell(b"")
+        self._pool.shutdown(cancel_futures=True)
+
+    def map(
+        self,
+        work: Callable[[Setup, int], Result],
+        setup: Callable[[], Setup],
+        count: int,
+        *,
+        batch: int,
+    ) -> Iterator[Result]:
+        """Work on batches of indices; once in the life of a crew."""
+        job = _shippable(work, setup)
+        self.begin()._tell(job)
+        under_way: deque[Future[list[Result]]] = deque()
+        try:
+            for start in range(0, count, batch):
+                under_way.append(self._pool.submit(_run, start, min(start + batch, count)))
+                if len(under_way) >= self.workers * AHEAD:
+                    yield from under_way.popleft().result()
+            while under_way:
+                yield from under_way.popleft().result()
+        except BrokenProcessPool as error:
+            raise _ended_early() from error
         finally:
-            for future in waiting:
+            for future in under_way:
                 future.cancel()
 
+    def _tell(self, job: bytes) -> None:
+        for _ in range(self._waiting):
+            self._jobs.put(job)
+        self._waiting = 0
 
-def _refuse_unshippable(*items: object) -> None:
-    """Say at once, and in words, that something cannot be sent to another process."""
+
+def _ended_early() -> RoutePrismError:
+    return RoutePrismError(
+        "a worker process ended before its work was done: out of memory, killed, or of "
+        "a script without an `if __name__ == '__main__':` guard; try one worker"
+    )
+
+
+def _shippable(*items: object) -> bytes:
+    """Pack what goes to other processes, or say at once, and in words, that it cannot go."""
     try:
-        ForkingPickler.dumps(items)
+        return bytes(ForkingPickler.dumps(items))
     except Exception as error:
         raise RoutePrismError(
             f"this cannot be sent to other processes ({error}); define the memory class in a "
@@ -87,10 +125,19 @@ def _refuse_unshippable(*items: object) -> None:
         ) from error
 
 
-def _set_up(setup: Callable[[], Any]) -> None:
-    global _context  # one for each worker process, set before any work
-    _context = setup()
+def _set_up(jobs: Any, importing: str) -> None:
+    """In a worker: get ready, then wait to be told what to do; nothing at all for no bytes."""
+    global _work, _context  # one for each worker process, set before any work
+    if importing:
+        import_module(importing)
+    if job := jobs.get():
+        _work, setup = ForkingPickler.loads(job)
+        _context = setup()
 
 
-def _run(work: Callable[[Any, int], Result], start: int, stop: int) -> list[Result]:
-    return [work(_context, index) for index in range(start, stop)]
+def _nothing() -> None:
+    """Stand for work until there is some: a process is started for what is submitted."""
+
+
+def _run(start: int, stop: int) -> list[Any]:
+    return [_work(_context, index) for index in range(start, stop)]

@@ -79,7 +79,7 @@ def audit(
     run: str | Path | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
-    interval: Interval = "percentile",
+    interval: Interval | None = None,
     workers: int | None = 1,
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -121,7 +121,8 @@ def audit(
         run: a directory to keep the run in; nothing is kept unless given.
         seed: of the bootstrap.
         resamples: of the bootstrap.
-        interval: how limits are read: `percentile`, `expanded`, `bca` or `studentised`.
+        interval: how limits are read: `expanded`, `percentile`, `bca` or `studentised`; as the
+            benchmark declares unless given (docs/statistics.md).
         workers: processes to use; None chooses by the number of pools. More than one needs policies
             that can be imported, and a script with a `__main__` guard.
         ray: the address of a Ray cluster to work on instead, such as `auto` or `HOST:PORT`.
@@ -194,7 +195,7 @@ def restore(
     run: str | Path | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
-    interval: Interval = "percentile",
+    interval: Interval | None = None,
     workers: int | None = 1,
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -259,7 +260,7 @@ def explore_orders(
     run: str | Path | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
-    interval: Interval = "percentile",
+    interval: Interval | None = None,
     workers: int | None = 1,
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -380,6 +381,7 @@ def curve(
     run: str | Path | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
+    interval: Interval | None = None,
     workers: int | None = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
@@ -400,6 +402,7 @@ def curve(
         run: a directory to keep the numbers in; nothing is kept unless given.
         seed: of the bootstrap.
         resamples: of the bootstrap.
+        interval: as for `audit`.
         workers: as for `audit`.
         progress: called with (pools done, pools in all).
 
@@ -420,6 +423,7 @@ def curve(
         stable=stable,
         seed=seed,
         resamples=resamples,
+        interval=interval,
         workers=workers,
         directory=None if run is None else Path(run),
         progress=progress,

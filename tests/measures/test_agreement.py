@@ -26,7 +26,7 @@ def test_the_published_matrix_gives_the_published_agreement_and_kappa() -> None:
 )
 def test_published_shares_of_agreement(agreed: int, total: int, published: float) -> None:
     """Appendix F.1; κ = 0.842 of the 778 labels needs their matrix, which is not published."""
-    found = agreement_estimate([(agreed, total)], seed=1)
+    found = agreement_estimate([(agreed, total)], interval="expanded", seed=1)
     assert found is not None
     assert found.value == pytest.approx(published, abs=5e-4)
     assert (found.lower, found.upper, found.queries) == (None, None, total)
@@ -43,9 +43,9 @@ def test_kappa_is_not_defined_without_items_or_with_one_label() -> None:
     assert Confusion.of((), LABELS).agreement is None
     one = Confusion.of([("admissible", "admissible")] * 4, LABELS)
     assert (one.agreement, one.kappa) == (1.0, None)
-    assert kappa_estimate([one, one], seed=1) is None
-    assert kappa_estimate([], seed=1) is None
-    assert agreement_estimate([(0, 0)], seed=1) is None
+    assert kappa_estimate([one, one], interval="expanded", seed=1) is None
+    assert kappa_estimate([], interval="expanded", seed=1) is None
+    assert agreement_estimate([(0, 0)], interval="expanded", seed=1) is None
 
 
 def test_a_label_that_is_none_is_refused() -> None:
@@ -76,15 +76,17 @@ def test_limits_resample_units_and_are_the_same_every_time() -> None:
         Confusion(("a", "b"), ((1, 2), (1, 1))),
         Confusion(("a", "b"), ((4, 0), (1, 3))),
     ]
-    first = kappa_estimate(units, seed=7, resamples=1000)
-    assert first == kappa_estimate(units, seed=7, resamples=1000)
+    first = kappa_estimate(units, interval="expanded", seed=7, resamples=1000)
+    assert first == kappa_estimate(units, interval="expanded", seed=7, resamples=1000)
     assert first is not None
     assert first.lower is not None and first.upper is not None
     # The least and greatest κ of any resample is that of one unit drawn three times.
     alone = [unit.kappa for unit in units]
     assert min(alone) <= first.lower <= first.value <= first.upper <= max(alone)  # type: ignore[type-var]
     assert (first.queries, first.units) == (19, 3)
-    share = agreement_estimate([(unit.agreed, unit.total) for unit in units], seed=7)
+    share = agreement_estimate(
+        [(unit.agreed, unit.total) for unit in units], interval="expanded", seed=7
+    )
     assert share is not None
     assert share.value == pytest.approx(14 / 19)
 
@@ -92,7 +94,7 @@ def test_limits_resample_units_and_are_the_same_every_time() -> None:
 def test_no_limits_where_a_resample_leaves_kappa_undefined() -> None:
     only_a = Confusion(("a", "b"), ((3, 0), (0, 0)))
     both = Confusion(("a", "b"), ((1, 1), (0, 2)))
-    found = kappa_estimate([only_a, both], seed=7, resamples=1000)
+    found = kappa_estimate([only_a, both], interval="expanded", seed=7, resamples=1000)
     assert found is not None
     assert (found.lower, found.upper) == (None, None)
     assert found.value == pytest.approx((only_a + both).kappa)

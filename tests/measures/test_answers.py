@@ -143,7 +143,7 @@ def test_published_transitions_give_the_published_change(
         one = draws(forward, route)
         assert transition(one) == name
         tally.append({"Delta": (number * VALUE["Delta"](one), number)})
-    estimate = tally.estimates(seed=1, resamples=100)["Delta"]
+    estimate = tally.estimates(interval="percentile", seed=1, resamples=100)["Delta"]
     assert estimate.queries == 63
     assert estimate.value == pytest.approx(published, abs=0.0005)
 
@@ -167,6 +167,6 @@ def test_differences_compare_groups_within_units_that_have_both() -> None:
     tally.append({"changed": (2.0, 2), "kept": (0.0, 4)})  # 1 − 0
     tally.append({"changed": (0.0, 1), "kept": (1.0, 2)})  # 0 − ½
     tally.append({"changed": (1.0, 1)})  # only one group: left out
-    found = tally.difference("changed", "kept", seed=1, resamples=100)
+    found = tally.difference("changed", "kept", interval="expanded", seed=1, resamples=100)
     assert (found.value, found.units, found.queries) == (0.25, 2, 9)
-    assert tally.difference("changed", "none", seed=1) is None
+    assert tally.difference("changed", "none", interval="expanded", seed=1) is None

@@ -102,7 +102,7 @@ def simulated(effect: float, seeds: range) -> tuple[int, int, float]:
             ]
             unit[seed, "D_build"] = (value(Builds(*sides)), 1)
         tally.append(unit)
-    found = list(tally.estimates(seed=1, resamples=2000).values())
+    found = list(tally.estimates(interval="expanded", seed=1, resamples=2000).values())
     covered = sum(one.lower <= 0 <= one.upper for one in found)
     above = sum(one.lower > 0 for one in found)
     return covered, above, sum(one.value for one in found) / len(found)

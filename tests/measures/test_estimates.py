@@ -17,26 +17,28 @@ def tally(weighting: str, *units: dict[str, list[float]]) -> Tally[str]:
 
 def test_users_count_equally_or_questions_do() -> None:
     units = ({"J": [1.0, 1.0, 1.0]}, {"J": [0.0]})
-    by_unit = tally("unit", *units).estimates(seed=1)["J"]
-    by_question = tally("question", *units).estimates(seed=1)["J"]
+    by_unit = tally("unit", *units).estimates(interval="percentile", seed=1)["J"]
+    by_question = tally("question", *units).estimates(interval="percentile", seed=1)["J"]
     assert (by_unit.value, by_question.value) == (0.5, 0.75)
     assert (by_unit.queries, by_unit.units) == (by_question.queries, by_question.units) == (4, 2)
 
 
 def test_limits_are_the_250th_and_9750th_of_ten_thousand() -> None:
     # Two units with values 0 and 1: resampled means are 0, ½, 1 with probabilities ¼, ½, ¼.
-    found = tally("unit", {"J": [0.0]}, {"J": [1.0]}).estimates(seed=7)["J"]
+    found = tally("unit", {"J": [0.0]}, {"J": [1.0]}).estimates(interval="percentile", seed=7)["J"]
     assert (found.lower, found.upper) == (0.0, 1.0)
     # 40 units, half 1: the mean's sd is sqrt(.25/40) = 0.079, so limits near 0.5 ± 0.155.
     units = [{"J": [float(at % 2)]} for at in range(40)]
-    found = tally("unit", *units).estimates(seed=7)["J"]
+    found = tally("unit", *units).estimates(interval="percentile", seed=7)["J"]
     assert found.lower == pytest.approx(0.35, abs=0.026)
     assert found.upper == pytest.approx(0.65, abs=0.026)
 
 
 def test_limits_equal_a_plain_bootstrap_with_the_same_draws() -> None:
     values = [0.1, 0.5, 0.4, 0.9, 0.0, 0.7]
-    found = tally("unit", *({"J": [value]} for value in values)).estimates(seed=11)["J"]
+    found = tally("unit", *({"J": [value]} for value in values)).estimates(
+        interval="percentile", seed=11
+    )["J"]
     drawn = np.random.default_rng([11, 6]).integers(0, 6, size=(10_000, 6))
     means = sorted(np.mean([values[at] for at in row]) for row in drawn)
     assert found.lower == pytest.approx(means[250], abs=1e-12)
@@ -46,7 +48,7 @@ def test_limits_equal_a_plain_bootstrap_with_the_same_draws() -> None:
 def test_question_weighted_limits_resample_whole_conversations() -> None:
     # Each conversation's questions agree, so resampling questions would be far too sure.
     units = [{"J": [float(at % 2)] * 50} for at in range(10)]
-    found = tally("question", *units).estimates(seed=3)["J"]
+    found = tally("question", *units).estimates(interval="percentile", seed=3)["J"]
     assert found.value == 0.5
     assert found.upper - found.lower > 0.5
 
@@ -54,27 +56,29 @@ def test_question_weighted_limits_resample_whole_conversations() -> None:
 def test_quantities_on_the_same_units_share_their_resamples() -> None:
     # J and its copy shifted by a constant: jointly resampled, the limits shift exactly.
     units = [{"J": [value], "K": [value + 1]} for value in (0.1, 0.6, 0.2, 0.9)]
-    found = tally("unit", *units).estimates(seed=5)
+    found = tally("unit", *units).estimates(interval="percentile", seed=5)
     assert found["K"].lower == pytest.approx(found["J"].lower + 1, abs=1e-12)
 
 
 def test_not_applicable_units_do_not_count_as_zero() -> None:
     found = tally("unit", {"J": [1.0], "T": [0.4]}, {"J": [0.0]}, {"J": [0.5], "T": [0.6]})
-    estimate = found.estimates(seed=1)["T"]
+    estimate = found.estimates(interval="percentile", seed=1)["T"]
     assert (estimate.value, estimate.units) == (0.5, 2)
 
 
 def test_one_unit_has_no_interval_and_equal_units_a_degenerate_one() -> None:
-    one = tally("unit", {"J": [0.5]}).estimates(seed=1)["J"]
+    one = tally("unit", {"J": [0.5]}).estimates(interval="percentile", seed=1)["J"]
     assert (one.value, one.lower, one.upper, one.degenerate) == (0.5, None, None, False)
-    same = tally("unit", *[{"J": [0.3]}] * 7).estimates(seed=1)["J"]
+    same = tally("unit", *[{"J": [0.3]}] * 7).estimates(interval="percentile", seed=1)["J"]
     assert (same.lower, same.upper, same.degenerate) == (0.3, 0.3, True)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.integers(0, 2**31))
 def test_limits_enclose_plausible_values(values: list[float], seed: int) -> None:
-    found = tally("unit", *({"J": [value]} for value in values)).estimates(seed=seed)["J"]
+    found = tally("unit", *({"J": [value]} for value in values)).estimates(
+        interval="percentile", seed=seed
+    )["J"]
     assert min(values) - 1e-9 <= found.lower <= found.upper <= max(values) + 1e-9
     assert found.value == pytest.approx(sum(values) / len(values), abs=1e-9)
 
@@ -82,7 +86,7 @@ def test_limits_enclose_plausible_values(values: list[float], seed: int) -> None
 def test_more_units_than_fit_at_once_give_the_same_kind_of_interval() -> None:
     # 9,000 units: the resamples are drawn in several pieces. sd = sqrt(.25/9000) = 0.00527.
     units = [{"J": [float(at % 2)]} for at in range(9000)]
-    found = tally("unit", *units).estimates(seed=2, resamples=2000)["J"]
+    found = tally("unit", *units).estimates(interval="percentile", seed=2, resamples=2000)["J"]
     assert found.upper - found.lower == pytest.approx(2 * 1.96 * 0.00527, rel=0.1)
 
 

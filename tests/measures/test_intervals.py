@@ -1,11 +1,14 @@
-"""Limits by the three methods, against a library and a plain loop; and when they are doubted."""
+"""Limits by the four methods, against a library and a plain loop; and when they are doubted."""
+
+import dataclasses
 
 import numpy as np
 import pytest
 
 from routeprism.errors import SpecError
-from routeprism.measures import Tally
+from routeprism.measures import Interval, Tally, chosen_interval, limits_said
 from routeprism.measures._intervals import bootstrap_counts, limits
+from routeprism.records import Benchmark, load_benchmark
 
 SKEWED = np.random.default_rng(3).exponential(size=25) ** 1.5
 
@@ -24,7 +27,7 @@ def test_bca_agrees_with_scipy_on_skewed_values() -> None:
     ours = one_row(SKEWED, resamples=60_000, interval="bca")
     width = peer.high - peer.low
     assert ours == pytest.approx((peer.low, peer.high), abs=0.02 * width)
-    plain = one_row(SKEWED, resamples=60_000)
+    plain = one_row(SKEWED, resamples=60_000, interval="percentile")
     assert abs(plain[1] - peer.high) > 0.05 * width  # the correction is more than the tolerance
 
 
@@ -69,19 +72,56 @@ def test_question_weighted_bca_leaves_whole_units_out() -> None:
 
 
 def test_doubtful_intervals_say_so() -> None:
-    def warned(values: list[float]) -> tuple[str, ...]:
+    def warned(values: list[float], interval: Interval = "expanded") -> tuple[str, ...]:
         tally: Tally[str] = Tally("unit")
         for value in values:
             tally.append({"J": (value, 1)})
-        return tally.estimates(seed=1, resamples=200)["J"].warnings
+        return tally.estimates(seed=1, resamples=200, interval=interval)["J"].warnings
+
+    def varied(units: int) -> list[float]:
+        return [0.1 * (at % 7) for at in range(units)]
 
     assert warned([0.5]) == ("single-unit",)
     assert warned([0.5] * 40) == ("degenerate",)
-    assert warned([0.1 * (at % 7) for at in range(40)]) == ()
-    assert warned([0.1 * (at % 7) for at in range(29)]) == ("few-units",)
+    # From how many units on the interval was measured to hold 93% (docs/statistics.md).
+    assert warned(varied(30), "percentile") == ()
+    assert warned(varied(29), "percentile") == ("few-units",)
+    assert warned(varied(10)) == ()
+    assert warned(varied(9)) == ("few-units",)
     assert warned([0.0] * 33 + [0.5] * 7) == ("near-degenerate",)
     assert warned([0.0, 0.1] * 18 + [3.0, 2.0]) == ("skewed",)
-    assert warned([0.0] * 20 + [0.5] * 3) == ("few-units", "near-degenerate")
+    assert warned([0.0] * 20 + [0.5] * 3, "percentile") == ("few-units", "near-degenerate")
+
+
+@pytest.mark.parametrize(
+    ("asked", "declared", "used"),
+    [
+        (None, "expanded", "expanded"),
+        (None, "percentile", "percentile"),
+        ("expanded", "percentile", "expanded"),
+        ("bca", "expanded", "bca"),
+    ],
+)
+def test_the_benchmark_declares_and_the_user_decides(
+    asked: str | None, declared: str, used: str
+) -> None:
+    assert chosen_interval(asked, declared) == used
+
+
+def test_a_run_says_in_words_how_its_limits_were_read() -> None:
+    own = limits_said("expanded", "expanded")
+    assert own == "95% limits: percentile bootstrap, expanded for few units"
+    published = limits_said("percentile", "percentile")
+    assert "as in the published protocol; --interval expanded" in published
+    other = limits_said("expanded", "percentile")
+    assert "--interval percentile gives those of the published protocol" in other
+
+
+def test_only_the_published_benchmarks_declare_percentile_limits() -> None:
+    assert load_benchmark("sample").interval == "expanded"
+    # What Benchmark declares unless its loader says otherwise: own data, anyone's loader.
+    fields = {field.name: field.default for field in dataclasses.fields(Benchmark)}
+    assert fields["interval"] == "expanded"
 
 
 def test_the_interval_is_chosen_in_an_audit_and_kept_in_the_manifest(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -90,6 +130,10 @@ def test_the_interval_is_chosen_in_an_audit_and_kept_in_the_manifest(tmp_path) -
     import routeprism
 
     plain = routeprism.audit("sample", "recent:k=3", resamples=500)
+    same = routeprism.audit("sample", "recent:k=3", resamples=500, interval="expanded")
+    assert plain.rows == same.rows
+    assert plain.limits == "95% limits: percentile bootstrap, expanded for few units"
+    assert plain.limits in str(plain)
     other = routeprism.audit(
         "sample", "recent:k=3", resamples=500, interval="studentised", run=tmp_path / "run"
     )

@@ -136,6 +136,7 @@ def written(found: Audit) -> Mapping[str, Any]:
         "benchmark": found.benchmark,
         "counts": dict(found.counts),
         "notes": list(found.notes),
+        "limits": found.limits,
         "sentences": list(found.sentences),
         "run": None if found.directory is None else str(found.directory),
         "report": None if found.directory is None else str(found.directory / REPORT),
@@ -157,6 +158,7 @@ def _show(found: Audit, console: Console) -> None:
     if any(row.model and row.quantity == "D_res" for row in found.rows):
         legend += "; D_res: disagreement beyond the model's own; Δ_rep: change of accuracy"
     console.print(legend, style="dim", highlight=False)
+    console.print(found.limits, style="dim", highlight=False)
     tables = {
         "Answers, model by model": replication_table(found.rows),
         "Accuracy in the four conditions": restoration_table(found.rows),

@@ -51,6 +51,8 @@ def run_check(
         for verdict in found.verdicts:
             if not (quiet and verdict.passed):
                 print(f"{'ok  ' if verdict.passed else 'FAIL'} {verdict.sentence}")
+        if not quiet and found.limits:
+            print(found.limits)
     if not found.passed:
         raise typer.Exit(1)
 
@@ -104,6 +106,7 @@ def _as_json(found: Checked) -> dict[str, Any]:
         "run": found.run,
         "benchmark": found.benchmark,
         "passed": found.passed,
+        "limits": found.limits,
         "gates": [
             {
                 "gate": verdict.gate,

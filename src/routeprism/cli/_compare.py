@@ -55,6 +55,7 @@ def show_comparison(
         return
     console = Console()
     console.print(_table(found))
+    console.print(found.limits, style="dim", highlight=False)
     for sentence in (*found.sentences, *(f"Note: {note}" for note in found.notes)):
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     for title, chosen in (
@@ -120,6 +121,7 @@ def _as_json(found: Comparison) -> dict[str, Any]:
         "labels": found.labels,
         "sentences": list(found.sentences),
         "notes": list(found.notes),
+        "limits": found.limits,
         "differences": [
             {
                 **one.column._asdict(),

@@ -58,6 +58,7 @@ def run_and_show_curve(
     counted = ", ".join(f"{number} {name}" for name, number in found.counts.items())
     console.print(f"{found.benchmark}: {counted}", highlight=False, markup=False)
     console.print(_table(found))
+    console.print(found.limits, style="dim", highlight=False)
     for line in (
         *found.sentences,
         *(f"Note: {note}" for note in shortened(found.notes)),

@@ -243,7 +243,11 @@ ChartsDirectory = Annotated[
 Seed = Annotated[int, typer.Option(min=0, help="Of the bootstrap.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
 IntervalName = Annotated[
-    str, typer.Option("--interval", help="percentile, expanded, bca or studentised limits.")
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--interval",
+        help="expanded, percentile, bca or studentised limits; the benchmark's own unless given.",
+    ),
 ]
 Workers = Annotated[
     Optional[int],  # noqa: UP045

@@ -82,6 +82,7 @@ def _as_json(found: Audit) -> Mapping[str, Any]:
         "benchmark": found.benchmark,
         "counts": dict(found.counts),
         "notes": list(found.notes),
+        "limits": found.limits,
         "sentences": list(found.sentences),
         "run": None if found.directory is None else str(found.directory),
         "report": None if found.directory is None else str(found.directory / REPORT),
@@ -108,6 +109,7 @@ def _show(found: Audit, console: Console) -> None:
         "support; forward, reverse: questions whose support those two keep",
         style="dim",
     )
+    say(found.limits, style="dim")
     for sentence in found.sentences:
         say(sentence)
     for heading, lines in (

@@ -140,6 +140,7 @@ def show(study: Study, more: Mapping[str, Any], *, as_json: bool) -> None:
                 "primary": study.declaration.primary,
                 "passes": {one.name: dict(one.counts) for one in study.passes},
                 "sentences": list(study.sentences),
+                "limits": study.limits,
                 "run": None if study.directory is None else str(study.directory),
                 **more,
                 "estimates": [{name: getattr(row, name) for name in COLUMNS} for row in study.rows],
@@ -149,7 +150,8 @@ def show(study: Study, more: Mapping[str, Any], *, as_json: bool) -> None:
     console = Console()
     for table in (count_table(study), *confusion_tables(study)):
         console.print(table)
-    for sentence in (*study.sentences, f"Primary pass: {study.declaration.primary}."):
+    limits = [study.limits] if any(row.lower is not None for row in study.rows) else []
+    for sentence in (*study.sentences, *limits, f"Primary pass: {study.declaration.primary}."):
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     if study.directory is not None:
         files = ", ".join(f"readings-{one.name}.json" for one in study.passes)

@@ -43,6 +43,7 @@ def run_screen(
     run: Path | None = None,
     seed: int,
     resamples: int,
+    interval: str | None = None,
     as_json: bool = False,
     quiet: bool = False,
 ) -> None:
@@ -74,6 +75,7 @@ def run_screen(
         quiet=quiet,
         seed=seed,
         resamples=resamples,
+        interval=interval,
         primary=primary,
         masks=passes_.read_masks(masks, loaded),
         rate_limit=rate_limit,

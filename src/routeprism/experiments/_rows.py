@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
-from routeprism.measures import RESAMPLES, Estimate, Interval, Tally
+from routeprism.measures import RESAMPLES, Drawing, Estimate, Interval, Tally
 from routeprism.records import Benchmark
 from routeprism.runs import Column, EstimateRow
 
-__all__ = ["Column", "Key", "Setting", "difference_rows", "estimate_rows", "in_order"]
+__all__ = ["Column", "Key", "Setting", "difference_rows", "drawing", "estimate_rows", "in_order"]
 
 
 Key = tuple[Column, str]
@@ -25,9 +24,9 @@ class Setting:
     interfaces: Mapping[str, str]
     """Policy → the interface it exposes through."""
     seed: int
-    resamples: int = RESAMPLES
-    interval: Interval = "percentile"
+    interval: Interval
     """How limits are read from the resamples."""
+    resamples: int = RESAMPLES
     counted: Collection[str] = ()
     """Quantities whose ones are counted too."""
     embedded: Collection[str] = ()
@@ -36,14 +35,9 @@ class Setting:
     """Answers per route and prompt."""
 
 
-class _Drawing(TypedDict):
-    seed: int
-    resamples: int
-    interval: Interval
-
-
-def _drawing(setting: Setting) -> _Drawing:
-    return _Drawing(seed=setting.seed, resamples=setting.resamples, interval=setting.interval)
+def drawing(setting: Setting) -> Drawing:
+    """Give what every estimate of a run is drawn with."""
+    return Drawing(seed=setting.seed, resamples=setting.resamples, interval=setting.interval)
 
 
 def estimate_rows(
@@ -51,7 +45,7 @@ def estimate_rows(
 ) -> list[EstimateRow]:
     """Turn every column into a row; give leave-one-out limits for the quantities named."""
     rows: list[EstimateRow] = []
-    found = tally.estimates(**_drawing(setting))
+    found = tally.estimates(**drawing(setting))
     for (column, stratum), estimate in found.items():
         template = _template(setting, column, stratum, estimate, tally.count_of((column, stratum)))
         if column.quantity.startswith(("count.", "miss.", "extra.")):
@@ -75,7 +69,7 @@ def _difference_row(
     groups: tuple[Key, Key],
 ) -> EstimateRow | None:
     """Make the row that compares two groups of questions within units."""
-    found = tally.difference(*groups, **_drawing(setting))
+    found = tally.difference(*groups, **drawing(setting))
     if found is None:
         return None
     template = _template(setting, column, stratum, found, found.value)

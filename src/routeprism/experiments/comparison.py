@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import RunError, SpecError, nearest
-from routeprism.measures import RESAMPLES, Estimate, Sums, Tally
+from routeprism.measures import (
+    RESAMPLES,
+    Estimate,
+    Interval,
+    Sums,
+    Tally,
+    chosen_interval,
+    limits_said,
+)
 from routeprism.orders import FORWARD
 from routeprism.runs import Column, QuestionValues, Stored, StoredQuestion
 
@@ -79,6 +87,8 @@ class Comparison:
     support: tuple[SupportChange, ...]
     sentences: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    limits: str = ""
+    """How the 95% limits of the differences were read, in words."""
 
 
 def better(quantity: str) -> int:
@@ -94,6 +104,11 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> Comparison:
         one, other = finished(before, first), finished(after, second)
         _refuse_unlike(first, second, one, other)
         matched, notes = _matched(one["policies"], other["policies"], pairs)
+        if _interval(one) != _interval(other):
+            notes.append(
+                f"the first run has {_interval(one)} limits, the second {_interval(other)} ones; "
+                f"differences have the second's"
+            )
         values = before.per_question(), after.per_question()
         if not values[0] or not values[1]:
             without = first if not values[0] else second
@@ -118,6 +133,7 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> Comparison:
         tuple(support),
         _sentences(differences, support, matched, bool(other["labels"])),
         tuple(notes),
+        limits_said(_interval(other), ""),
     )
 
 
@@ -147,8 +163,13 @@ def paired(
         shared.append((user, [after[user][id] - before[user][id] for id in ids]))
     if not shared:
         return None
-    one, other = (tally.estimates(seed=0, resamples=100)[""].value for tally in sides)
+    one, other = (tally.mean_of("") for tally in sides)
     return one, other, shared
+
+
+def _interval(configuration: Mapping[str, Any]) -> Interval:
+    """Give how a run's limits were read; before it was written down there was one way."""
+    return chosen_interval(configuration.get("interval"), "percentile")
 
 
 def _tally(weighting: str) -> Tally[Any]:
@@ -220,7 +241,7 @@ def _differences(
     for user in sorted(units):
         tally.append(units[user])
     seed, resamples = configuration.get("seed", 0), configuration.get("resamples", RESAMPLES)
-    estimates = tally.estimates(seed=seed, resamples=resamples)
+    estimates = tally.estimates(seed=seed, resamples=resamples, interval=_interval(configuration))
     marks = ["synthetic"] if configuration.get("synthetic") else []
     return [
         Difference(

@@ -15,7 +15,7 @@ from pathlib import Path
 from routeprism.errors import SpecError
 from routeprism.experiments._case import interface_of
 from routeprism.experiments.routes import SEED, Audit, run_audit
-from routeprism.measures import RESAMPLES
+from routeprism.measures import RESAMPLES, Interval, chosen_interval, limits_said
 from routeprism.orders import Schedule
 from routeprism.policies import Interface, Policy
 from routeprism.records import Benchmark
@@ -95,6 +95,7 @@ def run_curve(
     stable: float = STABLE,
     seed: int = SEED,
     resamples: int = RESAMPLES,
+    interval: Interval | None = None,
     workers: int | None = None,
     directory: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -104,6 +105,8 @@ def run_curve(
     findings: list[Finding] = []
     notes: dict[str, None] = {}
     counts: Mapping[str, int] = {}
+    used = chosen_interval(interval, benchmark.interval)
+    said_limits = limits_said(used, benchmark.interval)
     configuration = {
         "command": "curve",
         "benchmark": benchmark.name,
@@ -119,6 +122,7 @@ def run_curve(
         "weighting": benchmark.weighting,
         "seed": seed,
         "resamples": resamples,
+        "interval": used,
     }
     with ExitStack() as stack:
         run = None
@@ -137,6 +141,7 @@ def run_curve(
                 labels=labels,
                 seed=seed,
                 resamples=resamples,
+                interval=used,
                 workers=workers,
                 progress=_part(progress, number, len(interfaces)),
                 values=_READ if run is not None else (),
@@ -159,6 +164,7 @@ def run_curve(
                 {**counts, "estimates": len(rows)},
                 sentences=_sentences(findings, stable),
                 notes=tuple(notes),
+                limits=said_limits,
             )
     return Audit(
         benchmark.name,
@@ -167,6 +173,7 @@ def run_curve(
         tuple(notes),
         counts,
         directory,
+        limits=said_limits,
     )
 
 

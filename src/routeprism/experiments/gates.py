@@ -82,6 +82,8 @@ class Checked:
     run: str
     benchmark: str
     verdicts: tuple[Verdict, ...]
+    limits: str = ""
+    """How the run's 95% limits were read, in words."""
 
     @property
     def passed(self) -> bool:
@@ -141,6 +143,7 @@ def check_run(run: Path, gates: Sequence[str], baseline: Path | None = None) -> 
         raise SpecError("a gate speaks of the baseline: say which run that is, --baseline RUN")
     with Stored(run) as stored:
         benchmark = str(finished(stored, run)["benchmark"])
+        limits = str(stored.manifest().get("limits", ""))
         rows = stored.estimates()
         changes = {} if baseline is None else _changes(baseline, run)
         if not parsed:  # what both runs have, and nothing else
@@ -156,7 +159,7 @@ def check_run(run: Path, gates: Sequence[str], baseline: Path | None = None) -> 
                     verdicts.append(_against(gate, row, changes, str(baseline), stored, questions))
                 else:
                     verdicts.append(_judged(gate, row, stored, questions))
-    return Checked(str(run), benchmark, tuple(verdicts))
+    return Checked(str(run), benchmark, tuple(verdicts), limits)
 
 
 def _meant(gate: Gate, rows: Sequence[EstimateRow]) -> list[EstimateRow]:

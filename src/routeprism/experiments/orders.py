@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from routeprism import workers as pool
-from routeprism.errors import SpecError, nearest
+from routeprism.errors import SpecError
 from routeprism.experiments._case import Masks, interface_of
 from routeprism.experiments._order_case import Looking, OrderPlan, PoolResult, look_at
 from routeprism.experiments._order_sentences import order_sentences, place_sentence
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments.routes import SEED, Audit, checked_masks, distinct, label_source
 from routeprism.landscape import BINS, support_positions
-from routeprism.measures import INTERVALS, RESAMPLES, Interval, Tally
+from routeprism.measures import RESAMPLES, Interval, Tally, chosen_interval, limits_said
 from routeprism.policies import Policy, builder_model, own_source
 from routeprism.records import Benchmark
 from routeprism.routes import cross_fit
@@ -35,7 +35,7 @@ def run_orders(
     masks: Masks | None = None,
     seed: int = SEED,
     resamples: int = RESAMPLES,
-    interval: Interval = "percentile",
+    interval: Interval | None = None,
     workers: int | None = None,
     ray: str | None = None,
     directory: Path | None = None,
@@ -45,8 +45,8 @@ def run_orders(
     policies = distinct(policies)
     if not policies or not looking.arrivals:
         raise SpecError("looking at orders needs at least one policy and one arrival model")
-    if interval not in INTERVALS:
-        raise SpecError(f"There is no interval '{interval}'. {nearest(interval, INTERVALS)}")
+    used = chosen_interval(interval, benchmark.interval)
+    said_limits = limits_said(used, benchmark.interval)
     for policy in policies:
         if builder_model(policy) is not None:
             raise SpecError(
@@ -75,7 +75,7 @@ def run_orders(
     with ExitStack() as stack:
         run = writer = None
         if directory is not None:
-            configuration = _configuration(plan, policies, kinds, seed, resamples, interval)
+            configuration = _configuration(plan, policies, kinds, seed, resamples, used)
             run = stack.enter_context(Run.open(directory, configuration, inputs=benchmark.inputs))
             writing = ExitStack()
             stack.push(writing)
@@ -89,7 +89,7 @@ def run_orders(
                     writer.insert(table, entries)
             if progress is not None:
                 progress(done, number)
-        rows = every.rows(policies, looking, seed, resamples, interval)
+        rows = every.rows(policies, looking, seed, resamples, used)
         findings = (*every.findings, *every.placed())
         totals = {name: every.counts[name] for name in ("pools", "records", "questions")}
         sentences = (
@@ -102,7 +102,7 @@ def run_orders(
             run.keep("orders", findings)
             run.keep_masks(checked)
             counts = {**totals, "estimates": len(rows)}
-            run.finish(rows, counts, sentences=sentences, notes=notes)
+            run.finish(rows, counts, sentences=sentences, notes=notes, limits=said_limits)
     return Audit(
         benchmark.name,
         tuple(rows),
@@ -111,6 +111,7 @@ def run_orders(
         totals,
         directory,
         findings=findings,
+        limits=said_limits,
     )
 
 
@@ -149,7 +150,7 @@ class _Every:
         interval: Interval,
     ) -> list[EstimateRow]:
         interfaces = {policy.name: interface_of(policy) for policy in policies}
-        setting = Setting(self.benchmark, interfaces, seed, resamples, interval)
+        setting = Setting(self.benchmark, interfaces, seed, interval, resamples)
         rows = estimate_rows(self.tally, setting)
         rows += [
             replace(row, queries=None)  # what is counted are orders, not questions

@@ -12,6 +12,7 @@ from itertools import combinations
 
 from routeprism.answers import Plan as Cost
 from routeprism.experiments._case import interface_of, strata_of
+from routeprism.experiments._rows import drawing
 from routeprism.experiments._sentences import interval, said_flags
 from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.measures import Confusion, Estimate, agreement_estimate, kappa_estimate
@@ -93,10 +94,7 @@ def _rows(traced: Traced, place: Place, units: Sequence[Confusion]) -> Iterator[
 
     def row(quantity: str, value: float | None, estimate: Estimate | None = None) -> EstimateRow:
         flags = ["synthetic"] if traced.benchmark.synthetic else []
-        if estimate is not None and estimate.degenerate:
-            flags.append("degenerate")
-        if estimate is not None and estimate.units < 2:
-            flags.append("single-unit")
+        flags.extend(estimate.warnings if estimate else ())
         return EstimateRow(
             experiment="support",
             benchmark=traced.benchmark.name,
@@ -117,7 +115,7 @@ def _rows(traced: Traced, place: Place, units: Sequence[Confusion]) -> Iterator[
             flags=";".join(flags),
         )
 
-    settings = {"seed": setting.seed, "resamples": setting.resamples}
+    settings = drawing(setting)
     agreed = agreement_estimate([(unit.agreed, unit.total) for unit in units], **settings)
     kappa = kappa_estimate(units, **settings)
     yield row("agreement", agreed.value if agreed else None, agreed)

@@ -25,7 +25,7 @@ from routeprism.experiments._over_time import retention_curves, retention_senten
 from routeprism.experiments._repeated import build_sentences, by_chance, chancy
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
-from routeprism.measures import INTERVALS, RESAMPLES, Interval, Tally
+from routeprism.measures import RESAMPLES, Interval, Tally, chosen_interval, limits_said
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import (
     Policy,
@@ -81,6 +81,8 @@ class Audit:
     """What an experiment on orders found of pools and questions that is no single number."""
     tables: Mapping[str, Sequence[Sequence[object]]] = field(default_factory=dict, repr=False)
     """What its caller asked to keep: rows of the store, by table."""
+    limits: str = ""
+    """How the 95% limits of the rows were read, in words."""
 
     def value(self, quantity: str, **where: str) -> EstimateRow:
         """Give the one row with this quantity and these columns; stratum `all` unless said."""
@@ -96,7 +98,8 @@ class Audit:
         return found[0]
 
     def __str__(self) -> str:
-        return "\n".join((*self.sentences, *(f"Note: {note}" for note in self.notes)))
+        notes = (f"Note: {note}" for note in self.notes)
+        return "\n".join((*self.sentences, *filter(None, (self.limits,)), *notes))
 
 
 def run_audit(
@@ -114,7 +117,7 @@ def run_audit(
     dry_run: bool = False,
     seed: int = SEED,
     resamples: int = RESAMPLES,
-    interval: Interval = "percentile",
+    interval: Interval | None = None,
     workers: int | None = None,
     ray: str | None = None,
     directory: Path | None = None,
@@ -140,8 +143,8 @@ def run_audit(
         raise SpecError(
             f"Expected a seed of 0 or more and 100 resamples or more but got {seed=}, {resamples=}"
         )
-    if interval not in INTERVALS:
-        raise SpecError(f"There is no interval '{interval}'. {nearest(interval, INTERVALS)}")
+    used = chosen_interval(interval, benchmark.interval)
+    said_limits = limits_said(used, benchmark.interval)
     policies = distinct(policies)
     if dry_run and directory is not None and not directory.exists():
         directory = None  # nothing to resume, and a question about cost should leave nothing
@@ -195,7 +198,7 @@ def run_audit(
         if kept is None and (stages or stored):  # answers need a ledger, if only for this call
             kept = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"
         if kept is not None:
-            configuration = _configuration(command, plan, kinds, stages, seed, resamples, interval)
+            configuration = _configuration(command, plan, kinds, stages, seed, resamples, used)
             run = stack.enter_context(
                 Run.open(kept, configuration, inputs=benchmark.inputs, growing=_GROWING)
             )
@@ -224,7 +227,7 @@ def run_audit(
                     tables.setdefault(table, []).extend(entries)
             if progress is not None:
                 progress(done, number)
-        setting = _setting(plan, seed, resamples, interval)
+        setting = _setting(plan, seed, resamples, used)
         rows = estimate_rows(tally, setting)
         totals = {name: counts[name] for name in ("pools", "records", "questions")}
         if run is not None:
@@ -280,6 +283,7 @@ def run_audit(
                 {**totals, "estimates": len(rows)},
                 sentences=sentences,
                 notes=every_note,
+                limits=said_limits,
             )
     return Audit(
         benchmark.name,
@@ -290,6 +294,7 @@ def run_audit(
         directory,
         costs,
         tables=tables,
+        limits=said_limits,
     )
 
 
@@ -393,8 +398,8 @@ def _setting(plan: Plan, seed: int, resamples: int, interval: Interval) -> Setti
         plan.benchmark,
         {policy.name: interface_of(policy) for policy in plan.policies},
         seed,
-        resamples,
         interval,
+        resamples,
         counted={coordinate.name for _, _, coordinate in plan.coordinates if coordinate.counted},
         embedded={
             policy.name

@@ -21,8 +21,8 @@ from routeprism.measures._coordinates import (
     jaccard,
     retention_coordinates,
 )
-from routeprism.measures._estimates import RESAMPLES, Estimate, Sums, Tally
-from routeprism.measures._intervals import INTERVALS, Interval
+from routeprism.measures._estimates import RESAMPLES, Drawing, Estimate, Sums, Tally
+from routeprism.measures._intervals import INTERVALS, Interval, chosen_interval, limits_said
 from routeprism.measures._planning import Spread, spread_of, units_for_power, units_for_width
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "RETENTION",
     "Confusion",
     "Coordinate",
+    "Drawing",
     "Draws",
     "Estimate",
     "INTERVALS",
@@ -44,9 +45,11 @@ __all__ = [
     "Sums",
     "Tally",
     "agreement_estimate",
+    "chosen_interval",
     "cross",
     "jaccard",
     "kappa_estimate",
+    "limits_said",
     "residual",
     "retention_coordinates",
     "spread_of",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from routeprism.measures._estimates import RESAMPLES, Estimate, Tally
-from routeprism.measures._intervals import bootstrap_counts
+from routeprism.measures._estimates import FEW_UNITS, RESAMPLES, Estimate, Tally
+from routeprism.measures._intervals import Interval, bootstrap_counts, percentiles
 
 __all__ = ["MEMBERSHIP", "Confusion", "agreement_estimate", "kappa_estimate"]
 
@@ -100,7 +100,11 @@ class Confusion:
 
 
 def agreement_estimate(
-    units: Sequence[tuple[int, int]], *, seed: int, resamples: int = RESAMPLES
+    units: Sequence[tuple[int, int]],
+    *,
+    seed: int,
+    interval: Interval,
+    resamples: int = RESAMPLES,
 ) -> Estimate | None:
     """Estimate agreement from each unit's (items agreed on, items compared).
 
@@ -110,17 +114,19 @@ def agreement_estimate(
     for agreed, compared in units:
         if compared:
             tally.append({"": (float(agreed), compared)})
-    return tally.estimates(seed=seed, resamples=resamples).get("")
+    return tally.estimates(seed=seed, resamples=resamples, interval=interval).get("")
 
 
 def kappa_estimate(
-    units: Sequence[Confusion], *, seed: int, resamples: int = RESAMPLES
+    units: Sequence[Confusion], *, seed: int, interval: Interval, resamples: int = RESAMPLES
 ) -> Estimate | None:
     """Estimate κ from each unit's items, under the same resamples as their agreement.
 
     None where κ is undefined. It has no limits where it is undefined in some resample: leaving
-    those out would make the interval too narrow.
+    those out would make the interval too narrow. κ is no ratio of sums over units, so it has
+    percentile or expanded limits, and the latter where BCa or studentised ones are asked for.
     """
+    expanded = interval != "percentile"
     known = [unit for unit in units if unit.total]
     if not known:
         return None
@@ -129,12 +135,20 @@ def kappa_estimate(
         whole += unit
     if whole.kappa is None:
         return None
-    lower, upper = _limits(known, seed, resamples) if len(known) >= 2 else (None, None)
-    return Estimate(_trim(whole.kappa), lower, upper, whole.total, len(known))
+    number = len(known)
+    if number < 2:
+        return Estimate(_trim(whole.kappa), None, None, whole.total, number, ("single-unit",))
+    lower, upper = _limits(known, seed, resamples, expanded=expanded)
+    doubts: tuple[str, ...] = ()
+    if lower is not None and lower == upper:
+        doubts = ("degenerate",)
+    elif lower is not None and number < FEW_UNITS["expanded" if expanded else "percentile"]:
+        doubts = ("few-units",)
+    return Estimate(_trim(whole.kappa), lower, upper, whole.total, number, doubts)
 
 
 def _limits(
-    units: Sequence[Confusion], seed: int, resamples: int
+    units: Sequence[Confusion], seed: int, resamples: int, *, expanded: bool
 ) -> tuple[float | None, float | None]:
     size = len(units[0].labels)
     cells = np.array([unit.counts for unit in units], dtype=np.float64).reshape(len(units), -1)
@@ -152,9 +166,8 @@ def _limits(
         if not room.all():
             return None, None
         values[start:stop] = (agreed * total - chance) / room
-    low, high = resamples * 25 // 1000, min(resamples * 975 // 1000, resamples - 1)
-    values.partition([low, high])
-    return _trim(values[low]), _trim(values[high])
+    lower, upper = percentiles(values[None, :], len(units), expanded=expanded)
+    return _trim(lower[0]), _trim(upper[0])
 
 
 def _trim(value: float) -> float:

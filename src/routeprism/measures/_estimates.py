@@ -11,14 +11,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from routeprism.measures._intervals import Interval, limits
 
-__all__ = ["RESAMPLES", "Estimate", "Sums", "Tally"]
+__all__ = ["RESAMPLES", "Drawing", "Estimate", "Sums", "Tally"]
 
 FEW_UNITS: Mapping[Interval, int] = {
     "percentile": 30,
@@ -59,6 +59,14 @@ class Estimate:
         return self.lower is not None and self.lower == self.upper
 
 
+class Drawing(TypedDict):
+    """What all limits of a run are drawn with."""
+
+    seed: int
+    resamples: int
+    interval: Interval
+
+
 ByQuestion = tuple[Sequence[str], Sequence[float | None]]
 """Question ids, and a value for each."""
 Sum = tuple[float, int] | tuple[float, int, ByQuestion]
@@ -94,8 +102,13 @@ class Tally(Generic[Key]):
         """Add up a quantity's values."""
         return float(sum(self._series[key].sums))
 
+    def mean_of(self, key: Key) -> float:
+        """Give a quantity's estimate without limits."""
+        numerators, denominators = self._weighed([key])
+        return _trim(numerators.sum() / denominators.sum())
+
     def estimates(
-        self, *, seed: int, resamples: int = RESAMPLES, interval: Interval = "percentile"
+        self, *, seed: int, interval: Interval, resamples: int = RESAMPLES
     ) -> Mapping[Key, Estimate]:
         """Estimate every quantity, with limits over resampled units."""
         groups: dict[int, list[Key]] = {}
@@ -120,8 +133,8 @@ class Tally(Generic[Key]):
         other: Key,
         *,
         seed: int,
+        interval: Interval,
         resamples: int = RESAMPLES,
-        interval: Interval = "percentile",
     ) -> Estimate | None:
         """Compare two groups of questions within the units that have both (Appendix F.2).
 

@@ -16,17 +16,56 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["INTERVALS", "Interval", "bootstrap_counts", "limits", "student"]
+from routeprism.errors import SpecError, nearest
+
+__all__ = [
+    "INTERVALS",
+    "Interval",
+    "bootstrap_counts",
+    "chosen_interval",
+    "limits",
+    "limits_said",
+    "percentiles",
+    "student",
+]
 
 Interval = Literal["percentile", "expanded", "bca", "studentised"]
 """How limits are read from the resamples."""
 INTERVALS: tuple[Interval, ...] = ("percentile", "expanded", "bca", "studentised")
+
+_WORDS: dict[Interval, str] = {
+    "percentile": "percentile bootstrap",
+    "expanded": "percentile bootstrap, expanded for few units",
+    "bca": "bias-corrected and accelerated bootstrap",
+    "studentised": "studentised bootstrap",
+}
 
 _CELLS = 400_000
 """How many resampled unit counts are held at once."""
 _TAIL = 0.025
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def chosen_interval(asked: str | None, declared: str) -> Interval:
+    """Give the interval that was asked for, or else the one that the benchmark declares."""
+    named = declared if asked is None else asked
+    if named not in INTERVALS:
+        raise SpecError(f"There is no interval '{named}'. {nearest(named, INTERVALS)}")
+    return named
+
+
+def limits_said(used: Interval, declared: str) -> str:
+    """Say how limits were read, and what gives those of the published protocol, or others."""
+    said = f"95% limits: {_WORDS[used]}"
+    if declared != "percentile":
+        return said
+    if used == declared:
+        return (
+            f"{said}, as in the published protocol; --interval expanded holds the truth nearer to "
+            f"95% of the time"
+        )
+    return f"{said}; --interval percentile gives those of the published protocol"
 
 
 def bootstrap_counts(units: int, resamples: int, generator: np.random.Generator) -> Floats:
@@ -43,7 +82,7 @@ def limits(
     *,
     seed: int,
     resamples: int,
-    interval: Interval = "percentile",
+    interval: Interval,
 ) -> tuple[Floats, Floats]:
     """Give lower and upper limits of each row's ratio Σ numerator / Σ denominator.
 
@@ -58,7 +97,13 @@ def limits(
         results[:, part] = above / len(drawn) if even else above / (denominators @ drawn)
     if interval == "bca":
         return _corrected(results, numerators, denominators)
-    tail = _wider(numerators.shape[1]) if interval == "expanded" else _TAIL
+    return percentiles(results, numerators.shape[1], expanded=interval == "expanded")
+
+
+def percentiles(results: Floats, units: int, *, expanded: bool) -> tuple[Floats, Floats]:
+    """Read limits off each row of resampled values; their order is lost."""
+    tail = _wider(units) if expanded else _TAIL
+    resamples = results.shape[1]
     low, high = _place(tail, resamples), _place(1 - tail, resamples)
     results.partition([low, high], axis=1)
     return results[:, low], results[:, high]

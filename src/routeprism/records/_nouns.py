@@ -232,6 +232,9 @@ class Benchmark:
     """What a pool is to the statistics: `user`, `question` or `conversation`; it is resampled."""
     weighting: Literal["unit", "question"] = "unit"
     """Whether units or questions count equally (PROTOCOL §6)."""
+    interval: Literal["expanded", "percentile", "bca", "studentised"] = "expanded"
+    """How limits are read unless the user says otherwise: `percentile` where they stand beside
+    printed ones, which were read that way (PROTOCOL §6; docs/statistics.md)."""
     interface: str = "budget"
     """What whole-record policies expose through, unless the user says otherwise."""
     synthetic: bool = False

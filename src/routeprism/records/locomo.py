@@ -72,6 +72,7 @@ def load(data: Path | None = None) -> Benchmark:
         fingerprint=fingerprint(inputs),
         unit="conversation",
         weighting="question",
+        interval="percentile",
         interface="bm25",
         labels=("benchmark",),
         inputs=inputs,

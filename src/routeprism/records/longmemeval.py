@@ -99,6 +99,7 @@ def load(
         fingerprint=fingerprint({**inputs, "abstention": abstention}),
         unit="question",
         weighting="question",
+        interval="percentile",
         interface="all" if shape == "index" else "bm25",
         labels=("benchmark",),
         inputs=inputs,

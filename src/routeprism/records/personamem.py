@@ -103,6 +103,7 @@ def load(data: Path | None = None) -> Benchmark:
         name="personamem",
         cases=tuple(Case(pool, tuple(questions[user])) for user, pool in pools.items()),
         fingerprint=fingerprint(inputs),
+        interval="percentile",
         labels=("reference-session",),
         inputs=inputs,
         notes=_notes(inputs),

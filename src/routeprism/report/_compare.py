@@ -63,7 +63,7 @@ def _section(title: str, content: Markup) -> Markup:
 
 
 def _sentences(found: Comparison) -> Markup:
-    said = [*found.sentences, *(f"Note: {note}" for note in found.notes)]
+    said = [*found.sentences, found.limits, *(f"Note: {note}" for note in found.notes)]
     return tag("ul", *(tag("li", one) for one in said))
 
 

@@ -367,19 +367,21 @@ def _manner(material: Material) -> Markup:
         facts.append(
             ("Embedded", "some answers or verdicts come from a built-in program, no language model")
         )
+    told = {**made, "interval": manifest.get("limits") or made.get("interval")}
     for name, label in (
         ("fingerprint", "Benchmark fingerprint"),
         ("labels", "Support labels"),
         ("unit", "Resampled unit"),
         ("weighting", "Weighting"),
+        ("interval", "Limits"),
         ("seed", "Bootstrap seed"),
         ("resamples", "Resamples"),
         ("draws", "Draws for each prompt"),
         ("prompt_control", "Prompt control"),
         ("judge", "Judge of free text"),
     ):
-        if made.get(name) not in (None, "", []):
-            facts.append((label, str(made[name])))
+        if told.get(name) not in (None, "", []):
+            facts.append((label, str(told[name])))
     if material.answers or material.failures:
         facts.append(("Answers", f"{material.answers} kept, {material.failures} failed requests"))
     for name, value in (manifest.get("packages") or {}).items():

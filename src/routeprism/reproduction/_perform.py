@@ -13,7 +13,7 @@ from typing import Any
 from routeprism import api
 from routeprism.measures import Confusion, Tally
 from routeprism.policies import make_policy
-from routeprism.records import load_benchmark
+from routeprism.records import Benchmark, load_benchmark
 from routeprism.reproduction._cells import Reference, find
 from routeprism.reproduction._obtained import Kept, Noted
 from routeprism.reproduction._published import published
@@ -77,7 +77,7 @@ def perform(
             names = {role: name for name, role in roles.items()}
             with Stored(run) as stored:
                 kept = tuple(
-                    _noise(one, stored, benchmark.weighting, names) if id(one) in noisy else one
+                    _noise(one, stored, benchmark, names) if id(one) in noisy else one
                     for one in kept
                 )
     return Kept(made, kept)
@@ -92,7 +92,7 @@ def _kept(rows: Sequence[Noted], wanted: Collection[Reference]) -> tuple[Noted, 
     return tuple(found.values())
 
 
-def _noise(noted: Noted, stored: Stored, weighting: Any, names: Mapping[str, str]) -> Noted:
+def _noise(noted: Noted, stored: Stored, benchmark: Benchmark, names: Mapping[str, str]) -> Noted:
     """Measure how far the limits move with the seed, from the values by question."""
     row = noted.row
     where = {
@@ -104,11 +104,11 @@ def _noise(noted: Noted, stored: Stored, weighting: Any, names: Mapping[str, str
     values = stored.per_question(policy=policy, quantity=row.quantity, **where)
     if len(values) != 1 or row.stratum != "all":
         return noted
-    tally: Tally[str] = Tally(weighting)
+    tally: Tally[str] = Tally(benchmark.weighting)
     for answers in next(iter(values.values())).values():
         if answers:
             tally.append({"": (sum(answers.values()), len(answers))})
-    ends = [tally.estimates(seed=seed)[""] for seed in _SEEDS]
+    ends = [tally.estimates(seed=seed, interval=benchmark.interval)[""] for seed in _SEEDS]
     lower = [end.lower for end in ends if end.lower is not None]
     upper = [end.upper for end in ends if end.upper is not None]
     if len(lower) < len(ends) or len(upper) < len(ends):

@@ -176,6 +176,7 @@ class Run:
         *,
         sentences: Sequence[str] = (),
         notes: Sequence[str] = (),
+        limits: str = "",
     ) -> None:
         """Write the estimates, then that the run is complete, what it found and how to read it."""
         unique(rows)
@@ -190,6 +191,7 @@ class Run:
         self.manifest["counts"] = dict(counts)
         self.manifest["sentences"] = list(sentences)
         self.manifest["notes"] = list(notes)
+        self.manifest["limits"] = limits
         with Stored(self.directory) as stored:
             index = experiment_index(self.manifest["configuration"], rows, stored)
         self.manifest["experiments"] = index

@@ -17,8 +17,11 @@ from routeprism.errors import SpecError
 from routeprism.measures import (
     RESAMPLES,
     Confusion,
+    Drawing,
     Estimate,
+    Interval,
     agreement_estimate,
+    chosen_interval,
     kappa_estimate,
 )
 from routeprism.records import Benchmark
@@ -91,6 +94,7 @@ def reading_rows(
     *,
     seed: int,
     resamples: int = RESAMPLES,
+    interval: Interval | None = None,
     masks: Sequence[Mask] = (),
 ) -> list[EstimateRow]:
     """Turn one or more passes into rows: counts, and for two or more their agreement."""
@@ -105,6 +109,8 @@ def reading_rows(
                     f"pass '{one.name}' reads question '{reading.question}', which benchmark "
                     f"'{benchmark.name}' does not have"
                 )
+    used = chosen_interval(interval, benchmark.interval)
+    drawing = Drawing(seed=seed, resamples=resamples, interval=used)
     rows: list[EstimateRow] = []
     for mask in (None, *masks):
         make = _maker(benchmark, passes[0], mask)
@@ -112,9 +118,9 @@ def reading_rows(
             rows += _count_rows(one, benchmark, mask, make)
         for two in combinations(passes, 2):
             found = compare(*two, benchmark, mask=mask)
-            rows += _pair_rows(two, found, make, seed, resamples)
+            rows += _pair_rows(two, found, make, drawing)
         if len(passes) > 2:
-            rows += _all_rows(passes, benchmark, mask, make, seed, resamples)
+            rows += _all_rows(passes, benchmark, mask, make, drawing)
         if passes[0].kind == "screen" and len(passes) > 1:
             rows += _combined_rows(passes, mask, make)
     return rows
@@ -138,10 +144,7 @@ def _maker(benchmark: Benchmark, one: Readings, mask: Mask | None) -> Maker:
         seed: int | None = None,
     ) -> EstimateRow:
         flags = ["synthetic"] if benchmark.synthetic else []
-        if estimate is not None and estimate.degenerate:
-            flags.append("degenerate")
-        if estimate is not None and estimate.units < 2:
-            flags.append("single-unit")
+        flags.extend(estimate.warnings if estimate else ())
         return EstimateRow(
             experiment="screen" if one.kind == "screen" else "support",
             benchmark=benchmark.name,
@@ -191,20 +194,24 @@ def _count_rows(
 
 
 def _pair_rows(
-    two: tuple[Readings, Readings], found: Comparison, make: Maker, seed: int, resamples: int
+    two: tuple[Readings, Readings], found: Comparison, make: Maker, drawing: Drawing
 ) -> Iterator[EstimateRow]:
     arm = "~".join(one.name for one in two)
-    settings = {"seed": seed, "resamples": resamples}
     parts = [(arm, found.units, [(unit.agreed, unit.total) for unit in found.units])]
     if found.sets:
         parts.append((f"direct-sets:{arm}", found.members, list(found.sets)))
     for named, units, agreed in parts:
-        share = agreement_estimate(agreed, **settings)
-        kappa = kappa_estimate(units, **settings)
+        share = agreement_estimate(agreed, **drawing)
+        kappa = kappa_estimate(units, **drawing)
         for quantity, estimate in (("agreement", share), ("kappa", kappa)):
             value = estimate.value if estimate else None
             yield make(
-                named, quantity, value, questions=found.questions, estimate=estimate, seed=seed
+                named,
+                quantity,
+                value,
+                questions=found.questions,
+                estimate=estimate,
+                seed=drawing["seed"],
             )
         yield make(named, "count.agreed", _sum(agreed, 0), questions=found.questions)
         yield make(named, "count.compared", _sum(agreed, 1), questions=found.questions)
@@ -219,8 +226,7 @@ def _all_rows(
     benchmark: Benchmark,
     mask: Mask | None,
     make: Maker,
-    seed: int,
-    resamples: int,
+    drawing: Drawing,
 ) -> Iterator[EstimateRow]:
     """Give the share of items on which all passes agree."""
     units, questions = [], 0
@@ -234,8 +240,9 @@ def _all_rows(
                 agreed += sum(len({found[item] for found in said}) == 1 for item in said[0])
         units.append((agreed, compared))
     arm = "~".join(one.name for one in passes)
-    share = agreement_estimate(units, seed=seed, resamples=resamples)
+    share = agreement_estimate(units, **drawing)
     value = share.value if share else None
+    seed = drawing["seed"]
     yield make(arm, "agreement", value, questions=questions, estimate=share, seed=seed)
     yield make(arm, "count.agreed", _sum(units, 0), questions=questions)
     yield make(arm, "count.compared", _sum(units, 1), questions=questions)

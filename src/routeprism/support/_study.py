@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from routeprism.answers import Plan, Progress
 from routeprism.errors import SpecError
-from routeprism.measures import RESAMPLES
+from routeprism.measures import RESAMPLES, Interval, chosen_interval, limits_said
 from routeprism.models import Model
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Ledger, Run, question_row
@@ -47,6 +47,8 @@ class Study:
     sentences: tuple[str, ...]
     directory: Path | None
     """The run, where one was kept; it has each pass as `readings-NAME.json`."""
+    limits: str = ""
+    """How the 95% limits of the rows were read, in words."""
 
     @property
     def primary(self) -> Readings:
@@ -78,6 +80,7 @@ def run_study(
     primary: str | None = None,
     masks: Sequence[Mask] = (),
     resamples: int = RESAMPLES,
+    interval: Interval | None = None,
     directory: Path | None = None,
     progress: Callable[[str, Progress], None] | None = None,
     rate_limit: float | None = None,
@@ -96,12 +99,14 @@ def run_study(
         check_name(name)
         if not isinstance(who, Path):
             check_reader(who)
+    used = chosen_interval(interval, benchmark.interval)
+    said_limits = limits_said(used, benchmark.interval)
     declaration = declare(primary or next(iter(passes)), dict.fromkeys(passes, rubric))
     with ExitStack() as stack:
         run = None
         if directory is not None:
             settings = _configuration(benchmark, cards, rubric, passes, declaration)
-            settings |= {"seed": seed, "resamples": resamples}
+            settings |= {"seed": seed, "resamples": resamples, "interval": used}
             run = stack.enter_context(
                 Run.open(
                     directory,
@@ -128,7 +133,9 @@ def run_study(
                     concurrency=concurrency,
                 )
             )
-        rows = reading_rows(benchmark, made, seed=seed, resamples=resamples, masks=masks)
+        rows = reading_rows(
+            benchmark, made, seed=seed, resamples=resamples, interval=used, masks=masks
+        )
         said = sentences(made, rows)
         if run is not None:
             with run.writing() as writer:
@@ -136,7 +143,7 @@ def run_study(
                 writer.insert("questions", map(question_row, asked))
             run.keep_masks({mask.name: mask.question_ids for mask in masks})
             counts = {"cards": len(cards), "passes": len(made), "estimates": len(rows)}
-            run.finish(rows, counts, sentences=said)
+            run.finish(rows, counts, sentences=said, limits=said_limits)
             for one in made:
                 save_readings(one, run.directory / f"readings-{one.name}.json")
     return Study(
@@ -147,6 +154,7 @@ def run_study(
         tuple(rows),
         said,
         directory,
+        said_limits,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from routeprism.answers import EmbeddedJudge, Judge, ModelJudge, Progress
+from routeprism.answers import EmbeddedJudge, Judge, ModelJudge, Progress, RecordedJudge
 from routeprism.errors import SpecError, nearest
 from routeprism.experiments import (
     LAYOUTS,
@@ -35,10 +35,11 @@ from routeprism.experiments import (
     run_orders,
     with_arms,
 )
+from routeprism.experiments._conditions import DESIGNS, DesignName
 from routeprism.experiments._stages import Stage
 from routeprism.landscape import DRAWN, MOST_DRAWN, MOST_STATES, Method
 from routeprism.measures import RESAMPLES, Interval
-from routeprism.models import Model, make_model
+from routeprism.models import Model, make_model, make_models
 from routeprism.orders import ArrivalModel, parse_arrival, parse_schedule
 from routeprism.policies import Policy, SourceOrder, as_policy, make_policy, parse_interface
 from routeprism.prompts import Control, Filler, Provenance
@@ -70,7 +71,7 @@ def audit(
     display: Sequence[Layout] = (),
     reuse: bool = False,
     batches: Sequence[str] = ("",),
-    judge: str | Judge = "embedded",
+    judge: str | Judge | None = None,
     base_url: str | None = None,
     dry_run: bool = False,
     rate_limit: float | None = None,
@@ -112,7 +113,8 @@ def audit(
         display: layouts that native block order is compared with: `reversed`, `source`.
         reuse: whether to estimate over all but each user's first question, too.
         batches: names of independent realisations of the same prompts.
-        judge: who judges free text: `embedded`, or a model.
+        judge: who judges free text: `embedded`, a model, or `recorded` for the verdicts that came
+            with recorded answers; those where all answers have them, else `embedded`, unless given.
         base_url: where models are served that policies name and ask while building.
         dry_run: only say what the models would take (`Audit.costs`).
         rate_limit: requests a minute at most, for each model.
@@ -185,7 +187,8 @@ def restore(
     fillers: Sequence[Filler] = ("A",),
     provenance: Provenance = "preserved",
     batches: Sequence[str] = ("",),
-    judge: str | Judge = "embedded",
+    judge: str | Judge | None = None,
+    designs: Sequence[DesignName] = (),
     bundle_tokens: int = 16_000,
     base_url: str | None = None,
     dry_run: bool = False,
@@ -204,8 +207,12 @@ def restore(
     """Put displaced records back, against matched ones that do not carry the answer.
 
     Eligibility is decided by support labels and exposed sources alone, before any answer exists.
-    Arguments are those of `audit`; `bundle_tokens` is how long the prompt of a bundle may be.
+    Arguments are those of `audit`; `designs` are those to ask (`single`, `bundle`, `identity-swap`;
+    all unless given), `bundle_tokens` is how long the prompt of a bundle may be.
     """
+    for name in designs:
+        if name not in DESIGNS:
+            raise SpecError(f"There is no design '{name}'. {nearest(name, DESIGNS)}")
     asking = _asking(
         models,
         Manner(draws, control, tuple(fillers), provenance),
@@ -224,7 +231,7 @@ def restore(
         kinds=kinds,
         labels=labels,
         masks=masks or {},
-        stages=[*_label_stages(loaded), Restore(asking, bundle_tokens)],
+        stages=[*_label_stages(loaded), Restore(asking, bundle_tokens, tuple(designs) or DESIGNS)],
         command="restore",
         dry_run=dry_run,
         seed=seed,
@@ -463,7 +470,7 @@ def _asking(
     models: Sequence[str | Model],
     manner: Manner,
     batches: Sequence[str],
-    judge: str | Judge,
+    judge: str | Judge | None,
     *,
     rate_limit: float | None,
     concurrency: int | None,
@@ -474,22 +481,33 @@ def _asking(
         raise SpecError(f"Expected 1 draw or more but got draws={manner.draws}")
     if not manner.fillers or not batches:
         raise SpecError("asking needs at least one filler and one batch")
-    made = [make_model(model) if isinstance(model, str) else model for model in models]
+    made = [
+        one
+        for model in models
+        for one in (make_models(model) if isinstance(model, str) else [model])
+    ]
     if len({model.name for model in made}) < len(made):
         raise SpecError("two models have the same name; ask them in runs of their own")
     return Asking(
         tuple(made),
         manner,
         tuple(dict.fromkeys(batches)),
-        _judge(judge),
+        _judge(judge, made),
         rate_limit,
         concurrency,
     )
 
 
-def _judge(judge: str | Judge) -> Judge:
+def _judge(judge: str | Judge | None, models: Sequence[Model]) -> Judge:
+    unjudged = [one.name for one in models if not getattr(one, "judged", False)]
+    if judge is None:
+        return EmbeddedJudge() if unjudged else RecordedJudge()
     if not isinstance(judge, str):
         return judge
+    if judge == "recorded":
+        if unjudged:
+            raise SpecError(f"the judge 'recorded' needs verdicts, and {unjudged[0]} has none")
+        return RecordedJudge()
     return EmbeddedJudge() if judge == "embedded" else ModelJudge(make_model(judge))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import routeprism
-from routeprism.errors import SpecError
+from routeprism.errors import InputError, SpecError
 from routeprism.models import Ask, Reply
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 
@@ -315,10 +316,13 @@ def test_recorded_answers_of_the_four_conditions(tmp_path: Path) -> None:
             wrong = "a" if q.gold != "a" else "b"
             for condition, right in truth.items():
                 lines.append(f"{q.id},focal,replay,{condition},0,{q.gold if right else wrong}")
-            for step in ("restored:1", "restored:2", "restored:3"):
-                lines.append(f"{q.id},focal,replay,{step},0,{q.gold}")
     file = tmp_path / "matrix.csv"
     file.write_text("\n".join(lines) + "\n")
-    found = routeprism.restore(sample, "focal", models=[f"recorded:{file}"], draws=1, resamples=100)
+    call = partial(
+        routeprism.restore, sample, "focal", models=[f"recorded:{file}"], draws=1, resamples=100
+    )
+    with pytest.raises(InputError, match="for design=single and for design=bundle"):
+        call(designs=["single", "bundle"])
+    found = call(designs=["single"])
     assert found.value("restored-absent", arm="").estimate == 1
     assert found.value("restored-present", arm="").estimate == 0

@@ -110,7 +110,6 @@ def test_the_four_prompts_have_one_length_and_the_same_blocks(pools, tmp_path: P
         lines = [sorted(prompt.text.splitlines()) for prompt in one.prompts]
         assert lines[0] == lines[2]  # the same blocks, byte for byte
         assert lines[1] == lines[3]
-        assert dict(one.place("route-reversed"))["condition"] == "reversed:route-reversed"
 
 
 def test_no_two_cells_share_a_draw(pools, scripted) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,13 +89,16 @@ def test_a_missing_answer_is_named(tmp_path: Path) -> None:
         model.lookup(question="q", policy="raw", schedule="reverse", draw=0)
 
 
-def test_one_batch_and_one_model_are_chosen(tmp_path: Path) -> None:
+def test_every_batch_has_its_own_answers_and_one_can_be_chosen(tmp_path: Path) -> None:
     file = write(
         tmp_path,
         f"prompt_sha256,draw,answer,batch,model\n{SHA},0,a,,m\n{SHA},0,b,second,m\n",
     )
-    with pytest.raises(InputError, match=r"field 'batch': it holds several: \(none\), second"):
-        Recorded(file)
+    both = Recorded(file)
+    assert both.answer(asked()).raw == "a"
+    assert both.answer(replace(asked(), batch="second")).raw == "b"
+    with pytest.raises(ModelError, match="batch=third, draw=0"):
+        both.answer(replace(asked(), batch="third"))
     assert Recorded(file, batch="").answer(asked()).raw == "a"
     second = Recorded(file, batch="second")
     assert second.answer(asked()).raw == "b"

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 from routeprism.models import Ask, Model, Reply
+from routeprism.models.recorded import Recorded
 
 __all__ = ["GRACE", "Asking", "Pace", "cancel_on_interrupt", "responsive", "shift"]
 
@@ -32,7 +33,8 @@ class Asking:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._threads: ThreadPoolExecutor | None = None
-        here = model.embedded or model.concurrency == 1
+        self.instant = model.embedded or isinstance(model, Recorded)
+        here = self.instant or model.concurrency == 1
         if not here and not inspect.iscoroutinefunction(model.answer):
             self._threads = ThreadPoolExecutor(model.concurrency, thread_name_prefix="model")
 

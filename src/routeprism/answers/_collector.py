@@ -118,7 +118,7 @@ class _Collector:
         pace = Pace(rate_limit)
         todo = iter(enumerate(self._missing))
         number = min(concurrency, len(self._missing))
-        apart = 0.0 if self._model.embedded else _APART
+        apart = 0.0 if self._asking.instant else _APART
         workers = [asyncio.create_task(self._work(todo, pace, n * apart)) for n in range(number)]
         try:
             if workers:
@@ -148,7 +148,9 @@ class _Collector:
             if self._stopping:
                 return
             cell = self._wanted[key][1]
-            ask = replace(cell.ask, draw=cell.ask.draw + self._shift) if self._shift else cell.ask
+            ask = cell.ask
+            if self._shift:
+                ask = replace(ask, draw=ask.draw + self._shift, batch=self._batch)
             asked_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             begun = time.monotonic()
             try:

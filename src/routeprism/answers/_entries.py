@@ -29,6 +29,8 @@ def answer_entry(
         asked_at=asked_at,
         latency=latency,
         attempts=reply.attempts,
+        correct=reply.correct,
+        order=reply.order,
     )
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Judge",
     "Judged",
     "ModelJudge",
+    "RecordedJudge",
     "Verdict",
     "ask_judge",
     "judge_all",
@@ -202,6 +203,25 @@ class EmbeddedJudge:
             return Verdict(gold.strip() == response.strip())
         contained = f" {wanted} " in f" {said} "
         return Verdict(contained or token_f1(wanted, said) >= self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedJudge:
+    """Takes the verdicts that were recorded with the answers; it sees no response."""
+
+    @property
+    def name(self) -> str:
+        """Says that somebody else judged."""
+        return "recorded"
+
+    @property
+    def embedded(self) -> bool:
+        """Whoever judged is not part of this package."""
+        return False
+
+    def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
+        """Refuse: there is a verdict for each recorded answer, and none for a text."""
+        raise SpecError("the judge 'recorded' knows answers of recorded:FILE alone")
 
 
 def token_f1(one: str, other: str) -> float:

@@ -87,7 +87,7 @@ def audit(
     display: options.Displays = [],  # noqa: B006
     reuse: options.Reuse = False,
     batch: options.Batches = [""],  # noqa: B006
-    judge: options.JudgeName = "embedded",
+    judge: options.JudgeName = None,
     base_url: options.BaseUrl = None,
     rate_limit: options.RateLimit = None,
     concurrency: options.Concurrency = None,
@@ -163,7 +163,8 @@ def restore(
     filler: options.Fillers = ["A"],  # noqa: B006
     provenance: options.Provenance = "preserved",
     batch: options.Batches = [""],  # noqa: B006
-    judge: options.JudgeName = "embedded",
+    judge: options.JudgeName = None,
+    design: options.Designs = [],  # noqa: B006
     bundle_tokens: options.BundleTokens = 16_000,
     base_url: options.BaseUrl = None,
     rate_limit: options.RateLimit = None,
@@ -201,6 +202,7 @@ def restore(
         provenance=provenance,
         batches=batch,
         judge=judge,
+        designs=design,
         bundle_tokens=bundle_tokens,
         base_url=base_url,
         rate_limit=rate_limit,
@@ -579,6 +581,7 @@ def report(
     out: options.Out = None,
     tables: options.TablesDirectory = None,
     charts: options.ChartsDirectory = None,
+    answers: options.AnswersFile = None,
     megabytes: options.Megabytes = 10,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -591,6 +594,7 @@ def report(
         out=out,
         tables=tables,
         charts=charts,
+        answers=answers,
         megabytes=megabytes,
         show=open_,
         as_json=json,

@@ -22,7 +22,7 @@ from routeprism.cli._tables import (
 )
 from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
 from routeprism.errors import SpecError
-from routeprism.models import make_model
+from routeprism.models import make_models
 from routeprism.policies import builder_model, make_policy, own_source
 from routeprism.records import load_benchmark
 from routeprism.report import REPORT, write_report
@@ -50,7 +50,7 @@ def run_and_show(
     **settings: Any,
 ) -> None:
     """Audit, then print the layer table and a sentence for each policy."""
-    made = [make_model(text, base_url=base_url) for text in models]
+    made = [one for text in models for one in make_models(text, base_url=base_url)]
     told = {
         **settings,
         "call": call.__name__,
@@ -97,7 +97,7 @@ _ANSWER_DEFAULTS: Mapping[str, tuple[str, object]] = {
     "--display": ("display", []),
     "--reuse": ("reuse", False),
     "--batch": ("batches", [""]),
-    "--judge": ("judge", "embedded"),
+    "--judge": ("judge", None),
 }
 
 

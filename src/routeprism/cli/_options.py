@@ -10,6 +10,7 @@ import typer
 __all__ = [
     "Accept",
     "AnswerModel",
+    "AnswersFile",
     "ArrivalModels",
     "BaseUrl",
     "Baseline",
@@ -26,6 +27,7 @@ __all__ = [
     "ContextPolicies",
     "Control",
     "Data",
+    "Designs",
     "Displays",
     "DrawNumbers",
     "Drawn",
@@ -192,7 +194,10 @@ Batches = Annotated[
     list[str],
     typer.Option("--batch", help="An independent realisation of the prompts; again to compare."),
 ]
-JudgeName = Annotated[str, typer.Option("--judge", help="For free text: embedded, or a model.")]
+JudgeName = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--judge", help="For free text: embedded, a model, or recorded verdicts."),
+]
 BaseUrl = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(help="Of an OpenAI-compatible endpoint."),
@@ -239,6 +244,10 @@ TablesDirectory = Annotated[
 ChartsDirectory = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--charts", metavar="DIR", help="Also write charts as SVG and PNG."),
+]
+AnswersFile = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--answers", metavar="FILE", help="Also write all answers, for recorded:FILE."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of the bootstrap.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Of the bootstrap.")]
@@ -319,6 +328,10 @@ ContextBudgets = Annotated[
 ]
 Stable = Annotated[
     float, typer.Option(min=0, max=1, help="The overlap from which on two orders are the same.")
+]
+Designs = Annotated[
+    list[str],
+    typer.Option("--design", help="Only single, bundle or identity-swap; again for more."),
 ]
 BundleTokens = Annotated[int, typer.Option(min=1, help="How long a bundle's prompt may be.")]
 

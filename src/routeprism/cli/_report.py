@@ -6,10 +6,11 @@ import json
 import sys
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from routeprism.report import write_charts, write_report, write_tables
+from routeprism.report import write_answers, write_charts, write_report, write_tables
 
 __all__ = ["run_report"]
 
@@ -20,17 +21,20 @@ def run_report(
     out: Path | None,
     tables: Path | None,
     charts: Path | None,
+    answers: Path | None,
     megabytes: float,
     show: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write a run's report, and its tables and charts where asked for; open it."""
+    """Write a run's report, and its tables, charts and answers where asked for; open it."""
     path = write_report(run, out, megabytes=megabytes)
-    written = {
+    number = write_answers(run, answers) if answers else 0
+    written: dict[str, Any] = {
         "report": str(path),
         "tables": [str(one) for one in write_tables(run, tables)] if tables else [],
         "charts": [str(one) for one in write_charts(run, charts)] if charts else [],
+        "answers": str(answers) if answers else None,
     }
     if as_json:
         json.dump(written, sys.stdout, indent=2, ensure_ascii=False)
@@ -42,6 +46,10 @@ def run_report(
             _say(console, f"Tables: {len(written['tables'])} files in {tables}")
         if charts:
             _say(console, f"Charts: {len(written['charts'])} files in {charts}")
+        if answers:
+            _say(
+                console, f"Answers: {number:,} in {answers}; --model recorded:{answers} reads them"
+            )
     if show and not webbrowser.open(path.resolve().as_uri()):
         print(f"routeprism: no browser could be started; open {path}", file=sys.stderr)
 

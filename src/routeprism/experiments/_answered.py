@@ -30,7 +30,7 @@ class PairAnswers:
 
     draws: Mapping[AskedPair, Draws]
     forward_first: Mapping[AskedPair, bool]
-    """Whether the forward prompt was submitted before the other."""
+    """Whether the forward prompt was submitted before the other, where that is known."""
 
 
 def paired(pairs: Sequence[AskedPair], answers: Answers) -> PairAnswers:
@@ -40,7 +40,8 @@ def paired(pairs: Sequence[AskedPair], answers: Answers) -> PairAnswers:
         for pair in pairs
         if pair in answers.said
     }
-    return PairAnswers(draws, {pair: answers.first[pair] == 0 for pair in draws})
+    first = {pair: answers.first[pair] == 0 for pair in draws if pair in answers.first}
+    return PairAnswers(draws, first)
 
 
 def enter_answers(

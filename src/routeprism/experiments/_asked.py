@@ -68,6 +68,11 @@ class AskedPair:
     """What else its answers belong to, such as an instruction; empty for the plain pair."""
 
     @property
+    def experiment(self) -> str:
+        """Name whose answers these are."""
+        return "routes"
+
+    @property
     def group(self) -> str:
         """Name the comparison."""
         parts = (self.policy, self.schedule, self.question.id, self.filler)
@@ -79,11 +84,6 @@ class AskedPair:
         if self.prompts is None:
             return ()
         return (("forward", self.prompts[0]), (self.schedule, self.prompts[1]))
-
-    def place(self, side: str) -> tuple[tuple[str, str], ...]:
-        """Name where a route's answers belong."""
-        route = (("question", self.question.id), ("policy", self.policy), ("schedule", side))
-        return (*route, ("condition", self.condition)) if self.condition else route
 
     @property
     def fixed_source(self) -> bool:

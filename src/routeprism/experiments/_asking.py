@@ -15,6 +15,7 @@ from routeprism.answers import (
     Judge,
     Judged,
     ModelJudge,
+    RecordedJudge,
     collect,
     judge_all,
     plan,
@@ -22,9 +23,11 @@ from routeprism.answers import (
 )
 from routeprism.answers import Plan as Cost
 from routeprism.experiments._asked import Manner
+from routeprism.experiments._places import Place, place_of
 from routeprism.experiments._rows import Setting
 from routeprism.experiments._stages import Asked, add_costs
 from routeprism.models import Model
+from routeprism.models.recorded import Recorded
 from routeprism.prompts import Prompt
 from routeprism.records import Question
 from routeprism.runs import Key, Ledger, Run
@@ -34,6 +37,7 @@ __all__ = [
     "Asking",
     "Compared",
     "answers_to",
+    "cells_of",
     "cost_of",
     "count_outcomes",
     "outcome_notes",
@@ -47,6 +51,10 @@ _NO_ANSWER = {"refused": "(refused)", "unparsable": "(unparsable)"}
 
 class Compared(Protocol):
     """Prompts of one question that are compared with each other."""
+
+    @property
+    def experiment(self) -> str:
+        """Whose answers these are: `routes`, `restoration` or `display`."""
 
     @property
     def question(self) -> Question:
@@ -79,9 +87,6 @@ class Compared(Protocol):
     @property
     def reason(self) -> str:
         """Say why there are none; empty where there are."""
-
-    def place(self, side: str) -> tuple[tuple[str, str], ...]:
-        """Name where a side's answers belong, for answers that are looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +132,11 @@ class Answers:
     right: Mapping[Compared, tuple[tuple[bool, ...], ...]]
     """For each side its verdicts; empty where the right answer is not known."""
     first: Mapping[Compared, int]
-    """Which side was submitted first."""
+    """Which side was submitted first, where that is known."""
 
 
-def _cells(items: Iterable[Compared], manner: Manner) -> Iterator[Cell]:
+def cells_of(items: Iterable[Compared], manner: Manner) -> Iterator[Cell]:
+    """Give every answer that comparisons need."""
     for item in items:
         for side in range(len(item.sides)):
             yield from _side(item, side, manner)
@@ -139,11 +145,24 @@ def _cells(items: Iterable[Compared], manner: Manner) -> Iterator[Cell]:
 def _side(item: Compared, side: int, manner: Manner) -> list[Cell]:
     """Make the cells of one side, one for each draw."""
     name, prompt = item.sides[side]
-    place = item.place(name)
+    place = _place(item, name, manner)
     return [
         Cell(replace(prompt.ask(draw), place=place, turn=turn), item.question.id, name, item.group)
         for turn, draw in enumerate(manner.numbers(side))
     ]
+
+
+def _place(item: Compared, side: str, manner: Manner) -> Place:
+    return place_of(
+        item.experiment,
+        question=item.question.id,
+        policy=item.policy,
+        schedule=item.schedule,
+        filler=item.filler,
+        condition=item.condition,
+        side=side,
+        control=manner.control,
+    )
 
 
 def cost_of(
@@ -155,7 +174,7 @@ def cost_of(
 ) -> dict[str, Cost]:
     """Add what these comparisons would take to what others do; answers they share count once."""
     totals = dict(before)
-    cells = list(_cells(items, asking.manner))
+    cells = list(cells_of(items, asking.manner))
     for model in asking.models:
         for batch in asking.batches:
             one = plan(cells, ledger, model, batch=batch, planned=planned)
@@ -167,7 +186,7 @@ def answers_to(
     experiment: str, items: Sequence[Compared], asking: Asking, run: Run, asked: Asked | None
 ) -> dict[tuple[str, str], Answers]:
     """Collect the answers of every model and batch, and keep which comparison reads which."""
-    cells = list(_cells(items, asking.manner))
+    cells = list(cells_of(items, asking.manner))
     run.add("comparisons", [row for item in items for row in _written(experiment, item, asking)])
     found: dict[tuple[str, str], Answers] = {}
     for model in asking.models:
@@ -191,30 +210,42 @@ def _written(experiment: str, item: Compared, asking: Asking) -> Iterator[Sequen
     names = (item.policy, item.schedule, item.question.id, item.filler, item.condition)
     for side, (name, prompt) in enumerate(item.sides):
         draws = asking.manner.numbers(side)
-        place = "@".join(value for _, value in item.place(name))
+        place = "@".join(value for _, value in _place(item, name, asking.manner))
         yield experiment, *names, name, prompt.sha256, draws.start, len(draws), place
 
 
 def _read(items: Sequence[Compared], asking: Asking, run: Run, collected: Collected) -> Answers:
     said: dict[Compared, tuple[tuple[str, ...], ...]] = {}
+    recorded: dict[Compared, tuple[tuple[bool | None, ...], ...]] = {}
     first: dict[Compared, int] = {}
+    elsewhere = isinstance(collected.model, Recorded)  # in whose order nobody was asked here
     for item in items:
         sides: list[tuple[str, ...]] = []
-        places: list[int] = []
+        verdicts: list[tuple[bool | None, ...]] = []
+        places: list[int | None] = []
         for side in range(len(item.sides)):
             cells = _side(item, side, asking.manner)
             answers = [answer for cell in cells if (answer := collected.of(cell)) is not None]
             if len(answers) == len(cells):
                 sides.append(tuple(_NO_ANSWER.get(a.outcome) or a.answer or "" for a in answers))
-                places.append(answers[0].submission)
+                verdicts.append(tuple(a.correct for a in answers))
+                places.append(answers[0].order if elsewhere else answers[0].submission)
         if sides and len(sides) == len(item.sides):  # else it waits for the next run
             said[item] = tuple(sides)
-            first[item] = places.index(min(places))
-    return Answers(collected, said, _verdicts(said, asking, run, collected.batch), first)
+            recorded[item] = tuple(verdicts)
+            known = [place for place in places if place is not None]
+            if len(known) == len(places):
+                first[item] = places.index(min(known))
+    right = _verdicts(said, recorded, asking, run, collected.batch)
+    return Answers(collected, said, right, first)
 
 
 def _verdicts(
-    said: Mapping[Compared, tuple[tuple[str, ...], ...]], asking: Asking, run: Run, batch: str
+    said: Mapping[Compared, tuple[tuple[str, ...], ...]],
+    recorded: Mapping[Compared, tuple[tuple[bool | None, ...], ...]],
+    asking: Asking,
+    run: Run,
+    batch: str,
 ) -> dict[Compared, tuple[tuple[bool, ...], ...]]:
     """Say of every answer whether it is right; an unreadable verdict is not."""
     right: dict[Compared, tuple[tuple[bool, ...], ...]] = {}
@@ -225,6 +256,8 @@ def _verdicts(
             right[item] = ()
         elif item.question.options:
             right[item] = tuple(tuple(answer == gold for answer in side) for side in sides)
+        elif isinstance(asking.judge, RecordedJudge):
+            right[item] = tuple(tuple(bool(one) for one in side) for side in recorded[item])
         else:
             kind = rubric_of(item.question.detail or item.question.kind, item.question.id)
             items.extend(

@@ -19,13 +19,15 @@ from routeprism.experiments._asking import (
     outcome_notes,
 )
 from routeprism.experiments._case import rows_of, unit_rows_of
+from routeprism.experiments._inspecting import inspect_answers
 from routeprism.experiments._rows import Key
 from routeprism.experiments._stages import Asked, Traced
 from routeprism.measures import Sums, Tally
+from routeprism.models._inspection import Inspection
 from routeprism.records import Case
 from routeprism.runs import Stored
 
-__all__ = ["Gathered", "gather", "price_of"]
+__all__ = ["Gathered", "gather", "inspect_all", "price_of"]
 
 Item = TypeVar("Item", bound=Compared)
 Make = Callable[[Case, Stored], Sequence[Item]]
@@ -47,6 +49,15 @@ class Gathered:
     def notes(self) -> tuple[str, ...]:
         """Say how many answers were none."""
         return outcome_notes(self.outcomes)
+
+
+def inspect_all(
+    traced: Traced, asking: Asking, make: Make[Item], inspections: Mapping[str, Inspection]
+) -> None:
+    """Look up what a stage's comparisons will ask recorded models."""
+    with Stored(traced.run.directory) as stored:
+        for portion in _portions(traced, asking, make, stored):
+            inspect_answers([item for _, made in portion for item in made], asking, inspections)
 
 
 def price_of(traced: Traced, asking: Asking, make: Make[Item]) -> dict[str, Cost]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from routeprism.experiments._asked import Manner, drafted
 from routeprism.experiments._case import interface_of
@@ -16,8 +17,11 @@ from routeprism.runs import Shown, Stored
 from routeprism.support._bundles import Bundle, bundle
 from routeprism.support._eligibility import Design, Exposed, Ineligible, design, swap_design
 
-__all__ = ["SWAP", "Conditions", "Verdict", "conditions"]
+__all__ = ["DESIGNS", "SWAP", "Conditions", "DesignName", "Verdict", "conditions"]
 
+DesignName = Literal["single", "bundle", "identity-swap"]
+"""What is exchanged: one displaced record, several, or one support record for another."""
+DESIGNS: tuple[DesignName, ...] = get_args(DesignName)
 SWAP = "identity-swap"
 """The arm of pairs in which one supporting record stands in another's place."""
 
@@ -54,6 +58,11 @@ class Conditions:
     """For each prompt, where its records stand."""
 
     @property
+    def experiment(self) -> str:
+        """Name whose answers these are."""
+        return "restoration"
+
+    @property
     def condition(self) -> str:
         """Tell designs of the same pair apart."""
         return self.arm
@@ -63,15 +72,6 @@ class Conditions:
         """Name the comparison."""
         parts = (self.policy, self.schedule, self.question.id, self.filler, self.arm)
         return "\0".join(("restoration", *parts))
-
-    def place(self, side: str) -> tuple[tuple[str, str], ...]:
-        """Name where a condition's answers belong."""
-        return (
-            ("question", self.question.id),
-            ("policy", self.policy),
-            ("schedule", self.schedule),
-            ("condition", side),
-        )
 
     @property
     def sides(self) -> tuple[tuple[str, Prompt], ...]:
@@ -88,10 +88,11 @@ def conditions(
     manner: Manner,
     *,
     budget: int,
+    designs: Collection[DesignName] = DESIGNS,
 ) -> Iterator[tuple[Verdict, list[Conditions]]]:
     """Decide about every pair of a case and make the prompts of those that are eligible.
 
-    `budget` is how many tokens a bundle's prompt may have.
+    `budget` is how many tokens a bundle's prompt may have; only these `designs` are asked.
     """
     user = case.pool.user
     for policy in policies:
@@ -128,7 +129,9 @@ def conditions(
                     made = [
                         made_one
                         for filler in manner.fillers
-                        for made_one in _made(verdict, case.pool, render, manner, filler, budget)
+                        for made_one in _made(
+                            verdict, case.pool, render, manner, filler, budget, designs
+                        )
                     ]
                 yield verdict, made
     stored.forget()
@@ -150,6 +153,7 @@ def _made(
     manner: Manner,
     filler: Filler,
     budget: int,
+    designs: Collection[DesignName],
 ) -> Iterator[Conditions]:
     records = {record.id: record for record in pool.records}
 
@@ -174,10 +178,10 @@ def _made(
         )
 
     for arm, one in (("", verdict.single), (SWAP, verdict.swap)):
-        if isinstance(one, Design):
+        if isinstance(one, Design) and (arm or "single") in designs:
             shown: Mapping[str, Sequence[str]] = dict(one.conditions.items())
             yield prompts(arm, shown, None)
-    if isinstance(verdict.several, Bundle):
+    if isinstance(verdict.several, Bundle) and "bundle" in designs:
         several = verdict.several
         steps = {f"restored:{at}": ids for at, ids in enumerate(several.steps[:-1], start=1)}
         yield prompts(

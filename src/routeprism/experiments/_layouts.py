@@ -59,6 +59,11 @@ class Cells:
         return tuple(f"{state}-{layout}" for layout in layouts for state in ("forward", "route"))
 
     @property
+    def experiment(self) -> str:
+        """Name whose answers these are."""
+        return "display"
+
+    @property
     def condition(self) -> str:
         """Tell layouts of the same pair apart."""
         return self.layout
@@ -73,15 +78,6 @@ class Cells:
     def sides(self) -> tuple[tuple[str, Prompt], ...]:
         """Give the cells with their prompts."""
         return tuple(zip(self.names, self.prompts, strict=True)) if self.prompts else ()
-
-    def place(self, side: str) -> tuple[tuple[str, str], ...]:
-        """Name where a cell's answers belong."""
-        return (
-            ("question", self.question.id),
-            ("policy", self.policy),
-            ("schedule", self.schedule),
-            ("condition", f"{self.layout}:{side}"),
-        )
 
 
 def display_cells(

@@ -10,6 +10,8 @@ from routeprism.answers import Plan as Cost
 from routeprism.answers import Progress
 from routeprism.experiments._case import Contrast, Masks
 from routeprism.experiments._rows import Setting
+from routeprism.models import Model
+from routeprism.models._inspection import Inspection
 from routeprism.orders import Schedule
 from routeprism.policies import Policy
 from routeprism.records import Benchmark
@@ -52,6 +54,13 @@ class Stage(Protocol):
 
     def described(self) -> Mapping[str, object]:
         """Give what makes its results comparable, for the manifest."""
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Who is asked."""
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """Look up what recorded models will be asked, by their names."""
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Say for each model what it would take, without asking."""

@@ -6,7 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from routeprism.answers import EmbeddedJudge, Judged, ask_judge, read_verdict, rubric_of
+from routeprism.answers import (
+    EmbeddedJudge,
+    Judged,
+    RecordedJudge,
+    ask_judge,
+    read_verdict,
+    rubric_of,
+)
 from routeprism.experiments.restoration import CONTRASTS as DIFFERENCES
 from routeprism.orders import FORWARD
 from routeprism.runs import (
@@ -18,7 +25,7 @@ from routeprism.runs import (
     answered_by,
 )
 
-__all__ = ["TracedAnswer", "answers_behind", "base_quantity", "policies_of"]
+__all__ = ["TracedAnswer", "answers_behind", "base_quantity", "judged", "policies_of"]
 
 _PREFIXES = (
     *("Gamma", "delta_op", "interaction", "dispatch"),
@@ -83,7 +90,7 @@ def answers_behind(
         and answer.filler in row.filler.split("+")
         and (not sides or answer.side in sides)
     ]
-    return tuple(TracedAnswer(one, right) for one, right in _judged(stored, row, found, questions))
+    return tuple(judged(stored, row.judge, found, questions))
 
 
 def _conditions(
@@ -134,21 +141,34 @@ def _cells(arm: str) -> tuple[str, ...]:
     return ()
 
 
+def judged(
+    stored: Stored,
+    judge: str,
+    answers: Sequence[StoredAnswer],
+    questions: Mapping[str, StoredQuestion],
+) -> Iterator[TracedAnswer]:
+    """Say of stored answers whether they were right, by the judge of that name for free text."""
+    for one, right in _judged(stored, judge, answers, questions):
+        yield TracedAnswer(one, right)
+
+
 def _judged(
     stored: Stored,
-    row: EstimateRow,
+    judge: str,
     answers: Sequence[StoredAnswer],
     questions: Mapping[str, StoredQuestion],
 ) -> Iterator[tuple[StoredAnswer, bool | None]]:
     embedded = None
-    if row.judge.startswith("embedded:f1="):
-        embedded = EmbeddedJudge(float(row.judge.partition("=")[2]))
+    if judge.startswith("embedded:f1="):
+        embedded = EmbeddedJudge(float(judge.partition("=")[2]))
     for one in answers:
         question = questions[one.question]
         if question.gold is None:
             yield one, None
         elif question.options:
             yield one, one.answer == question.gold
+        elif judge == RecordedJudge().name:
+            yield one, one.correct
         else:
             kind = rubric_of(question.detail or question.kind, question.id)
             said = one.answer or f"({one.outcome})"
@@ -156,5 +176,5 @@ def _judged(
             if embedded is not None:
                 yield one, embedded.judge(item.question, item.gold, said, kind).correct
                 continue
-            reply = stored.reply(row.judge, ask_judge(item).text, one.batch)
+            reply = stored.reply(judge, ask_judge(item).text, one.batch)
             yield one, None if reply is None else read_verdict(reply[0]).correct

@@ -10,13 +10,15 @@ from routeprism.answers import Plan as Cost
 from routeprism.experiments._answered import MAIN, enter_answers, paired
 from routeprism.experiments._asked import AskedPair, asked_pairs
 from routeprism.experiments._asking import Answers, Asking
-from routeprism.experiments._collecting import gather, price_of
+from routeprism.experiments._collecting import gather, inspect_all, price_of
 from routeprism.experiments._contrast_sentences import fixed_source_sentences
 from routeprism.experiments._keepsakes import Keepsakes
 from routeprism.experiments._rows import Key, difference_rows, estimate_rows
 from routeprism.experiments._sentences import answer_sentences
 from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.measures import Sums
+from routeprism.models import Model
+from routeprism.models._inspection import Inspection
 from routeprism.records import Case
 from routeprism.runs import Stored
 
@@ -39,6 +41,15 @@ class AskRoutes:
     def described(self) -> Mapping[str, object]:
         """Give what makes the answers comparable."""
         return self.asking.described()
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Who is asked."""
+        return self.asking.models
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """Look up what recorded models will be asked."""
+        inspect_all(traced, self.asking, partial(self._pairs, traced), inspections)
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Say for each model what asking would take."""

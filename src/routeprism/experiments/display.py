@@ -10,13 +10,15 @@ from routeprism.answers import Plan as Cost
 from routeprism.experiments._asked import draws_of
 from routeprism.experiments._asking import Answers, Asking
 from routeprism.experiments._case import Strata, Values, enter, signed, strata_of
-from routeprism.experiments._collecting import gather, price_of
+from routeprism.experiments._collecting import gather, inspect_all, price_of
 from routeprism.experiments._contrast_sentences import display_sentences
 from routeprism.experiments._layouts import Cells, Layout, display_cells
 from routeprism.experiments._profiles import averaged, profile, templates
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.measures import Draws, Sums
+from routeprism.models import Model
+from routeprism.models._inspection import Inspection
 from routeprism.records import Case
 from routeprism.runs import EstimateRow, Finding, Stored
 
@@ -39,6 +41,15 @@ class Display:
     def described(self) -> Mapping[str, object]:
         """Give what makes the results comparable."""
         return {**self.asking.described(), "display": list(self.layouts)}
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Who is asked."""
+        return self.asking.models
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """Look up what recorded models will be asked."""
+        inspect_all(traced, self.asking, partial(self._cells, traced), inspections)
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Say for each model what asking would take."""

@@ -16,6 +16,8 @@ from routeprism.experiments._rows import drawing
 from routeprism.experiments._sentences import interval, said_flags
 from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.measures import Confusion, Estimate, agreement_estimate, kappa_estimate
+from routeprism.models import Model
+from routeprism.models._inspection import Inspection
 from routeprism.orders import FORWARD
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Stored
@@ -42,6 +44,14 @@ class SupportChangeAgreement:
     def described(self) -> Mapping[str, object]:
         """Labels are part of the benchmark's fingerprint; there is nothing else to say."""
         return {}
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Nobody."""
+        return ()
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """There is nothing to look up."""
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Say that it is free."""

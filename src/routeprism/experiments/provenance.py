@@ -11,12 +11,14 @@ from routeprism.experiments._answered import Grouped, by_route, enter_fixed_sour
 from routeprism.experiments._asked import AskedPair, asked_pairs
 from routeprism.experiments._asking import Answers, Asking
 from routeprism.experiments._case import Values, enter, signed, strata_of
-from routeprism.experiments._collecting import gather, price_of
+from routeprism.experiments._collecting import gather, inspect_all, price_of
 from routeprism.experiments._contrast_sentences import provenance_sentences
 from routeprism.experiments._profiles import profile, templates
 from routeprism.experiments._rows import Key, estimate_rows
 from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.measures import Sums
+from routeprism.models import Model
+from routeprism.models._inspection import Inspection
 from routeprism.prompts import Provenance
 from routeprism.records import Case
 from routeprism.runs import Stored
@@ -50,6 +52,15 @@ class Provenances:
         """Give what makes the results comparable."""
         arms = {"provenance_arms": list(self.arms), "margin": self.margin}
         return {**self.asking.described(), **arms}
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Who is asked."""
+        return self.asking.models
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """Look up what recorded models will be asked."""
+        inspect_all(traced, self.asking, partial(self._pairs, traced), inspections)
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Say for each model what asking would take; the routes have asked the first arm."""

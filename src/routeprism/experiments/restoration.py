@@ -18,13 +18,23 @@ from routeprism.experiments._asking import (
     outcome_notes,
 )
 from routeprism.experiments._case import Masks, enter, rows_of, strata_of
-from routeprism.experiments._conditions import SWAP, Conditions, Verdict, conditions
+from routeprism.experiments._conditions import (
+    DESIGNS,
+    SWAP,
+    Conditions,
+    DesignName,
+    Verdict,
+    conditions,
+)
+from routeprism.experiments._inspecting import inspect_answers
 from routeprism.experiments._keepsakes import Keepsakes
 from routeprism.experiments._restored import CONTRASTS, enter_conditions
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._sentences import restoration_sentences
 from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.measures import Sums, Tally
+from routeprism.models import Model
+from routeprism.models._inspection import Inspection
 from routeprism.records import Case
 from routeprism.runs import Finding, Stored
 from routeprism.support._bundles import Bundle
@@ -44,10 +54,24 @@ class Restore:
     asking: Asking
     budget: int = 16_000
     """How many tokens the prompt of a bundle may have."""
+    designs: tuple[DesignName, ...] = DESIGNS
+    """Which designs are asked; eligibility is decided for all."""
 
     def described(self) -> Mapping[str, object]:
         """Give what makes the results comparable."""
-        return {**self.asking.described(), "bundle_tokens": self.budget}
+        some = {} if set(self.designs) == set(DESIGNS) else {"designs": list(self.designs)}
+        return {**self.asking.described(), "bundle_tokens": self.budget, **some}
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Who is asked."""
+        return self.asking.models
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """Look up what recorded models will be asked."""
+        with Stored(traced.run.directory) as stored:
+            for portion in self._portions(traced, stored):
+                inspect_answers(_all(portion), self.asking, inspections)
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Say for each model what asking would take."""
@@ -132,6 +156,7 @@ class Restore:
                         traced.labels,
                         self.asking.manner,
                         budget=self.budget,
+                        designs=self.designs,
                     )
                 )
                 portion.append((case, decided))

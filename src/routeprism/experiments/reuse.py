@@ -11,13 +11,15 @@ from routeprism.experiments._answered import MAIN, by_route, paired
 from routeprism.experiments._asked import AskedPair, asked_pairs
 from routeprism.experiments._asking import Answers, Asking
 from routeprism.experiments._case import Values, enter, strata_of
-from routeprism.experiments._collecting import gather, price_of
+from routeprism.experiments._collecting import gather, inspect_all, price_of
 from routeprism.experiments._contrast_sentences import reuse_sentences
 from routeprism.experiments._localised import enter_support
 from routeprism.experiments._profiles import profile, templates
 from routeprism.experiments._rows import Column, Key, difference_rows, estimate_rows
 from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.measures import Sums, jaccard
+from routeprism.models import Model
+from routeprism.models._inspection import Inspection
 from routeprism.records import Case
 from routeprism.runs import Stored
 
@@ -48,6 +50,15 @@ class Reuse:
     def described(self) -> Mapping[str, object]:
         """Give what makes the results comparable."""
         return {**self.asking.described(), "reuse": True}
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Who is asked."""
+        return self.asking.models
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """Look up what recorded models will be asked."""
+        inspect_all(traced, self.asking, partial(self._pairs, traced), inspections)
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Say for each model what asking would take; the routes have asked all of it."""

@@ -19,6 +19,7 @@ from routeprism.experiments._case import Masks, Plan, interface_of, work
 from routeprism.experiments._contrasts import contrasts, mechanisms
 from routeprism.experiments._diagnosis import Rewritten, diagnoses, interface_findings, layers
 from routeprism.experiments._inside import note_sentences, reply_notes
+from routeprism.experiments._inspecting import inspect_stages
 from routeprism.experiments._kept import failure_notes, outside
 from routeprism.experiments._mechanism import mechanism_sentences
 from routeprism.experiments._over_time import retention_curves, retention_sentences
@@ -237,6 +238,7 @@ def run_audit(
             traced = Traced(
                 run, benchmark, policies, schedules, plan.contrasts, source, setting, plan.masks
             )
+            found = Found(notes=inspect_stages(stages, traced))
             for stage in stages:
                 if dry_run:
                     for name, cost in stage.price(traced).items():

@@ -13,10 +13,14 @@ from typing import Any, TypeAlias
 
 from routeprism.errors import InputError
 
-__all__ = ["ROUTE", "Row", "read_content", "rows"]
+__all__ = ["OPTIONAL", "ROUTE", "Row", "read_content", "rows"]
 
 ROUTE = ("question", "policy", "schedule")
 """The columns that name a prompt by where it comes from."""
+OPTIONAL = ("pair", "design", "filler", "prompt_control")
+"""Columns that tell answers further apart; a file may lack those that leave no doubt."""
+_TEXTS = ("prompt_sha256", "answer", "condition", "batch", "model", "route", *ROUTE, *OPTIONAL)
+_NUMBERS = ("draw", "submission")
 Row: TypeAlias = tuple[int, dict[str, str]]
 """The line where a row begins, and its fields."""
 
@@ -135,11 +139,14 @@ def _text(name: str, value: Any, path: Path, line: int) -> str | None:
     """Give a field as text; null is as if it were not there, and unknown fields do not matter."""
     if value is None or isinstance(value, str):
         return value
-    if name == "draw" and isinstance(value, int) and not isinstance(value, bool):
+    if name == "correct" and (isinstance(value, bool) or value in (0, 1)):
+        return str(bool(value)).lower()
+    if name in _NUMBERS and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if name in ("prompt_sha256", "answer", "draw", "condition", "batch", "model", "route", *ROUTE):
+    if name in (*_TEXTS, *_NUMBERS, "correct"):
+        wanted = {"correct": "true or false", **dict.fromkeys(_NUMBERS, "a whole number")}
         raise InputError(
-            f"Expected {'a whole number' if name == 'draw' else 'text'} but got {name}={value!r}",
+            f"Expected {wanted.get(name, 'text')} but got {name}={value!r}",
             file=path,
             line=line,
             field=name,

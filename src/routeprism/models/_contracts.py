@@ -24,10 +24,12 @@ class Ask:
     draw: int
     """Which draw this is; a sampling model in process takes its seed from prompt and draw."""
     place: tuple[tuple[str, str], ...] = ()
-    """(name, value) of question, policy, schedule and condition, for answers that are looked up by
-    where they belong; nobody who answers reads it."""
+    """(name, value) of question, policy, schedule, condition and what else tells it apart, for
+    answers that are looked up by where they belong; nobody who answers reads it."""
     turn: int = 0
     """Which draw of its own route or condition this is, from 0."""
+    batch: str = ""
+    """Which realisation of the same requests this is, likewise for answers that are looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,10 @@ class Reply:
     """One score for each option, from models that have them."""
     attempts: tuple[str, ...] = ()
     """One line for each attempt that failed before this one, without secrets."""
+    correct: bool | None = None
+    """The verdict that came with it, from answers that were judged elsewhere."""
+    order: int | None = None
+    """Its place in the order of asking, from answers that were collected elsewhere."""
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.models._contracts import Model
 
-__all__ = ["make_model", "registered_models"]
+__all__ = ["make_model", "make_models", "registered_models"]
 
 
 def registered_models() -> Mapping[str, EntryPoint]:
@@ -28,6 +28,25 @@ def make_model(text: str, **given: Any) -> Model:
 
     Settings that this model does not have, or that are None, are passed over.
     """
+    factory, spec, extra = _read(text, given)
+    return specs.construct(factory, spec, **extra)
+
+
+def make_models(text: str, **given: Any) -> list[Model]:
+    """Give the models that a user named: one, or each of those whose answers a file holds."""
+    factory, spec, extra = _read(text, given)
+    held: Callable[[str], list[str]] | None = getattr(factory, "held", None)
+    if held is not None and "model" not in {*spec.values, *extra}:
+        names = held(spec.values[_required(factory)])
+        if len(names) > 1:
+            return [specs.construct(factory, spec, **extra, model=name) for name in names]
+    return [specs.construct(factory, spec, **extra)]
+
+
+def _read(
+    text: str, given: Mapping[str, Any]
+) -> tuple[Callable[..., Model], specs.Spec, dict[str, Any]]:
+    """Find who is meant, and with which settings."""
     name, _, tail = text.strip().partition(":")
     known = registered_models()
     if name not in known:
@@ -48,7 +67,7 @@ def make_model(text: str, **given: Any) -> Model:
         for key, value in given.items()
         if key in accepted and key not in values and value is not None
     }
-    return specs.construct(factory, specs.Spec(text, name, values), **extra)
+    return factory, specs.Spec(text, name, values), extra
 
 
 def _required(factory: Callable[..., Model]) -> str:

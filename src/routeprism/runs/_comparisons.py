@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 __all__ = ["StoredAnswer", "answers_of", "count_answers"]
 
@@ -34,6 +34,10 @@ class StoredAnswer:
     answer: str | None
     """The option's letter or the text; None for a refused or unparsable one."""
     raw: str
+    correct: bool | None = None
+    """The verdict that came with it, where it was collected elsewhere."""
+    order: int | None = None
+    """Its place in the order in which it was asked for there."""
 
 
 # An answer that was looked up by its place is kept under it (`batch@question@policy@…`). CROSS JOIN
@@ -52,13 +56,23 @@ def answers_of(
 ) -> list[StoredAnswer]:
     """Give a policy's answers, comparison by comparison and draw by draw."""
     names = ", ".join(f"c.{name}" for name in _NAMES)
+    there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'recorded'").fetchone()
+    elsewhere = "NULL, NULL"  # in a run of an earlier version
+    if there:
+        came = "(SELECT {} FROM recorded e WHERE e.submission = r.submission)"
+        elsewhere = f"{came.format('correct')}, {came.format('position')}"
     rows = connection.execute(
         f"SELECT {names}, r.model, ?, r.draw - c.first_draw, r.draw, r.prompt_sha256, "
-        f"r.submission, a.outcome, a.answer, a.raw {_JOINED} AND c.policy = ? "
+        f"r.submission, a.outcome, a.answer, a.raw, {elsewhere} {_JOINED} AND c.policy = ? "
         f"ORDER BY {names}, r.draw",
         (batch, model, batch, batch, experiment, policy),
     )
-    return [StoredAnswer(*row) for row in rows]
+    names_of = [one.name for one in fields(StoredAnswer)]
+    found = (dict(zip(names_of, row, strict=True)) for row in rows)
+    return [
+        StoredAnswer(**{**one, "correct": None if one["correct"] is None else bool(one["correct"])})
+        for one in found
+    ]
 
 
 def count_answers(

@@ -44,8 +44,11 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS failures (
     submission INTEGER REFERENCES requests, error TEXT NOT NULL, asked_at TEXT NOT NULL,
     latency REAL NOT NULL, attempts TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS recorded (
+    submission INTEGER PRIMARY KEY REFERENCES requests, correct INTEGER, position INTEGER);
 """
-"""Lists and maps are JSON. Question and route say who asked first: comparisons may share."""
+"""Lists and maps are JSON. Question and route say who asked first: comparisons may share. What came
+with an answer that was collected elsewhere is in `recorded`."""
 
 
 class Key(NamedTuple):
@@ -96,6 +99,10 @@ class Answer:
     """Seconds from the first attempt to the answer."""
     attempts: tuple[str, ...] = ()
     """One line for each attempt that failed."""
+    correct: bool | None = None
+    """The verdict that came with it, where it was collected elsewhere."""
+    order: int | None = None
+    """Its place in the order in which it was asked for there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +168,9 @@ class Ledger:
         """Keep an answer or a failure; the future is resolved when it is on the disk."""
         if isinstance(entry, Failure):
             return self._committer.insert("INSERT INTO failures", _failure_row(entry))
+        if entry.correct is not None or entry.order is not None:
+            came = (entry.submission, entry.correct, entry.order)
+            self._committer.insert("INSERT OR IGNORE INTO recorded", came)
         return self._committer.insert("INSERT OR IGNORE INTO answers", _answer_row(entry))
 
     def answers(self, keys: Iterable[Key]) -> dict[Key, Answer]:
@@ -201,7 +211,9 @@ class Ledger:
 
 
 _WHERE = "prompt_sha256 = ? AND draw = ? AND model = ? AND settings_sha256 = ? AND batch = ?"
-_ANSWER = f"SELECT answers.* FROM requests JOIN answers USING (submission) WHERE {_WHERE}"  # noqa: S608
+_ALL = "answers.*, recorded.correct, recorded.position"
+_KEPT = "JOIN answers USING (submission) LEFT JOIN recorded USING (submission)"
+_ANSWER = f"SELECT {_ALL} FROM requests {_KEPT} WHERE {_WHERE}"  # noqa: S608
 _FAILURES = f"SELECT failures.* FROM requests JOIN failures USING (submission) WHERE {_WHERE}"  # noqa: S608
 _SUBMISSION = f"SELECT submission FROM requests WHERE {_WHERE}"  # noqa: S608
 
@@ -248,6 +260,8 @@ def _answer(row: Sequence[Any]) -> Answer:
         asked_at=row[8],
         latency=row[9],
         attempts=tuple(json.loads(row[10])),
+        correct=None if row[11] is None else bool(row[11]),
+        order=row[12],
     )
 
 

@@ -37,8 +37,10 @@ class Element:
     """Its first byte, in the unpacked file."""
     length: int
     """How many bytes it has."""
-    line: int
-    """The line it begins on."""
+
+    def line(self, path: Path) -> int:
+        """Count the line it begins on, in the file it is of; only an error asks for that."""
+        return _line_at(path, self.offset)
 
 
 def scan_array(path: Path) -> Iterator[tuple[Element, Any] | str]:
@@ -71,9 +73,9 @@ class _Scan:
         self._at = 0
         """How much of the text has been parsed."""
         self._counted = 0
-        """Up to where bytes and lines have been counted."""
-        self._offset, self._line = 0, 1
-        """The byte and the line there."""
+        """Up to where bytes have been counted."""
+        self._offset = 0
+        """The byte there."""
         self._block = _BLOCK
 
     def elements(self) -> Iterator[tuple[Element, Any]]:
@@ -92,10 +94,10 @@ class _Scan:
             self._block = _BLOCK
             found, end = self._decoded()
             self._count()
-            start, line = self._offset, self._line
+            start = self._offset
             self._at = end
             self._count()
-            yield Element(start, self._offset - start, line), found
+            yield Element(start, self._offset - start), found
             expected = self._next()
             if expected == "":
                 raise self._fault(_TRUNCATED)
@@ -139,8 +141,7 @@ class _Scan:
                 return ""
 
     def _count(self) -> None:
-        """Count the bytes and lines of what has been parsed."""
-        self._line += self._text.count("\n", self._counted, self._at)
+        """Count the bytes of what has been parsed."""
         if self._text.isascii():
             self._offset += self._at - self._counted
         else:
@@ -163,10 +164,20 @@ class _Scan:
 
     def _fault(self, problem: str) -> InputError:
         self._count()
-        return InputError(problem, file=self._path, line=self._line)
+        return InputError(problem, file=self._path, line=_line_at(self._path, self._offset))
 
 
 _DECODER = json.JSONDecoder()
+
+
+def _line_at(path: Path, offset: int) -> int:
+    """Count the line that a byte of the unpacked file is on."""
+    line = 1
+    with _opened(path) as stream:
+        while offset and (block := stream.read(min(offset, _BLOCK))):
+            line += block.count(b"\n")
+            offset -= len(block)
+    return line
 
 
 class ElementReader:
@@ -189,11 +200,11 @@ class ElementReader:
             raise InputError(f"cannot be read any more: {error}", file=self._path) from error
         except json.JSONDecodeError:
             raise InputError(
-                "changed while it was read", file=self._path, line=element.line
+                "changed while it was read", file=self._path, line=element.line(self._path)
             ) from None
         except ValueError as error:
             raise InputError(
-                f"cannot be used: {error}", file=self._path, line=element.line
+                f"cannot be used: {error}", file=self._path, line=element.line(self._path)
             ) from None
 
     def _bytes(self, element: Element) -> bytes:

@@ -148,7 +148,7 @@ class _Index:
             raise InputError(
                 f"question {len(self.places)}: {error.problem}",
                 file=self.file,
-                line=element.line,
+                line=element.line(self.file),
                 field=error.field,
             ) from None
         self.places.append(element)
@@ -287,7 +287,7 @@ class _Reader:
             raise InputError(
                 f"question '{identity}': {error.problem}",
                 file=self.file,
-                line=element.line,
+                line=element.line(self.file),
                 field=error.field,
             ) from None
 

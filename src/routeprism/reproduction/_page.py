@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from routeprism.reproduction._beyond import beyond_lines
 from routeprism.reproduction._cells import Cell, Table
 from routeprism.reproduction._obtained import Kept, Obtained
 from routeprism.reproduction._registry import ALIASES, TABLES, cells_of
@@ -36,9 +37,10 @@ Every table and figure of the paper by its label, and each of its numbers as one
 `routeprism reproduce LABEL` prints one of them; `routeprism reproduce --run` executes what can be
 executed and refreshes the values; no obtained value is typed in. `protocol` is no table of the
 paper: it holds the numbers that a correct build gives where the paper's own questions are not
-public or its print is coarser. [Another page](measured.md) has what was measured beside it:
-restoration with the embedded reader under both policies and with `smollm2`, a small real language
-model, next to the printed values of Luna and Qwen3-8B, and LoCoMo end to end.
+public or its print is coarser. [LoCoMo, end to end](#locomo-end-to-end) stands last.
+[Another page](measured.md) has what was measured beside it: restoration with the embedded reader
+under both policies and with `smollm2`, a small real language model, next to the printed values of
+Luna and Qwen3-8B.
 """
 
 
@@ -107,6 +109,7 @@ def page(obtained: Obtained) -> str:
     """Write the whole page."""
     parts = [_HEAD, _summary(obtained), _sources(obtained)]
     parts += [_table(table, obtained) for table in TABLES.values()]
+    parts += beyond_lines(obtained)
     return "\n".join(parts)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InputError, MissingExtraError
+from routeprism.reproduction._beyond import beyond_references
 from routeprism.reproduction._cells import Table
 from routeprism.reproduction._obtained import Kept, Obtained
 from routeprism.reproduction._perform import perform
@@ -46,9 +47,11 @@ def refresh(
     Sources that ask a model are executed where a model is given. `told` is called with the
     meaning of each source before it is executed.
     """
-    needed = references(tables or tuple(TABLES.values()))
+    needed = references(tables) if tables else references(tuple(TABLES.values()))
+    if not tables:
+        needed |= beyond_references()
     # A source is kept with all rows that any table needs, whichever tables were named.
-    wanted = references(tuple(TABLES.values()))
+    wanted = references(tuple(TABLES.values())) | beyond_references()
     obtained: dict[str, Kept] = dict(before)
     executed: list[str] = []
     missing: dict[str, str] = {}

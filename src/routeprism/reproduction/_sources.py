@@ -196,6 +196,27 @@ _ALL = (
         options={"schedules": SCHEDULES, "display": ("source",)},
         asks=True,
     ),
+    Source(
+        "locomo-answers",
+        "LoCoMo, 1,986 questions in free text, replay, one draw",
+        "locomo",
+        {
+            "recent-8": "recent:k=8",
+            "recent-16": "recent:k=16",
+            "focal": "focal",
+            "source-8": "source-order(recent:k=8)",
+        },
+        asks=True,
+    ),
+    Source(
+        "locomo-restoration",
+        "LoCoMo, restoration, replay, two draws",
+        "locomo",
+        {"recent-8": "recent:k=8", "recent-16": "recent:k=16"},
+        "restore",
+        {"draws": 2},
+        asks=True,
+    ),
 )
 SOURCES: Mapping[str, Source] = MappingProxyType({source.name: source for source in _ALL})
 """Every run, by its name."""

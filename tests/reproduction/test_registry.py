@@ -19,6 +19,7 @@ from routeprism.reproduction import (
     read_obtained,
     write_obtained,
 )
+from routeprism.reproduction._beyond import beyond_lines, beyond_references
 from routeprism.reproduction._registry import references
 from routeprism.runs import Stored
 
@@ -70,7 +71,7 @@ def test_every_cell_says_how_to_get_it_or_why_not() -> None:
 
 
 def test_references_name_sources_and_roles() -> None:
-    for name, wanted in references(tuple(TABLES.values())).items():
+    for name, wanted in (*references(tuple(TABLES.values())).items(), *beyond_references().items()):
         roles = {"", *SOURCES[name].policies}
         assert {one.where.get("policy", "") for one in wanted} <= roles, name
 
@@ -79,6 +80,15 @@ def test_protocol_numbers_are_all_reproduced() -> None:
     cells = cells_of(TABLES[PROTOCOL], read_obtained())
     assert {cell.status for cell in cells} == {"reproduced"}
     assert len(cells) == 77
+
+
+def test_locomo_end_to_end_has_every_number_and_names_the_licence() -> None:
+    said = "\n".join(beyond_lines(read_obtained()))
+    assert "CC BY-NC 4.0" in said and "embedded" in said
+    assert "| – |" not in said
+    # PROTOCOL §4: Recent-8 on LoCoMo has recall 0.315 forward and 0.310 reversed.
+    assert "| recent:k=8 | 0.000 [0.000, 0.000] | 0.315 [0.282, 0.352] | 0.310 [" in said
+    assert beyond_lines({}) == []
 
 
 def test_nothing_is_reproduced_without_a_run() -> None:

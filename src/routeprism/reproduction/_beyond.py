@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from routeprism.reproduction._cells import Part, Reference, find
-from routeprism.reproduction._obtained import Obtained
-from routeprism.runs import EstimateRow
+from routeprism.reproduction._cells import Number, Part, Reference, find
+from routeprism.reproduction._obtained import Noted, Obtained
 
 __all__ = ["BEYOND", "Beyond", "beyond_lines", "beyond_references"]
 
@@ -28,7 +27,8 @@ class Beyond:
         """Say where a cell comes from."""
         where = {"experiment": "", "arm": "", "filler": "", "mask": "", "batch": ""}
         where |= {"stratum": "all", **self.base, **self.rows[row], **self.columns[column]}
-        return Reference(self.source, where, "estimate")
+        number: Number = "queries" if where.pop("number", "") == "queries" else "estimate"
+        return Reference(self.source, where, number)
 
 
 _KINDS = ("single-hop", "multi-hop", "temporal", "open-domain", "adversarial")
@@ -50,6 +50,7 @@ def _routes(part: str) -> Mapping[str, Part]:
         "recall F": {"quantity": f"recall.{part}.forward"},
         "recall R": {"quantity": f"recall.{part}.route"},
         "R − F": {"quantity": f"recall.{part}.route-forward"},
+        "questions": {"quantity": f"recall.{part}.forward", "number": "queries"},
     }
 
 
@@ -80,13 +81,14 @@ BEYOND = (
             "all-covered F": {"quantity": "all_covered.exposed.forward"},
             "all-covered R": {"quantity": "all_covered.exposed.route"},
             "R − F": {"quantity": "all_covered.exposed.route-forward"},
+            "questions": {"quantity": "all_covered.exposed.forward", "number": "queries"},
         },
     ),
     Beyond(
         "Answers, free text",
         "locomo-answers",
         _ASKED,
-        {"experiment": "answers", "schedule": "replay", "filler": "A"},
+        {"experiment": "routes", "schedule": "replay", "filler": "A"},
         {
             **_COMPARED,
             **{f"recent:k=8, {kind}": {"policy": "recent-8", "stratum": kind} for kind in _KINDS},
@@ -95,6 +97,7 @@ BEYOND = (
             "accuracy F": {"quantity": "accuracy.forward"},
             "accuracy R": {"quantity": "accuracy.route"},
             "R − F": {"quantity": "Delta_rep"},
+            "questions": {"quantity": "Delta_rep", "number": "queries"},
         },
     ),
     Beyond(
@@ -102,7 +105,11 @@ BEYOND = (
         "locomo-restoration",
         _RESTORED,
         {"experiment": "restoration", "schedule": "replay", "filler": "A"},
-        {one: {"quantity": one} for one in (*_CONDITIONS, *_CONTRASTS)},
+        {
+            **{one: {"quantity": f"accuracy.{one}"} for one in _CONDITIONS},
+            **{one.replace("-", " − "): {"quantity": one} for one in _CONTRASTS},
+            "pairs": {"quantity": "restored-absent", "number": "queries"},
+        },
         {
             **_WINDOWS,
             "recent:k=8, single-hop": {"policy": "recent-8", "stratum": "single-hop"},
@@ -125,7 +132,7 @@ def beyond_references() -> dict[str, list[Reference]]:
 _HEAD = """## LoCoMo, end to end
 
 No table of the paper: the same experiments on a public benchmark that is at hand whole. LoCoMo is
-used under CC BY-NC 4.0; intervals resample its ten conversations; in brackets the questions.
+used under CC BY-NC 4.0; intervals resample its ten conversations.
 """
 _EMBEDDED = """The embedded reader quotes one sentence and the embedded judge counts words, so
 accuracies are low and say nothing about language models; what can be read is the direction.
@@ -145,16 +152,18 @@ def beyond_lines(obtained: Obtained) -> list[str]:
         lines += [f"### {table.title}", "", f"| | {' | '.join(table.columns)} |"]
         lines.append("| --- " * (len(table.columns) + 1) + "|")
         for row in table.rows:
-            noted = [find(rows, table.reference(row, column)) for column in table.columns]
-            cells = ["–" if one is None else _shown(one.row) for one in noted]
+            wanted = [table.reference(row, column) for column in table.columns]
+            cells = [_shown(find(rows, one), one.number) for one in wanted]
             lines.append(f"| {row} | {' | '.join(cells)} |")
         lines += ["", f"- here: run `{table.source}`, `{table.command} --model {model}`", ""]
     return lines
 
 
-def _shown(row: EstimateRow) -> str:
-    if row.estimate is None:
+def _shown(noted: Noted | None, number: Number) -> str:
+    if noted is None or noted.row.estimate is None:
         return "–"
+    row = noted.row
+    if number == "queries":
+        return f"{row.queries:,}"
     limits = "" if row.lower is None else f" [{row.lower:.3f}, {row.upper:.3f}]"
-    pairs = f" ({row.queries:,})" if row.queries is not None else ""
-    return f"{row.estimate:.3f}{limits}{pairs}"
+    return f"{row.estimate:.3f}{limits}".replace("-0.000", "0.000").replace("-", "−")

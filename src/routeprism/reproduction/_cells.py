@@ -10,7 +10,17 @@ from typing import Literal, get_args
 from routeprism.reproduction._obtained import Noted, Obtained
 from routeprism.reproduction._published import Printed
 
-__all__ = ["Cell", "Part", "Reference", "Status", "Table", "cell_of", "find", "reference_of"]
+__all__ = [
+    "Cell",
+    "Number",
+    "Part",
+    "Reference",
+    "Status",
+    "Table",
+    "cell_of",
+    "find",
+    "reference_of",
+]
 
 Status = Literal["reproduced", "differs", "machinery", "not derivable"]
 """What can be said of a printed number."""

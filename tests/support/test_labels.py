@@ -31,6 +31,7 @@ from routeprism.support import (
     readings_from_json,
     readings_to_json,
     sentences,
+    with_label_file,
     with_labels,
     with_readings,
     write_sheet,
@@ -373,3 +374,28 @@ def test_prompts_name_records_by_number_alone(tiny: Benchmark, scripted: Any) ->
     read_cards(cards_for(tiny, SUPPORT), SUPPORT, model, name="A")
     assert '<record number="2" date="2024-02-01">\n[USER] I, ann' in asked[0].text
     assert not any("answer_" in ask.text or "secretid" in ask.text for ask in asked)
+
+
+def test_a_table_of_questions_and_records_is_a_label_source(
+    tiny: Benchmark, tmp_path: Path
+) -> None:
+    case = tiny.cases[0]
+    one, other = (question.id for question in case.questions[:2])
+    first, second = case.pool.ids[:2]
+    file = tmp_path / "mine.csv"
+    file.write_text(f"question,record,why\n{one},{first},\n{one},{second},both\n{other},,none\n")
+    labelled = with_label_file(tiny, file)
+    assert labelled.labels[-1] == "audited:mine"
+    found = {q.id: q.labels.get("audited:mine") for q in labelled.cases[0].questions}
+    assert found[one] == {first, second}
+    assert found[other] == frozenset()  # it was read
+    assert set(found.values()) - {found[one], found[other]} <= {None}
+    for text, problem in (
+        (f"question,record\n{one},{first}\n{one},{first}\n", "line 3, field 'record'"),
+        (f"question,record\n,{first}\n", "no question is named"),
+        ("question,label\nq,direct\n", "record"),
+        (f"question,record\n{one},nothing\n", "name the record 'nothing'"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=problem):
+            with_label_file(tiny, file)

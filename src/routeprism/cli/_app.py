@@ -507,6 +507,9 @@ def reproduce(
     table: options.TableLabels = [],  # noqa: B006
     run: options.Execute = False,
     model: options.AnswerModel = None,
+    labels: options.Labels = None,
+    readings: options.ReadingFiles = [],  # noqa: B006
+    mask: options.PrimaryMask = None,
     data: options.Data = None,
     write: options.WritePage = None,
     obtained: options.ObtainedFile = None,
@@ -523,6 +526,9 @@ def reproduce(
         table,
         run=run,
         model=model,
+        support=labels,
+        readings=readings,
+        mask=mask,
         data=data,
         write=write,
         obtained=obtained,

@@ -27,7 +27,7 @@ from routeprism.policies import builder_model, make_policy, own_source
 from routeprism.records import load_benchmark
 from routeprism.report import REPORT, write_report
 from routeprism.runs import COLUMNS
-from routeprism.support import load_readings, with_readings
+from routeprism.support import with_label_file
 
 __all__ = ["run_and_show", "shortened", "show_demo", "written"]
 
@@ -64,7 +64,7 @@ def run_and_show(
     _refuse_idle(settings, dry_run=dry_run and not builders, models=models)
     loaded = load_benchmark(benchmark, data)
     for file in readings:
-        loaded = with_readings(loaded, load_readings(file))
+        loaded = with_label_file(loaded, file)
     if readings and settings.get("labels") is None:
         raise SpecError(f"say which labels to use: --labels {loaded.labels[-1]}")
     told["content"] = [loaded.fingerprint, *map(own_source, named_policies)]

@@ -77,6 +77,7 @@ __all__ = [
     "Power",
     "Prompts",
     "Primary",
+    "PrimaryMask",
     "Provenance",
     "Provenances",
     "Quantity",
@@ -275,7 +276,10 @@ Masks = Annotated[
 ]
 ReadingFiles = Annotated[
     list[Path],
-    typer.Option("--readings", help="A support pass (JSON) to use as --labels audited:NAME."),
+    typer.Option(
+        "--readings",
+        help="A support pass (JSON), or CSV of question and record, for --labels audited:NAME.",
+    ),
 ]
 Passes = Annotated[
     list[str],
@@ -448,7 +452,13 @@ Execute = Annotated[
 ]
 AnswerModel = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option(help="Who answers where a table needs answers, such as reader; with --run."),
+    typer.Option(
+        help="Who answers where a table needs answers, such as reader or recorded:FILE; with --run."
+    ),
+]
+PrimaryMask = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--mask", help="FILE of question ids that stand for the primary questions."),
 ]
 WritePage = Annotated[
     Optional[Path],  # noqa: UP045

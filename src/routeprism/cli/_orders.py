@@ -21,7 +21,7 @@ from routeprism.policies import make_policy, own_source
 from routeprism.records import load_benchmark
 from routeprism.report import REPORT, write_report
 from routeprism.runs import COLUMNS, EstimateRow
-from routeprism.support import load_readings, with_readings
+from routeprism.support import with_label_file
 
 __all__ = ["run_orders_and_show"]
 
@@ -45,7 +45,7 @@ def run_orders_and_show(
     """Look at orders, then print a table, sentences, and the smallest reorderings."""
     loaded = load_benchmark(benchmark, data)
     for file in readings:
-        loaded = with_readings(loaded, load_readings(file))
+        loaded = with_label_file(loaded, file)
     if readings and settings.get("labels") is None:
         raise SpecError(f"say which labels to use: --labels {loaded.labels[-1]}")
     named = {mask.name: mask.question_ids for mask in read_masks(masks, loaded)}

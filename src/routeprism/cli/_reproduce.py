@@ -14,7 +14,7 @@ from rich.table import Table as Shown
 
 from routeprism.cli._terminal import progress, spends
 from routeprism.errors import InputError, SpecError
-from routeprism.models import make_model
+from routeprism.models import make_models
 from routeprism.reproduction import (
     STATUSES,
     STORED,
@@ -41,6 +41,9 @@ def run_reproduce(
     *,
     run: bool,
     model: str | None,
+    support: str | None,
+    readings: Sequence[Path],
+    mask: Path | None,
     data: Path | None,
     write: Path | None,
     obtained: Path | None,
@@ -54,7 +57,13 @@ def run_reproduce(
     tables = chosen(tuple(labels))
     if model is not None and not run:
         raise SpecError(f"--model {model} answers while tables are executed; say --run, too")
-    if model is not None and not yes and spends(make_model(model)):
+    given: dict[str, Any] = {"labels": support, "readings": tuple(readings), "mask": mask}
+    given = {name: value for name, value in given.items() if value}
+    if given and model is None:
+        raise SpecError(f"--{next(iter(given))} is about answers, and nobody is asked: say --model")
+    if readings and support is None:
+        raise SpecError("say which labels to use: --labels audited:NAME")
+    if model is not None and not yes and any(map(spends, make_models(model))):
         raise SpecError(
             f"{model} may cost money, and these tables take tens of thousands of answers; "
             f"say --yes to go on, or audit with --dry-run to see what one run would take"
@@ -63,7 +72,7 @@ def run_reproduce(
     values = read_obtained(store)
     done: Refreshed | None = None
     if run:
-        done = _refreshed(values, tables, model, data, workers, quiet or as_json)
+        done = _refreshed(values, tables, model, given, data, workers, quiet or as_json)
         values = done.obtained
         try:
             write_obtained(values, store)
@@ -91,6 +100,7 @@ def _refreshed(
     before: Obtained,
     tables: tuple[Table, ...],
     model: str | None,
+    given: Mapping[str, Any],
     data: Path | None,
     workers: int | None,
     silent: bool,
@@ -110,6 +120,7 @@ def _refreshed(
             workers=workers,
             told=told,
             progress=pools,
+            **given,
         )
 
 

@@ -1,8 +1,8 @@
-"""A benchmark cut to the questions of some kinds; its pools stay whole."""
+"""A benchmark cut to some questions; its pools stay whole."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,7 @@ from routeprism.errors import SpecError, nearest
 from routeprism.records._lazy import LazyCases
 from routeprism.records._nouns import Benchmark, Case
 
-__all__ = ["only_kinds"]
+__all__ = ["only_kinds", "only_questions"]
 
 
 def only_kinds(benchmark: Benchmark, kinds: Sequence[str]) -> Benchmark:
@@ -22,10 +22,19 @@ def only_kinds(benchmark: Benchmark, kinds: Sequence[str]) -> Benchmark:
                 f"benchmark '{benchmark.name}' has no questions of kind '{kind}'. "
                 + nearest(kind, known)
             )
-    kept = LazyCases(len(benchmark.cases), partial(_kept, benchmark.cases, frozenset(kinds)))
-    return replace(benchmark, cases=kept)
+    return _cut(benchmark, "kind", kinds)
 
 
-def _kept(cases: Sequence[Case], kinds: frozenset[str], index: int) -> Case:
+def only_questions(benchmark: Benchmark, ids: Collection[str]) -> Benchmark:
+    """Keep these questions; a pool whose questions all go adds nothing."""
+    return _cut(benchmark, "id", ids)
+
+
+def _cut(benchmark: Benchmark, field: str, values: Collection[str]) -> Benchmark:
+    kept = partial(_kept, benchmark.cases, field, frozenset(values))
+    return replace(benchmark, cases=LazyCases(len(benchmark.cases), kept))
+
+
+def _kept(cases: Sequence[Case], field: str, values: frozenset[str], index: int) -> Case:
     case = cases[index]
-    return Case(case.pool, tuple(one for one in case.questions if one.kind in kinds))
+    return Case(case.pool, tuple(one for one in case.questions if getattr(one, field) in values))

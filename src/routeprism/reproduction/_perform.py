@@ -13,17 +13,22 @@ from typing import Any
 from routeprism import api
 from routeprism.measures import Confusion, Tally
 from routeprism.policies import make_policy
-from routeprism.records import Benchmark, load_benchmark
+from routeprism.records import Benchmark, load_benchmark, only_questions
 from routeprism.reproduction._cells import Reference, find
 from routeprism.reproduction._obtained import Kept, Noted
 from routeprism.reproduction._published import published
 from routeprism.reproduction._sources import Source
 from routeprism.runs import Column, EstimateRow, Stored
+from routeprism.support import mask_from_file, with_label_file
 
 __all__ = ["perform"]
 
 _SEEDS = range(1, 21)
 """Seeds over which limits are compared, to know how far resampling alone moves them."""
+_PRIMARY = "primary"
+"""How the mask of primary questions is called."""
+_FACTS = "fact-recall"
+"""The stratum whose cells are about primary questions in the paper."""
 _PACKAGES = ("routeprism", "numpy", "scikit-learn")
 _MATRIX = "tab:fullpool-semantic-confusion"
 Pools = Callable[[int, int], None]
@@ -35,13 +40,17 @@ def perform(
     *,
     data: Path | None = None,
     model: str | None = None,
+    readings: Sequence[Path] = (),
+    mask: Path | None = None,
     workers: int | None = 1,
     progress: Pools | None = None,
     **given: Any,
 ) -> Kept:
     """Execute one source, and keep the rows that are wanted.
 
-    `given` are further arguments of the call, such as `labels`; they win over the source's own.
+    `readings` are support passes that become labels; `mask` lists the questions that stand for the
+    paper's primary ones. `given` are further arguments of the call, such as `labels`; they win over
+    the source's own.
     """
     made: dict[str, Any] = {
         "benchmark": source.benchmark,
@@ -52,9 +61,19 @@ def perform(
         rows = _readings()
         return Kept(made, _kept([Noted(row) for row in rows], wanted))
     benchmark = load_benchmark(source.benchmark, data)
-    options = {**source.options, **given, "workers": workers, "progress": progress}
+    for file in readings:
+        benchmark = with_label_file(benchmark, file)
+    options = {**source.options, **given}
     made["fingerprint"] = benchmark.fingerprint
-    made["options"] = {name: _plain(value) for name, value in source.options.items()}
+    made["options"] = {name: _plain(value) for name, value in options.items()}
+    if mask is not None:
+        chosen = mask_from_file(mask, benchmark, name=_PRIMARY)
+        made["mask"] = f"{len(chosen)} questions of {mask.name}"
+        if options.get("kinds"):  # all of it rests on primary questions
+            benchmark = only_questions(benchmark, chosen.question_ids)
+        else:
+            options["masks"] = {_PRIMARY: chosen.question_ids}
+    options |= {"workers": workers, "progress": progress}
     if source.asks:
         options["models"] = [model]
         made["model"] = model
@@ -70,7 +89,7 @@ def perform(
         run = Path(scratch) / "run" if limits and not source.asks else None
         found = calls[source.call](benchmark, *source.policies.values(), run=run, **options)
         rows = [replace(row, policy=roles.get(row.policy, row.policy)) for row in found.rows]
-        rows += _orders(found, roles)
+        rows = [*_primary(rows), *_orders(found, roles)]
         kept = _kept([Noted(row) for row in rows], wanted)
         if run is not None:
             noisy = {id(find(kept, one)) for one in limits}
@@ -90,6 +109,15 @@ def _kept(rows: Sequence[Noted], wanted: Collection[Reference]) -> tuple[Noted, 
         if (noted := find(rows, reference)) is not None
     }
     return tuple(found.values())
+
+
+def _primary(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
+    """Let numbers within the mask stand for those of the fact-recall questions, if there is one."""
+    inside = [row for row in rows if row.mask == _PRIMARY]
+    if not inside:
+        return list(rows)
+    others = [row for row in rows if row.stratum != _FACTS]
+    return [*others, *(replace(row, mask="", stratum=_FACTS) for row in inside)]
 
 
 def _noise(noted: Noted, stored: Stored, benchmark: Benchmark, names: Mapping[str, str]) -> Noted:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from routeprism.errors import InputError, MissingExtraError
+from routeprism.errors import InputError, MissingExtraError, SpecError
+from routeprism.models import make_models
 from routeprism.reproduction._beyond import beyond_references
 from routeprism.reproduction._cells import Table
 from routeprism.reproduction._obtained import Kept, Obtained
@@ -44,9 +45,13 @@ def refresh(
 ) -> Refreshed:
     """Execute the sources of some tables, or of all.
 
-    Sources that ask a model are executed where a model is given. `told` is called with the
-    meaning of each source before it is executed.
+    Sources that ask a model are executed where a model is given. What else is given (`readings`,
+    `labels`, `mask`) is about PersonaMem's questions, and goes to those of them that ask about it.
+    `told` is called with the meaning of each source before it is executed.
     """
+    if model is not None and len(several := make_models(model)) > 1:
+        names = ", ".join(one.name for one in several)
+        raise SpecError(f"a table is about one model; choose one: {names}")
     needed = references(tables) if tables else references(tuple(TABLES.values()))
     if not tables:
         needed |= beyond_references()
@@ -68,7 +73,7 @@ def refresh(
                 model=model,
                 workers=workers,
                 progress=progress,
-                **(given if source.asks else {}),
+                **(given if source.asks and source.benchmark == "personamem" else {}),
             )
         except (InputError, MissingExtraError) as error:
             missing[name] = str(error)

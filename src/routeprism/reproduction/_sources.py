@@ -154,7 +154,7 @@ _ALL = (
         "personamem",
         {"focal": "focal", "recent": "recent:k=3"},
         "restore",
-        _PAPER,
+        {**_PAPER, "designs": ("single", "identity-swap")},
         asks=True,
     ),
     Source(

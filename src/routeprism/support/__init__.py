@@ -23,6 +23,7 @@ from routeprism.support._gates import (
     mask_from_file,
     taxonomy,
 )
+from routeprism.support._label_files import with_label_file
 from routeprism.support._labels import (
     Declaration,
     audited_labels,
@@ -116,6 +117,7 @@ __all__ = [
     "sentences",
     "stored_contexts",
     "taxonomy",
+    "with_label_file",
     "with_labels",
     "with_readings",
     "write_sheet",

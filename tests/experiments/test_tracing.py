@@ -1,4 +1,4 @@
-"""Numbers of every experiment lead to rows that give the number again."""
+"""Every number of every experiment leads to rows that give the number again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import routeprism
 from routeprism.cli._app import app
 from routeprism.errors import RunError, SpecError
-from routeprism.experiments.tracing import trace_row, trace_rows
+from routeprism.experiments.tracing import Trail, trace_row, trace_rows
 from routeprism.records import Benchmark, load_benchmark
 from routeprism.runs import Stored
 from routeprism.support import SCREEN, SUPPORT, cards_for, run_study
@@ -48,26 +48,65 @@ def asked(
     return run
 
 
+def taken_again(trail: Trail) -> float | None:
+    """Aggregate the printed rows by the printed rule, with nothing else of the package."""
+    if trail.rule == "items":
+        return trail.recomputed  # shares, counts and κ of items have a test of their own
+    sides = []
+    for units in trail.groups.values():
+        means = {}
+        for unit in units:
+            if unit.questions:
+                assert unit.total == pytest.approx(sum(unit.questions.values()), abs=1e-12)
+                assert unit.number == len(unit.questions)
+            means[unit.user] = (unit.total, unit.number)
+        sides.append(means)
+    assert all(sides), "nothing is printed"
+
+    def mean(side: dict[str, tuple[float, float]]) -> float:
+        if trail.weighting == "question":
+            return sum(t for t, _ in side.values()) / sum(n for _, n in side.values())
+        return sum(t / n for t, n in side.values()) / len(side)
+
+    side = sides[0]
+    if trail.rule == "sum":
+        return sum(total for total, _ in side.values())
+    if trail.rule == "mean":
+        return mean(side)
+    if trail.rule == "difference":
+        both = [user for user in side if user in sides[1]]
+        gaps = [side[u][0] / side[u][1] - sides[1][u][0] / sides[1][u][1] for u in both]
+        return sum(gaps) / len(gaps)
+    rest = [mean({u: one for u, one in side.items() if u != out}) for out in side]
+    return min(rest) if trail.rule == "least" else max(rest)
+
+
 def check(run: Path, experiments: set[str]) -> None:
-    """Trace a row of every kind that a run has: quantity, and whether it is cut by arm or mask."""
+    """Trace every row of a run: its rows give the number again, and answers give their shares."""
     with Stored(run) as stored:
         rows = stored.estimates()
     assert {row.experiment for row in rows} == experiments
     index = json.loads((run / "manifest.json").read_text())["experiments"]
     assert index.keys() == experiments
-    kinds: dict[tuple[object, ...], int] = {}
-    for number, row in enumerate(rows, start=1):
-        quantity = row.quantity.partition(".")[0]
-        kind = (row.experiment, quantity, bool(row.arm), bool(row.mask), row.stratum == "all")
-        if row.estimate or row.experiment == "readouts":  # zero is what nothing adds up to
-            kinds.setdefault((*kind, bool(row.model)), number)
-    for trail in trace_rows(run, kinds.values()):
-        told = (trail.row.identity, trail.row.estimate, trail.recomputed)
-        assert trail.recomputed == pytest.approx(trail.row.estimate, abs=1e-9), told
+    from_answers = 0
+    for trail in trace_rows(run, range(1, len(rows) + 1)):
+        row = trail.row
+        told = (row.identity, row.estimate, trail.recomputed)
+        assert taken_again(trail) == pytest.approx(row.estimate, abs=1e-9), told
         assert trail.agrees, told
-        assert trail.experiment == index[trail.row.experiment]
-        asked_somebody = trail.row.model and trail.row.experiment not in ("screen", "support")
-        assert bool(trail.answers) == bool(asked_somebody) or trail.row.experiment == "support"
+        assert trail.experiment == index[row.experiment]
+        asked_somebody = row.model and row.experiment not in ("screen", "support")
+        assert bool(trail.answers) == bool(asked_somebody) or row.experiment == "support", told
+        if row.quantity.startswith("accuracy.") and not row.arm and trail.answers:
+            from_answers += 1
+            right: dict[str, list[bool]] = {}
+            for one in trail.answers:
+                right.setdefault(one.given.question, []).append(bool(one.correct))
+            shares = {question: sum(found) / len(found) for question, found in right.items()}
+            values = {q: v for unit in trail.groups[""] for q, v in unit.questions.items()}
+            assert values == pytest.approx(shares, abs=1e-12), told
+    asked = any(row.quantity.startswith("accuracy.") and not row.arm for row in rows)
+    assert (from_answers > 0) == asked
 
 
 def test_answers_reuse_replication_readouts_retention(asked: Path) -> None:
@@ -111,6 +150,15 @@ def test_orders_and_curves(small: Benchmark, masks: dict[str, list[str]], tmp_pa
     curve = tmp_path / "curve"
     routeprism.curve(small, budgets="k=1,2", contexts="k=1,2", resamples=100, run=curve)
     check(curve, {"routes", "retention"})
+
+
+def test_repeated_builds_and_questions_that_count_equally(small: Benchmark, tmp_path: Path) -> None:
+    uneven = replace(small.cases[0], questions=small.cases[0].questions[:1])
+    weighed = replace(small, weighting="question", cases=(uneven, *small.cases[1:]))
+    run = tmp_path / "run"
+    routeprism.audit(weighed, "utility:k=2", builds=2, resamples=100, run=run)
+    check(run, {"routes", "retention"})
+    assert trace_row(run, "quantity=D_build").weighting == "question"
 
 
 def _pass(kind: str, name: str, small: Benchmark, directory: Path) -> Path:
@@ -194,3 +242,19 @@ def test_the_command_prints_it(asked: Path, capsys: pytest.CaptureFixture[str]) 
     assert told["agrees"]
     assert told["experiment"]["answers"]["number"] > 0
     assert len(told["answers"]) == 9 * 2 * 2
+
+
+def test_one_command_for_a_number_of_each_experiment(
+    asked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Stored(asked) as stored:
+        rows = stored.estimates()
+    first = {row.experiment: number for number, row in reversed(list(enumerate(rows, start=1)))}
+    assert len(first) == 6
+    for experiment, number in first.items():
+        command = ["trace", str(asked), "--row", str(number), "--json"]
+        app(command, prog_name="routeprism", standalone_mode=False)
+        told = json.loads(capsys.readouterr().out)
+        assert (told["row"]["experiment"], told["number"]) == (experiment, number)
+        assert told["agrees"]
+        assert told["items"] or any(told["groups"].values())

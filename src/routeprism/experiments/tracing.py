@@ -106,8 +106,8 @@ def trace_row(run: Path, row: str, *, question: str | None = None, prompts: bool
     all of them.
     """
     with Stored(run) as stored:
-        rows = stored.estimates()
-        trail = _numbered(stored, run, rows, chosen_row(rows, row))
+        opened = _opened(stored, run)
+        trail = _numbered(opened, chosen_row(opened.rows, row))
         if question is not None:
             trail = _only(trail, question)
         if prompts:
@@ -119,28 +119,53 @@ def trace_row(run: Path, row: str, *, question: str | None = None, prompts: bool
 def trace_rows(run: Path, numbers: Iterable[int]) -> Iterator[Trail]:
     """Follow several rows, given by their numbers from 1; the run is read once."""
     with Stored(run) as stored:
-        rows = stored.estimates()
+        opened = _opened(stored, run)
         for number in numbers:
-            yield _numbered(stored, run, rows, chosen_row(rows, str(number)))
+            yield _numbered(opened, chosen_row(opened.rows, str(number)))
 
 
-def _numbered(stored: Stored, run: Path, rows: Sequence[EstimateRow], at: int) -> Trail:
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A run and what all its trails share, read once."""
+
+    stored: Stored
+    run: Path
+    configuration: Mapping[str, Any]
+    index: Mapping[str, Any]
+    rows: Sequence[EstimateRow]
+    questions: Mapping[str, StoredQuestion]
+    masks: Mapping[str, frozenset[str]]
+
+
+def _opened(stored: Stored, run: Path) -> _Opened:
     configuration = finished(stored, run)
     index = stored.manifest().get("experiments")
     if not index:
         raise RunError(f"{run} has no index of its experiments; run its command again")
-    trail = _trail(stored, run, configuration, rows[at])
-    return replace(trail, number=at + 1, experiment=index[rows[at].experiment])
+    return _Opened(
+        stored,
+        run,
+        configuration,
+        index,
+        stored.estimates(),
+        stored.questions(),
+        stored.masks(),
+    )
 
 
-def _trail(stored: Stored, run: Path, configuration: Mapping[str, Any], row: EstimateRow) -> Trail:
-    questions = stored.questions()
+def _numbered(opened: _Opened, at: int) -> Trail:
+    row = opened.rows[at]
+    return replace(_trail(opened, row), number=at + 1, experiment=opened.index[row.experiment])
+
+
+def _trail(opened: _Opened, row: EstimateRow) -> Trail:
+    stored, configuration, questions = opened.stored, opened.configuration, opened.questions
     texts = {id: one.text for id, one in questions.items()}
-    inside = _inside(stored, row, questions)
+    inside = _inside(opened.masks, row, questions)
     study = configuration["command"] in ("screen", "support")
     if study or row.arm == ARM:
         items = (
-            study_items(run, row, configuration["passes"], questions, inside)
+            study_items(opened.run, row, configuration["passes"], questions, inside)
             if study
             else change_items(stored, row, questions, inside)
         )
@@ -184,11 +209,13 @@ def _rule(row: EstimateRow) -> tuple[Rule, str, tuple[str, ...]]:
 
 
 def _inside(
-    stored: Stored, row: EstimateRow, questions: Mapping[str, StoredQuestion]
+    masks: Mapping[str, frozenset[str]],
+    row: EstimateRow,
+    questions: Mapping[str, StoredQuestion],
 ) -> frozenset[str]:
     """Give the questions of a row's stratum and mask; an experiment's own mask is in its values."""
     kept = {id for id, one in questions.items() if row.stratum in ("all", one.kind)}
-    for name, ids in stored.masks().items():
+    for name, ids in masks.items():
         if row.mask == name:
             kept &= ids
         elif row.mask == f"outside-{name}":

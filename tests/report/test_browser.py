@@ -34,6 +34,24 @@ def restored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(run)
 
 
+@pytest.fixture(scope="module")
+def intervened(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two readers, two displays, two instructions and the reuse of one state."""
+    run = tmp_path_factory.mktemp("intervened") / "run"
+    routeprism.audit(
+        "sample",
+        "memochat",
+        models=["reader", "reader:temperature=0.1"],
+        draws=2,
+        display=["reversed"],
+        provenance=["preserved", "gated"],
+        reuse=True,
+        run=run,
+        resamples=200,
+    )
+    return write_report(run)
+
+
 def ready(page: Any) -> Any:
     page.wait_for_selector("article.question svg.prism rect.record")
     return page
@@ -197,6 +215,65 @@ def test_restoration_prompts_highlight_what_was_exchanged(restored: Path, opened
         page.wait_for_selector("#restoration .chart[data-drawn] svg")
         said = page.locator("#restoration .chart").first.get_attribute("aria-label")
         assert "restored minus absent" in said
+
+
+def test_every_experiment_shows_its_answers_and_what_was_read(
+    intervened: Path, opened: Opened
+) -> None:
+    with opened(intervened, "#q=u01-q1", width=390, dark=True) as page:
+        ready(page)
+        pane = page.locator("article.question")
+        asked = pane.locator("tr[data-experiment]").evaluate_all(
+            "all => all.map(row => [row.dataset.experiment, row.dataset.side, "
+            "row.querySelectorAll('.draw').length])"
+        )
+        # Two readers; every side was asked twice.
+        sides = {
+            "routes": ["forward", "replay"],
+            "provenance": ["forward", "replay"],
+            "display": ["forward-native", "route-native", "forward-reversed", "route-reversed"],
+        }
+        assert asked == [
+            [experiment, side, 2]
+            for experiment, named in sides.items()
+            for _ in range(2)
+            for side in named
+        ]
+        assert pane.locator("[data-reuse]").get_attribute("data-reuse") == "target"
+        assert "the anchor u01-q0" in pane.locator("[data-reuse]").inner_text()
+        box = pane.locator("details", has_text="What the model read: instruction gated")
+        assert box.locator(".condition").count() == 0  # not before it is asked for
+        box.locator("summary").click()
+        page.wait_for_selector(".condition[data-condition=forward] .block[data-record]")
+        assert box.locator(".condition").count() == 2
+        frames = " ".join(box.locator(".block.frame").all_inner_texts())
+        assert "padding: “one” ×" in frames
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_models_are_shown_one_by_one(intervened: Path, opened: Opened) -> None:
+    with opened(intervened) as page:
+        ready(page)
+        section = page.locator("#replication")
+        models = section.locator("tbody tr td:nth-child(3)").all_inner_texts()
+        assert models == ["reader", "reader:temperature=0.1"]
+        section.scroll_into_view_if_needed()
+        page.wait_for_selector("#replication .chart[data-drawn] svg")
+        said = section.locator(".chart").first.get_attribute("aria-label")
+        assert "reader:temperature=0.1" in said
+        for name, words in (
+            ("display", "what was built"),
+            ("reuse", "support changed"),
+            ("instructions", "gated"),
+            ("evidence", "preference"),
+        ):
+            shown = page.locator(f"#{name} .chart")
+            shown.first.scroll_into_view_if_needed()
+            page.wait_for_selector(f"#{name} .chart[data-drawn] svg")
+            told = shown.evaluate_all("all => all.map(one => one.ariaLabel).join()")
+            assert words in told
+        assert violations(page) == []
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])

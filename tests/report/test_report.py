@@ -6,7 +6,9 @@ import base64
 import html
 import json
 import re
+import shlex
 import sqlite3
+import webbrowser
 import zlib
 from collections.abc import Callable
 from contextlib import closing
@@ -18,6 +20,7 @@ import pytest
 import routeprism
 from routeprism.errors import RunError
 from routeprism.report import write_charts, write_comparison, write_report, write_tables
+from routeprism.report._gates import gate_commands
 from routeprism.report._html import data_block, tag
 from routeprism.report._page import gather
 from routeprism.report._tables import Table, as_latex, as_markdown
@@ -148,13 +151,25 @@ def test_points_are_the_units_that_the_estimates_are_means_of(sample: Path) -> N
         assert sum(points.values()) / len(points) == pytest.approx(rows[quantity], abs=1e-9)
 
 
+def put_together(chunk: Any, side: Any) -> str:
+    """Pieces are frames, blocks and padding, which is counted."""
+    times = [piece[2] if len(piece) == 3 else 1 for piece in side["pieces"]]
+    texts = [chunk["texts"][piece[0]] for piece in side["pieces"]]
+    return "".join(text * number for text, number in zip(texts, times, strict=True))
+
+
 def test_prompts_are_kept_with_the_places_of_their_records(sample: Path) -> None:
     """The four prompts of u01-q0 differ in one record; the pieces put together are the prompt."""
     chunk = json.loads(zlib.decompress(base64.b64decode(gather(sample).questions.chunks[0]), -15))
     asked = chunk["questions"]["u01-q0"]["asked"][0]
     one = next(entry for entry in asked if entry["filler"] == "A" and entry["arm"] == "")
     shown = {
-        side["name"]: {chunk["records"][record][0] for _, record in side["pieces"] if record >= 0}
+        side["name"]: {
+            chunk["records"][record][0]
+            for piece in side["pieces"]
+            if len(piece) == 2
+            for record in piece[1]
+        }
         for side in one["sides"]
     }
     assert shown["absent"] - shown["restored"] == shown["absent"] - shown["replacement"]
@@ -164,7 +179,80 @@ def test_prompts_are_kept_with_the_places_of_their_records(sample: Path) -> None
             (text,) = connection.execute(
                 "SELECT text FROM prompts WHERE sha256 = ?", (side["prompt"],)
             ).fetchone()
-            assert "".join(chunk["texts"][place] for place, _ in side["pieces"]) == text
+            assert put_together(chunk, side) == text
+
+
+@pytest.fixture(scope="module")
+def intervened(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Displays, instructions and reuse of one state, on the same routes."""
+    run = tmp_path_factory.mktemp("report") / "run"
+    routeprism.audit(
+        "sample",
+        "memochat",
+        models=["reader"],
+        draws=2,
+        display=["reversed", "source"],
+        provenance=["preserved", "gated"],
+        reuse=True,
+        run=run,
+        resamples=100,
+    )
+    return run
+
+
+def test_every_experiment_keeps_what_was_asked_and_said(intervened: Path) -> None:
+    """Each side is the prompt it names, and each of its two draws has an answer in the ledger."""
+    chunk = json.loads(
+        zlib.decompress(base64.b64decode(gather(intervened).questions.chunks[0]), -15)
+    )
+    assert chunk["anchor"] == "u01-q0"
+    with closing(sqlite3.connect(intervened / "run.sqlite")) as connection:
+        for question in chunk["questions"].values():
+            (asked,) = question["asked"]
+            sides = {(one["experiment"], one["arm"]): one["sides"] for one in asked}
+            assert sides.keys() >= {("routes", ""), ("provenance", "gated")}
+            assert [side["name"] for side in sides["provenance", "gated"]] == ["forward", "replay"]
+            for one in asked:
+                for at, side in enumerate(one["sides"]):
+                    (text,) = connection.execute(
+                        "SELECT text FROM prompts WHERE sha256 = ?", (side["prompt"],)
+                    ).fetchone()
+                    assert put_together(chunk, side) == text
+                    assert any(len(piece) == 2 for piece in side["pieces"])
+                    assert [len(answers["said"][at]) for answers in one["answers"]] == [2]
+    # Reversing moves blocks and touches none.
+    one = next(
+        one
+        for question in chunk["questions"].values()
+        for one in question["asked"][0]
+        if one["experiment"] == "display" and one["sides"]
+    )
+    shown = {
+        side["name"]: [piece for piece in side["pieces"] if len(piece) == 2]
+        for side in one["sides"]
+    }
+    native, other = shown["forward-native"], shown[f"forward-{one['arm']}"]
+    assert native != other
+    assert sorted(native) == sorted(other)
+
+
+def test_gates_are_the_numbers_of_the_run_and_hold(sample: Path, cli: Any) -> None:
+    """Each is rounded to the side on which the run keeps it."""
+    commands = gate_commands(gather(sample).rows, sample)
+    (command,) = commands
+    assert "policy=focal,schedule=replay,experiment=routes:J>=0.05" in command
+    assert html.escape(command, quote=False) in write_report(sample).read_text("utf-8")
+    assert cli(*shlex.split(command)[1:]).code == 0
+    worse = command.replace("J>=0.05", "J>=0.06")  # J is 0.053
+    assert cli(*shlex.split(worse)[1:]).code == 1
+
+
+def test_arms_stand_aside_and_the_headline_speaks_of_memories(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    routeprism.audit("sample", "focal", mechanism=True, comparators=True, run=run, resamples=100)
+    text = said(run)
+    assert "Arrival order changes which records this memory shows." in text
+    assert "Arms and comparators (4)" in text
 
 
 def test_a_page_without_room_lists_what_it_leaves_out(sample: Path, tmp_path: Path) -> None:
@@ -257,7 +345,9 @@ def test_a_comparison_lists_newly_lost_support(own_data: OwnData, tmp_path: Path
     assert ">a1<" in page
 
 
-def test_the_command_says_what_it_wrote(cli: Any, own_data: OwnData) -> None:
+def test_the_command_says_what_it_wrote(
+    cli: Any, own_data: OwnData, monkeypatch: pytest.MonkeyPatch
+) -> None:
     directory = own_data(RECORDS, [question("a"), question("b")])
     assert cli("audit", directory, "-p", "recent:k=1", "--run", "out", "--quiet").code == 0
     ended = cli("report", "out", "--tables", "tables", "--json")
@@ -265,6 +355,17 @@ def test_the_command_says_what_it_wrote(cli: Any, own_data: OwnData) -> None:
     told = json.loads(ended.out)
     assert told["report"] == "out/report.html"
     assert "tables/layers.md" in told["tables"]
+    opened: list[str] = []
+    for found in (True, False):
+        monkeypatch.setattr(
+            webbrowser, "open", lambda url, found=found: opened.append(url) or found
+        )
+        shown = cli("report", "out", "--open", "--quiet")
+        assert (shown.code, shown.out) == (0, "")
+        assert shown.err == (
+            "" if found else "routeprism: no browser could be started; open out/report.html\n"
+        )
+    assert opened == [Path("out/report.html").resolve().as_uri()] * 2
     refused = cli("report", "nowhere")
     assert refused.code == 2
     assert "nowhere holds no run" in refused.err

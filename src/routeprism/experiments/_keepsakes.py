@@ -1,9 +1,9 @@
 """What is kept of every comparison that was asked, so that a person can look at it later.
 
 One finding `answers` for each question, policy and schedule: a list with one entry for each filler
-and arm. An entry has its `sides` (name, SHA-256 of the prompt, tokens, padding, and where records
-stand in it), and for each model and batch what it `said` on each side, draw by draw, and whether
-that was `right`. A comparison that could not be matched has a `reason` instead.
+and arm. An entry has its `sides` (name, SHA-256 of the prompt, tokens, padding, where the evidence
+and where records stand in it), and for each model and batch what it `said` on each side, draw by
+draw, and whether that was `right`. A comparison that could not be matched has a `reason` instead.
 """
 
 from __future__ import annotations
@@ -105,6 +105,7 @@ def _entry(
             "prompt": prompt.sha256,
             "tokens": prompt.tokens,
             "padding": list(prompt.padding),
+            "evidence": [prompt.evidence_span.start, prompt.evidence_span.end],
             "records": [list(one) for one in places[at]] if places else [],
         }
         for at, (name, prompt) in enumerate(item.sides)

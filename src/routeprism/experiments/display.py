@@ -12,6 +12,7 @@ from routeprism.experiments._asking import Answers, Asking
 from routeprism.experiments._case import Strata, Values, enter, signed, strata_of
 from routeprism.experiments._collecting import gather, inspect_all, price_of
 from routeprism.experiments._contrast_sentences import display_sentences
+from routeprism.experiments._keepsakes import Keepsakes
 from routeprism.experiments._layouts import Cells, Layout, display_cells
 from routeprism.experiments._profiles import averaged, profile, templates
 from routeprism.experiments._rows import Column, Key, estimate_rows
@@ -58,6 +59,7 @@ class Display:
     def perform(self, traced: Traced, asked: Asked | None) -> Found:
         """Ask every cell, and estimate the contrasts of construction and of display."""
         refused: list[Finding] = []
+        kept = Keepsakes(traced.setting.interfaces)
 
         def put(
             case: Case,
@@ -66,10 +68,13 @@ class Display:
             sums: Sums[Key],
         ) -> None:
             refused.extend(_refusals(cells, traced))
+            made = [one for one in cells if not one.refused]
+            kept.add(made, answered, arms=[one.layout for one in made])
             self._enter(case, cells, traced, answered, sums)
 
         gathered = gather("display", traced, self.asking, partial(self._cells, traced), put, asked)
         traced.run.keep("display", refused)
+        traced.run.keep("answers.display", kept.findings())
         rows = estimate_rows(gathered.tally, self.asking.setting(traced.setting))
         reasons = tuple(
             f"display: {number} comparisons are left out: {reason}"

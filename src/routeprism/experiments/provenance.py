@@ -13,6 +13,7 @@ from routeprism.experiments._asking import Answers, Asking
 from routeprism.experiments._case import Values, enter, signed, strata_of
 from routeprism.experiments._collecting import gather, inspect_all, price_of
 from routeprism.experiments._contrast_sentences import provenance_sentences
+from routeprism.experiments._keepsakes import Keepsakes
 from routeprism.experiments._profiles import profile, templates
 from routeprism.experiments._rows import Key, estimate_rows
 from routeprism.experiments._stages import Asked, Found, Traced
@@ -68,8 +69,21 @@ class Provenances:
 
     def perform(self, traced: Traced, asked: Asked | None) -> Found:
         """Collect every arm, and estimate the arms and their contrasts."""
-        make, put = partial(self._pairs, traced), partial(self._enter, traced)
+        kept = Keepsakes(traced.setting.interfaces)
+
+        def put(
+            case: Case,
+            pairs: Sequence[AskedPair],
+            answered: Mapping[tuple[str, str], Answers],
+            sums: Sums[Key],
+        ) -> None:
+            self._enter(traced, case, pairs, answered, sums)
+            more = [pair for pair in pairs if pair.condition]  # the routes keep the first arm
+            kept.add(more, answered, arms=[pair.condition for pair in more])
+
+        make = partial(self._pairs, traced)
         gathered = gather("routes", traced, self.asking, make, put, asked)
+        traced.run.keep("answers.provenance", kept.findings())
         rows = estimate_rows(gathered.tally, self.asking.setting(traced.setting))
         unmatched = tuple(
             f"provenance: {number} pairs could not be matched and are in no estimate: {reason}"

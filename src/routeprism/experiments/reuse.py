@@ -21,7 +21,7 @@ from routeprism.measures import Sums, jaccard
 from routeprism.models import Model
 from routeprism.models._inspection import Inspection
 from routeprism.records import Case
-from routeprism.runs import Stored
+from routeprism.runs import Finding, Stored
 
 __all__ = ["GROUPS", "Reuse", "targets_of"]
 
@@ -32,9 +32,14 @@ GROUPS = (
 )
 
 
+def anchor_of(case: Case) -> str:
+    """Name the question for which the state is built: the one with the smallest id."""
+    return min((question.id for question in case.questions), default="")
+
+
 def targets_of(case: Case) -> Case:
-    """Leave the anchor out: the question with the smallest id, for which the state is built."""
-    anchor = min((question.id for question in case.questions), default="")
+    """Leave the anchor out."""
+    anchor = anchor_of(case)
     return replace(case, questions=tuple(q for q in case.questions if q.id != anchor))
 
 
@@ -67,6 +72,7 @@ class Reuse:
     def perform(self, traced: Traced, asked: Asked | None) -> Found:
         """Estimate over the targets, by what happened to their support."""
         single = 0
+        anchors: list[Finding] = []
 
         def put(
             case: Case,
@@ -78,9 +84,12 @@ class Reuse:
             targets = targets_of(case)
             single += not targets.questions
             if targets.questions:
+                # Its answers are those that the routes keep.
+                anchors.append(Finding(name="anchor", value=anchor_of(case), user=case.pool.user))
                 self._enter(targets, pairs, traced, answered, sums)
 
         gathered = gather("reuse", traced, self.asking, partial(self._pairs, traced), put, asked)
+        traced.run.keep("answers.reuse", anchors)
         setting = self.asking.setting(traced.setting)
         rows = estimate_rows(gathered.tally, setting)
         rows += difference_rows(gathered.tally, setting, GROUPS)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from routeprism.report._tables import CONDITIONS, CONTRASTS, grouped, shown_interval
+from routeprism.report._tables import CONDITIONS, CONTRASTS, MECHANISM, grouped, shown_interval
 from routeprism.report._units import Points
 from routeprism.runs import EstimateRow
 
@@ -133,10 +133,14 @@ def _mechanism(rows: Sequence[EstimateRow]) -> Iterable[Chart]:
         plain = row.stratum == "all" and not row.mask and not row.batch
         if row.experiment != "mechanism" or not plain or row.lower is None:
             continue
-        if quantity in ("J", "C_changed", "H", "Delta", "D_res", "Delta_rep"):
+        if quantity in MECHANISM:
             family = row.policy.partition(":")[0]
             by_quantity.setdefault((quantity, family, row.model), []).append(row)
     for (quantity, family, model), found in by_quantity.items():
+        if quantity in _RESIDUAL and (_RESIDUAL[quantity], family, model) in by_quantity:
+            continue
+        # Single operations first, then all together, then what they do beyond their sum.
+        found.sort(key=lambda row: (row.quantity.startswith("interaction"), row.arm.count("+")))
         several = len({(row.policy, row.arm) for row in found}) > len({row.arm for row in found})
         shown = [
             {"schedule": short(row.schedule), "arm": _arm(row, several), **limits(row)}
@@ -154,6 +158,10 @@ def _mechanism(rows: Sequence[EstimateRow]) -> Iterable[Chart]:
             "mechanism",
             tuple(shown),
         )
+
+
+_RESIDUAL = {"H": "D_res", "Delta": "Delta_rep"}
+"""What several draws say instead."""
 
 
 def _arm(row: EstimateRow, several: bool) -> str:

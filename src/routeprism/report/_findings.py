@@ -16,6 +16,7 @@ Found = Mapping[str, Sequence[Finding]]
 
 _WANTED = {
     "orders": ("order_distribution", "survival", "worst_order", "smallest_reordering"),
+    "mechanism": ("arms",),
     "retention": ("budget_curve", "retention_curve"),
     "reproduction": ("printed_table",),
 }
@@ -164,10 +165,7 @@ def finding_tables(found: Found) -> list[Table]:
         ("worst_order", "Worst orders", "For each pool the order that is worst for the objective."),
     ):
         told = [one for one in found.get(name, ()) if one.value.get("sentence")]
-        # Few inversions first: what the smallest accident can do.
-        told.sort(
-            key=lambda one: (not one.value.get("found", True), one.value.get("inversions") or 0)
-        )
+        told.sort(key=lambda one: _place(one.value))
         cells = tuple(
             (
                 one.policy,
@@ -183,6 +181,14 @@ def finding_tables(found: Found) -> list[Table]:
             columns = ("policy", "arrival", "user", "what happens", "inversions", "found by")
             made.append(Table(name.replace("_", "-"), title, caption, columns, cells, names=4))
     return [*made, *_printed(found.get("printed_table", ()))]
+
+
+def _place(value: Mapping[str, Any]) -> tuple[float, ...]:
+    """Put what loses something first: by the least accident, or what loses most."""
+    if "forward" in value and "value" in value:
+        return (value["value"] - value["forward"],)
+    kept = value.get("forward_keeps") is not False
+    return (not value.get("found", True), not kept, value.get("inversions") or 0)
 
 
 def _printed(findings: Iterable[Finding]) -> Iterable[Table]:

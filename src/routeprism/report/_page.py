@@ -13,8 +13,11 @@ from typing import Any
 
 from routeprism.report._bundle import vega_bundle
 from routeprism.report._charts import Chart, charts, templates
+from routeprism.report._coverage import coverage_charts
 from routeprism.report._findings import Found, finding_charts, finding_tables, read_findings
+from routeprism.report._gates import gate_commands
 from routeprism.report._html import Markup, data_block, fragment, tag
+from routeprism.report._interventions import intervention_charts, intervention_tables
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
 from routeprism.report._tables import Table, as_html, tables
 from routeprism.report._units import Points, unit_values
@@ -23,7 +26,15 @@ from routeprism.runs import EstimateRow, Stored, read_manifest
 
 __all__ = ["Material", "all_charts", "all_tables", "figure", "gather", "page", "shell"]
 
-_SCRIPTS = ("base.js", "prism.js", "question.js", "list.js", "estimates.js", "charts.js")
+_SCRIPTS = (
+    "base.js",
+    "prism.js",
+    "asked.js",
+    "question.js",
+    "list.js",
+    "estimates.js",
+    "charts.js",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +83,31 @@ def gather(directory: Path, *, most: int = 10_000_000) -> Material:
 def all_charts(material: Material) -> list[Chart]:
     """Make every chart that a run allows."""
     rows = material.rows
-    return [*charts(rows, material.units), *finding_charts(material.found, rows)]
+    return [
+        *charts(rows, material.units),
+        *coverage_charts(rows, _arms(material.found)),
+        *intervention_charts(rows),
+        *finding_charts(material.found, rows),
+    ]
 
 
 def all_tables(material: Material) -> list[Table]:
     """Make every table that a run allows."""
-    return [*tables(material.rows), *finding_tables(material.found)]
+    rows = material.rows
+    return [*tables(rows), *intervention_tables(rows), *finding_tables(material.found)]
 
 
 def page(material: Material) -> str:
     """Write the whole report."""
     rows, questions = material.rows, material.questions
-    found = verdicts(material.manifest, rows, questions)
+    found = verdicts(material.manifest, rows, questions, _arms(material.found))
     made = all_charts(material)
     shown = {table.name: table for table in all_tables(material)}
     lacking = missing(material.manifest, rows, questions, material.directory, material.answers)
     parts = [
         ("verdict", "Verdict", _verdict(found, material)),
-        ("layers", "Layers", _tables(shown, "layers", "evidence")),
+        ("layers", "Layers", _tables(shown, "layers")),
+        ("evidence", "Evidence", _charted(made, "evidence", _tables(shown, "evidence"))),
         ("questions", "Questions", _questions(questions)),
         (
             "restoration",
@@ -97,6 +115,13 @@ def page(material: Material) -> str:
             _charted(made, "restoration", _tables(shown, "restoration", "eligibility")),
         ),
         ("mechanism", "Mechanism", _charted(made, "mechanism", _tables(shown, "mechanism"))),
+        ("display", "Display", _charted(made, "display", _tables(shown, "display"))),
+        ("reuse", "Reuse", _charted(made, "reuse", _tables(shown, "reuse"))),
+        (
+            "instructions",
+            "Instructions",
+            _charted(made, "instructions", _tables(shown, "instructions")),
+        ),
         (
             "orders",
             "Every order",
@@ -104,7 +129,8 @@ def page(material: Material) -> str:
         ),
         ("curves", "Budgets and time", _charted(made, "curves", None)),
         ("answers", "Answers", _charted(made, "answers", _tables(shown, "answers"))),
-        ("agreement", "Agreement", _tables(shown, "agreement", "readings")),
+        ("agreement", "Agreement", _tables(shown, "agreement", "admissible", "readings")),
+        ("gates", "Gates", _gates(material)),
         ("reproduction", "Published numbers", _tables(shown, "reproduction")),
         (
             "replication",
@@ -231,25 +257,53 @@ def _verdict(found: Sequence[Verdict], material: Material) -> Markup:
             else "The run was interrupted. What it had stored is shown below."
         )
         return tag("p", reason)
-    cards = [
-        tag(
-            "article",
-            *(tag("span", flag, class_="badge plain") for flag in _flags(one)),
-            tag("h3", one.subject) if one.subject else None,
-            tag("p", one.headline, class_="headline"),
-            tag("ul", *(tag("li", _capital(sentence, one.subject)) for sentence in one.sentences)),
-            class_=f"card layer-{one.layer}",
-        )
-        for one in found
-    ]
+    cards = [_card(one) for one in found if not one.aside]
+    aside = [_card(one) for one in found if one.aside]
     notes = [tag("li", str(note)) for note in material.manifest.get("notes") or ()]
     return fragment(
         [
             tag("div", fragment(cards), class_="cards"),
+            tag(
+                "details",
+                tag("summary", f"Arms and comparators ({len(aside)})"),
+                tag("div", fragment(aside), class_="cards"),
+            )
+            if aside
+            else None,
             tag("details", tag("summary", f"Notes ({len(notes)})"), tag("ul", *notes))
             if notes
             else None,
         ]
+    )
+
+
+_SHOWN = 4
+"""How many sentences a card shows; the others are a press away."""
+
+
+def _card(one: Verdict) -> Markup:
+    said = [tag("li", _capital(sentence, one.subject)) for sentence in one.sentences]
+    rest = said[_SHOWN:] if len(said) > _SHOWN + 1 else []
+    return tag(
+        "article",
+        *(tag("span", flag, class_="badge plain") for flag in _flags(one)),
+        tag("h3", one.subject) if one.subject else None,
+        tag("p", one.headline, class_="headline"),
+        tag("ul", *said[: len(said) - len(rest)]),
+        tag("details", tag("summary", f"{len(rest)} more sentences"), tag("ul", *rest))
+        if rest
+        else None,
+        class_=f"card layer-{one.layer}",
+    )
+
+
+def _arms(found: Found) -> frozenset[str]:
+    """Name the policies that are another one with some operations in source order."""
+    return frozenset(
+        arm["policy"]
+        for one in found.get("arms", ())
+        for arm in one.value
+        if arm["policy"] != one.policy
     )
 
 
@@ -270,7 +324,8 @@ def _capital(sentence: str, subject: str) -> str:
         if sentence.startswith(start):
             sentence = sentence[len(start) :]
             break
-    return sentence[:1].upper() + sentence[1:]
+    # Without a subject the first word may be the name of a pass.
+    return sentence[:1].upper() + sentence[1:] if subject else sentence
 
 
 def _tables(shown: Mapping[str, Table], *names: str) -> Markup | None:
@@ -301,7 +356,7 @@ def _estimates(made: Sequence[Chart], everything: Table | None) -> Markup | None
         return None
     sections = dict.fromkeys(c.section for c in made if c.section.startswith("forest-"))
     groups = []
-    for at, section in enumerate(sections):
+    for section in sections:
         own = [chart for chart in made if chart.section == section]
         name = section.removeprefix("forest-")
         groups.append(
@@ -309,7 +364,6 @@ def _estimates(made: Sequence[Chart], everything: Table | None) -> Markup | None
                 "details",
                 tag("summary", f"{name}: {len(own)} forest plots"),
                 tag("div", *(figure(chart) for chart in own), class_="charts"),
-                open=at == 0,
             )
         )
     table = tag(
@@ -335,6 +389,32 @@ def _questions(questions: Questions) -> Markup | None:
             if left_out
             else None,
             tag("div", tag("noscript", tag("p", note)), id="prism"),
+        ]
+    )
+
+
+def _gates(material: Material) -> Markup | None:
+    """Show how a build holds the memory to what it does now."""
+    if material.manifest.get("status") != "complete":
+        return None
+    commands = gate_commands(material.rows, material.directory, _arms(material.found))
+    if not commands:
+        return None
+    return fragment(
+        [
+            tag(
+                "p",
+                "This run keeps these limits, which are its own numbers rounded. In a build they "
+                "fail when another version of the memory does worse: exit code 1, with the "
+                "questions. ",
+                tag("code", "--junit FILE"),
+                " and ",
+                tag("code", "--github"),
+                " write it where a build shows it; ",
+                tag("code", "--baseline RUN"),
+                " compares with this run question by question.",
+            ),
+            *(tag("pre", tag("code", command), tabindex="0") for command in commands),
         ]
     )
 
@@ -411,6 +491,12 @@ def _question_data(questions: Questions, material: Material) -> Mapping[str, obj
         "schedules": questions.schedules,
         "users": questions.users,
         "labels": material.configuration.get("labels") or "",
+        "instructions": _instructions(material.configuration),
         "flags": FLAGS,
         "index": questions.index,
     }
+
+
+def _instructions(made: Mapping[str, Any]) -> Sequence[str]:
+    """Name what prompts say of conflicting records; the first is that of the routes."""
+    return made.get("provenance_arms") or [made.get("provenance") or ""]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from routeprism.orders import FORWARD
+from routeprism.report._asked import Texts, asked_of, comparison
 from routeprism.runs import Finding, Stored, StoredQuestion, StoredTrace
 
 __all__ = ["FLAGS", "Questions", "packed", "read_questions"]
@@ -48,22 +49,6 @@ class Questions:
     """For each question its id, user, kind, text and one number of flags for each pair."""
     chunks: list[str] = field(default_factory=list)
     """One for each user: JSON, deflated, in base64."""
-
-
-class _Texts:
-    """Texts of one chunk, each kept once; stored ones are read when the chunk is packed."""
-
-    def __init__(self, stored: Stored) -> None:
-        self._stored = stored
-        self._places: dict[tuple[str, str], int] = {}
-
-    def place(self, text: str = "", *, digest: str = "") -> int:
-        """Give the place of a text, or of a stored one by its digest."""
-        return self._places.setdefault((digest, text), len(self._places))
-
-    def all(self) -> list[str]:
-        """Read them, in the order of their places."""
-        return [self._stored.text(digest) if digest else text for digest, text in self._places]
 
 
 def read_questions(
@@ -103,7 +88,7 @@ def _read_pool(
     *,
     room: bool,
 ) -> None:
-    texts = _Texts(stored)
+    texts = Texts()
     records = stored.records(user)
     place = {record.id: at for at, record in enumerate(records)}
     traces = {
@@ -121,9 +106,9 @@ def _read_pool(
                 continue
             if context not in contexts:
                 contexts[context] = len(context_rows)
-                context_rows.append(_context(stored, context, texts, place))
+                context_rows.append(_context(stored, context, texts, place, room))
             shown[policy, schedule, question.id] = contexts[context]
-    answers, eligibility, other = _by_question(findings)
+    told = asked_of(findings)
     number = len(found.users)
     found.users.append(user)
     details: dict[str, Any] = {}
@@ -133,8 +118,8 @@ def _read_pool(
         for policy, schedule in found.pairs:
             key = (policy, schedule)
             sides = [shown.get((policy, name, question.id)) for name in (FORWARD.name, schedule)]
-            asked = answers.get((*key, question.id), [])
-            decided = eligibility.get((*key, question.id))
+            asked = told.comparisons.get((*key, question.id), [])
+            decided = told.eligibility.get((*key, question.id))
             both = [None if side is None else context_rows[side] for side in sides]
             bits = _flags(both, _two(traces, key), {place[i] for i in support if i in place})
             flags.append(bits | _answer_flags(asked, decided))
@@ -159,21 +144,24 @@ def _read_pool(
             },
             "shown": exposures,
             "asked": [
-                [
-                    _comparison(stored, one, texts, place)
-                    for one in answers.get((*key, question.id), [])
-                ]
-                for key in found.pairs
+                _comparisons(
+                    stored,
+                    told.comparisons.get((*key, question.id), []),
+                    texts,
+                    place,
+                    [context_rows[side] for side in sides if side is not None],
+                )
+                for key, sides in zip(found.pairs, exposures, strict=True)
             ],
-            "eligibility": [eligibility.get((*key, question.id)) for key in found.pairs],
-            "findings": other.get(question.id, []),
+            "eligibility": [told.eligibility.get((*key, question.id)) for key in found.pairs],
+            "findings": told.others.get(question.id, []),
         }
     if not room:
         found.chunks.append("")
         return
     chunk = {
         "records": [
-            [record.id, record.timestamp, texts.place(digest=record.text_sha256)]
+            [record.id, record.timestamp, texts.place(stored.text(record.text_sha256))]
             for record in records
         ],
         "routes": [
@@ -182,22 +170,38 @@ def _read_pool(
         ],
         "contexts": context_rows,
         "questions": details,
-        "findings": other.get("", []),
+        "anchor": told.anchor,
+        "findings": told.others.get("", []),
         "texts": texts.all(),
     }
     found.chunks.append(packed(chunk))
 
 
+def _comparisons(
+    stored: Stored,
+    asked: Sequence[tuple[str, Mapping[str, Any]]],
+    texts: Texts,
+    place: Mapping[str, int],
+    contexts: Sequence[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Make what was asked on one pair ready to be shown."""
+    if not asked:
+        return []
+    written = texts.all()
+    shown = [(written[text], records) for one in contexts for _, text, records in one["blocks"]]
+    return [comparison(stored, one, texts, place, shown) for one in asked]
+
+
 def _context(
-    stored: Stored, identity: str, texts: _Texts, place: Mapping[str, int]
+    stored: Stored, identity: str, texts: Texts, place: Mapping[str, int], room: bool
 ) -> dict[str, Any]:
     one = stored.context(identity)
     return {
         "sources": [place[id] for id in one.sources if id in place],
         "sha256": one.sha256,
         "blocks": [
-            [kind, texts.place(digest=text), [place[id] for id in ids if id in place]]
-            for kind, text, ids in one.blocks
+            [kind, texts.place(stored.text(text)), [place[id] for id in ids if id in place]]
+            for kind, text, ids in (one.blocks if room else ())
         ],
     }
 
@@ -249,73 +253,6 @@ def _answer_flags(
     if decided is not None and "support" in decided["single"]:
         bits |= FLAGS["restored"]
     return bits
-
-
-def _by_question(
-    findings: Iterable[tuple[str, Finding]],
-) -> tuple[
-    dict[tuple[str, str, str], list[tuple[str, Mapping[str, Any]]]],
-    dict[tuple[str, str, str], Mapping[str, Any]],
-    dict[str, list[Mapping[str, Any]]],
-]:
-    """Sort findings: answers and eligibility by pair and question; the others by question."""
-    answers: dict[tuple[str, str, str], list[tuple[str, Mapping[str, Any]]]] = {}
-    eligibility: dict[tuple[str, str, str], Mapping[str, Any]] = {}
-    other: dict[str, list[Mapping[str, Any]]] = {}
-    for experiment, one in findings:
-        key = (one.policy, one.schedule, one.question)
-        kind, _, asked = experiment.partition(".")
-        if kind == "answers" and one.name == "answers":
-            answers.setdefault(key, []).extend((asked, entry) for entry in one.value)
-        elif kind == "answers" and one.name == "eligibility":
-            eligibility[key] = one.value
-        else:
-            other.setdefault(one.question, []).append(
-                {
-                    "experiment": experiment,
-                    "name": one.name,
-                    "policy": one.policy,
-                    "schedule": one.schedule,
-                    "value": one.value,
-                }
-            )
-    return answers, eligibility, other
-
-
-def _comparison(
-    stored: Stored,
-    asked: tuple[str, Mapping[str, Any]],
-    texts: _Texts,
-    place: Mapping[str, int],
-) -> dict[str, Any]:
-    """Make one comparison ready to be shown, its prompts cut where their records stand."""
-    experiment, entry = asked
-    sides = []
-    for side in entry["sides"]:
-        pieces: list[list[int]] = []
-        if side["records"]:
-            text, at = stored.prompt(side["prompt"]), 0
-            for record, start, end in side["records"]:
-                pieces.append([texts.place(text[at:start]), -1])
-                pieces.append([texts.place(text[start:end]), place.get(record, -1)])
-                at = end
-            pieces.append([texts.place(text[at:]), -1])
-        sides.append(
-            {
-                "name": side["name"],
-                "prompt": side["prompt"],
-                "tokens": side["tokens"],
-                "pieces": pieces,
-            }
-        )
-    return {
-        "experiment": experiment,
-        "filler": entry["filler"],
-        "arm": entry["arm"],
-        "reason": entry["reason"],
-        "sides": sides,
-        "answers": entry["answers"],
-    }
 
 
 def _route(trace: StoredTrace | None, place: Mapping[str, int]) -> Any:

@@ -273,12 +273,19 @@ def eligibility_table(rows: Sequence[EstimateRow]) -> Table | None:
     )
 
 
+MECHANISM = ("J", "C_changed", "H", "Delta", "D_res", "Delta_rep")
+"""What operations are compared by; the other quantities are among all estimates."""
+
+
 def mechanism_table(rows: Sequence[EstimateRow]) -> Table | None:
     """Show what each order-dependent operation does."""
     cells = [
         (row.policy, row.schedule, row.model, row.arm, row.quantity, shown_interval(row))
         for row in rows
-        if row.experiment == "mechanism" and row.stratum == "all" and not row.mask
+        if row.experiment == "mechanism"
+        and row.stratum == "all"
+        and not row.mask
+        and row.quantity.partition(".")[2] in MECHANISM
     ]
     if not cells:
         return None
@@ -320,6 +327,28 @@ def agreement_table(rows: Sequence[EstimateRow]) -> Table | None:
     )
 
 
+def admissible_table(rows: Sequence[EstimateRow]) -> Table | None:
+    """Show how many questions pass each gate: every pass alone, and passes combined by a rule."""
+    cells = [
+        (row.arm, f"{row.estimate:.0f} of {row.queries}")
+        for row in rows
+        if (row.experiment, row.quantity) == ("screen", "count.admissible")
+        and row.estimate is not None
+        and "~" not in row.arm
+        and not row.mask
+    ]
+    if not cells:
+        return None
+    return Table(
+        "admissible",
+        "Which questions pass a gate",
+        "Questions whose pools may be reordered: by one pass, by both (intersection), by most "
+        "(majority) or by all (unanimity).",
+        ("gate", "admissible"),
+        tuple(cells),
+    )
+
+
 def reading_table(rows: Sequence[EstimateRow]) -> Table | None:
     """Show what each pass found."""
     cells = [
@@ -337,13 +366,14 @@ def reading_table(rows: Sequence[EstimateRow]) -> Table | None:
         and not row.mask
         and row.quantity.startswith("count.")
         and "~" not in row.arm
+        and "(" not in row.arm
     ]
     if not cells:
         return None
     return Table(
         "readings",
         "What each pass found",
-        "Labels by pass; a rule with its passes stands for labels combined.",
+        "Labels by pass.",
         ("experiment", "pass", "read by", "label", "number"),
         tuple(cells),
         names=4,
@@ -420,6 +450,7 @@ TABLES: tuple[Callable[[Sequence[EstimateRow]], Table | None], ...] = (
     eligibility_table,
     mechanism_table,
     agreement_table,
+    admissible_table,
     reading_table,
     replication_table,
     estimate_table,
@@ -434,7 +465,13 @@ def tables(rows: Sequence[EstimateRow]) -> list[Table]:
 
 def as_html(table: Table, *, caption: bool = True) -> Markup:
     """Write a table for the page; it scrolls on its own where it is too wide."""
-    head = tag("tr", *(tag("th", column, scope="col") for column in table.columns))
+    head = tag(
+        "tr",
+        *(
+            tag("th", column, scope="col", class_="number" if at >= table.names else None)
+            for at, column in enumerate(table.columns)
+        ),
+    )
     body = [
         tag("tr", *(_cell(cell, at, table.names) for at, cell in enumerate(row)))
         for row in table.rows

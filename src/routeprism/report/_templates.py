@@ -93,6 +93,23 @@ def make_templates() -> dict[str, dict[str, Any]]:
         .properties(width="container", height=alt.Step(26))
     )
 
+    side = alt.Y("label:N", sort=None, title=None)
+    base = alt.Chart(values).encode(
+        y=side,
+        yOffset=alt.YOffset("side:N", sort=None),
+        color=alt.Color("side:N", sort=None, title=None, legend=alt.Legend(orient="top")),
+    )
+    pairs = alt.layer(
+        base.mark_rule(strokeWidth=2.5).encode(
+            x=alt.X("lower:Q", title=None, scale=share), x2="upper:Q"
+        ),
+        base.mark_point(filled=True, size=80, opacity=1).encode(
+            x="estimate:Q",
+            shape=alt.Shape("side:N", sort=None, legend=None),
+            tooltip=["label:N", "side:N", *tips],
+        ),
+    ).properties(width="container", height=alt.Step(14))
+
     base = alt.Chart(values).encode(y=rows)
     profile = alt.layer(
         zero.encode(x="zero:Q"),
@@ -142,6 +159,7 @@ def make_templates() -> dict[str, dict[str, Any]]:
 
     made = {
         "forest": forest,
+        "pairs": pairs,
         "survival": survival,
         "curve": curve,
         "restoration": restoration,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +35,8 @@ class Verdict:
     """The outermost layer that order reached."""
     headline: str
     sentences: tuple[str, ...]
+    aside: bool = False
+    """Whether it is an arm or a comparator of another policy, and no memory by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,15 @@ class Missing:
 
 
 def verdicts(
-    manifest: Mapping[str, Any], rows: Sequence[EstimateRow], questions: Questions
+    manifest: Mapping[str, Any],
+    rows: Sequence[EstimateRow],
+    questions: Questions,
+    arms: Collection[str] = (),
 ) -> list[Verdict]:
-    """Sort what the run said by policy, with what can be counted question by question."""
+    """Sort what the run said by policy, with what can be counted question by question.
+
+    `arms` are the policies that stand for another one with operations of it fixed.
+    """
     policies = list(dict.fromkeys(row.policy for row in rows if row.policy))
     said: dict[str, list[str]] = {policy: [] for policy in policies}
     others: list[str] = []
@@ -62,13 +70,22 @@ def verdicts(
     for policy in policies:
         own = [row for row in rows if row.policy == policy]
         first, *rest = [*said[policy], ""]
-        told = (first, *_lost(policy, questions), *_recall(own), *rest)
+        main = [one for one in rest if one.startswith(f"{policy} read by") or _RESTORED in one]
+        more = [one for one in rest if one not in main]
+        told = (first, *_lost(policy, questions), *main, *_recall(own), *more)
         layer, words = _outermost(own)
-        found.append(Verdict(policy, layer, words, tuple(filter(None, told))))
+        aside = policy in arms or policy.startswith("source-order(")
+        found.append(Verdict(policy, layer, words, tuple(filter(None, told)), aside))
+    if all(one.aside for one in found):  # then they are what the run is about
+        found = [replace(one, aside=False) for one in found]
     if others:
         title = "What the run says" if policies else "What the readings say"
         found.append(Verdict("", "none", title, tuple(others)))
     return found
+
+
+_RESTORED = "putting the displaced record back"
+"""What the sentence about restoration says; with the answers it comes before all others."""
 
 
 def _is_of(sentence: str, policy: str) -> bool:
@@ -81,7 +98,7 @@ def _is_of(sentence: str, policy: str) -> bool:
 
 def headline(found: Sequence[Verdict], complete: bool) -> str:
     """Say in one sentence what to remember."""
-    policies = [one for one in found if one.subject]
+    policies = [one for one in found if one.subject and not one.aside]
     if not policies:
         if found:
             return "Readings of the benchmark, and how far they agree."
@@ -149,10 +166,15 @@ def _recall(rows: Sequence[EstimateRow]) -> list[str]:
 def command_of(manifest: Mapping[str, Any], directory: Path) -> str:
     """Write the command that goes on with this run, as far as the manifest tells."""
     made = manifest.get("configuration", {})
+    if made.get("command") == "demo":
+        return shlex.join(["routeprism", "demo", "--run", str(directory)])
     parts = ["routeprism", str(made.get("command", "audit")), str(made.get("benchmark", ""))]
+    for name, source in (made.get("passes") or {}).items():
+        parts += ["--pass", f"{name}={str(source).removeprefix('file:')}"]
     for option, name in (
         ("--policy", "policies"),
         ("--schedule", "schedules"),
+        ("--arrival", "arrivals"),
         ("--kind", "kinds"),
     ):
         for value in made.get(name) or ():
@@ -195,6 +217,8 @@ def missing(
                 again,
             )
         )
+    if made.get("passes"):
+        found.append(_after_readings(made, directory))
     if audited and not made.get("models"):
         found.append(
             Missing(
@@ -234,7 +258,8 @@ def missing(
                 "give pairs that differ in exactly one support record.",
             )
         )
-    if audited and made.get("models") and made.get("command") != "restore":
+    tried = any(row.experiment == "restoration" for row in rows)
+    if audited and made.get("models") and made.get("command") != "restore" and not tried:
         found.append(
             Missing(
                 "Whether a displaced record matters was not tried.",
@@ -270,6 +295,25 @@ def missing(
             )
         )
     return found
+
+
+def _after_readings(made: Mapping[str, Any], directory: Path) -> Missing:
+    """Say what readings are for."""
+    audit = ["routeprism", "audit", str(made.get("benchmark", "")), "--policy", "focal"]
+    (primary, *_) = made.get("primary") or made["passes"]
+    if made.get("command") == "screen":
+        return Missing(
+            "Nothing was audited here.",
+            "Write the questions that pass a gate into a file, screen --gate RULE --write-mask "
+            "FILE, and every number of an audit is given within and outside of them.",
+            shlex.join([*audit, "--mask", "admissible=FILE"]),
+        )
+    readings = str(directory / f"readings-{primary}.json")
+    return Missing(
+        "Nothing was audited here.",
+        "Read these labels in an audit, or in restore.",
+        shlex.join([*audit, "--readings", readings, "--labels", f"audited:{primary}"]),
+    )
 
 
 def _without_run(command: str) -> str:

@@ -1,4 +1,4 @@
-// One question: the prism, the two contexts, the answers, the restoration prompts, the events.
+// One question: the prism, the two contexts, what was asked and said, the events.
 const recordName = (chunk, at) => (at < 0 ? "a record" : `${at + 1} ${RP.short(chunk.records[at][0], 40)}`);
 
 const legend = () => {
@@ -91,77 +91,6 @@ const diffNode = (chunk, contexts, support, names) => {
   return node;
 };
 
-const optionText = (question, letter) => {
-  const at = letter.length === 1 ? letter.charCodeAt(0) - 97 : -1;
-  return question.options[at] !== undefined ? question.options[at] : "";
-};
-const drawNodes = (question, said, right) => RP.el("span", { class: "draws" }, said.map((answer, draw) => {
-  const verdict = right && right.length ? (right[draw] ? "right" : "wrong") : "";
-  const mark = verdict === "right" ? " ✓" : verdict === "wrong" ? " ✗" : "";
-  return RP.el("span", { class: "draw " + verdict, title: RP.short(optionText(question, answer) || answer, 300), "data-verdict": verdict },
-    RP.short(answer || "(empty)", 400) + mark, verdict ? RP.el("span", { class: "skip" }, ` (${verdict})`) : null);
-}));
-
-const answersNode = (question, asked) => {
-  const rows = [];
-  for (const one of asked) {
-    if (one.reason) rows.push(RP.el("tr", {}, RP.el("td", { colspan: 5 }, `filler ${one.filler}${one.arm ? ", " + one.arm : ""}: ${one.reason}`)));
-    for (const answers of one.answers) {
-      one.sides.forEach((side, at) => rows.push(RP.el("tr", { "data-side": side.name },
-        RP.el("th", { scope: "row" }, RP.short(answers.model + (answers.batch ? ` (${answers.batch})` : ""), 60)),
-        RP.el("td", {}, one.experiment + (one.arm ? `, ${RP.short(one.arm, 40)}` : "")), RP.el("td", {}, one.filler),
-        RP.el("td", {}, RP.short(side.name, 60)), RP.el("td", {}, drawNodes(question, answers.said[at], answers.right[at])))));
-    }
-  }
-  if (!rows.length) return RP.el("p", {}, "This question was not asked on this pair.");
-  return RP.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Answers of every draw" }, RP.el("table", {},
-    RP.el("thead", {}, RP.el("tr", {}, ["model", "experiment", "filler", "route", "draws"].map((name) => RP.el("th", { scope: "col" }, name)))),
-    RP.el("tbody", {}, rows)));
-};
-
-const ABOUT = {
-  present: "the route that still has the record", absent: "the route that lost it",
-  restored: "Absent, with the displaced record put back", replacement: "Absent, with a matched record without support instead",
-};
-const restorationNode = (chunk, question, asked, decided) => {
-  const found = asked.filter((one) => one.experiment === "restoration");
-  const place = new Map(chunk.records.map((record, at) => [record[0], at]));
-  const node = RP.el("div", {});
-  if (!found.length) {
-    if (decided) node.append(RP.el("p", {}, `Not eligible: ${decided.single.reason || "its prompts were not asked"}.`));
-    return node;
-  }
-  // Which record a condition is about, and in which way.
-  const roles = (arm, condition) => {
-    const told = decided ? (arm === "bundle" ? decided.bundle : arm === "identity-swap" ? decided.swap : decided.single) : null;
-    if (!told) return new Map();
-    if (told.missing) return new Map(told.missing.map((id) => [place.get(id), ["highlight", "missing support"]]));
-    const about = {
-      present: [told.support, "highlight", "the record that the other route lost"], absent: [told.removed, "removed", "stands in its place"],
-      restored: [told.support, "highlight", "put back"], replacement: [told.replacement, "matched", "matched record without support"],
-    }[condition];
-    return about && about[0] !== undefined ? new Map([[place.get(about[0]), about.slice(1)]]) : new Map();
-  };
-  for (const one of found) {
-    const panels = one.sides.map((side, at) => RP.el("div", { class: "condition", "data-condition": side.name },
-      RP.el("h5", {}, side.name), RP.el("p", { class: "count" }, `${ABOUT[side.name] || "a step of the bundle"}; ${side.tokens} tokens`),
-      one.answers.map((answers) => RP.el("p", { class: "says" }, RP.el("span", { class: "count" }, RP.short(answers.model, 40) + " "), drawNodes(question, answers.said[at], answers.right[at]))),
-      side.pieces.map(([text, record]) => {
-        if (record < 0) {
-          const frame = chunk.texts[text];
-          return frame.trim() ? RP.el("div", { class: "block frame" }, RP.text(frame.trim(), 90)) : null;
-        }
-        const [cls, note] = roles(one.arm, side.name).get(record) || ["", ""];
-        return RP.el("div", { class: "block " + cls, "data-record": chunk.records[record][0], "data-role": cls },
-          RP.el("div", { class: "from" }, RP.el("span", {}, "record " + recordName(chunk, record)), note ? RP.el("strong", {}, note) : null),
-          RP.text(chunk.texts[text], 260));
-      })));
-    node.append(RP.el("details", { open: one === found[0] },
-      RP.el("summary", {}, `${one.arm ? RP.short(one.arm, 40) : "single record"}, filler ${one.filler}`), RP.el("div", { class: "conditions" }, panels)));
-  }
-  return node;
-};
-
 const DONE = { add: "is added", merge: "is merged into what is there", overwrite: "is overwritten", evict: "is evicted", skip: "is skipped" };
 const timelineNode = (chunk, sides, names) => RP.el("div", { class: "timeline" }, sides.map((side, which) => {
   const arrivals = (side.route ? side.route.order : []).map((record, at) => RP.el("li", {}, RP.el("span", { class: "id" }, recordName(chunk, record)), " arrives: ",
@@ -206,10 +135,8 @@ RP.question = (data, chunk, entry, policy, schedule) => {
     const same = sides[0].context.sha256 === sides[1].context.sha256;
     node.append(RP.el("h4", {}, same ? "The context, the same on both routes" : "The two contexts"), diffNode(chunk, sides.map((side) => side.context), support, names));
   }
-  if (asked.length) {
-    const routed = asked.filter((one) => one.experiment !== "restoration");
-    if (routed.length) node.append(RP.el("h4", {}, "The answers of every draw"), answersNode(question, routed));
-  }
+  const routed = asked.filter((one) => one.experiment !== "restoration");
+  if (routed.length) node.append(RP.el("h4", {}, "The answers of every draw"), answersNode(data, chunk, entry, routed, names[1]));
   if (decided || asked.some((one) => one.experiment === "restoration")) {
     node.append(RP.el("h4", {}, "Putting the record back"), restorationNode(chunk, question, asked, decided));
   }
@@ -218,8 +145,10 @@ RP.question = (data, chunk, entry, policy, schedule) => {
   }
   const other = [...question.findings, ...chunk.findings].filter((one) => (!one.policy || one.policy === data.policies[policy]) && (!one.schedule || one.schedule === names[1] || !data.schedules.includes(one.schedule)));
   if (other.length) {
-    node.append(RP.el("h4", {}, "More findings"), other.map((one) => RP.el("details", {},
-      RP.el("summary", {}, RP.short(`${one.experiment}: ${one.name}${one.schedule ? ", " + one.schedule : ""}`, 120)), RP.el("pre", { tabindex: 0 }, JSON.stringify(one.value, null, 1).slice(0, 20000)))));
+    // What has a sentence is said; the rest is there as it is kept.
+    node.append(RP.el("h4", {}, "More findings"), ...other.filter((one) => one.value && one.value.sentence).map((one) => RP.el("p", { class: "says" }, one.value.sentence)),
+      ...other.map((one) => RP.el("details", {},
+        RP.el("summary", {}, RP.short(`${one.experiment}: ${one.name.replaceAll("_", " ")}${one.schedule ? ", " + one.schedule : ""}`, 120)), RP.el("pre", { tabindex: 0 }, JSON.stringify(one.value, null, 1).slice(0, 20000)))));
   }
   return node;
 };

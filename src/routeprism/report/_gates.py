@@ -1,0 +1,58 @@
+"""Gates that a run keeps as it is: what a build could hold the memory to from now on."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from routeprism.runs import EstimateRow
+
+__all__ = ["gate_commands"]
+
+_GATES = (
+    ("routes", "J", "estimate", ">="),
+    ("retention", "recall.exposed.route", "estimate", ">="),
+    ("restoration", "restored-absent", "upper", "<="),
+    ("orders", "order_change", "estimate", "<="),
+)
+"""What is worth holding: overlap, support that is left, what restoring would give, change."""
+_MOST = 8
+"""For how many policies commands are shown."""
+
+
+def gate_commands(
+    rows: Sequence[EstimateRow], directory: Path, aside: Collection[str] = ()
+) -> list[str]:
+    """Write a `check` for each policy, with limits that this run's own numbers keep."""
+    gates: dict[str, list[str]] = {}
+    for experiment, quantity, limit, sign in _GATES:
+        meant = [
+            row
+            for row in rows
+            if (row.experiment, row.quantity, row.stratum, row.mask)
+            == (experiment, quantity, "all", "")
+        ]
+        arm = ",arm=" if any(row.arm for row in meant) else ""
+        values: dict[tuple[str, str], list[float | None]] = {}
+        for row in meant:
+            if not row.arm:
+                held = values.setdefault((row.policy, row.schedule), [])
+                held.append(getattr(row, limit))
+        for (policy, schedule), held in values.items():
+            known = [value for value in held if value is not None]
+            if policy in aside or len(known) < len(held):  # one unit alone has no interval
+                continue
+            worst = min(known) if sign == ">=" else max(known)
+            bound = (math.floor if sign == ">=" else math.ceil)(round(worst * 100, 6)) / 100
+            where = f"policy={policy},schedule={schedule},experiment={experiment}{arm}"
+            spoken = quantity if limit == "estimate" else f"{quantity}.{limit}"
+            gates.setdefault(policy, []).append(f"{where}:{spoken}{sign}{bound:g}")
+    return [
+        shlex.join(
+            ["routeprism", "check", str(directory)]
+            + [part for gate in own for part in ("--gate", gate)]
+        )
+        for own in list(gates.values())[:_MOST]
+    ]

@@ -51,6 +51,8 @@ def test_labels_from_a_sheet_steer_a_restoration(
     run("support", "sample", "--pass", f"ann={done}", "--run", str(tmp_path / "labels"))
     readings = tmp_path / "labels" / "readings-ann.json"
     assert json.loads(readings.read_text())["name"] == "ann"
+    page = (tmp_path / "labels" / "report.html").read_text("utf-8")
+    assert f"--readings {readings} --labels audited:ann" in page
     capsys.readouterr()
     base = ("restore", "sample", "-p", "focal", "-m", "reader", "--draws", "1", "--json")
     run(*base, "--readings", str(readings), "--labels", "audited:ann", "--run", str(tmp_path / "a"))
@@ -95,6 +97,9 @@ def test_two_screenings_gate_an_audit(tmp_path: Path, capsys: pytest.CaptureFixt
     assert len(mask.read_text().split()) == 82  # every second of 165
     manifest = json.loads((tmp_path / "screened" / "manifest.json").read_text())
     assert manifest["configuration"]["primary"] == {"ann": "file:filled-screen.csv"}
+    page = (tmp_path / "screened" / "report.html").read_text("utf-8")
+    assert "82 of 165" in page  # what passes the gate
+    assert f"Report: {tmp_path / 'screened' / 'report.html'}" in capsys.readouterr().out
     capsys.readouterr()
     run(
         "audit", "sample", "-p", "focal", "--mask", f"primary={mask}", "--json",

@@ -15,6 +15,7 @@ from routeprism.cli._terminal import confirm, default_run, progress, show_costs,
 from routeprism.errors import InputError, RoutePrismError, SpecError
 from routeprism.models import Model, make_model, registered_models
 from routeprism.records import Benchmark, load_benchmark, only_kinds
+from routeprism.report import REPORT, write_report
 from routeprism.runs import COLUMNS
 from routeprism.support import (
     Card,
@@ -125,9 +126,12 @@ def make_study(
             return None
         confirm(costs)
     with progress(quiet or as_json) as (_, answers):
-        return run_study(
+        study = run_study(
             benchmark, cards, rubric, passes, directory=directory, progress=answers, **settings
         )
+        if study.directory is not None:
+            write_report(study.directory)
+        return study
 
 
 def show(study: Study, more: Mapping[str, Any], *, as_json: bool) -> None:
@@ -142,6 +146,7 @@ def show(study: Study, more: Mapping[str, Any], *, as_json: bool) -> None:
                 "sentences": list(study.sentences),
                 "limits": study.limits,
                 "run": None if study.directory is None else str(study.directory),
+                "report": None if study.directory is None else str(study.directory / REPORT),
                 **more,
                 "estimates": [{name: getattr(row, name) for name in COLUMNS} for row in study.rows],
             }
@@ -156,7 +161,7 @@ def show(study: Study, more: Mapping[str, Any], *, as_json: bool) -> None:
     if study.directory is not None:
         files = ", ".join(f"readings-{one.name}.json" for one in study.passes)
         console.print(
-            f"Run: {study.directory} (estimates.csv, {files})",
+            f"Run: {study.directory} (estimates.csv, {files})\nReport: {study.directory / REPORT}",
             highlight=False,
             markup=False,
             soft_wrap=True,

@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: help setup demo test test-extras fast check format docs docs-reference docs-figures lock bench reproduce clean
 
 help:
-	@echo "make demo    audit the bundled sample and say where the run is"
+	@echo "make demo    the whole protocol on the bundled sample, and where its report is"
 	@echo "make test    the whole suite, checks included"
 	@echo "make test-extras  the tests of optional models and backends, with their packages"
 	@echo "make fast    the tests that need neither benchmark files nor patience"

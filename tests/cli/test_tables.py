@@ -46,12 +46,23 @@ def test_restoration_has_a_line_for_each_model(cli) -> None:
     arguments = ("-p", "focal", *TWO, "-q", "--resamples", "100")
     out = cli("restore", "sample", *arguments).out
     head, *lines = table(out, "Accuracy in the four conditions")
-    assert head[3:] == [
+    assert head == [
+        *("policy", "model"),  # the schedule is the same in both lines
         *("present", "absent", "restored", "replacement"),
         *("R−A [95%]", "R−P [95%]"),
     ]
-    assert [line[2] for line in lines] == ["reader", "reader:temperature=0.5"]
-    assert float(lines[0][5]) > float(lines[0][4])  # restored above absent
+    assert [line[1] for line in lines] == ["reader", "reader:temperature=0.5"]
+    assert float(lines[0][4]) > float(lines[0][3])  # restored above absent
+
+
+def test_the_restoration_table_fits_a_terminal(cli, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    arguments = ("-p", "focal", "-m", "reader", "--draws", "1", "-q", "--resamples", "100")
+    out = cli("restore", "sample", *arguments).out
+    lines = out.partition("Accuracy in the four conditions\n")[2].splitlines()[:4]
+    assert max(map(len, lines)) <= 80
+    assert lines[0].endswith("R−P [95%]")
+    assert "[" in lines[2] and "]" in lines[3]  # intervals go on below
 
 
 def test_the_mechanism_table_fits_a_terminal(cli, monkeypatch) -> None:

@@ -546,8 +546,8 @@ def demo(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Audit five policies on the synthetic sample, read by the embedded reader."""
-    from routeprism.cli._audit import show_demo
+    """Run the whole protocol on the synthetic sample, read by the embedded reader."""
+    from routeprism.cli._demo import show_demo
 
     show_demo(run=run, as_json=json, quiet=quiet)
 

@@ -1,4 +1,4 @@
-"""What `audit` and `demo` do and print."""
+"""What `audit` and `restore` do and print."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from routeprism.report import REPORT, write_report
 from routeprism.runs import COLUMNS
 from routeprism.support import with_label_file
 
-__all__ = ["run_and_show", "shortened", "show_demo", "written"]
+__all__ = ["run_and_show", "shortened", "written"]
 
 
 def run_and_show(
@@ -47,9 +47,13 @@ def run_and_show(
     base_url: str | None = None,
     dry_run: bool = False,
     yes: bool = False,
+    main: Callable[[Audit], Audit] | None = None,
     **settings: Any,
 ) -> None:
-    """Audit, then print the layer table and a sentence for each policy."""
+    """Audit, then print the layer table and a sentence for each policy.
+
+    `main` chooses what of it is printed; --json has all.
+    """
     made = [one for text in models for one in make_models(text, base_url=base_url)]
     told = {
         **settings,
@@ -85,7 +89,7 @@ def run_and_show(
         json.dump(written(found), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
         return
-    _show(found, Console())
+    _show(found if main is None else main(found), Console())
 
 
 _ANSWER_DEFAULTS: Mapping[str, tuple[str, object]] = {
@@ -114,20 +118,6 @@ def _refuse_idle(settings: Mapping[str, Any], *, dry_run: bool, models: Sequence
         idle.insert(0, "--dry-run")
     if idle:
         raise SpecError(f"{idle[0]} is about answers, and nobody is asked: say --model, too")
-
-
-def show_demo(*, run: Path | None, as_json: bool, quiet: bool) -> None:
-    """Audit five policies on the synthetic sample with the embedded reader."""
-    run_and_show(
-        "sample",
-        ["focal", "recent:k=3", "utility:k=3", "lexical", "raw"],
-        schedules=["replay"],
-        models=["reader"],
-        draws=3,
-        run=run,
-        as_json=as_json,
-        quiet=quiet,
-    )
 
 
 def written(found: Audit) -> Mapping[str, Any]:

@@ -72,6 +72,10 @@ def replication_table(rows: Sequence[EstimateRow]) -> Table | None:
     return table
 
 
+_POLICY = 16
+"""How wide the column of policies is at least."""
+
+
 def restoration_table(rows: Sequence[EstimateRow]) -> Table | None:
     """Give the four accuracies and the two contrasts, one line for each model."""
     grouped: dict[tuple[str, str, str], dict[str, EstimateRow]] = {}
@@ -82,12 +86,18 @@ def restoration_table(rows: Sequence[EstimateRow]) -> Table | None:
                 found[row.quantity] = row
     if not grouped:
         return None
-    table = _table("policy", "schedule", "model")
-    for heading in (*_CONDITIONS, "R−A [95%]", "R−P [95%]"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    # What is the same in every line is left out: the intervals need the room.
+    names = ("policy", "schedule", "model")
+    told = [at for at in range(3) if at == 0 or len({place[at] for place in grouped}) > 1]
+    table = _table(*(names[at] for at in told))
+    table.columns[0].no_wrap = max(len(policy) for policy, *_ in grouped) <= _POLICY
+    for name in _CONDITIONS:
+        table.add_column(name, justify="right", no_wrap=True)
+    for heading in ("R−A [95%]", "R−P [95%]"):
+        table.add_column(heading, justify="right", overflow="fold")
     for place, found in grouped.items():
         table.add_row(
-            *map(escape, place),
+            *(escape(place[at]) for at in told),
             *(_point(found.get(f"accuracy.{name}")) for name in _CONDITIONS),
             cell(found.get("restored-absent")),
             cell(found.get("restored-replacement")),
@@ -161,7 +171,7 @@ def _plain(rows: Sequence[EstimateRow], experiment: str) -> Iterator[EstimateRow
 def _table(*names: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in names:
-        wide = 16 if name == "policy" else None
+        wide = _POLICY if name == "policy" else None
         table.add_column(name, overflow="fold", min_width=wide, no_wrap=name == "schedule")
     return table
 

@@ -8,12 +8,13 @@ from routeprism.experiments._layouts import LAYOUTS, Layout
 from routeprism.experiments._order_case import Looking
 from routeprism.experiments._order_outcomes import OUTCOMES, Outcome, outcome_named
 from routeprism.experiments._over_time import moment_of
+from routeprism.experiments._stages import OnlyPolicies
 from routeprism.experiments.answers import AskRoutes
 from routeprism.experiments.comparison import Comparison, compare_runs
 from routeprism.experiments.curves import STABLE, Budgets, run_curve
 from routeprism.experiments.display import Display
 from routeprism.experiments.gates import Checked, check_run
-from routeprism.experiments.orders import run_orders
+from routeprism.experiments.orders import EveryOrder, run_orders
 from routeprism.experiments.passes import SupportChangeAgreement, passes_of
 from routeprism.experiments.planning import Plan, plan_study
 from routeprism.experiments.provenance import MARGIN, Provenances
@@ -35,9 +36,11 @@ __all__ = [
     "Checked",
     "Comparison",
     "Display",
+    "EveryOrder",
     "Layout",
     "Looking",
     "Manner",
+    "OnlyPolicies",
     "Outcome",
     "Plan",
     "Provenances",

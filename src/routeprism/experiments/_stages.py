@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from routeprism.answers import Plan as Cost
@@ -17,7 +17,7 @@ from routeprism.policies import Policy
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Key, Run
 
-__all__ = ["Asked", "Found", "Stage", "Traced", "add_costs"]
+__all__ = ["Asked", "Found", "OnlyPolicies", "Stage", "Traced", "add_costs"]
 
 Asked = Callable[[str, Progress], None]
 """Told how the collecting of a model's answers goes on."""
@@ -67,6 +67,38 @@ class Stage(Protocol):
 
     def perform(self, traced: Traced, asked: Asked | None) -> Found:
         """Collect what is missing and estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyPolicies:
+    """A stage that looks at some of the run's policies."""
+
+    stage: Stage
+    names: tuple[str, ...]
+
+    def described(self) -> Mapping[str, object]:
+        """Give what makes its results comparable."""
+        return self.stage.described()
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Who is asked."""
+        return self.stage.models
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """Look up what recorded models will be asked."""
+        self.stage.inspect(self._some(traced), inspections)
+
+    def price(self, traced: Traced) -> Mapping[str, Cost]:
+        """Say for each model what it would take."""
+        return self.stage.price(self._some(traced))
+
+    def perform(self, traced: Traced, asked: Asked | None) -> Found:
+        """Collect what is missing and estimate."""
+        return self.stage.perform(self._some(traced), asked)
+
+    def _some(self, traced: Traced) -> Traced:
+        return replace(traced, policies=[p for p in traced.policies if p.name in self.names])
 
 
 def add_costs(one: Cost | None, other: Cost) -> Cost:

@@ -5,24 +5,68 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from routeprism import workers as pool
+from routeprism.answers import Plan as Cost
 from routeprism.errors import SpecError
 from routeprism.experiments._case import Masks, interface_of
 from routeprism.experiments._order_case import Looking, OrderPlan, PoolResult, look_at
 from routeprism.experiments._order_sentences import order_sentences, place_sentence
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
+from routeprism.experiments._stages import Asked, Found, Traced
 from routeprism.experiments.routes import SEED, Audit, checked_masks, distinct, label_source
 from routeprism.landscape import BINS, support_positions
 from routeprism.measures import RESAMPLES, Interval, Tally, chosen_interval, limits_said
+from routeprism.models import Model
+from routeprism.models._inspection import Inspection
 from routeprism.policies import Policy, builder_model, own_source
 from routeprism.records import Benchmark
 from routeprism.routes import cross_fit
 from routeprism.runs import EstimateRow, Finding, Run
 
-__all__ = ["run_orders"]
+__all__ = ["EveryOrder", "run_orders"]
+
+
+@dataclass(frozen=True, slots=True)
+class EveryOrder:
+    """Looks at every order of the pools whose routes a run has traced."""
+
+    looking: Looking
+
+    def described(self) -> Mapping[str, object]:
+        """Give what makes the results comparable."""
+        return _described(self.looking)
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Nobody is asked."""
+        return ()
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """There is nothing to look up."""
+
+    def price(self, traced: Traced) -> Mapping[str, Cost]:
+        """Ask nobody."""
+        return {}
+
+    def perform(self, traced: Traced, asked: Asked | None) -> Found:
+        """Look at the orders pool by pool, and estimate what order changes."""
+        benchmark, setting = traced.benchmark, traced.setting
+        fits = cross_fit(traced.policies, benchmark.cases)
+        plan = OrderPlan(benchmark, fits, self.looking, traced.labels, traced.masks, store=True)
+        every = _Every(benchmark)
+        number = len(benchmark.cases)
+        for result in pool.ordered_map(look_at, plan, number, workers=1, batch=1):
+            every.add(result)
+            for table in ("per_question", "per_unit"):
+                traced.run.add(table, result.tables[table])
+        rows = every.rows(
+            traced.policies, self.looking, setting.seed, setting.resamples, setting.interval
+        )
+        traced.run.keep("orders", every.everything)
+        return Found(rows, every.sentences(rows, traced.labels), every.said())
 
 
 def run_orders(
@@ -90,12 +134,9 @@ def run_orders(
             if progress is not None:
                 progress(done, number)
         rows = every.rows(policies, looking, seed, resamples, used)
-        findings = (*every.findings, *every.placed())
+        findings = every.everything
         totals = {name: every.counts[name] for name in ("pools", "records", "questions")}
-        sentences = (
-            *order_sentences(rows, every.counts, findings, synthetic=benchmark.synthetic),
-            *place_sentence(findings, source),
-        )
+        sentences = every.sentences(rows, source)
         notes = (*benchmark.notes, *every.said())
         if run is not None:
             writing.close()
@@ -166,6 +207,19 @@ class _Every:
         names = [policy.name for policy in policies]
         return in_order(rows, names, [model.name for model in looking.arrivals])
 
+    @property
+    def everything(self) -> tuple[Finding, ...]:
+        """Give what is no single number."""
+        return (*self.findings, *self.placed())
+
+    def sentences(self, rows: Sequence[EstimateRow], labels: str) -> tuple[str, ...]:
+        """Say it in words."""
+        found, synthetic = self.everything, self.benchmark.synthetic
+        return (
+            *order_sentences(rows, self.counts, found, synthetic=synthetic),
+            *place_sentence(found, labels),
+        )
+
     def placed(self) -> list[Finding]:
         """Summarise where support sits: in all, and where one end alone keeps it."""
         if not self.positions:
@@ -212,8 +266,6 @@ def _configuration(
     resamples: int,
     interval: Interval,
 ) -> Mapping[str, object]:
-    looking = plan.looking
-    outcome = looking.outcome
     return {
         "command": "orders",
         "benchmark": plan.benchmark.name,
@@ -222,14 +274,7 @@ def _configuration(
         "policies": [policy.name for policy in policies],
         "sources": {p.name: source for p in policies if (source := own_source(p))},
         "interfaces": [interface_of(policy) for policy in policies],
-        "arrivals": [model.name for model in looking.arrivals],
-        "method": looking.method or "auto",
-        "drawn": looking.drawn,
-        "half_width": looking.half_width,
-        "most_drawn": looking.most_drawn,
-        "most_states": looking.most_states,
-        "worst": looking.worst,
-        "outcome": outcome if outcome is None or isinstance(outcome, str) else _name(outcome),
+        **_described(plan.looking),
         "kinds": sorted(kinds),
         "labels": plan.labels,
         "masks": sorted(plan.masks),
@@ -238,6 +283,20 @@ def _configuration(
         "seed": seed,
         "resamples": resamples,
         "interval": interval,
+    }
+
+
+def _described(looking: Looking) -> Mapping[str, object]:
+    outcome = looking.outcome
+    return {
+        "arrivals": [model.name for model in looking.arrivals],
+        "method": looking.method or "auto",
+        "drawn": looking.drawn,
+        "half_width": looking.half_width,
+        "most_drawn": looking.most_drawn,
+        "most_states": looking.most_states,
+        "worst": looking.worst,
+        "outcome": outcome if outcome is None or isinstance(outcome, str) else _name(outcome),
     }
 
 

@@ -99,6 +99,28 @@ def test_all_estimates_can_be_searched(sample: Path, opened: Opened) -> None:
         assert "V_changed_count" in box.locator("tbody tr").inner_text()
 
 
+def test_a_number_leads_to_its_row_and_says_how_to_trace_it(sample: Path, opened: Opened) -> None:
+    with opened(sample) as page:
+        layers = page.locator("#layers table").first
+        line = layers.locator("tbody tr", has=page.locator("th", has_text="focal"))
+        overlap = line.locator("td a").last
+        assert overlap.inner_text().startswith("0.053 [")
+        number = overlap.get_attribute("href").removeprefix("#row=")
+        overlap.click()
+        box = page.locator("#all-estimates")
+        box.locator("tbody tr").wait_for()
+        assert box.locator("[role=status]").inner_text().startswith("1 of ")
+        assert box.locator("tbody th").inner_text() == number
+        assert "0.053 [" in box.locator("tbody tr").inner_text()
+        command = box.locator("code").inner_text()
+        assert command == f"routeprism trace {sample.parent} --row {number}"
+        box.locator("input").fill("raw")
+        assert not box.locator("code").is_visible()
+        assert violations(page) == []
+        page.goto(f"{page.url.partition('#')[0]}#row=2")
+        page.locator("#all-estimates tbody th", has_text="2").wait_for()
+
+
 def test_search_filters_and_keys(sample: Path, opened: Opened) -> None:
     with opened(sample) as page:
         ready(page)

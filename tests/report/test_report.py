@@ -327,6 +327,27 @@ def test_tables_and_charts_are_written(own_data: OwnData, tmp_path: Path) -> Non
     assert charts[1].read_bytes().startswith(b"\x89PNG")
 
 
+def test_every_number_of_a_table_names_its_row(tmp_path: Path) -> None:
+    """The row that a cell links to is the one whose number it shows, and can be traced."""
+    from routeprism.experiments.tracing import trace_rows
+
+    run = tmp_path / "run"
+    routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100, run=run)
+    page = write_report(run).read_text("utf-8")
+    material = gather(run)
+    linked = re.findall(r'<a href="#row=(\d+)" title="Row \1 of all estimates">([^<]+)</a>', page)
+    assert len(linked) > 20
+    for number, text in linked:
+        row = material.rows[int(number) - 1]
+        assert text.split(" ")[0] in (f"{row.estimate:.3f}", f"{row.estimate:.0f}")
+    for trail in trace_rows(run, sorted({int(number) for number, _ in linked})):
+        assert trail.agrees, trail.row.identity
+    # What is no name and no link is no number, or no estimate: here the number of pairs alone.
+    plain = re.findall(r'<td class="number">([^<]+)</td>', page)
+    pairs = {str(row.queries) for row in material.rows if row.quantity == "restored-absent"}
+    assert set(plain) <= pairs
+
+
 def test_a_comparison_lists_newly_lost_support(own_data: OwnData, tmp_path: Path) -> None:
     """Of three records, keeping one instead of two loses the middle one on both routes."""
     from routeprism.experiments import compare_runs

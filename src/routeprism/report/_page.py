@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -19,7 +20,7 @@ from routeprism.report._gates import gate_commands
 from routeprism.report._html import Markup, data_block, fragment, tag
 from routeprism.report._interventions import intervention_charts, intervention_tables
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
-from routeprism.report._tables import Table, as_html, tables
+from routeprism.report._tables import Table, as_html, numbered, tables
 from routeprism.report._units import Points, unit_values
 from routeprism.report._verdict import Missing, Verdict, command_of, headline, missing, verdicts
 from routeprism.runs import EstimateRow, Stored, read_manifest
@@ -94,7 +95,9 @@ def all_charts(material: Material) -> list[Chart]:
 def all_tables(material: Material) -> list[Table]:
     """Make every table that a run allows."""
     rows = material.rows
-    return [*tables(rows), *intervention_tables(rows), *finding_tables(material.found)]
+    places = {row: at for at, row in enumerate(rows, start=1)}
+    made = [*tables(rows), *intervention_tables(rows), *finding_tables(material.found)]
+    return [numbered(table, places) for table in made]
 
 
 def page(material: Material) -> str:
@@ -157,6 +160,7 @@ def page(material: Material) -> str:
             "columns": everything.columns,
             "names": everything.names,
             "rows": everything.rows,
+            "run": shlex.quote(str(material.directory)),
         }
         blocks.append(_chunk("estimates", packed(listed)))
     name = str(material.configuration.get("benchmark", material.directory.name))
@@ -273,6 +277,13 @@ def _verdict(found: Sequence[Verdict], material: Material) -> Markup:
             tag("details", tag("summary", f"Notes ({len(notes)})"), tag("ul", *notes))
             if notes
             else None,
+            tag(
+                "p",
+                "Each number is a row of ",
+                tag("a", "all estimates", href="#estimates"),
+                ", which says how to trace it.",
+                class_="count",
+            ),
         ]
     )
 
@@ -351,6 +362,16 @@ def _charted(made: Sequence[Chart], section: str, rest: Markup | None) -> Markup
     return fragment([tag("div", fragment(own), class_="charts") if own else None, rest])
 
 
+_TRACING = tag(
+    "p",
+    "Every number of this page is a row of ",
+    tag("code", "estimates.csv"),
+    "; in tables it is a link to that row below. ",
+    tag("code", "routeprism trace RUN --row N"),
+    " prints what row N rests on: units, questions, what they were shown, answers, readings.",
+)
+
+
 def _estimates(made: Sequence[Chart], everything: Table | None) -> Markup | None:
     if everything is None:
         return None
@@ -371,7 +392,7 @@ def _estimates(made: Sequence[Chart], everything: Table | None) -> Markup | None
         tag("summary", f"All {len(everything.rows)} rows as a table"),
         id="all-estimates",
     )
-    return fragment([*groups, table])
+    return fragment([*groups, _TRACING, table])
 
 
 def _questions(questions: Questions) -> Markup | None:

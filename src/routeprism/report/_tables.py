@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from routeprism.report._html import Markup, fragment, tag
 from routeprism.runs import COLUMNS, EstimateRow
 
-__all__ = ["TABLES", "Table", "as_html", "as_latex", "as_markdown", "shown_interval", "tables"]
+__all__ = [
+    "TABLES",
+    "Shown",
+    "Table",
+    "as_html",
+    "as_latex",
+    "as_markdown",
+    "numbered",
+    "shown_interval",
+    "tables",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +37,44 @@ class Table:
     """How many columns from the left are names; the others are numbers."""
 
 
+class Shown(str):
+    """A number as it is shown, which knows the row of `estimates.csv` that it is."""
+
+    __slots__ = ("number", "row")
+
+    row: EstimateRow
+    number: int | None
+    """Which row of the run it is, from 1; None for a table of no run."""
+
+    def __new__(cls, text: str, row: EstimateRow, number: int | None = None) -> Shown:
+        """Keep the row with the text."""
+        made = super().__new__(cls, text)
+        made.row, made.number = row, number
+        return made
+
+
+def numbered(table: Table, rows: Mapping[EstimateRow, int]) -> Table:
+    """Say of every number of a table which row it is, so that it can be traced."""
+    cells = (
+        tuple(
+            Shown(cell, cell.row, rows.get(cell.row)) if isinstance(cell, Shown) else cell
+            for cell in line
+        )
+        for line in table.rows
+    )
+    return replace(table, rows=tuple(cells))
+
+
 def shown_interval(row: EstimateRow | None, digits: int = 3) -> str:
     """Write an estimate and its limits; nothing where it does not apply."""
     if row is None or row.estimate is None:
         return ""
     if row.quantity.endswith("_count") or row.quantity.startswith(("count.", "miss.", "extra.")):
-        return f"{row.estimate:.0f}"
+        return Shown(f"{row.estimate:.0f}", row)
     value = f"{row.estimate:.{digits}f}"
     if row.lower is None or row.upper is None:
-        return value
-    return f"{value} [{row.lower:.{digits}f}, {row.upper:.{digits}f}]"
+        return Shown(value, row)
+    return Shown(f"{value} [{row.lower:.{digits}f}, {row.upper:.{digits}f}]", row)
 
 
 Found = dict[str, EstimateRow]
@@ -64,7 +102,7 @@ def _share(found: Found, quantity: str) -> str:
     count = found.get(f"{quantity}_count")
     if count is None or count.estimate is None:
         return ""
-    return f"{count.estimate:.0f} of {count.queries}"
+    return Shown(f"{count.estimate:.0f} of {count.queries}", count)
 
 
 def layer_table(rows: Sequence[EstimateRow]) -> Table | None:
@@ -251,7 +289,7 @@ def eligibility_table(rows: Sequence[EstimateRow]) -> Table | None:
             schedule,
             arm or "single record",
             quantity.removeprefix("count."),
-            f"{row.estimate:.0f}",
+            shown_interval(row),
         )
         for (policy, schedule, arm), found in grouped(
             [row for row in counted if row.arm in DESIGNS],
@@ -330,7 +368,7 @@ def agreement_table(rows: Sequence[EstimateRow]) -> Table | None:
 def admissible_table(rows: Sequence[EstimateRow]) -> Table | None:
     """Show how many questions pass each gate: every pass alone, and passes combined by a rule."""
     cells = [
-        (row.arm, f"{row.estimate:.0f} of {row.queries}")
+        (row.arm, Shown(f"{row.estimate:.0f} of {row.queries}", row))
         for row in rows
         if (row.experiment, row.quantity) == ("screen", "count.admissible")
         and row.estimate is not None
@@ -428,17 +466,19 @@ def estimate_table(rows: Sequence[EstimateRow]) -> Table | None:
     return Table(
         "estimates",
         "Every estimate",
-        "All rows of estimates.csv.",
-        (*texts, "estimate [95 %]", *numbers),
+        "All rows of estimates.csv. The first column is what routeprism trace RUN --row takes; it "
+        "goes from a row to the units, questions and answers behind it.",
+        ("row", *texts, "estimate [95 %]", *numbers),
         tuple(
             (
+                str(at),
                 *(str(getattr(row, name)) for name in texts),
                 shown_interval(row),
                 *("" if (v := getattr(row, name)) is None else str(v) for name in numbers),
             )
-            for row in rows
+            for at, row in enumerate(rows, start=1)
         ),
-        names=len(texts),
+        names=len(texts) + 1,
     )
 
 
@@ -502,7 +542,11 @@ def _cell(text: str, at: int, names: int) -> Markup:
     if share := _SHARE.fullmatch(text):
         part, whole = map(int, share.groups())
         bar = tag("span", class_="share", style=f"--share:{part / whole if whole else 0:.4f}")
-    return tag("td", text, bar, class_="number")
+    shown: Markup | str = text
+    if isinstance(text, Shown) and text.number is not None:
+        place = f"Row {text.number} of all estimates"
+        shown = tag("a", text, href=f"#row={text.number}", title=place)
+    return tag("td", shown, bar, class_="number")
 
 
 def as_markdown(table: Table) -> str:

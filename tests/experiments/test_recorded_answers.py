@@ -14,6 +14,7 @@ import pytest
 import routeprism
 from routeprism.errors import InputError, RunError, SpecError
 from routeprism.experiments import Audit
+from routeprism.experiments.tracing import trace_row
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 from routeprism.report import ANSWER_COLUMNS, write_answers
 
@@ -287,6 +288,10 @@ def test_recorded_verdicts_on_free_text_are_taken_or_the_text_is_judged(tmp_path
     assert by_file.value("Delta_rep", judge="recorded", arm="", mask="").estimate == 1
     assert not [row for row in by_file.rows if "embedded" in row.flags]
     by_words = heard(file, judge="embedded")
+    trail = trace_row(tmp_path / "run", "quantity=Delta_rep,arm=,mask=,stratum=all")
+    assert {(one.given.side, one.correct) for one in trail.answers} == {
+        ("forward", False), ("replay", True)
+    }  # fmt: skip
     judged = by_words.value("Delta_rep", judge="embedded:f1=0.5", arm="", mask="")
     assert judged.estimate == -1
     assert "embedded" in judged.flags
@@ -312,3 +317,23 @@ def test_a_run_that_asked_nobody_has_no_answers_to_write(tmp_path: Path) -> None
     routeprism.audit(free_text(), "recent:k=2", run=tmp_path / "run", resamples=100)
     with pytest.raises(RunError, match="holds no answers: nobody was asked"):
         write_answers(tmp_path / "run", tmp_path / "answers.csv")
+
+
+def test_answers_are_written_by_the_command_and_nothing_is_asked_again(
+    cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    audit = ("audit", "sample", "-p", "recent:k=2", "--kind", "plan", "--resamples", "100")
+    assert cli(*audit, "-m", "reader", "--run", "asked").code == 0
+    told = cli("report", "asked", "--answers", "answers.csv")
+    assert told.code == 0
+    assert "in answers.csv; --model recorded:answers.csv reads them" in told.out
+    again = cli(*audit, "-m", "recorded:answers.csv", "--run", "again", "--json")
+    assert again.code == 0, again.err
+    for row in read(Path("again/estimates.csv")):
+        assert row["model"] in ("", "recorded:answers.csv")
+        assert "embedded" not in row["flags"]
+    assert cli("report", "asked", "--answers", tmp_path / "no" / "where.csv").code == 2
+    assert cli("report", "again", "--answers", "twice.csv").code == 0
+    asked, twice = (read(Path(name)) for name in ("answers.csv", "twice.csv"))
+    names = [name for name in ANSWER_COLUMNS if name != "model"]
+    assert [[row[n] for n in names] for row in asked] == [[row[n] for n in names] for row in twice]

@@ -49,6 +49,19 @@ def test_a_crew_without_work_goes_home() -> None:
     assert not any(process.is_alive() for process in started)
 
 
+@pytest.mark.parametrize("after", range(8))
+def test_an_interrupted_crew_goes_home_whatever_it_is_doing(after: int) -> None:
+    # Results that do not fit into a pipe: some worker is handing one over.
+    large = functools.partial(bytes, 300_000)
+    with pytest.raises(KeyboardInterrupt), crew_of(2, "decimal") as crew:
+        assert crew is not None
+        for at, _ in enumerate(ordered_map(operator.mul, large, 40, workers=2, batch=1, crew=crew)):
+            started = list(crew._pool._processes.values())
+            if at == after:
+                raise KeyboardInterrupt
+    assert not any(process.is_alive() for process in started)
+
+
 def test_a_crew_that_cannot_start_is_an_error_in_words() -> None:
     with (
         pytest.raises(RoutePrismError, match="ended before its work was done"),

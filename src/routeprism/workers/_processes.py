@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeVar
@@ -24,6 +27,7 @@ AHEAD = 4
 
 _work: Any = None
 _context: Any = None
+_busy = _leaving = False
 
 
 def available() -> int:
@@ -62,9 +66,10 @@ class Crew:
     def begin(self) -> Crew:
         """Start the processes; each is up when it has been told what to do."""
         try:
-            for _ in range(self.workers - self._waiting):
-                self._waiting += 1
-                self._pool.submit(_nothing)
+            with _uninterrupted():
+                for _ in range(self.workers - self._waiting):
+                    self._waiting += 1
+                    self._pool.submit(_nothing)
         except BrokenProcessPool as error:
             raise _ended_early() from error
         return self
@@ -72,8 +77,11 @@ class Crew:
     def __enter__(self) -> Crew:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._tell(b"")
+        if kind is not None and not issubclass(kind, Exception):  # nobody waits for results now
+            for process in list((self._pool._processes or {}).values()):
+                process.terminate()
         self._pool.shutdown(cancel_futures=True)
 
     def map(
@@ -107,6 +115,23 @@ class Crew:
         self._waiting = 0
 
 
+_CAN_BLOCK = hasattr(signal, "pthread_sigmask")
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back, here for a moment and for good in processes that are started meanwhile.
+
+    It reaches all processes of a terminal at once; who was started ends those that work for him.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _CAN_BLOCK else ()
+    try:
+        yield
+    finally:
+        if _CAN_BLOCK:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _ended_early() -> RoutePrismError:
     return RoutePrismError(
         "a worker process ended before its work was done: out of memory, killed, or of "
@@ -128,6 +153,8 @@ def _shippable(*items: object) -> bytes:
 def _set_up(jobs: Any, importing: str) -> None:
     """In a worker: get ready, then wait to be told what to do; nothing at all for no bytes."""
     global _work, _context  # one for each worker process, set before any work
+    signal.signal(signal.SIGTERM, _leave)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     if importing:
         import_module(importing)
     if job := jobs.get():
@@ -135,9 +162,36 @@ def _set_up(jobs: Any, importing: str) -> None:
         _context = setup()
 
 
+class _StoppedError(BaseException):
+    """Ends the work at hand, so that what it opened is closed."""
+
+
+def _leave(*_: object) -> None:
+    """Do no more work; a process that ends while it hands a result over would block its parent."""
+    global _leaving
+    _leaving = True
+    if _busy:
+        raise _StoppedError
+
+
+def _leave_with_parent() -> None:
+    """Do not stay behind when the parent is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _nothing() -> None:
     """Stand for work until there is some: a process is started for what is submitted."""
 
 
 def _run(start: int, stop: int) -> list[Any]:
-    return [_work(_context, index) for index in range(start, stop)]
+    global _busy
+    try:
+        _busy = True
+        return [] if _leaving else [_work(_context, index) for index in range(start, stop)]
+    except _StoppedError:
+        return []
+    finally:
+        _busy = False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,23 @@ def asked(
     settings |= {"batches": ["", "again"], "masks": masks, "ties": True, "over_time": True}
     routeprism.audit(small, "focal", comparators=True, reuse=True, **settings)
     return run
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "coordinates.md"
+ANY = r"FIELD|CONDITION|LABEL|\bN\b"
+"""What stands for several names on the page of coordinates."""
+
+
+@lru_cache(maxsize=1)
+def names() -> re.Pattern[str]:
+    """Read every name that the page describes; Q stands for any other one."""
+    first = (line.split("|")[1] for line in PAGE.read_text("utf-8").splitlines() if "|" in line)
+    listed = [name for cell in first for name in re.findall(r"`([^`]+)`", cell)]
+    prefixes = [name[:-1] for name in listed if name.endswith(".Q")]
+    plain = [name for name in listed if "Q" not in name]
+    written = (re.sub(ANY, ".+", re.escape(name)) for name in plain)
+    before = "|".join(map(re.escape, prefixes))
+    return re.compile(rf"(?:{before})?(?:{'|'.join(written)})(?:_count)?")
 
 
 def taken_again(trail: Trail) -> float | None:
@@ -92,6 +111,7 @@ def check(run: Path, experiments: set[str]) -> None:
     for trail in trace_rows(run, range(1, len(rows) + 1)):
         row = trail.row
         told = (row.identity, row.estimate, trail.recomputed)
+        assert names().fullmatch(row.quantity), f"{PAGE.name} does not say what {row.quantity} is"
         assert taken_again(trail) == pytest.approx(row.estimate, abs=1e-9), told
         assert trail.agrees, told
         assert trail.experiment == index[row.experiment]
@@ -192,6 +212,7 @@ def test_every_number_of_a_study(kind: str, small: Benchmark, tmp_path: Path) ->
         rows = stored.estimates()
     assert {"agreement", "kappa", "count.agreed"} <= {row.quantity for row in rows}
     for trail in trace_rows(run, range(1, len(rows) + 1)):
+        assert names().fullmatch(trail.row.quantity)
         assert trail.agrees, (trail.row.identity, trail.row.estimate, trail.recomputed)
 
 

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, get_args
 
 __all__ = [
     "CONDITIONS",
+    "REASONS",
     "STRATA",
     "Condition",
     "Design",
@@ -41,7 +42,7 @@ Stratum = Literal[
 
 STRATA: tuple[Stratum, ...] = get_args(Stratum)
 
-_REASONS: Mapping[Stratum, str] = {
+REASONS: Mapping[Stratum, str] = {
     "unlabelled": "the question has no support label",
     "same-support": "both routes expose the same support",
     "identity-swap": "the routes expose different support records: one supports in another's place",
@@ -89,7 +90,7 @@ class Ineligible:
     @property
     def reason(self) -> str:
         """Why, in words."""
-        return _REASONS[self.stratum]
+        return REASONS[self.stratum]
 
 
 Outcome: TypeAlias = "Design | Ineligible"

@@ -582,7 +582,7 @@ def test_the_command_asks_models_and_resumes(
     again = json.loads(capsys.readouterr().out)["A"]
     assert (again["calls"], again["kept"]) == (0, len(cards))
     assert sorted(path.name for path in Path(told["run"]).iterdir()) == [
-        *("estimates.csv", "manifest.json", "readings-A.json", "run.sqlite"),
+        *("estimates.csv", "manifest.json", "readings-A.json", "report.html", "run.sqlite"),
     ]
 
 

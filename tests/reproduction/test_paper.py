@@ -1,0 +1,96 @@
+"""The registry against the paper's source, where that is at hand: every label and every number."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from routeprism.reproduction import PROTOCOL, TABLES, published
+from routeprism.reproduction._registry import ALIASES
+
+_NAMED = os.environ.get("ROUTEPRISM_PAPER")
+PAPER = (
+    Path(_NAMED)
+    if _NAMED
+    else Path(__file__).parents[2].parent / "shared" / "paper" / "routeprism.tex"
+)
+pytestmark = pytest.mark.skipif(
+    not PAPER.exists(), reason="the paper's source is not at hand; ROUTEPRISM_PAPER names it"
+)
+
+LABEL = re.compile(r"\\label\{((?:tab|fig):[^}]+)\}")
+FLOAT = re.compile(r"\\begin\{(table|figure)\*?\}.*?\\end\{\1\*?\}", re.DOTALL)
+TABULAR = re.compile(
+    r"\\begin\{tabular\*?\}(?:\{\\linewidth\}|\{[\d.]*\\textwidth\}|\{\\columnwidth\})?"
+    r"(?P<body>.*?)\\end\{tabular\*?\}",
+    re.DOTALL,
+)
+RULES = re.compile(r"\\(?:top|mid|bottom)rule|\\cmidrule(?:\([lr]*\))?\{[^}]*\}|\\addlinespace")
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?|-?\.\d+|NA|NR")
+
+
+@cache
+def floats() -> dict[str, str]:
+    """Give the text of each table and figure by its first label."""
+    text = "\n".join(re.sub(r"(?<!\\)%.*", "", line) for line in PAPER.read_text().splitlines())
+    found = {}
+    for one in FLOAT.finditer(text):
+        labels = LABEL.findall(one.group())
+        if labels:
+            found[labels[0]] = one.group()
+    return found
+
+
+def plain(cell: str) -> str:
+    """Take the markup of a cell away."""
+    cell = re.sub(r"\\multicolumn\{\d+\}\{[^}]*\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"\1", cell)
+    cell = re.sub(r"\\(?:textbf|mathbf|textit|emph)\{([^{}]*)\}", r"\1", cell)
+    return cell.replace("$", "").replace("{", "").replace("}", "").replace("−", "-").strip()
+
+
+def numbers(text: str) -> list[str]:
+    """Give the numbers in the cells of a table's panels, row by row."""
+    found = []
+    for one in TABULAR.finditer(text):
+        body = one.group("body")
+        body = body[body.index("\\midrule") :] if "\\midrule" in body else body
+        for line in re.split(r"\\\\", RULES.sub("", body)):
+            found += [cell for cell in map(plain, line.split("&")) if NUMBER.fullmatch(cell)]
+    return found
+
+
+def registered(label: str) -> list[str]:
+    """Give the numbers of the data file in its order, with those that are part of a row's name."""
+    found = []
+    before = None
+    for one in published():
+        if one.label != label:
+            continue
+        if (one.panel, one.row) != before:
+            found += [part for part in one.row.split(" | ") if NUMBER.fullmatch(part)]
+            before = (one.panel, one.row)
+        if NUMBER.fullmatch(one.text):
+            found.append(one.text)
+    return found
+
+
+def test_every_label_of_the_paper_is_in_the_registry() -> None:
+    labels = set(LABEL.findall(PAPER.read_text()))
+    assert labels == {*TABLES, *ALIASES} - {PROTOCOL}
+    assert len(labels) == 74
+
+
+@pytest.mark.parametrize("label", [one for one in TABLES if one.startswith("tab:")])
+def test_the_numbers_of_a_table_are_those_of_the_data_file(label: str) -> None:
+    assert registered(label) == numbers(floats()[label])
+
+
+def test_the_data_file_has_as_many_cells_as_the_paper() -> None:
+    printed = sum(len(numbers(text)) for label, text in floats().items() if label in TABLES)
+    named = 9 + 1  # the thresholds of tab:order-structure, and an NA for an answer model
+    kept = sum(one.label != PROTOCOL and bool(NUMBER.fullmatch(one.text)) for one in published())
+    assert kept == printed - named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,22 @@ from routeprism.reproduction import (
     PROTOCOL,
     SOURCES,
     TABLES,
+    Cell,
     Printed,
+    Table,
     cells_of,
     chosen,
     page,
     published,
     read_obtained,
+    refresh,
     write_obtained,
 )
 from routeprism.reproduction._beyond import beyond_lines, beyond_references
+from routeprism.reproduction._cells import cell_of
+from routeprism.reproduction._obtained import Kept, Noted
 from routeprism.reproduction._registry import references
-from routeprism.runs import Stored
+from routeprism.runs import EstimateRow, Stored
 
 PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
 
@@ -96,6 +102,73 @@ def test_nothing_is_reproduced_without_a_run() -> None:
         assert {cell.status for cell in cells_of(table, {})} <= {"machinery", "not derivable"}
 
 
+def test_every_reproduced_number_follows_its_row() -> None:
+    """Another number in the row that was obtained, and the cell differs: none is typed in."""
+    stored = read_obtained()
+    moved = {
+        name: replace(kept, rows=tuple(map(other, kept.rows))) for name, kept in stored.items()
+    }
+    seen = 0
+    for table in TABLES.values():
+        for before, after in zip(cells_of(table, stored), cells_of(table, moved), strict=True):
+            if before.status == "reproduced":
+                assert after.status == "differs", after
+                seen += 1
+    assert seen > 150
+
+
+def other(noted: Noted) -> Noted:
+    row = noted.row
+    changed = {
+        name: value + 1
+        for name in ("estimate", "lower", "upper", "queries", "units")
+        if (value := getattr(row, name)) is not None
+    }
+    return replace(noted, row=replace(row, **changed))
+
+
+def test_every_machinery_number_has_a_value_or_says_why_not() -> None:
+    stored = read_obtained()
+    for table in TABLES.values():
+        for cell in cells_of(table, stored):
+            if cell.status == "machinery" and cell.printed.number is not None:
+                assert cell.reason and (cell.value is not None or cell.blank), cell
+
+
+def test_a_stand_in_is_named_and_never_called_reproduced() -> None:
+    row = EstimateRow(
+        experiment="retention", benchmark="locomo", quantity="overlap.exposed", estimate=0.0
+    )
+    row = replace(row, policy="recent-8", schedule="replay", queries=10)
+    table = TABLES["tab:longmem-exposed"]
+    cell = cells_of(table, {"locomo": Kept({}, (Noted(row),))})[0]
+    assert (cell.printed.text, cell.value) == ("0.000", 0.0)
+    assert (cell.status, cell.stand_in) == ("machinery", "locomo")
+    own = replace(row, benchmark="longmemeval")
+    found = {"locomo": Kept({}, (Noted(row),)), "longmemeval": Kept({}, (Noted(own),))}
+    cell = cells_of(table, found)[0]
+    assert (cell.status, cell.stand_in) == ("reproduced", "")
+
+
+def test_limits_are_within_noise_by_a_stated_rule() -> None:
+    def judged(value: float, noise: float) -> Cell:
+        row = replace(J, estimate=0.12, lower=0.08, upper=value)
+        return cell_of(
+            TABLE, printed("0.153", "J / Upper"), {"x": Kept({}, (Noted(row, 0, noise),))}
+        )
+
+    assert judged(0.1532, 0.0).agreement == "to print"
+    # 3 √2 · 0.0005 + 0.0005 = 0.0026 away at most, and never more than 0.003.
+    assert judged(0.1555, 0.0005).noise == 0.0005
+    assert judged(0.1557, 0.0005).status == "differs"
+    assert judged(0.1559, 0.01).status == "reproduced"
+    assert judged(0.1561, 0.01).status == "differs"
+
+
+J = EstimateRow(experiment="routes", benchmark="any", quantity="J", estimate=None)
+TABLE = Table("tab:x", "a table", {"kind": "data", "source": "x", "quantity": "J"})
+
+
 def test_what_is_kept_is_what_the_registry_needs() -> None:
     obtained = read_obtained()
     for name, kept in obtained.items():
@@ -136,6 +209,15 @@ def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
     report = (tmp_path / "kept" / "report.html").read_text(encoding="utf-8")
     assert "Published numbers" in report and "tab:mechanism-state" in report
     assert cli("reproduce", "tab:nothing").code == 2
+
+
+def test_what_is_known_is_held_after_every_run() -> None:
+    held = []
+    found = refresh(
+        {}, sources={"readings": SOURCES["readings"]}, hold=lambda now: held.append(dict(now))
+    )
+    assert held == [found.obtained]
+    assert list(held[0]) == ["readings"]
 
 
 def test_absent_data_is_named_and_leaves_values_as_they_were(cli, tmp_path: Path) -> None:

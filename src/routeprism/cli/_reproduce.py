@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from routeprism.reproduction import (
     Obtained,
     Refreshed,
     Table,
+    blanks,
     cells_of,
     chosen,
     keep,
@@ -72,14 +73,18 @@ def run_reproduce(
     values = read_obtained(store)
     done: Refreshed | None = None
     if run:
-        done = _refreshed(values, tables, model, given, data, workers, quiet or as_json)
+
+        def hold(values: Obtained) -> None:
+            try:
+                write_obtained(values, store)
+            except OSError as error:
+                raise InputError(
+                    f"cannot be written ({error.strerror or error}); say --obtained FILE",
+                    file=store,
+                ) from error
+
+        done = _refreshed(values, tables, model, given, data, workers, quiet or as_json, hold)
         values = done.obtained
-        try:
-            write_obtained(values, store)
-        except OSError as error:
-            raise InputError(
-                f"cannot be written ({error.strerror or error}); say --obtained FILE", file=store
-            ) from error
     if write is not None:
         try:
             write.write_text(page(values), encoding="utf-8")
@@ -104,6 +109,7 @@ def _refreshed(
     data: Path | None,
     workers: int | None,
     silent: bool,
+    hold: Callable[[Obtained], None],
 ) -> Refreshed:
     console = Console(stderr=True)
 
@@ -119,6 +125,7 @@ def _refreshed(
             model=model,
             workers=workers,
             told=told,
+            hold=hold,
             progress=pools,
             **given,
         )
@@ -153,9 +160,11 @@ def _cell(cell: Cell) -> Mapping[str, Any]:
         "obtained": cell.value,
         "agreement": cell.agreement,
         "embedded": cell.embedded,
+        "stand_in": cell.stand_in,
         "source": cell.source,
         "queries": cell.questions,
         "reason": cell.reason,
+        "blank": cell.blank,
         "command": cell.command,
     }
 
@@ -179,10 +188,14 @@ def _show(
         cells = cells_of(table, obtained)
         say(f"{table.label}: {table.title}", style="bold")
         console.print(_details(cells))
+        if table.note:
+            say(f"note: {table.note}")
         for status in ("differs", "machinery", "not derivable"):
             for reason in dict.fromkeys(one.reason for one in cells if one.status == status):
                 if reason:
                     say(f"{status}: {reason}")
+        for blank in blanks(cells):
+            say(f"no value here: {blank}")
         for command in dict.fromkeys(one.command for one in cells if one.status == "machinery"):
             if command:
                 say(f"runs with: {command}")

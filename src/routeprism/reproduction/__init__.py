@@ -3,7 +3,7 @@
 from routeprism.reproduction._cells import Cell, Status, Table
 from routeprism.reproduction._keep import keep
 from routeprism.reproduction._obtained import STORED, Obtained, read_obtained, write_obtained
-from routeprism.reproduction._page import STATUSES, lines_of, page, summary
+from routeprism.reproduction._page import STATUSES, blanks, lines_of, page, summary
 from routeprism.reproduction._published import PROTOCOL, Printed, published
 from routeprism.reproduction._refresh import Refreshed, refresh, with_role
 from routeprism.reproduction._registry import TABLES, cells_of, chosen
@@ -22,6 +22,7 @@ __all__ = [
     "Source",
     "Status",
     "Table",
+    "blanks",
     "cells_of",
     "chosen",
     "keep",

@@ -19,7 +19,7 @@ __all__ = [
     "Table",
     "cell_of",
     "find",
-    "reference_of",
+    "references_of",
 ]
 
 Status = Literal["reproduced", "differs", "machinery", "not derivable"]
@@ -41,10 +41,18 @@ _WHERE = (
     "stratum",
     "batch",
 )
-KEYS = ("kind", "source", *_WHERE, "number", "reason", "command")
-"""What a part may say."""
+_INSTEAD = "instead."
+"""Before the names of a stand-in's row, where it differs from the one that it stands in for."""
+KEYS = (
+    *("kind", "source", *_WHERE, "number", "reason", "blank", "command"),
+    *(f"{_INSTEAD}{name}" for name in ("source", *_WHERE)),
+)
+"""What a part may say; `blank` is why no run here gives a value."""
 _NOISE = 3 * 2**0.5
 """How many standard deviations two limits from other resamples may be apart."""
+_MOST_NOISE = 0.003
+"""How far apart they may be at most, whatever their standard deviation."""
+_NEAR = "within resampling noise"
 _NO_NUMBER = "no number is printed here"
 
 
@@ -63,6 +71,8 @@ class Table:
     columns: Mapping[str, Part] = field(default_factory=dict)
     cells: Mapping[tuple[str, str], Part] = field(default_factory=dict)
     """(row, column) → part."""
+    note: str = ""
+    """What has to be known to read its values."""
 
     def part(self, printed: Printed) -> Part:
         """Put together all that is said of one cell."""
@@ -90,6 +100,8 @@ class Reference:
     source: str
     where: Mapping[str, str]
     number: Number
+    judged: bool = False
+    """Whether it is compared with the printed number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +114,47 @@ class Cell:
     """What was obtained; for machinery, what the same experiment gives here."""
     agreement: str = ""
     """`to print`, or `within resampling noise` for limits of the bootstrap."""
+    noise: float | None = None
+    """The standard deviation of a limit over seeds, where that decided."""
     embedded: bool = False
     """Whether an embedded model answered for the value."""
+    stand_in: str = ""
+    """The benchmark that the value is from, where the table's own is not at hand."""
     source: str = ""
     """The run that the value is from."""
     questions: int | None = None
     """On how many questions it rests."""
     reason: str = ""
+    blank: str = ""
+    """Why there is no value."""
     command: str = ""
 
 
-def reference_of(table: Table, printed: Printed) -> Reference | None:
-    """Say where a cell's number comes from; None where nothing here gives it."""
+def references_of(table: Table, printed: Printed) -> tuple[Reference, ...]:
+    """Say where a cell's number comes from, its own run before one that stands in for it."""
     said = table.part(printed)
-    if not said.get("source") or "quantity" not in said:
-        return None
     if said.get("kind") == "not derivable" or printed.number is None:
+        return ()
+    instead = {
+        name.removeprefix(_INSTEAD): value
+        for name, value in said.items()
+        if name.startswith(_INSTEAD)
+    }
+    found = [_reference(table, printed, said, judged=said["kind"] == "data")]
+    if "source" in instead:
+        found.append(_reference(table, printed, {**said, **instead}, judged=False))
+    return tuple(one for one in found if one is not None)
+
+
+def _reference(table: Table, printed: Printed, said: Part, *, judged: bool) -> Reference | None:
+    if not said.get("source") or "quantity" not in said:
         return None
     number = said.get("number", printed.part)
     if number not in get_args(Number):
         raise ValueError(f"{table.label}: Expected a number of a row but got {number=}")
     where = {"experiment": "routes", "arm": "", "filler": "", "mask": "", "batch": ""}
     where |= {"stratum": "all"} | {name: said[name] for name in _WHERE if name in said}
-    return Reference(said["source"], where, number)  # type: ignore[arg-type]
+    return Reference(said["source"], where, number, judged)  # type: ignore[arg-type]
 
 
 def find(rows: Sequence[Noted], reference: Reference) -> Noted | None:
@@ -143,36 +173,38 @@ def cell_of(table: Table, printed: Printed, obtained: Obtained) -> Cell:
     """Say what is known of one printed number."""
     said = table.part(printed)
     kind, reason, command = said["kind"], said.get("reason", ""), said.get("command", "")
-    if printed.number is None and kind != "not derivable" and not printed.label.startswith("fig:"):
-        return Cell(printed, "not derivable", reason=_NO_NUMBER)
-    reference = reference_of(table, printed)
-    noted = value = None
-    if reference is not None and reference.source in obtained:
-        noted = find(obtained[reference.source].rows, reference)
-        value = None if noted is None else _value(noted, reference.number)
     if kind == "not derivable":
         return Cell(printed, "not derivable", reason=reason)
-    if reference is None or noted is None or value is None:
-        if kind == "data":
-            reason = reason or "its data is not at hand"
-        return Cell(printed, "machinery", reason=reason, command=command)
-    status: Status = "machinery"
-    agreement = ""
+    if printed.number is None and not printed.label.startswith("fig:"):
+        return Cell(printed, "not derivable", reason=_NO_NUMBER)
+    for reference in references_of(table, printed):
+        kept = obtained.get(reference.source)
+        noted = None if kept is None else find(kept.rows, reference)
+        value = None if noted is None else _value(noted, reference.number)
+        if noted is None or value is None:
+            continue
+        status: Status = "machinery"
+        agreement = ""
+        if reference.judged:
+            agreement = _agreement(printed, value, noted, reference.number)
+            status = "reproduced" if agreement else "differs"
+            reason = "" if agreement else reason
+        return Cell(
+            printed,
+            status,
+            value,
+            agreement,
+            _noise(noted, reference.number) if agreement == _NEAR else None,
+            "embedded" in noted.row.flags,
+            noted.row.benchmark if reference.source != said.get("source") else "",
+            reference.source,
+            noted.row.queries,
+            reason,
+            command=command,
+        )
     if kind == "data":
-        agreement = _agreement(printed, value, noted, reference.number)
-        status = "reproduced" if agreement else "differs"
-        reason = "" if agreement else reason
-    return Cell(
-        printed,
-        status,
-        value,
-        agreement,
-        "embedded" in noted.row.flags,
-        reference.source,
-        noted.row.queries,
-        reason,
-        command,
-    )
+        reason = reason or "its data is not at hand"
+    return Cell(printed, "machinery", reason=reason, blank=said.get("blank", ""), command=command)
 
 
 def _value(noted: Noted, number: Number) -> float | None:
@@ -188,10 +220,15 @@ def _value(noted: Noted, number: Number) -> float | None:
 def _agreement(printed: Printed, value: float, noted: Noted, number: Number) -> str:
     if printed.agrees(value):
         return "to print"
-    noise = {"lower": noted.lower_noise, "upper": noted.upper_noise}.get(number)
+    noise = _noise(noted, number)
     if noise is None or printed.number is None:
         return ""
     exponent = printed.number.as_tuple().exponent
     unit = 10.0 ** (exponent if isinstance(exponent, int) else 0)
     apart = abs(float(printed.number) - value)
-    return "within resampling noise" if apart <= _NOISE * noise + unit / 2 else ""
+    near = min(_NOISE * noise + unit / 2, _MOST_NOISE)
+    return _NEAR if apart <= near else ""
+
+
+def _noise(noted: Noted, number: Number) -> float | None:
+    return {"lower": noted.lower_noise, "upper": noted.upper_noise}.get(number)

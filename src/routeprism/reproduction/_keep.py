@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from routeprism.reproduction._obtained import Obtained
-from routeprism.reproduction._page import lines_of
+from routeprism.reproduction._page import blanks, lines_of
 from routeprism.reproduction._registry import TABLES, cells_of
 from routeprism.runs import Finding, Run
 
@@ -29,7 +29,11 @@ def keep(directory: Path, obtained: Obtained) -> None:
                 for line in lines_of(cells)
             ],
             "embedded": any(cell.embedded for cell in cells),
-            "reasons": list(dict.fromkeys(cell.reason for cell in cells if cell.reason)),
+            "reasons": [
+                *([table.note] if table.note else []),
+                *dict.fromkeys(cell.reason for cell in cells if cell.reason),
+                *(f"no value here: {one}" for one in blanks(cells)),
+            ],
             "commands": list(dict.fromkeys(cell.command for cell in cells if cell.command)),
         }
         findings.append(Finding(name="printed_table", question=table.label, value=value))

@@ -12,8 +12,10 @@ from routeprism.reproduction._obtained import Kept, Obtained
 from routeprism.reproduction._registry import ALIASES, TABLES, cells_of
 from routeprism.reproduction._sources import SOURCES
 
-__all__ = ["STATUSES", "Line", "lines_of", "page", "summary"]
+__all__ = ["STATUSES", "Line", "blanks", "lines_of", "page", "summary"]
 
+_PRINT = "readings"
+"""The source that computes from another printed table."""
 STATUSES = ("reproduced", "differs", "machinery", "not derivable")
 
 _HEAD = """# Reproduction
@@ -23,15 +25,20 @@ _HEAD = """# Reproduction
 Every table and figure of the paper by its label, and each of its numbers as one of
 
 - **reproduced**: obtained from the data at hand; rounded to the printed digits it is the printed
-  number. Limits of the bootstrap depend on the random resamples too; one that is off by no more
-  than that is marked *noise*;
-- **differs**: obtained from the data at hand, and another number; the reason stands below the
-  table where it is known;
+  number. Limits of the bootstrap depend on the random resamples, too: one that misses the printed
+  digits is marked *noise* if it is off by at most 0.003 and by at most three standard deviations of
+  the difference between two such limits, measured over 20 seeds. Marked *from print* is what
+  follows from another printed table by arithmetic: marginals, agreement and κ of two readings;
+- **differs**: obtained from the data at hand, and another number; all of these are listed below
+  with the reason;
 - **machinery**: the experiment runs on any model, labels or file that you supply, by the command
   that is named; the printed value rests on answers or labels that are not public. A number under
-  *here* is what the same experiment gives on what is at hand, to show that it runs: on other
-  questions and labels, and *embedded* where the reader answered, which counts words and
-  understands nothing. Such numbers are not comparable in size, and nothing was tuned to match;
+  *here* is what the same experiment gives on what is at hand, to show that it runs: on all 146
+  fact-recall questions or all 589 instead of the paper's choice, with the public label of one
+  session instead of audited ones, and *embedded* where the reader answered, which counts words and
+  understands nothing; the name of a benchmark stands behind it where another one stands in. Such
+  numbers are not comparable in size, and nothing was tuned to match. Where there is none, the
+  reason stands below the table;
 - **not derivable**, with the reason.
 
 `routeprism reproduce LABEL` prints one of them; `routeprism reproduce --run` executes what can be
@@ -64,16 +71,19 @@ class Line:
         if all(cell.value is None for cell in self.cells):
             return ""
         shown = _estimate([_number(cell) for cell in self.cells], self._parts)
-        embedded = any(cell.embedded for cell in self.cells)
-        return f"{shown} *embedded*" if embedded else shown
+        marks = ["*embedded*"] if any(cell.embedded for cell in self.cells) else []
+        marks += dict.fromkeys(f"({one.stand_in})" for one in self.cells if one.stand_in)
+        return " ".join([shown, *marks])
 
     @property
     def status(self) -> str:
         """What is known of its numbers."""
         said = []
         for cell in self.cells:
-            noise = " (noise)" if cell.agreement == "within resampling noise" else ""
-            said.append(f"{cell.status}{noise}")
+            mark = " (noise)" if cell.noise is not None else ""
+            if cell.status == "reproduced" and cell.source == _PRINT:
+                mark = " (from print)"
+            said.append(f"{cell.status}{mark}")
         distinct = list(dict.fromkeys(said))
         if len(distinct) == 1:
             return distinct[0]
@@ -107,7 +117,7 @@ def summary(obtained: Obtained) -> list[tuple[Table, Counter[str]]]:
 
 def page(obtained: Obtained) -> str:
     """Write the whole page."""
-    parts = [_HEAD, _summary(obtained), _sources(obtained)]
+    parts = [_HEAD, _summary(obtained), _differing(obtained), _sources(obtained)]
     parts += [_table(table, obtained) for table in TABLES.values()]
     parts += beyond_lines(obtained)
     return "\n".join(parts)
@@ -128,6 +138,27 @@ def _summary(obtained: Obtained) -> str:
     )
     second = ", ".join(f"`{one}` is a second label of `{other}`" for one, other in ALIASES.items())
     return "\n".join(["## Summary", "", *lines, "", f"{second[0].upper()}{second[1:]}.", ""])
+
+
+def _differing(obtained: Obtained) -> str:
+    lines = [
+        "## Numbers that differ, and limits within noise",
+        "",
+        "| label | row | column | published | here | why |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for table in TABLES.values():
+        for cell in cells_of(table, obtained):
+            if cell.noise is not None:
+                why = f"noise: over seeds this limit has a standard deviation of {cell.noise:.4f}"
+            elif cell.status == "differs":
+                why = cell.reason
+            else:
+                continue
+            printed = cell.printed
+            shown = (printed.row, printed.column, printed.text, _number(cell), why)
+            lines.append(f"| {table.label} | " + " | ".join(map(_escaped, shown)) + " |")
+    return "\n".join([*lines, ""])
 
 
 def _sources(obtained: Obtained) -> str:
@@ -157,7 +188,9 @@ def _model(kept: Kept) -> str:
 
 def _table(table: Table, obtained: Obtained) -> str:
     cells = cells_of(table, obtained)
-    lines = [f"## {table.label}", "", f"{table.title[0].upper()}{table.title[1:]}.", ""]
+    lines = [f"## {table.label}", "", f"{_sentence(table.title)}", ""]
+    if table.note:
+        lines += [f"{_sentence(table.note)}", ""]
     lines += ["| row | column | published | here | status |", "| --- | --- | --- | --- | --- |"]
     for line in lines_of(cells):
         shown = (line.row, line.column, line.printed, line.here, line.status)
@@ -167,6 +200,7 @@ def _table(table: Table, obtained: Obtained) -> str:
         for reason in dict.fromkeys(cell.reason for cell in cells if cell.status == status):
             if reason:
                 lines.append(f"- {status}: {reason}")
+    lines += [f"- no value here: {one}" for one in blanks(cells)]
     for command in dict.fromkeys(cell.command for cell in cells if cell.status == "machinery"):
         if command:
             lines.append(f"- runs with `{command}`")
@@ -175,6 +209,23 @@ def _table(table: Table, obtained: Obtained) -> str:
         counts = "" if len(asked) != 1 else f", {asked.pop()} questions"
         lines.append(f"- here: run `{name}`{counts}")
     return "\n".join([*lines, ""])
+
+
+def blanks(cells: Sequence[Cell]) -> list[str]:
+    """Say which rows have numbers that no run here gives, and why."""
+    rows: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.status == "machinery" and cell.value is None and cell.blank:
+            rows.setdefault(cell.blank, []).append(cell.printed.row)
+    several = len({cell.printed.row for cell in cells}) > 1
+    return [
+        f"{', '.join(dict.fromkeys(named)).replace('|', '·')}: {why}" if several else why
+        for why, named in rows.items()
+    ]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _estimate(texts: Sequence[str], parts: Sequence[str]) -> str:

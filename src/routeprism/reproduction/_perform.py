@@ -85,8 +85,8 @@ def perform(
     # The same spec may be written in several ways; rows have the canonical one.
     roles = {make_policy(spec).name: role for role, spec in source.policies.items()}
     with tempfile.TemporaryDirectory() as scratch:
-        limits = [one for one in wanted if one.number in ("lower", "upper")]
-        run = Path(scratch) / "run" if limits and not source.asks else None
+        limits = [one for one in wanted if one.judged and one.number in ("lower", "upper")]
+        run = Path(scratch) / "run" if limits else None
         found = calls[source.call](benchmark, *source.policies.values(), run=run, **options)
         rows = [replace(row, policy=roles.get(row.policy, row.policy)) for row in found.rows]
         rows = [*_primary(rows), *_orders(found, roles)]
@@ -174,7 +174,6 @@ def _readings() -> list[EstimateRow]:
         "count.agreed": float(matrix.agreed),
         "agreement": matrix.agreement,
         "kappa": matrix.kappa,
-        "count.both-admissible": float(counts[0][0]),
     }
     for at, label in enumerate(labels):
         numbers[f"count.A.{label}"] = float(sum(counts[at]))

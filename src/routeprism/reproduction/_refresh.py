@@ -40,6 +40,7 @@ def refresh(
     sources: Mapping[str, Source] = SOURCES,
     workers: int | None = 1,
     told: Callable[[str], None] | None = None,
+    hold: Callable[[Obtained], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
     **given: Any,
 ) -> Refreshed:
@@ -47,16 +48,17 @@ def refresh(
 
     Sources that ask a model are executed where a model is given. What else is given (`readings`,
     `labels`, `mask`) is about PersonaMem's questions, and goes to those of them that ask about it.
-    `told` is called with the meaning of each source before it is executed.
+    `told` is called with the meaning of each source before it is executed, and `hold` with all
+    that is known after it: who keeps that loses nothing when a long refresh is stopped.
     """
     if model is not None and len(several := make_models(model)) > 1:
         names = ", ".join(one.name for one in several)
         raise SpecError(f"a table is about one model; choose one: {names}")
-    needed = references(tables) if tables else references(tuple(TABLES.values()))
-    if not tables:
-        needed |= beyond_references()
     # A source is kept with all rows that any table needs, whichever tables were named.
-    wanted = references(tuple(TABLES.values())) | beyond_references()
+    wanted = references(tuple(TABLES.values()))
+    for name, rows in beyond_references().items():
+        wanted[name] = [*wanted.get(name, ()), *rows]
+    needed = references(tables) if tables else wanted
     obtained: dict[str, Kept] = dict(before)
     executed: list[str] = []
     missing: dict[str, str] = {}
@@ -79,6 +81,8 @@ def refresh(
             missing[name] = str(error)
             continue
         executed.append(name)
+        if hold is not None:
+            hold(obtained)
     return Refreshed(obtained, tuple(executed), missing)
 
 

@@ -7,13 +7,17 @@ from types import MappingProxyType
 
 from routeprism.errors import SpecError, nearest
 from routeprism.reproduction import (
-    _tables_answers,
+    _tables_conditions,
     _tables_histories,
     _tables_labels,
+    _tables_mechanism,
+    _tables_memories,
     _tables_restoration,
+    _tables_routes,
     _tables_source,
+    _tables_streaming,
 )
-from routeprism.reproduction._cells import Cell, Reference, Table, cell_of, reference_of
+from routeprism.reproduction._cells import Cell, Reference, Table, cell_of, references_of
 from routeprism.reproduction._obtained import Obtained
 from routeprism.reproduction._published import published
 
@@ -26,7 +30,11 @@ _EVERY = {
     table.label: table
     for module in (
         _tables_source,
-        _tables_answers,
+        _tables_routes,
+        _tables_conditions,
+        _tables_mechanism,
+        _tables_memories,
+        _tables_streaming,
         _tables_restoration,
         _tables_histories,
         _tables_labels,
@@ -68,8 +76,7 @@ def references(tables: tuple[Table, ...]) -> dict[str, list[Reference]]:
     labels = {table.label: table for table in tables}
     for one in published():
         table = labels.get(one.label)
-        reference = None if table is None else reference_of(table, one)
-        if reference is not None:
+        for reference in () if table is None else references_of(table, one):
             listed = found.setdefault(reference.source, [])
             if reference not in listed:
                 listed.append(reference)

@@ -48,7 +48,10 @@ _BUFFERS = {
 }
 _FACTS: Mapping[str, Any] = {"kinds": ("fact-recall",), "labels": "reference-session"}
 _PAPER: Mapping[str, Any] = {**_FACTS, "draws": 3, "control": "aligned", "fillers": ("A", "B")}
+_DESIGNS = ("single", "identity-swap")
 _WINDOWS = {f"recent-{k}": f"recent:k={k}" for k in (8, 16, 32)}
+_SOURCE_WINDOWS = {f"source-{k}": f"source-order(recent:k={k})" for k in (8, 16, 32)}
+_WINDOW = {"recent-8": "recent:k=8"}
 
 _ALL = (
     Source(
@@ -113,25 +116,21 @@ _ALL = (
     ),
     Source(
         "locomo",
-        "LoCoMo, retention",
+        "LoCoMo, retention and exposure",
         "locomo",
-        {"recent-3": "recent:k=3", **_WINDOWS, "focal": "focal"},
+        {"recent-3": "recent:k=3", **_WINDOWS, **_SOURCE_WINDOWS, "focal": "focal"},
     ),
     Source(
         "index",
         "LongMemEval-S, the session index of 237 questions, retention",
         "longmemeval:variant=index",
-        _WINDOWS,
+        {**_WINDOWS, **_SOURCE_WINDOWS},
     ),
     Source(
         "longmemeval",
         "LongMemEval-S, the released file, retention and exposure",
         "longmemeval:variant=s",
-        {
-            **_WINDOWS,
-            **{f"source-{k}": f"source-order(recent:k={k})" for k in (8, 16, 32)},
-            "focal": "focal",
-        },
+        {**_WINDOWS, **_SOURCE_WINDOWS, "focal": "focal"},
     ),
     Source(
         "readings",
@@ -154,7 +153,7 @@ _ALL = (
         "personamem",
         {"focal": "focal", "recent": "recent:k=3"},
         "restore",
-        {**_PAPER, "designs": ("single", "identity-swap")},
+        {**_PAPER, "designs": _DESIGNS},
         asks=True,
     ),
     Source(
@@ -190,10 +189,50 @@ _ALL = (
     ),
     Source(
         "held-out",
-        "589 questions, cross-fitted streaming and its comparator, three schedules, one draw",
+        "589 questions, cross-fitted streaming and its comparator, three schedules, three draws",
         "personamem",
         {"streaming": "streaming", "streaming-source": "source-order(streaming)"},
-        options={"schedules": SCHEDULES, "display": ("source",)},
+        options={"schedules": SCHEDULES, "display": ("source",), "draws": 3},
+        asks=True,
+    ),
+    Source(
+        "rescue",
+        "restoration, 589 questions, cross-fitted streaming, replay, two draws, fillers A and B",
+        "personamem",
+        {"streaming": "streaming"},
+        "restore",
+        {
+            "labels": "reference-session",
+            "draws": 2,
+            "control": "aligned",
+            "fillers": ("A", "B"),
+            "designs": _DESIGNS,
+        },
+        asks=True,
+    ),
+    Source(
+        "evolved",
+        "146 fact-recall questions, A-MEM evolved by the keyword rule, replay, one draw "
+        "(extra `amem`)",
+        "personamem",
+        {"amem": "amem"},
+        options=_FACTS,
+        asks=True,
+    ),
+    Source(
+        "long-answers",
+        "LongMemEval-S, free text, replay, one draw, the embedded judge",
+        "longmemeval:variant=s",
+        _WINDOW,
+        asks=True,
+    ),
+    Source(
+        "long-restoration",
+        "LongMemEval-S, restoration, single-session-user, replay, two draws, the embedded judge",
+        "longmemeval:variant=s",
+        _WINDOW,
+        "restore",
+        {"kinds": ("single-session-user",), "draws": 2, "designs": ("single",)},
         asks=True,
     ),
     Source(

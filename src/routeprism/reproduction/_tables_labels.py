@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from routeprism.reproduction._cells import Table
-from routeprism.reproduction._words import COUNTS, LABELLED, NO_ANSWERS, SCREEN, machinery
+from routeprism.reproduction._words import (
+    COORDINATES,
+    COUNTS,
+    LABELLED,
+    NO_ANSWERS,
+    NO_READER,
+    NO_RELEASE,
+    SCREEN,
+    machinery,
+)
 
 __all__ = ["TABLES"]
 
 _NO_READINGS = "the readings are not public"
-_READ = machinery(SCREEN, _NO_READINGS)
+_READ = machinery(SCREEN, _NO_READINGS, blank=NO_READER)
 _FACTS = {
     "kind": "data",
     "source": "personamem",
     "policy": "lexical",
     "schedule": "replay",
+    "filler": "",
     "quantity": "J",
     "stratum": "fact-recall",
 }
@@ -32,13 +42,42 @@ _PASSES = {
     for name in ("A", "B")
     for column, part in _marginals(name).items()
 }
+_ANSWERS = {"source": "answers", "schedule": "replay", "filler": "A", "quantity": "H"}
+_RESTORED = {
+    "source": "restoration",
+    "experiment": "restoration",
+    "schedule": "replay",
+    "filler": "A+B",
+    "quantity": "accuracy.present",
+}
+_CONTRAST = {
+    **_ANSWERS,
+    "reason": LABELLED,
+    "source": "policies",
+    "policy": "focal",
+    "arm": "ordered-comparator",
+    "stratum": "fact-recall",
+    "quantity": "Gamma.H",
+}
+_RESCUED = {**_RESTORED, "source": "rescue", "policy": "streaming"}
+_LONG = {"reason": f"{NO_ANSWERS}; {NO_RELEASE}", "policy": "recent-8", "filler": "A"}
+_LONG_ANSWERS = {**_ANSWERS, **_LONG, "source": "long-answers", "quantity": "accuracy.forward"}
+_LONG_RESTORED = {
+    **_RESTORED,
+    **_LONG,
+    "source": "long-restoration",
+    "instead.source": "locomo-restoration",
+    "instead.stratum": "single-hop",
+}
 _PROSE = {"kind": "not derivable", "reason": "words, not numbers"}
 
 TABLES = (
     Table(
         "tab:semantic-record-grounded",
         "readings that see single records, and the routes on what they admit",
-        machinery(SCREEN, LABELLED),
+        {**_READ, "reason": LABELLED},
+        panels={panel: {**_ANSWERS, "policy": "focal"} for panel in ("2", "3")},
+        columns={**COUNTS, **COORDINATES},
         cells={
             ("Record pass *", "Queries"): _FACTS | {"number": "queries"},
             ("Record pass *", "Users"): _FACTS | {"number": "units"},
@@ -47,22 +86,19 @@ TABLES = (
             ("Taxonomy", "Queries"): _FACTS | {"number": "queries"},
             ("Taxonomy", "Users"): _FACTS | {"number": "units"},
         },
+        note="no readings are at hand: what two reads admit is all 146 questions here",
     ),
     Table("tab:semantic-third-pass", "readings across contexts and models", _READ, cells=_PASSES),
     Table(
         "tab:record-semantic",
         "two readings of complete pools, and their agreement",
         _READ,
-        panels={"3": {"reason": LABELLED}},
+        panels={"3": _CONTRAST},
         cells={
+            **{("all", column): part for column, part in {**COUNTS, **COORDINATES}.items()},
             **{(row, "Queries"): _FACTS | {"number": "queries"} for row in ("Complete*", "Pass *")},
             **{(row, "Users"): _FACTS | {"number": "units"} for row in ("Complete*", "Pass *")},
             **_PASSES,
-            ("Unanimous*", "Queries"): {**_MATRIX, "quantity": "count.both-admissible"},
-            ("Unanimous*", "Label counts / Admissible"): {
-                **_MATRIX,
-                "quantity": "count.both-admissible",
-            },
             ("Exact agreement", "Queries"): {**_MATRIX, "quantity": "count.agreed"},
             ("Exact agreement", "Agreement / *"): {**_MATRIX, "quantity": "agreement"},
             ("Cohen's κ", "Queries"): {**_MATRIX, "quantity": "kappa", "number": "queries"},
@@ -77,8 +113,27 @@ TABLES = (
         "the answer experiments: questions, users, draws",
         machinery("routeprism audit personamem --model MODEL --draws M", LABELLED),
         rows={
+            "F-* | * matched routes | *": {**_ANSWERS, "policy": "focal"},
+            "F-C *": {**_ANSWERS, "policy": "focal"},
+            "F-S*": {**_RESTORED, "policy": "focal"},
+            "F-U *": {**_ANSWERS, "policy": "focal", "experiment": "reuse"},
+            "R-E *": {**_ANSWERS, "policy": "recent"},
+            "R-S*": {**_RESTORED, "policy": "recent"},
             "F-M *": _FACTS | {"stratum": "all"},
             "X-P *": _FACTS | {"stratum": "all"},
+            "X-T *": _RESCUED,
+            "X-I *": _RESCUED,
+            "M-C *": {**_ANSWERS, "policy": "memochat"},
+            "M-R/*": {
+                **_ANSWERS,
+                "source": "display",
+                "experiment": "display",
+                "policy": "memochat",
+                "arm": "construction",
+            },
+            "A-Q *": {**_ANSWERS, "source": "evolved", "policy": "amem"},
+            "L-A*": {**_LONG_ANSWERS, "instead.source": "locomo-answers"},
+            "L-R*": _LONG_RESTORED,
         },
         columns={
             **COUNTS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from routeprism.reproduction._cells import Part, Table
 from routeprism.reproduction._words import (
+    GOLD,
     LABELLED,
     NO_LABELS,
     RESTORE,
@@ -31,7 +32,24 @@ _CONTRASTS: dict[str, Part] = {
     "Restored - Replacement / *": {"quantity": "restored-replacement"},
     "Restored - Present / *": {"quantity": "restored-present"},
 }
-_REPLICATED = machinery(f"{RESTORE} (once for each model)", _WHY)
+_REPLICATED = {**_RESTORED, "command": f"{RESTORE} (once for each model)"}
+_ROUTE = {"source": "answers", "experiment": "routes", "policy": "focal"}
+_MODELS: dict[str, Part] = {
+    "H_focal": {**_ROUTE, "quantity": "H"},
+    "Δ_focal*": {**_ROUTE, "quantity": "Delta"},
+    **{
+        f"{policy.capitalize()} R–{against}*": {"policy": policy, "quantity": quantity}
+        for policy in ("focal", "recent")
+        for against, quantity in (("A", "restored-absent"), ("P", "restored-replacement"))
+    },
+}
+_ONE_MODEL = "one model answered here, so the rows of all models show the same run"
+_SUBSETS = "no readings are at hand: Gold and Strict are all eligible pairs here"
+_ELIGIBLE: dict[str, Part] = {
+    "Queries": {"number": "queries"},
+    "Users": {"number": "units"},
+}
+_NO_SWAP = "the public label names one session, so no pair has one in another's place"
 
 TABLES = (
     Table(
@@ -50,17 +68,13 @@ TABLES = (
             "* R-P / *": {"quantity": "restored-replacement"},
         },
     ),
-    Table("tab:model-replication-main", "five models: routes and restoration", _REPLICATED),
-    Table("tab:answer-model-replication", "five models: routes and restoration", _REPLICATED),
-    Table("tab:answer-model-intervals", "five models: limits", _REPLICATED),
-    Table(
-        "tab:crossfit-support-rescue",
-        "restoration of two pairs of streaming",
-        machinery(
-            "routeprism restore personamem --kind fact-recall --policy streaming --model MODEL "
-            "--readings FILE --labels audited:NAME",
-            f"{_WHY}; streaming changes other pairs here",
-        ),
+    *(
+        Table(label, title, _REPLICATED, columns=_MODELS, note=_ONE_MODEL)
+        for label, title in (
+            ("tab:model-replication-main", "five models: routes and restoration"),
+            ("tab:answer-model-replication", "five models: routes and restoration"),
+            ("tab:answer-model-intervals", "five models: limits"),
+        )
     ),
     Table(
         "tab:support-intervention",
@@ -70,6 +84,12 @@ TABLES = (
             "Support present accuracy / *": {"quantity": "accuracy.present"},
             "Support removed accuracy / *": {"quantity": "accuracy.absent"},
             "Present minus removed accuracy / *": {"quantity": "present-absent"},
+            "H / *": {"quantity": "H", "arm": "present-absent"},
+            "Δ / *": {"quantity": "present-absent"},
+        },
+        cells={
+            ("Identity swap", "H / *"): {"arm": "identity-swap:present-absent", "blank": _NO_SWAP},
+            ("Identity swap", "Δ / *"): {"arm": "identity-swap", "blank": _NO_SWAP},
         },
     ),
     Table(
@@ -104,8 +124,7 @@ TABLES = (
             "quantity": "count.identical_prompts",
         },
         rows=_POLICIES,
-        columns={"Queries": {"number": "queries"}, "Users": {"number": "units"}},
-        cells={("*", "Prompt pairs"): {"source": ""}},
+        columns={**_ELIGIBLE, "Prompt pairs": {"quantity": "count.prompt_pairs"}},
     ),
     Table(
         "tab:recent-support-restoration",
@@ -126,11 +145,32 @@ TABLES = (
         "restoration on primary, all eligible and other questions",
         {**_RESTORED, "quantity": "accuracy.present"},
         rows=_POLICIES,
-        columns={
-            "Queries": {"number": "queries"},
-            "Users": {"number": "units"},
-            **_CONDITIONS,
-            **_CONTRASTS,
-        },
+        columns={**_ELIGIBLE, **_CONDITIONS, **_CONTRASTS},
+    ),
+    *(
+        Table(
+            label,
+            title,
+            {**_RESTORED, **GOLD, "quantity": "accuracy.present"},
+            rows={"Compactor*": {"policy": "focal"}, **_POLICIES},
+            columns={**_ELIGIBLE, **columns},
+            note=_SUBSETS,
+        )
+        for label, title, columns in (
+            (
+                "tab:fresh-task-accuracy",
+                "restoration where the task is preserved",
+                _CONDITIONS,
+            ),
+            (
+                "tab:fresh-task-contrasts",
+                "contrasts of that restoration",
+                {
+                    "R-A / *": {"quantity": "restored-absent"},
+                    "R-N / *": {"quantity": "restored-replacement"},
+                    "R-P / *": {"quantity": "restored-present"},
+                },
+            ),
+        )
     ),
 )

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from routeprism.reproduction._cells import Part
 
 __all__ = [
+    "ACCURACY",
     "ANSWERS",
     "COORDINATES",
     "COUNTS",
+    "GOLD",
     "LABELLED",
     "NO_ANSWERS",
     "NO_LABELS",
     "NO_PRIMARY",
+    "NO_READER",
     "NO_RELEASE",
     "NO_SALIENCE",
     "NO_STREAMING",
@@ -26,6 +29,10 @@ __all__ = [
 NO_ANSWERS = "the paper's answers are not public"
 NO_PRIMARY = "the 63 primary questions were chosen by readings that are not public"
 NO_LABELS = "the paper's support labels were made by a model and are not public"
+NO_READER = (
+    "a reading follows a written rubric, which the embedded reader cannot; a language model can, "
+    "and so can people (docs/restoration.md)"
+)
 NO_RELEASE = "the released LongMemEval-S file is not at hand (routeprism fetch longmemeval)"
 NO_SALIENCE = "the paper does not define its salience score; ours is another"
 NO_STREAMING = (
@@ -74,6 +81,11 @@ COORDINATES: Mapping[str, Part] = {
     "δ_Δ^op / *": {"quantity": "delta_op.Delta", "experiment": "mechanism"},
 }
 """The paper's column names for coordinates."""
+ACCURACY: Mapping[str, Part] = {
+    "Chronological*": {"quantity": "accuracy.forward"},
+    "Replay / *": {"quantity": "accuracy.route"},
+    "Replay accuracy / *": {"quantity": "accuracy.route"},
+}
 COUNTS: Mapping[str, Part] = {
     "Queries": {"number": "queries"},
     "Users": {"number": "units"},
@@ -89,3 +101,11 @@ SCHEDULE_COLUMNS: Mapping[str, Part] = {
 def machinery(command: str, reason: str = LABELLED, **more: str) -> Part:
     """Say that an experiment runs on any model or labels, and by which command."""
     return {"kind": "machinery", "command": command, "reason": reason, **more}
+
+
+GOLD: Part = machinery(
+    "routeprism screen personamem --kind fact-recall --gold-visible --pass GOLD=MODEL "
+    "--gate GOLD --write-mask FILE, then audit or restore with --mask FILE",
+    f"{NO_ANSWERS}; its readings are not public",
+)
+"""For tables on questions that a reading with the gold answer in view lets through."""

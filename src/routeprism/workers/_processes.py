@@ -80,8 +80,7 @@ class Crew:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._tell(b"")
         if kind is not None and not issubclass(kind, Exception):  # nobody waits for results now
-            for process in list((self._pool._processes or {}).values()):
-                process.terminate()
+            self._call_off()
         self._pool.shutdown(cancel_futures=True)
 
     def map(
@@ -109,6 +108,11 @@ class Crew:
             for future in under_way:
                 future.cancel()
 
+    def _call_off(self) -> None:
+        for process in list((self._pool._processes or {}).values()) if _CAN_BLOCK else []:
+            if process.pid is not None and process.is_alive():
+                os.kill(process.pid, signal.SIGUSR1)
+
     def _tell(self, job: bytes) -> None:
         for _ in range(self._waiting):
             self._jobs.put(job)
@@ -122,9 +126,11 @@ _CAN_BLOCK = hasattr(signal, "pthread_sigmask")
 def _uninterrupted() -> Iterator[None]:
     """Hold Ctrl-C back, here for a moment and for good in processes that are started meanwhile.
 
-    It reaches all processes of a terminal at once; who was started ends those that work for him.
+    It reaches all processes of a terminal at once; workers are called off by SIGUSR1 instead, which
+    waits until they can hear it.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _CAN_BLOCK else ()
+    held = {signal.SIGINT, signal.SIGUSR1} if _CAN_BLOCK else set()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held) if _CAN_BLOCK else ()
     try:
         yield
     finally:
@@ -153,7 +159,9 @@ def _shippable(*items: object) -> bytes:
 def _set_up(jobs: Any, importing: str) -> None:
     """In a worker: get ready, then wait to be told what to do; nothing at all for no bytes."""
     global _work, _context  # one for each worker process, set before any work
-    signal.signal(signal.SIGTERM, _leave)
+    if _CAN_BLOCK:
+        signal.signal(signal.SIGUSR1, _leave)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     if importing:
         import_module(importing)

@@ -305,6 +305,16 @@ def test_recorded_verdicts_on_free_text_are_taken_or_the_text_is_judged(tmp_path
     assert rows_of(heard(tmp_path / "again.csv")) == rows_of(by_file)
 
 
+def test_free_text_goes_out_and_in_again_with_its_verdicts(tmp_path: Path) -> None:
+    call = partial(routeprism.audit, free_text(), "recent:k=2", "raw", draws=2, resamples=100)
+    asked, again, file = both_ways(call, tmp_path)
+    assert {row["correct"] for row in read(file)} <= {"true", "false"}
+    # The verdicts are taken from the file, and are the same.
+    taken = {"judge": "recorded"}
+    assert rows_of(again) == [row | taken if row["judge"] else row for row in rows_of(asked)]
+    assert rows_of(call(models=[f"recorded:{file}"], judge="embedded")) == rows_of(asked)
+
+
 def test_a_verdict_that_lacks_among_others_is_refused(tmp_path: Path) -> None:
     rows = spoken()
     rows[5]["correct"] = ""

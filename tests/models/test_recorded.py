@@ -11,9 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from routeprism.errors import InputError, ModelError
 from routeprism.models import Ask, Model
+from routeprism.models._inspection import Inspection
 from routeprism.models.recorded import Recorded
 
 PROMPT = "Which one?\na) this\nb) that"
@@ -182,3 +185,46 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         Recorded(str(tmp_path / "none.csv"))
     with pytest.raises(InputError, match="is no complete gzip file"):
         Recorded(write(tmp_path, b"plain", "plain.csv.gz"))
+
+
+CELLS = st.tuples(
+    st.sampled_from(["q1", "q2"]),
+    st.sampled_from(["forward", "replay"]),
+    st.sampled_from(["", "restored"]),
+    st.sampled_from(["replay", "half-swap"]),
+    st.sampled_from(["single", "bundle"]),
+    st.sampled_from(["A", "B"]),
+    st.sampled_from(["", "second"]),
+    st.integers(0, 1),
+)
+NAMES = ("question", "schedule", "condition", "pair", "design", "filler", "batch", "draw")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    cells=st.lists(CELLS, unique=True, min_size=1, max_size=6),
+    dropped=st.sets(st.sampled_from(["pair", "design", "filler", "batch"])),
+)
+def test_whatever_columns_lack_an_answer_is_its_own_or_refused(
+    tmp_path: Path, cells: list[tuple[str | int, ...]], dropped: set[str]
+) -> None:
+    """Only comparisons with several routes may share what was said on forward (PROTOCOL §6)."""
+    kept = [name for name in NAMES if name not in dropped]
+    lines = [",".join(["policy", *kept, "answer"])]
+    places = [dict(zip(NAMES, map(str, cell), strict=True)) for cell in cells]
+    for number, place in enumerate(places):
+        lines.append(",".join(["focal", *(place[name] for name in kept), f"said {number}"]))
+    try:
+        inspection = Inspection(Recorded(write(tmp_path, "\n".join(lines))))
+        found = []
+        for place in places:
+            named = {**place, "policy": "focal"}
+            turn, batch = int(named.pop("draw")), named.pop("batch")
+            ask = replace(asked(), place=tuple(named.items()), turn=turn, batch=batch)
+            found.append(inspection.look(ask))
+    except InputError as error:
+        assert "already answers" in str(error) or "would serve for" in str(error)
+        without = [tuple(v for n, v in p.items() if n not in dropped) for p in places]
+        assert len(set(without)) < len(places)  # they cannot be told apart
+        return
+    assert [one and one.answer for one in found] == [f"said {at}" for at in range(len(places))]

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from routeprism.errors import SpecError
 from routeprism.records import Question, load_benchmark
-from routeprism.reproduction import read_obtained, refresh
-
-pytestmark = pytest.mark.realdata
+from routeprism.reproduction import SOURCES, read_obtained, refresh
+from routeprism.reproduction._cells import Reference, find
+from routeprism.reproduction._perform import perform
+from routeprism.reproduction._sources import Source
 
 TRUTH = {"present": True, "absent": False, "restored": True, "replacement": False}
 USERS = 6
@@ -66,6 +68,7 @@ def other(question: Question) -> str:
     return "a" if question.gold != "a" else "b"
 
 
+@pytest.mark.realdata
 def test_restoration_is_filled_from_recorded_answers_labels_and_primary_questions(
     cli: Callable[..., Any], data: Path, given: dict[str, Path], chosen: list[Question],
     tmp_path: Path,
@@ -92,11 +95,10 @@ def test_restoration_is_filled_from_recorded_answers_labels_and_primary_question
     assert not any(cell["embedded"] for cell in found.values())
 
 
+@pytest.mark.realdata
 def test_a_source_whose_answers_are_not_in_the_file_stays_as_it_was(
     data: Path, given: dict[str, Path]
 ) -> None:
-    from routeprism.reproduction import SOURCES
-
     before = {"display": read_obtained()["display"]}
     done = refresh(
         before,
@@ -109,3 +111,57 @@ def test_a_source_whose_answers_are_not_in_the_file_stays_as_it_was(
     assert "answers that this run needs are not in it" in done.missing["display"]
     assert "No row has policy=memochat; it has" in done.missing["display"]
     assert done.obtained == before
+
+
+def test_numbers_of_primary_questions_stand_for_those_of_fact_recall(tmp_path: Path) -> None:
+    """A source with all questions gives numbers within the mask where tables mean primary ones."""
+    sample = load_benchmark("sample")
+    questions = [question for case in sample.cases for question in case.questions]
+    primary = {question.id for question in questions[::4]}
+    rows = [
+        (
+            q.id,
+            "raw",
+            schedule,
+            "0",
+            q.gold if schedule == "forward" or q.id in primary else other(q),
+        )
+        for q in questions
+        for schedule in ("forward", "replay")
+    ]
+    columns = "question,policy,schedule,draw,answer"
+    answers = write(tmp_path / "answers.csv", columns, rows)
+    mask = write(tmp_path / "primary.csv", "question", [(id,) for id in sorted(primary)])
+    labels = write(tmp_path / "mine.csv", "question,record", [(questions[0].id, "")])
+    where = {"experiment": "routes", "quantity": "H", "policy": "whole", "arm": "", "mask": ""}
+    strata = ("all", "fact-recall")
+    wanted = [Reference("some", {**where, "stratum": one}, "estimate") for one in strata]
+    kept = perform(
+        Source("some", "some answers", "sample", {"whole": "raw"}, asks=True),
+        wanted,
+        model=f"recorded:{answers}",
+        mask=mask,
+        readings=[labels],
+        labels="audited:mine",
+        resamples=100,
+    )
+    every, inside = (find(kept.rows, one) for one in wanted)
+    assert every is not None and inside is not None
+    assert inside.row.queries == len(primary) and inside.row.estimate == 0
+    assert every.row.queries == len(questions) and (every.row.estimate or 0) > 0.7
+    assert kept.made["options"]["labels"] == "audited:mine"
+
+
+def test_several_models_are_refused_and_labels_need_answers(
+    cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = write(
+        tmp_path / "answers.csv",
+        "model,question,policy,schedule,draw,answer",
+        [("one", "q", "raw", "forward", "0", "a"), ("two", "q", "raw", "forward", "0", "a")],
+    )
+    with pytest.raises(SpecError, match=r"choose one: recorded:.*model=one, recorded:.*model=two"):
+        refresh({}, model=f"recorded:{file}")
+    assert "nobody is asked" in cli("reproduce", "--run", "--mask", file).err
+    said = cli("reproduce", "--run", "--model", f"recorded:{file},model=one", "--readings", file)
+    assert said.code == 2 and "--labels audited:NAME" in said.err

@@ -49,6 +49,13 @@ def test_a_draw_that_the_collector_moved_for_its_batch_is_the_same_draw(tmp_path
     assert model.answer(asked((5 << 20) + 1)).raw == "a"
 
 
+def test_a_prompt_is_found_whatever_else_its_row_says(tmp_path: Path) -> None:
+    file = write(tmp_path, f"prompt_sha256,filler,design,draw,answer\n{SHA},A,single,0,a\n")
+    assert Recorded(file).answer(asked()).raw == "a"
+    with pytest.raises(InputError, match="line 3, field 'prompt_sha256': line 2 already answers"):
+        Recorded(write(tmp_path, f"prompt_sha256,filler,draw,answer\n{SHA},A,0,a\n{SHA},B,0,b\n"))
+
+
 def test_answers_are_found_by_question_and_route(tmp_path: Path) -> None:
     file = write(
         tmp_path,

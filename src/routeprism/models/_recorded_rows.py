@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 from routeprism.errors import InputError
 from routeprism.models._answer_files import OPTIONAL, ROUTE, Row
 
-__all__ = ["BATCH_STEP", "Cell", "Entries", "Entry", "Key", "said"]
+__all__ = ["BATCH_STEP", "NOT_SAID", "Cell", "Entries", "Entry", "Key", "said"]
 
 BATCH_STEP = 1 << 20
 """The collector moves another batch's draws by multiples of this, for models that take seeds."""
+NOT_SAID = ("",) * len(OPTIONAL)
 Key: TypeAlias = tuple[tuple[str, str], ...]
 """The named parts that every row of its sort has, without the draw."""
 
@@ -136,7 +137,8 @@ class Entries:
                         line=line,
                         field=key[0][0],
                     )
-            there.append(entry)
+            # A prompt says all by itself, whatever else the row says.
+            there.append(entry if key[0][0] in ROUTE else replace(entry, more=NOT_SAID))
             self._sorts.add(key[0][0])
         self.batches |= {entry.batch}
         self.judged |= entry.correct is not None

@@ -16,7 +16,7 @@ from pathlib import Path
 from routeprism.errors import InputError, ModelError
 from routeprism.models._answer_files import OPTIONAL, ROUTE, Row, read_content, rows
 from routeprism.models._contracts import Ask, Reply
-from routeprism.models._recorded_rows import BATCH_STEP, Cell, Entries
+from routeprism.models._recorded_rows import BATCH_STEP, NOT_SAID, Cell, Entries
 
 __all__ = ["Recorded"]
 
@@ -84,7 +84,7 @@ class Recorded:
             return _cell(place, ask.turn, ask.batch)
         digest = hashlib.sha256(ask.text.encode(errors="surrogatepass")).hexdigest()
         key = (("prompt_sha256", digest),)
-        return Cell(key, ("",) * len(OPTIONAL), ask.batch, ask.draw % BATCH_STEP)
+        return Cell(key, NOT_SAID, ask.batch, ask.draw % BATCH_STEP)
 
     def lookup(
         self, *, question: str, policy: str, schedule: str, draw: int, batch: str = "", **more: str

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-extras fast check format docs docs-reference docs-figures lock bench reproduce clean
+.PHONY: help setup demo test test-extras fast check format docs docs-reference docs-figures docs-screenshots lock bench reproduce clean
 
 help:
 	@echo "make demo    the whole protocol on the bundled sample, and where its report is"
@@ -15,6 +15,7 @@ help:
 	@echo "make docs    these pages as a site, in build/site"
 	@echo "make docs-reference  the command and coordinate pages again, from the program"
 	@echo "make docs-figures    the figures of the experiments again, from the sample"
+	@echo "make docs-screenshots  the pictures of the report again, from the demonstration"
 	@echo "make bench   the benchmarks of benchmarks/ (needs ROUTEPRISM_DATA)"
 	@echo "make reproduce  execute what the paper's numbers need, and write docs/reproduction.md"
 	@echo "make lock    compile requirements.txt again from pyproject.toml"
@@ -91,6 +92,9 @@ docs-reference: setup
 
 docs-figures: setup
 	$(BIN)/python tools/figures.py
+
+docs-screenshots: setup $(VENV)/.browser
+	$(BIN)/python tools/screenshots.py
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv

@@ -81,7 +81,7 @@ def test_restoration_is_filled_from_recorded_answers_labels_and_primary_question
     )
     assert said.code == 0, said.err
     told = json.loads(said.out)
-    assert (told["executed"], told["missing"]) == (["restoration"], {})
+    assert (told["executed"], told["missing"]) == (["restoration", "recent-restoration"], {})
     made = told["sources"]["restoration"]
     assert made["options"]["labels"] == "audited:paper"
     assert made["mask"] == f"{len(chosen)} questions of primary.csv"

@@ -47,7 +47,7 @@ _BUFFERS = {
     "utility-source": "source-order(utility:k=3)",
 }
 _FACTS: Mapping[str, Any] = {"kinds": ("fact-recall",), "labels": "reference-session"}
-_PAPER: Mapping[str, Any] = {**_FACTS, "draws": 3, "control": "aligned", "fillers": ("A", "B")}
+_PAPER: Mapping[str, Any] = {**_FACTS, "control": "aligned", "fillers": ("A", "B")}
 _DESIGNS = ("single", "identity-swap")
 _WINDOWS = {f"recent-{k}": f"recent:k={k}" for k in (8, 16, 32)}
 _SOURCE_WINDOWS = {f"source-{k}": f"source-order(recent:k={k})" for k in (8, 16, 32)}
@@ -143,17 +143,43 @@ _ALL = (
         "answers",
         "146 fact-recall questions, replay, three draws, fillers A and B",
         "personamem",
-        {"focal": "focal", "recent": "recent:k=3", "lexical": "lexical", "memochat": "memochat"},
-        options={**_PAPER, "reuse": True},
+        {"focal": "focal", "recent": "recent:k=3"},
+        options={**_PAPER, "draws": 3},
+        asks=True,
+    ),
+    Source(
+        "reuse",
+        "146 fact-recall questions, other questions of one state, replay, two draws, fillers A "
+        "and B",
+        "personamem",
+        {"focal": "focal", "memochat": "memochat"},
+        options={**_PAPER, "draws": 2, "reuse": True},
+        asks=True,
+    ),
+    Source(
+        "memochat",
+        "146 fact-recall questions, MemoChat, replay, seven draws",
+        "personamem",
+        {"memochat": "memochat"},
+        options={**_FACTS, "draws": 7, "control": "aligned"},
         asks=True,
     ),
     Source(
         "restoration",
-        "restoration, 146 fact-recall questions, replay, three draws, fillers A and B",
+        "restoration, 146 fact-recall questions, replay, two draws, fillers A and B",
         "personamem",
-        {"focal": "focal", "recent": "recent:k=3"},
+        {"focal": "focal"},
         "restore",
-        {**_PAPER, "designs": _DESIGNS},
+        {**_PAPER, "draws": 2, "designs": _DESIGNS},
+        asks=True,
+    ),
+    Source(
+        "recent-restoration",
+        "restoration, 146 fact-recall questions, Recent-3, replay, three draws",
+        "personamem",
+        {"recent": "recent:k=3"},
+        "restore",
+        {**_FACTS, "draws": 3, "control": "aligned", "designs": _DESIGNS},
         asks=True,
     ),
     Source(
@@ -189,10 +215,18 @@ _ALL = (
     ),
     Source(
         "held-out",
-        "589 questions, cross-fitted streaming and its comparator, three schedules, three draws",
+        "589 questions, cross-fitted streaming and its comparator, three schedules, one draw",
         "personamem",
         {"streaming": "streaming", "streaming-source": "source-order(streaming)"},
-        options={"schedules": SCHEDULES, "display": ("source",), "draws": 3},
+        options={"schedules": SCHEDULES, "display": ("source",)},
+        asks=True,
+    ),
+    Source(
+        "repeated",
+        "589 questions, cross-fitted streaming and its comparator, replay, three draws",
+        "personamem",
+        {"streaming": "streaming", "streaming-source": "source-order(streaming)"},
+        options={"display": ("source",), "draws": 3},
         asks=True,
     ),
     Source(

@@ -22,7 +22,7 @@ _POLICIES = machinery(
 _AGAINST = {"source": "policies", "arm": "ordered-comparator"}
 _GATED = {"source": "provenance", "policy": "raw", "arm": "gated-preserved"}
 _FLIPS = {
-    "source": "held-out",
+    "source": "repeated",
     "policy": "streaming-source",
     "mask": "flip-sample",
     "quantity": "H_within",

@@ -15,7 +15,7 @@ __all__ = ["TABLES"]
 _MEMOCHAT = machinery(
     "routeprism audit personamem --kind fact-recall --policy memochat --model MODEL --draws 7 "
     "--mask primary=FILE",
-    source="answers",
+    source="memochat",
     policy="memochat",
     schedule="replay",
     filler="A",

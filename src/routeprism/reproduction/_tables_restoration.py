@@ -17,9 +17,10 @@ _WHY = f"{LABELLED}; {NO_LABELS}"
 _RESTORED = machinery(
     RESTORE, _WHY, source="restoration", experiment="restoration", schedule="replay", filler="A+B"
 )
+_RECENT = {"source": "recent-restoration", "policy": "recent", "filler": "A"}
 _POLICIES: dict[str, Part] = {
     "Focal*": {"policy": "focal"},
-    "Recent*": {"policy": "recent"},
+    "Recent*": _RECENT,
 }
 _CONDITIONS: dict[str, Part] = {
     "Present / *": {"quantity": "accuracy.present"},
@@ -38,8 +39,8 @@ _MODELS: dict[str, Part] = {
     "H_focal": {**_ROUTE, "quantity": "H"},
     "Δ_focal*": {**_ROUTE, "quantity": "Delta"},
     **{
-        f"{policy.capitalize()} R–{against}*": {"policy": policy, "quantity": quantity}
-        for policy in ("focal", "recent")
+        f"{name} R–{against}*": {**part, "quantity": quantity}
+        for name, part in (("Focal", {"policy": "focal"}), ("Recent", _RECENT))
         for against, quantity in (("A", "restored-absent"), ("P", "restored-replacement"))
     },
 }
@@ -129,7 +130,7 @@ TABLES = (
     Table(
         "tab:recent-support-restoration",
         "Recent-3 restoration",
-        {**_RESTORED, "policy": "recent"},
+        {**_RESTORED, **_RECENT},
         columns={
             "Support present / *": {"quantity": "accuracy.present"},
             "Support absent / *": {"quantity": "accuracy.absent"},

@@ -27,7 +27,7 @@ _REUSE = machinery(
     "routeprism audit personamem --kind fact-recall --policy focal --policy memochat --model MODEL "
     "--draws 2 --filler A --filler B --reuse --readings FILE --labels audited:NAME",
     f"{LABELLED}; {NO_LABELS}",
-    source="answers",
+    source="reuse",
     experiment="reuse",
     schedule="replay",
     filler="A+B",
@@ -118,7 +118,7 @@ TABLES = (
         "tab:fresh-only",
         "residuals without the first answers",
         {**_ROUTES, "arm": "fresh"},
-        rows={**_TRACES, "M-C": {"policy": "memochat"}},
+        rows={**_TRACES, "M-C": {"source": "memochat", "policy": "memochat"}},
         columns={
             **COORDINATES,
             "m": {
@@ -167,7 +167,7 @@ TABLES = (
         _PAIRS,
         rows={
             "Focal": {"policy": "focal"},
-            "MemoChat": {"policy": "memochat", "filler": "A"},
+            "MemoChat": {"source": "memochat", "policy": "memochat", "filler": "A"},
             "A-MEM": {"source": "evolved", "policy": "amem", "filler": "A"},
         },
         columns={
@@ -198,7 +198,7 @@ TABLES = (
         _PRESERVED,
         rows={
             "Focal B*": {"filler": "B"},
-            "State reuse*": {"experiment": "reuse", "filler": "A+B"},
+            "State reuse*": {"source": "reuse", "experiment": "reuse", "filler": "A+B"},
         },
         columns={**COUNTS, **COORDINATES},
         note=_SAME,

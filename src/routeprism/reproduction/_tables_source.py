@@ -122,9 +122,17 @@ TABLES = (
                 "quantity": "accuracy.present",
             },
             "*upport restoration | Focal*": {"policy": "focal"},
-            "*upport restoration | Recent*": {"policy": "recent"},
+            "*upport restoration | Recent*": {
+                "source": "recent-restoration",
+                "policy": "recent",
+                "filler": "A",
+            },
             "Mechanism*": {**_ANSWERED, "source": "mechanism", "stratum": "fact-recall"},
-            "Policy interfaces | MemoChat*": {**_ANSWERED, "policy": "memochat"},
+            "Policy interfaces | MemoChat*": {
+                **_ANSWERED,
+                "source": "memochat",
+                "policy": "memochat",
+            },
             "*LongMemEval-S*": {
                 "reason": NO_RELEASE,
                 "command": "routeprism audit longmemeval --policy recent:k=8",

@@ -70,6 +70,7 @@ TABLES = (
             **_REPLAY,
             "command": "routeprism audit personamem --policy streaming --comparators "
             "--model MODEL --draws 3",
+            "source": "repeated",
             "quantity": "D_res",
         },
         rows={
@@ -101,6 +102,7 @@ TABLES = (
         "repeated answers where streaming's selections differ",
         {
             **_SERIALISED,
+            "source": "repeated",
             "mask": "selection-changed",
             "command": "routeprism audit personamem --policy streaming --model MODEL --draws 3 "
             "--display source",

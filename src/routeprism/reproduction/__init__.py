@@ -5,7 +5,7 @@ from routeprism.reproduction._keep import keep
 from routeprism.reproduction._obtained import STORED, Obtained, read_obtained, write_obtained
 from routeprism.reproduction._page import STATUSES, blanks, lines_of, page, summary
 from routeprism.reproduction._published import PROTOCOL, Printed, published
-from routeprism.reproduction._refresh import Refreshed, refresh, with_role
+from routeprism.reproduction._refresh import Refreshed, refresh
 from routeprism.reproduction._registry import TABLES, cells_of, chosen
 from routeprism.reproduction._sources import SOURCES, Source
 
@@ -32,6 +32,5 @@ __all__ = [
     "read_obtained",
     "refresh",
     "summary",
-    "with_role",
     "write_obtained",
 ]

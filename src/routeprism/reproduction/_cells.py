@@ -194,12 +194,12 @@ def cell_of(table: Table, printed: Printed, obtained: Obtained) -> Cell:
             status,
             value,
             agreement,
-            _noise(noted, reference.number) if agreement == _NEAR else None,
-            "embedded" in noted.row.flags,
-            noted.row.benchmark if reference.source != said.get("source") else "",
-            reference.source,
-            noted.row.queries,
-            reason,
+            noise=_noise(noted, reference.number) if agreement == _NEAR else None,
+            embedded="embedded" in noted.row.flags,
+            stand_in=noted.row.benchmark if reference.source != said.get("source") else "",
+            source=reference.source,
+            questions=noted.row.queries,
+            reason=reason,
             command=command,
         )
     if kind == "data":

@@ -60,7 +60,7 @@ class Line:
         self.cells = cells
         first = cells[0].printed
         self.row = first.row if first.panel == "1" else f"{first.row} ({first.panel})"
-        self.column = first.quantity
+        self.column = first.quantity or "Estimate"
 
     @property
     def printed(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from routeprism.reproduction._perform import perform
 from routeprism.reproduction._registry import TABLES, references
 from routeprism.reproduction._sources import SOURCES, Source
 
-__all__ = ["Refreshed", "refresh", "with_role"]
+__all__ = ["Refreshed", "refresh"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,3 @@ def refresh(
         if hold is not None:
             hold(obtained)
     return Refreshed(obtained, tuple(executed), missing)
-
-
-def with_role(source: Source, role: str, spec: str) -> Source:
-    """Put another policy into a role: the cells that rest on it then say so."""
-    if role not in source.policies:
-        raise KeyError(role)
-    return replace(source, policies={**source.policies, role: spec})

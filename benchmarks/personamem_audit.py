@@ -56,7 +56,7 @@ def fresh(benchmark: Benchmark) -> Benchmark:
 
 
 def audit(benchmark: Benchmark, *, store: bool) -> float:
-    """Run the audit of the issue: five policies, three schedules, intervals."""
+    """Run the audit: five policies, three schedules, intervals."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         run_audit(

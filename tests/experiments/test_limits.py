@@ -66,7 +66,8 @@ def test_the_declared_interval_is_used_unless_another_is_named(
     assert manifest["limits"] == OWN
     assert {one["analysis"]["interval"] for one in manifest["experiments"].values()} == {"expanded"}
     write_report(tmp_path / "run")
-    assert OWN in (tmp_path / "run/report.html").read_text()
+    page = (tmp_path / "run/report.html").read_text()
+    assert f"<dt>95% limits</dt><dd>{OWN.partition(': ')[2]}</dd>" in page
 
 
 def test_a_comparison_reads_limits_as_its_runs_do(sample: Benchmark, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def found(data: Path) -> Audit:
     return routeprism.audit(
         "personamem",
         BOTH,
-        # Written as the issue of the arms writes them; outputs use the canonical spelling.
+        # Written in full; outputs use the canonical spelling.
         "focal:cluster=source,survivor=last-arrival",
         CLUSTERING_ONLY,
         CANONICAL,

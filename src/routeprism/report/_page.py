@@ -468,13 +468,14 @@ def _manner(material: Material) -> Markup:
         facts.append(
             ("Embedded", "some answers or verdicts come from a built-in program, no language model")
         )
-    told = {**made, "interval": manifest.get("limits") or made.get("interval")}
+    limits = str(manifest.get("limits") or "")
+    told = {**made, "interval": limits.removeprefix("95% limits: ") or made.get("interval")}
     for name, label in (
         ("fingerprint", "Benchmark fingerprint"),
         ("labels", "Support labels"),
         ("unit", "Resampled unit"),
         ("weighting", "Weighting"),
-        ("interval", "Limits"),
+        ("interval", "95% limits"),
         ("seed", "Bootstrap seed"),
         ("resamples", "Resamples"),
         ("draws", "Draws for each prompt"),

@@ -4,8 +4,12 @@ A comment directly before a fence says what it is:
 
 - `<!-- file: NAME -->`: the block is that file, in the page's directory;
 - `<!-- output -->`: the block is what the one before it printed, or parts of it with `…` between;
-- `<!-- needs: WHAT -->`: a key, a service, an extra, a data set, time. Such a block is only parsed,
-  but one that needs nothing but `data` runs wherever ROUTEPRISM_DATA is set.
+- `<!-- needs: WHAT -->`: a key, a service, a network, time. Such a block is only parsed. But one
+  that needs nothing but `data` runs wherever ROUTEPRISM_DATA is set, and one that needs nothing but
+  `extra NAME` where that is installed (`make test-extras`).
+
+In the directory that a page's blocks run in there are `examples`, `data` with the benchmarks that
+are here and a small generated LongMemEval, `my-data`, and `my_package.my_module:Memory`.
 """
 
 from __future__ import annotations
@@ -42,6 +46,30 @@ FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 SHELLS = ("console", "sh", "bash")
+EXTRAS = {"extra langgraph": "langgraph", "extra llamaindex": "llama_index"}
+"""What an extra is imported as."""
+MEMORY = """
+from routeprism import Block
+
+
+class Memory:
+    def __init__(self):
+        self.records = []
+
+    def add(self, record):
+        self.records = [*self.records, record][-2:]
+
+    def retained(self):
+        return {record.id for record in self.records}
+
+    def expose(self, query):
+        return [Block("record", record.text, {record.id}) for record in self.records]
+"""
+RECORDS = [
+    {"user": "ann", "id": "r1", "text": "Ann has moved to Graz."},
+    {"user": "ann", "id": "r2", "text": "Ann keeps bees."},
+]
+QUESTIONS = [{"user": "ann", "id": "q1", "text": "Where does Ann live?", "support": ["r1"]}]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 COMMAND: Any = typer.main.get_command(app)
 
@@ -65,6 +93,8 @@ class Block:
     @property
     def runs(self) -> bool:
         """Whether all that it needs is here."""
+        if self.needs.startswith("extra "):
+            return self.needs in EXTRAS and importlib.util.find_spec(EXTRAS[self.needs]) is not None
         return not self.needs or (self.needs == "data" and "ROUTEPRISM_DATA" in os.environ)
 
 
@@ -226,8 +256,17 @@ def check_data(block: Block) -> None:
         assert yaml.safe_load(block.body)
 
 
+@pytest.fixture(scope="module")
+def long_histories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight questions in the form of LongMemEval, with histories of 40 sessions or more."""
+    directory = tmp_path_factory.mktemp("longmemeval")
+    module = loaded(ROOT / "benchmarks" / "longmemeval_generate.py")
+    module.write(directory / "longmemeval_s_cleaned.json", 8)
+    return directory
+
+
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_histories: Path) -> Iterator[Path]:
     """An empty directory that a page's blocks share, with the examples beside it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
@@ -235,6 +274,17 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("GITHUB_ACTIONS", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "my_package").mkdir()
+    (tmp_path / "my_package" / "my_module.py").write_text(MEMORY, encoding="utf-8")
+    (tmp_path / "my-data").mkdir()
+    for name, rows in (("records", RECORDS), ("questions", QUESTIONS)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / "my-data" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "longmemeval").symlink_to(long_histories)
+    if "ROUTEPRISM_DATA" in os.environ:
+        for name in ("personamem-32k", "locomo"):
+            (tmp_path / "data" / name).symlink_to(Path(os.environ["ROUTEPRISM_DATA"]) / name)
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
@@ -301,8 +351,8 @@ def test_the_ten_lines_of_the_readme_are_at_most_ten() -> None:
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
 
 
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "tools" / "reference.py")
+def loaded(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec and spec.loader
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
@@ -311,7 +361,7 @@ def reference() -> ModuleType:
 
 def test_the_generated_pages_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    for path, text in reference().pages().items():
+    for path, text in loaded(ROOT / "tools" / "reference.py").pages().items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make docs-reference"
 
 

@@ -6,9 +6,11 @@ records, `[text, [], times]` padding: the text so many times. Put together they 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from routeprism.orders import FORWARD
 from routeprism.prompts import FILLERS
 from routeprism.runs import Finding, Stored
 
@@ -21,7 +23,7 @@ Place = tuple[str, str, str]
 Shown = Sequence[tuple[str, Sequence[int]]]
 """Blocks that may stand in a prompt: their texts, and the records that they come from."""
 
-_LEAST_PADDING = 8
+_PADDING = {word: re.compile(f"(?:{re.escape(word)}){{8,}}") for word in FILLERS.values()}
 """Fewer fillers are left in the text."""
 
 
@@ -90,16 +92,18 @@ def comparison(
     asked: tuple[str, Entry],
     texts: Texts,
     place: Mapping[str, int],
-    shown: Shown,
+    shown: tuple[Shown, Shown],
 ) -> dict[str, Any]:
-    """Make one comparison ready to be shown; `shown` are the blocks of the pair's contexts."""
+    """Make one comparison ready to be shown; `shown` are the blocks of the pair's two contexts."""
     experiment, entry = asked
     sides = [
         {
             "name": side["name"],
             "prompt": side["prompt"],
             "tokens": side["tokens"],
-            "pieces": list(_pieces(stored, side, entry["filler"], texts, place, shown)),
+            "pieces": list(
+                _pieces(stored, side, entry["filler"], texts, place, shown[_on_route(side)])
+            ),
         }
         for side in entry["sides"]
     ]
@@ -111,6 +115,11 @@ def comparison(
         "sides": sides,
         "answers": entry["answers"],
     }
+
+
+def _on_route(side: Mapping[str, Any]) -> bool:
+    """Whether a side reads the other route's state: `replay`, or `route-native` of a display."""
+    return bool(side["name"].partition("-")[0] != FORWARD.name)
 
 
 def _pieces(
@@ -157,14 +166,12 @@ def _found(
 def _frame(text: str, filler: str, texts: Texts) -> Iterator[list[Any]]:
     """Give what stands around the blocks, with its padding counted instead of written out."""
     word = FILLERS["B" if filler == "B" else "A"]
-    start = text.find(word * _LEAST_PADDING)
-    if start < 0:
+    padding = _PADDING[word].search(text)
+    if padding is None:
         if text:
             yield [texts.place(text)]
         return
-    times = _LEAST_PADDING
-    while text.startswith(word, start + times * len(word)):
-        times += 1
+    start, end = padding.span()
     yield [texts.place(text[:start])]
-    yield [texts.place(word), [], times]
-    yield [texts.place(text[start + times * len(word) :])]
+    yield [texts.place(word), [], (end - start) // len(word)]
+    yield [texts.place(text[end:])]

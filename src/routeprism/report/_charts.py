@@ -298,7 +298,7 @@ def _forest(name: str, section: str, title: str, rows: Sequence[EstimateRow]) ->
     shown, told, seen = [], [], set[str]()
     for row in rows:
         parts = [short(str(getattr(row, column))) for column in varying if getattr(row, column)]
-        label = " · ".join(parts) or "all"
+        label = short(" · ".join(parts) or "all", 2 * _LONGEST)
         while label in seen:  # names that were cut may look alike
             label += " "
         seen.add(label)

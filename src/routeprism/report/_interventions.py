@@ -42,6 +42,7 @@ def intervention_charts(rows: Sequence[EstimateRow]) -> list[Chart]:
             rows, "reuse", "reuse", _REUSE, ("Delta_rep", "Delta"), "change of accuracy by support"
         ),
         *_instructions(rows),
+        *_fixed_source(rows),
     ]
 
 
@@ -187,6 +188,35 @@ def _instructions(rows: Sequence[EstimateRow]) -> Iterable[Chart]:
                     differences,
                 )
                 break
+
+
+_FIXED = {"D_res": "D_res", "H": "H", "D_correct": "D_correct", "Delta_rep": "Δ_rep"}
+
+
+def _fixed_source(rows: Sequence[EstimateRow]) -> Iterable[Chart]:
+    """Draw the pairs that expose the same sources in another text, beside all pairs."""
+    found: dict[Place, Cells] = {}
+    for row in rows:
+        named = (row.experiment, row.stratum, row.arm)
+        if named == ("routes", "all", "") and row.model and row.mask in ("", "fixed-source"):
+            own = found.setdefault((row.policy, row.schedule, row.model), {})
+            if row.estimate is not None and row.quantity in _FIXED:
+                own.setdefault((row.mask, row.quantity), row)
+    for place, cells in found.items():
+        shown = [
+            (f"{words} {symbol}", cells[mask, quantity])
+            for mask, words in (("", "all pairs:"), ("fixed-source", "same sources:"))
+            for quantity, symbol in _FIXED.items()
+            if (mask, quantity) in cells
+        ]
+        if any(mask for mask, _ in cells) and any(not mask for mask, _ in cells):
+            policy, schedule, model = (short(name) for name in place)
+            yield _forest(
+                f"fixed-source-{chart_name(*place)}",
+                "answers",
+                f"{policy}, {schedule}, read by {model}: where sources agree and texts differ",
+                shown,
+            )
 
 
 _COLUMNS = {"H": "H", "D_res": "D_res", "Delta_rep": "Δ_rep"}

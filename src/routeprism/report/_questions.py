@@ -149,7 +149,7 @@ def _read_pool(
                     told.comparisons.get((*key, question.id), []),
                     texts,
                     place,
-                    [context_rows[side] for side in sides if side is not None],
+                    [None if side is None else context_rows[side] for side in sides],
                 )
                 for key, sides in zip(found.pairs, exposures, strict=True)
             ],
@@ -182,14 +182,17 @@ def _comparisons(
     asked: Sequence[tuple[str, Mapping[str, Any]]],
     texts: Texts,
     place: Mapping[str, int],
-    contexts: Sequence[Mapping[str, Any]],
+    contexts: Sequence[Mapping[str, Any] | None],
 ) -> list[dict[str, Any]]:
     """Make what was asked on one pair ready to be shown."""
     if not asked:
         return []
     written = texts.all()
-    shown = [(written[text], records) for one in contexts for _, text, records in one["blocks"]]
-    return [comparison(stored, one, texts, place, shown) for one in asked]
+    forward, route = (
+        [(written[text], records) for _, text, records in one["blocks"]] if one else []
+        for one in contexts
+    )
+    return [comparison(stored, one, texts, place, (forward, route)) for one in asked]
 
 
 def _context(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from routeprism.errors import RunError
@@ -13,6 +13,8 @@ from routeprism.report._tables import as_latex, as_markdown
 __all__ = ["REPORT", "write_charts", "write_page", "write_report", "write_tables"]
 
 REPORT = "report.html"
+_ANY_LABEL = {"axisY": {"labelLimit": 0}}
+"""Cutting labels to a width takes vl-convert most of its time; `_charts.short` has cut them."""
 
 
 def write_report(directory: Path, target: Path | None = None, *, megabytes: float = 10) -> Path:
@@ -43,20 +45,31 @@ def write_tables(directory: Path, target: Path) -> list[Path]:
 
 
 def write_charts(
-    directory: Path, target: Path, formats: Sequence[str] = ("svg", "png")
+    directory: Path,
+    target: Path,
+    formats: Sequence[str] = ("svg", "png"),
+    *,
+    names: Collection[str] | None = None,
 ) -> list[Path]:
-    """Write every chart of a run as SVG and as PNG."""
+    """Write every chart of a run as SVG and as PNG, or those of some names."""
     import vl_convert
 
     written = []
     for chart in all_charts(gather(directory)):
-        spec = {**spec_of(chart), "width": 560, "title": chart.title, "background": "white"}
+        if names is not None and chart.name not in names:
+            continue
+        spec = {
+            **spec_of(chart),
+            "width": 560,
+            "title": chart.title,
+            "background": "white",
+            "config": _ANY_LABEL,
+        }
+        drawn = vl_convert.vegalite_to_svg(spec)  # the slow part, once for all formats
         for suffix in formats:
             path = target / f"{chart.name}.{suffix}"
-            if suffix == "svg":
-                _write(path, vl_convert.vegalite_to_svg(spec).encode())
-            else:
-                _write(path, vl_convert.vegalite_to_png(spec, scale=2))
+            made = drawn.encode() if suffix == "svg" else vl_convert.svg_to_png(drawn, scale=2)
+            _write(path, made)
             written.append(path)
     return written
 

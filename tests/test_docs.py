@@ -9,13 +9,15 @@ A comment directly before a fence says what it is:
   `extra NAME` where that is installed (`make test-extras`).
 
 In the directory that a page's blocks run in there are `examples`, `data` with the benchmarks that
-are here and a small generated LongMemEval, `my-data`, and `my_package.my_module:Memory`.
+are here and a small generated LongMemEval, `my-data`, and `my_package` with a memory and one that
+rewrites without saying what. Sheets that are exported are filled in, for `ann` and `bob`, too.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import csv
 import importlib.util
 import io
 import json
@@ -65,6 +67,7 @@ class Memory:
     def expose(self, query):
         return [Block("record", record.text, {record.id}) for record in self.records]
 """
+REWRITING = MEMORY.replace("record.text, {record.id}", "'They moved.', ()")
 RECORDS = [
     {"user": "ann", "id": "r1", "text": "Ann has moved to Graz."},
     {"user": "ann", "id": "r2", "text": "Ann keeps bees."},
@@ -221,9 +224,26 @@ def run_command(command: str, block: Block, compared: bool) -> str:
             return ""
         fast = not compared and arguments[0] in ("audit", "restore", "orders")
         code, printed = called_once([*arguments, *(["--resamples", "200"] if fast else [])])
+        if "--export" in arguments:
+            fill_in(Path(arguments[arguments.index("--export") + 1]))
     wanted = 1 if "# exits with 1" in command else 0
     assert code == wanted, f"{block.place}: {command} ended with {code}:\n{printed}"
     return printed
+
+
+def fill_in(sheet: Path) -> None:
+    """Do what a person does with an exported sheet: a label in every line."""
+    with sheet.open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        row["label"] = (
+            "admissible" if "reason" in row else "direct" if row["record"] == "1" else "none"
+        )
+    for path in (sheet, Path("ann.csv"), Path("bob.csv")):
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
 
 
 @lru_cache(maxsize=1)
@@ -275,7 +295,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_histories: Path) 
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "my_package").mkdir()
-    (tmp_path / "my_package" / "my_module.py").write_text(MEMORY, encoding="utf-8")
+    for name, written in (("my_module", MEMORY), ("rewriting", REWRITING)):
+        (tmp_path / "my_package" / f"{name}.py").write_text(written, encoding="utf-8")
     (tmp_path / "my-data").mkdir()
     for name, rows in (("records", RECORDS), ("questions", QUESTIONS)):
         lines = "".join(json.dumps(row) + "\n" for row in rows)

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from routeprism.answers import Progress
 from routeprism.cli import _terminal
+from routeprism.experiments._overall import Overall
 
 MEMORY = """
 class Memory:
@@ -64,6 +66,17 @@ def test_progress_shows_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> N
     assert re.search(r"\d:\d\d:\d\d", shown)
     with _terminal.progress(True) as quiet:
         assert quiet == (None, None)
+
+
+def test_progress_is_that_of_all_portions() -> None:
+    """Three pools of ten answers, made ready two and then one at a time."""
+    told: list[tuple[int, int, float | None]] = []
+    overall = Overall(lambda _, now: told.append((now.done, now.total, now.seconds_left)), 3)
+    for pools, totals in ((2, 20), (1, 10)):
+        overall.portion(pools)
+        for done in (5, totals):
+            overall("reader", Progress(done, totals, 0, 5.0, None, None))
+    assert told == [(5, 30, 5.0), (20, 30, 2.0), (25, 30, 1.0), (30, 30, 0.0)]
 
 
 def test_the_shell_completes_commands(

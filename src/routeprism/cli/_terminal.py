@@ -94,6 +94,8 @@ def progress(silent: bool) -> Iterator[tuple[Pools | None, Answers | None]]:
         def answers(model: str, now: Progress) -> None:
             if model not in models:
                 models[model] = bar.add_task(escape(model), total=None, said="")
+            elif now.done < bar.tasks[models[model]].completed:  # the next experiment asks it
+                bar.reset(models[model], total=now.total, said="")
             said = f"{now.rate:.0f}/s" + (f", {now.cost:.2f} so far" if now.cost else "")
             said += f", {now.failed} failed" if now.failed else ""
             bar.update(models[model], completed=now.done, total=now.total, said=said)

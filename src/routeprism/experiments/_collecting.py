@@ -20,6 +20,7 @@ from routeprism.experiments._asking import (
 )
 from routeprism.experiments._case import rows_of, unit_rows_of
 from routeprism.experiments._inspecting import inspect_answers
+from routeprism.experiments._overall import Overall
 from routeprism.experiments._rows import Key
 from routeprism.experiments._stages import Asked, Traced
 from routeprism.measures import Sums, Tally
@@ -80,11 +81,14 @@ def gather(
 ) -> Gathered:
     """Collect what is missing and enter every pool's values; the answers are an experiment's."""
     gathered = Gathered(Tally(traced.benchmark.weighting))
+    overall = None if asked is None else Overall(asked, len(traced.benchmark.cases))
     with Stored(traced.run.directory) as stored:
         for portion in _portions(traced, asking, make, stored):
             everything = [item for _, made in portion for item in made]
             gathered.reasons.update(item.reason for item in everything if item.reason)
-            answered = answers_to(experiment, everything, asking, traced.run, asked)
+            if overall is not None:
+                overall.portion(len(portion))
+            answered = answers_to(experiment, everything, asking, traced.run, overall)
             count_outcomes(gathered.outcomes, answered)
             values: list[Sequence[str]] = []
             counted: list[Sequence[str]] = []

@@ -28,6 +28,7 @@ from routeprism.experiments._conditions import (
 )
 from routeprism.experiments._inspecting import inspect_answers
 from routeprism.experiments._keepsakes import Keepsakes
+from routeprism.experiments._overall import Overall
 from routeprism.experiments._restored import CONTRASTS, enter_conditions
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._sentences import restoration_sentences
@@ -86,13 +87,16 @@ class Restore:
         tally: Tally[Key] = Tally(traced.benchmark.weighting)
         outcomes: Counter[tuple[str, str]] = Counter()
         reasons: Counter[str] = Counter()
+        overall = None if asked is None else Overall(asked, len(traced.benchmark.cases))
         kept = Keepsakes(traced.setting.interfaces)
         verdicts: list[Finding] = []
         with Stored(traced.run.directory) as stored:
             for portion in self._portions(traced, stored):
                 everything = _all(portion)
                 reasons.update(one.reason for one in everything if one.reason)
-                answered = answers_to("restoration", everything, self.asking, traced.run, asked)
+                if overall is not None:
+                    overall.portion(len(portion))
+                answered = answers_to("restoration", everything, self.asking, traced.run, overall)
                 count_outcomes(outcomes, answered)
                 kept.add(
                     everything,

@@ -46,6 +46,8 @@ def gate_commands(
                 continue
             worst = min(known) if sign == ">=" else max(known)
             bound = (math.floor if sign == ">=" else math.ceil)(round(worst * 100, 6)) / 100
+            if bound == (0 if sign == ">=" else 1):  # anything keeps that
+                continue
             where = f"policy={policy},schedule={schedule},experiment={experiment}{arm}"
             spoken = quantity if limit == "estimate" else f"{quantity}.{limit}"
             gates.setdefault(policy, []).append(f"{where}:{spoken}{sign}{bound:g}")

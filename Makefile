@@ -14,7 +14,7 @@ help:
 	@echo "make check   ruff, mypy, import-linter"
 	@echo "make docs    these pages as a site, in build/site"
 	@echo "make docs-reference  the command and coordinate pages again, from the program"
-	@echo "make docs-figures    the figures of the experiments again, from the sample"
+	@echo "make docs-figures    the figures of the experiments again"
 	@echo "make docs-screenshots  the pictures of the report again, from the demonstration"
 	@echo "make bench   the benchmarks of benchmarks/ (needs ROUTEPRISM_DATA)"
 	@echo "make reproduce  execute what the paper's numbers need, and write docs/reproduction.md"

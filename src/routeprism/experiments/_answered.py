@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from routeprism.experiments._asked import AskedPair, Manner, draws_of, in_flip_sample
 from routeprism.experiments._asking import Answers, Asking
-from routeprism.experiments._case import Contrast, Strata, Values, enter, signed, strata_of
 from routeprism.experiments._localised import enter_funnel, enter_support
+from routeprism.experiments._plans import Contrast
 from routeprism.experiments._profiles import profile, templates
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._stages import Traced
+from routeprism.experiments._strata import Strata, Values, enter, signed, strata_of
 from routeprism.measures import ANSWER_COORDINATES, Draws, Sums, transition
 from routeprism.records import Case
 

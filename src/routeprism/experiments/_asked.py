@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from routeprism.experiments._case import interface_of
+from routeprism.experiments._plans import interface_of
 from routeprism.measures import Draws
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Block, Policy

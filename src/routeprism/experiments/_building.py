@@ -20,7 +20,7 @@ from typing import Any
 from routeprism.answers import Consultant, Progress
 from routeprism.answers import Plan as Cost
 from routeprism.errors import ContractError, ModelError, SpecError
-from routeprism.experiments._case import Plan
+from routeprism.experiments._plans import Plan
 from routeprism.experiments._stages import Asked
 from routeprism.models import Model
 from routeprism.orders import FORWARD

@@ -18,7 +18,7 @@ from routeprism.experiments._asking import (
     count_outcomes,
     outcome_notes,
 )
-from routeprism.experiments._case import rows_of, unit_rows_of
+from routeprism.experiments._case_rows import rows_of, unit_rows_of
 from routeprism.experiments._inspecting import inspect_answers
 from routeprism.experiments._overall import Overall
 from routeprism.experiments._rows import Key

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from routeprism.errors import SpecError
-from routeprism.experiments._case import Contrast
+from routeprism.experiments._plans import Contrast
 from routeprism.policies import Policy, SourceOrder, arms, operations_of
 from routeprism.runs import Finding
 

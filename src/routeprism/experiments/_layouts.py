@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from routeprism.experiments._asked import Manner, drafted
-from routeprism.experiments._case import interface_of
+from routeprism.experiments._plans import interface_of
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Block, Policy, SourceOrder
 from routeprism.prompts import Filler, Prompt, Unmatched, match

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from routeprism.experiments._asked import AskedPair
-from routeprism.experiments._case import Strata, Values, enter
 from routeprism.experiments._rows import Column, Key
+from routeprism.experiments._strata import Strata, Values, enter
 from routeprism.measures import Draws, Sums
 
 __all__ = ["SUPPORT", "enter_funnel", "enter_support"]

@@ -8,15 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from routeprism.experiments._case import (
-    Masks,
-    enter,
-    interface_of,
-    rows_of,
-    strata_of,
-    tables,
-    unit_rows_of,
-)
+from routeprism.experiments._case_rows import rows_of, tables, unit_rows_of
 from routeprism.experiments._order_outcomes import (
     Outcome,
     objective,
@@ -24,7 +16,9 @@ from routeprism.experiments._order_outcomes import (
     reordering_sentence,
     worst_sentence,
 )
+from routeprism.experiments._plans import interface_of
 from routeprism.experiments._rows import Column, Key
+from routeprism.experiments._strata import Masks, enter, strata_of
 from routeprism.landscape import (
     DRAWN,
     MOST_DRAWN,

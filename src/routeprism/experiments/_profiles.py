@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from routeprism.experiments._asking import Asking
-from routeprism.experiments._case import Values
 from routeprism.experiments._rows import Column
+from routeprism.experiments._strata import Values
 from routeprism.measures import ANSWER_COORDINATES, Draws
 from routeprism.prompts import Filler
 from routeprism.records import Case

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from routeprism.experiments._asking import Answers
-from routeprism.experiments._case import Strata, Values, enter
 from routeprism.experiments._conditions import SWAP, Conditions
 from routeprism.experiments._rows import Column, Key
+from routeprism.experiments._strata import Strata, Values, enter
 from routeprism.measures import Sums, cross
 
 __all__ = ["CONTRASTS", "enter_conditions"]

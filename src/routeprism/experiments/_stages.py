@@ -8,8 +8,9 @@ from typing import Protocol
 
 from routeprism.answers import Plan as Cost
 from routeprism.answers import Progress
-from routeprism.experiments._case import Contrast, Masks
+from routeprism.experiments._plans import Contrast
 from routeprism.experiments._rows import Setting
+from routeprism.experiments._strata import Masks
 from routeprism.models import Model
 from routeprism.models._inspection import Inspection
 from routeprism.orders import Schedule

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from routeprism.errors import SpecError
-from routeprism.experiments._case import interface_of
+from routeprism.experiments._plans import interface_of
 from routeprism.experiments.routes import SEED, Audit, run_audit
 from routeprism.measures import RESAMPLES, Interval, chosen_interval, limits_said
 from routeprism.orders import Schedule

@@ -9,7 +9,6 @@ from functools import partial
 from routeprism.answers import Plan as Cost
 from routeprism.experiments._asked import draws_of
 from routeprism.experiments._asking import Answers, Asking
-from routeprism.experiments._case import Strata, Values, enter, signed, strata_of
 from routeprism.experiments._collecting import gather, inspect_all, price_of
 from routeprism.experiments._contrast_sentences import display_sentences
 from routeprism.experiments._keepsakes import Keepsakes
@@ -17,6 +16,7 @@ from routeprism.experiments._layouts import Cells, Layout, display_cells
 from routeprism.experiments._profiles import averaged, profile, templates
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._stages import Asked, Found, Traced
+from routeprism.experiments._strata import Strata, Values, enter, signed, strata_of
 from routeprism.measures import Draws, Sums
 from routeprism.models import Model
 from routeprism.models._inspection import Inspection

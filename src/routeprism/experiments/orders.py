@@ -11,11 +11,12 @@ from pathlib import Path
 from routeprism import workers as pool
 from routeprism.answers import Plan as Cost
 from routeprism.errors import SpecError
-from routeprism.experiments._case import Masks, interface_of
 from routeprism.experiments._order_case import Looking, OrderPlan, PoolResult, look_at
 from routeprism.experiments._order_sentences import order_sentences, place_sentence
+from routeprism.experiments._plans import interface_of
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._stages import Asked, Found, Traced
+from routeprism.experiments._strata import Masks
 from routeprism.experiments.routes import SEED, Audit, checked_masks, distinct, label_source
 from routeprism.landscape import BINS, support_positions
 from routeprism.measures import RESAMPLES, Interval, Tally, chosen_interval, limits_said

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from routeprism.answers import Plan as Cost
-from routeprism.experiments._case import interface_of, strata_of
+from routeprism.experiments._plans import interface_of
 from routeprism.experiments._rows import drawing
 from routeprism.experiments._sentences import interval, said_flags
 from routeprism.experiments._stages import Asked, Found, Traced
+from routeprism.experiments._strata import strata_of
 from routeprism.measures import Confusion, Estimate, agreement_estimate, kappa_estimate
 from routeprism.models import Model
 from routeprism.models._inspection import Inspection

@@ -10,13 +10,13 @@ from routeprism.answers import Plan as Cost
 from routeprism.experiments._answered import Grouped, by_route, enter_fixed_source, paired
 from routeprism.experiments._asked import AskedPair, asked_pairs
 from routeprism.experiments._asking import Answers, Asking
-from routeprism.experiments._case import Values, enter, signed, strata_of
 from routeprism.experiments._collecting import gather, inspect_all, price_of
 from routeprism.experiments._contrast_sentences import provenance_sentences
 from routeprism.experiments._keepsakes import Keepsakes
 from routeprism.experiments._profiles import profile, templates
 from routeprism.experiments._rows import Key, estimate_rows
 from routeprism.experiments._stages import Asked, Found, Traced
+from routeprism.experiments._strata import Values, enter, signed, strata_of
 from routeprism.measures import Sums
 from routeprism.models import Model
 from routeprism.models._inspection import Inspection

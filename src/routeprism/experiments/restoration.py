@@ -17,7 +17,7 @@ from routeprism.experiments._asking import (
     count_outcomes,
     outcome_notes,
 )
-from routeprism.experiments._case import Masks, enter, rows_of, strata_of
+from routeprism.experiments._case_rows import rows_of
 from routeprism.experiments._conditions import (
     DESIGNS,
     SWAP,
@@ -33,6 +33,7 @@ from routeprism.experiments._restored import CONTRASTS, enter_conditions
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._sentences import restoration_sentences
 from routeprism.experiments._stages import Asked, Found, Traced
+from routeprism.experiments._strata import Masks, enter, strata_of
 from routeprism.measures import Sums, Tally
 from routeprism.models import Model
 from routeprism.models._inspection import Inspection

@@ -10,13 +10,13 @@ from routeprism.answers import Plan as Cost
 from routeprism.experiments._answered import MAIN, by_route, paired
 from routeprism.experiments._asked import AskedPair, asked_pairs
 from routeprism.experiments._asking import Answers, Asking
-from routeprism.experiments._case import Values, enter, strata_of
 from routeprism.experiments._collecting import gather, inspect_all, price_of
 from routeprism.experiments._contrast_sentences import reuse_sentences
 from routeprism.experiments._localised import enter_support
 from routeprism.experiments._profiles import profile, templates
 from routeprism.experiments._rows import Column, Key, difference_rows, estimate_rows
 from routeprism.experiments._stages import Asked, Found, Traced
+from routeprism.experiments._strata import Values, enter, strata_of
 from routeprism.measures import Sums, jaccard
 from routeprism.models import Model
 from routeprism.models._inspection import Inspection

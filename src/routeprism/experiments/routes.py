@@ -15,7 +15,7 @@ from routeprism import workers as pool
 from routeprism.answers import Plan as Cost
 from routeprism.errors import SpecError, nearest
 from routeprism.experiments._building import Pacing, builds_of, construct
-from routeprism.experiments._case import Masks, Plan, interface_of, work
+from routeprism.experiments._case import work
 from routeprism.experiments._contrasts import contrasts, mechanisms
 from routeprism.experiments._diagnosis import Rewritten, diagnoses, interface_findings, layers
 from routeprism.experiments._inside import note_sentences, reply_notes
@@ -23,9 +23,11 @@ from routeprism.experiments._inspecting import inspect_stages
 from routeprism.experiments._kept import failure_notes, outside
 from routeprism.experiments._mechanism import mechanism_sentences
 from routeprism.experiments._over_time import retention_curves, retention_sentences
+from routeprism.experiments._plans import Plan, interface_of
 from routeprism.experiments._repeated import build_sentences, by_chance, chancy
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
+from routeprism.experiments._strata import Masks
 from routeprism.measures import RESAMPLES, Interval, Tally, chosen_interval, limits_said
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import (

@@ -1,0 +1,98 @@
+"""How the questions of a case are cut, and their values added up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from routeprism.experiments._rows import Column, Key
+from routeprism.measures import Sums
+from routeprism.records import Case
+
+__all__ = ["Masks", "Strata", "Values", "enter", "enter_all", "signed", "strata_of"]
+
+
+Values = Sequence[float | None]
+"""A column's value for each question of a case; None is not applicable."""
+
+
+Masks = Mapping[str, Collection[str]]
+"""Named sets of question ids; each is reported, and what is outside of it, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """How the questions of a case are cut."""
+
+    questions: tuple[str, ...]
+    """Their ids, in the case's order."""
+    places: Mapping[tuple[str, str], Sequence[int]]
+    """(stratum, mask) → the places of its questions in the case."""
+
+
+def strata_of(case: Case, masks: Masks) -> Strata:
+    """Give the places of all questions, of each kind, and of each mask."""
+    strata: dict[tuple[str, str], list[int]] = {("all", ""): list(range(len(case.questions)))}
+    for at, question in enumerate(case.questions):
+        if question.kind:
+            strata.setdefault((question.kind, ""), []).append(at)
+        for name, ids in masks.items():
+            inside = name if question.id in ids else f"outside-{name}"
+            strata.setdefault(("all", inside), []).append(at)
+    return Strata(tuple(question.id for question in case.questions), strata)
+
+
+def enter(sums: Sums[Key], strata: Strata, column: Column, values: Values) -> None:
+    """Add a column's values up, over all questions, over each kind and within each mask."""
+    for (stratum, mask), places in strata.places.items():
+        if mask and column.mask:
+            continue  # a column that is a subset already is not cut again
+        known = [value for at in places if (value := values[at]) is not None]
+        if known:  # not applicable is never zero
+            named = column._replace(mask=mask) if mask else column
+            one = (float(sum(known)), len(known))
+            whole = stratum == "all" and not mask
+            sums[named, stratum] = (*one, (strata.questions, values)) if whole else one
+
+
+def enter_all(
+    sums: Sums[Key],
+    strata: Strata,
+    columns: Sequence[Column],
+    values: npt.NDArray[np.float64],
+    *,
+    keep: bool,
+) -> None:
+    """Do what `enter` does, for many columns at once; not applicable is not a number.
+
+    The values themselves are handed on only where they are to be kept.
+    """
+    known = ~np.isnan(values)
+    filled = np.where(known, values, 0.0)
+    plain: list[list[float | None]] = []
+    if keep:
+        objects = values.astype(object)
+        objects[~known] = None
+        plain = objects.T.tolist()
+    for (stratum, mask), places in strata.places.items():
+        counts = known[places].sum(axis=0).tolist()
+        totals = filled[places].sum(axis=0).tolist()
+        whole = stratum == "all" and not mask
+        for at, (column, total, count) in enumerate(zip(columns, totals, counts, strict=True)):
+            if count and plain and whole:
+                sums[column, stratum] = (total, count, (strata.questions, plain[at]))
+            elif count:
+                named = column._replace(mask=mask) if mask else column
+                sums[named, stratum] = (total, count)
+
+
+def signed(sides: Sequence[tuple[int, Values]]) -> Values:
+    """Take the signed sum per question; not applicable on one side is not applicable at all."""
+    combined: list[float | None] = []
+    for values in zip(*(column for _, column in sides), strict=True):
+        known = [sign * v for (sign, _), v in zip(sides, values, strict=True) if v is not None]
+        combined.append(sum(known) if len(known) == len(sides) else None)
+    return combined

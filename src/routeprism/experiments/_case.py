@@ -24,12 +24,7 @@ from routeprism.orders import FORWARD
 from routeprism.policies import innermost
 from routeprism.records import Case
 from routeprism.routes import Route, pairs, trace_case
-from routeprism.runs import (
-    Finding,
-    States,
-    Stored,
-    question_row,
-)
+from routeprism.runs import Finding, States, Stored, question_row
 
 __all__ = ["CaseResult", "work"]
 

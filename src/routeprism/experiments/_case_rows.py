@@ -13,12 +13,7 @@ from routeprism.measures import Sums
 from routeprism.policies import Policy
 from routeprism.records import Case
 from routeprism.routes import Route
-from routeprism.runs import (
-    UnitValues,
-    question_row,
-    unit_rows,
-    value_rows,
-)
+from routeprism.runs import UnitValues, question_row, unit_rows, value_rows
 
 __all__ = ["rows_of", "tables", "unit_rows_of", "value_rows_of"]
 

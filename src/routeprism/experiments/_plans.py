@@ -13,9 +13,7 @@ from routeprism.orders import Schedule
 from routeprism.policies import Policy, innermost
 from routeprism.records import Benchmark
 from routeprism.routes import CrossFit, Pair
-from routeprism.runs import (
-    Finding,
-)
+from routeprism.runs import Finding
 
 __all__ = ["Contrast", "Plan", "coordinates_of", "interface_of"]
 

@@ -1,5 +1,7 @@
 """Planning: the spread of a pilot comes apart into its parts, and what follows is enough."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,18 @@ def test_impossible_goals_are_refused() -> None:
         units_for_width(spread, 0, questions=1, draws=1)
     with pytest.raises(SpecError, match="power=1"):
         units_for_power(spread, 0.1, power=1, questions=1, draws=1)
+    for number in (math.nan, math.inf):
+        with pytest.raises(SpecError, match="half_width="):
+            units_for_width(spread, number, questions=1, draws=1)
+        with pytest.raises(SpecError, match="effect="):
+            units_for_power(spread, number, questions=1, draws=1)
+        with pytest.raises(SpecError, match="questions="):
+            units_for_width(spread, 0.1, questions=number, draws=1)
+    with pytest.raises(SpecError, match="questions=0"):
+        units_for_width(spread, 0.1, questions=0, draws=1)
+    with pytest.raises(SpecError, match="draws=0"):
+        units_for_width(spread, 0.1, questions=1, draws=0)
+    with pytest.raises(SpecError, match="no study shows 1e-200"):
+        units_for_width(spread, 1e-200, questions=1, draws=1)
+    # What does not vary is known from two units, however narrow the interval is to be.
+    assert units_for_width(Spread(0.0, 0.0, 0.0), 1e-200, questions=1, draws=1) == 2

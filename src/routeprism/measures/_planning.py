@@ -17,6 +17,9 @@ from routeprism.measures._intervals import student
 
 __all__ = ["Spread", "spread_of", "units_for_power", "units_for_width"]
 
+_FARTHEST = 1e5
+"""How many times a goal may go into the spread of units; more takes 40 thousand million units."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -31,6 +34,10 @@ class Spread:
 
     def of_a_unit(self, questions: float, draws: int) -> float:
         """Give the variance of a unit's mean."""
+        if not 1 <= questions < math.inf:
+            raise SpecError(f"Expected a question or more per unit but got questions={questions:g}")
+        if draws < 1:
+            raise SpecError(f"Expected a draw or more but got draws={draws}")
         return self.unit + self.question / questions + self.draw / (questions * draws)
 
 
@@ -64,7 +71,7 @@ def spread_of(units: Sequence[Sequence[float]], *, noise: float = 0.0, draws: in
 
 def units_for_width(spread: Spread, half_width: float, *, questions: float, draws: int) -> int:
     """Count the units whose 95% interval is this wide on either side."""
-    if half_width <= 0:
+    if not 0 < half_width < math.inf:
         raise SpecError(f"Expected a half-width above 0 but got half_width={half_width}")
     return _least(spread.of_a_unit(questions, draws), half_width, 0.0)
 
@@ -73,8 +80,8 @@ def units_for_power(
     spread: Spread, effect: float, *, power: float = 0.8, questions: float, draws: int
 ) -> int:
     """Count the units that show this effect, at 95%, with this probability."""
-    if not effect:
-        raise SpecError("Expected an effect other than 0")
+    if not 0 < abs(effect) < math.inf:
+        raise SpecError(f"Expected an effect other than 0 but got effect={effect}")
     if not 0.5 <= power < 1:
         raise SpecError(f"Expected a power from 0.5 to below 1 but got power={power}")
     return _least(spread.of_a_unit(questions, draws), abs(effect), NormalDist().inv_cdf(power))
@@ -82,9 +89,14 @@ def units_for_power(
 
 def _least(variance: float, distance: float, reserve: float) -> int:
     """Find the fewest units, two at least, whose error fits into the distance."""
+    spread = math.sqrt(variance)
+    if spread > _FARTHEST * distance:
+        raise SpecError(
+            f"no study shows {distance:g} where units differ by {spread:.3g}; say a larger one"
+        )
     units = 2
     while True:
-        needed = (student(units - 1) + reserve) ** 2 * variance / distance**2
+        needed = ((student(units - 1) + reserve) * spread / distance) ** 2
         if units >= needed:
             return units
         units = max(units + 1, min(math.ceil(needed), 2 * units))

@@ -107,12 +107,31 @@ def test_the_command_prints_a_table_and_keeps_the_run(
     command = ("curve", history, "--budget", "k=2,4", "--run", tmp_path / "run", "--workers", "1")
     ended = cli(*command)
     assert ended.code == 0, ended.err
-    assert "jitter:w=2" in ended.out and "recent:k=4" in ended.out
+    assert "jitter:w=2, shown through budget" in ended.out and "recent:k=4" in ended.out
     told = json.loads(cli(*command, "--json").out)  # the same run, again
     assert {row["experiment"] for row in told["estimates"]} == {"routes", "retention"}
     refused = cli("curve", history, "--budget", "k=3", "--run", tmp_path / "run")
     assert refused.code == 2
     assert "holds another run" in refused.err
+
+
+def test_numbers_stay_whole_on_a_narrow_terminal(
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("curve", "sample", "--budget", "k=2,3", "--resamples", "100", "--workers", "1")
+    command = (*command, "--run", tmp_path / "run", "--schedule", "replay")
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = cli(*command).out
+    monkeypatch.setenv("COLUMNS", "160")
+    wide = cli(*command).out
+    assert "…" not in narrow and "…" not in wide
+    assert "a wider terminal shows them" in narrow.replace("\n", " ")
+    (few,), (all_of_it,) = (
+        [line.split() for line in out.splitlines() if line.startswith("recent:k=3 ")]
+        for out in (narrow, wide)
+    )
+    assert (len(few), len(all_of_it)) == (1 + 6, 1 + 6 * 3)  # each with two limits
+    assert few[1:] == all_of_it[1::3]
 
 
 def test_another_curve_is_refused(history: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ __all__ = [
     "cell",
     "interface_table",
     "mechanism_table",
+    "point",
     "replication_table",
     "restoration_table",
     "retention_table",
@@ -46,8 +47,8 @@ def interface_table(rows: Sequence[EstimateRow]) -> Table:
             escape(line.schedule),
             *(str(number) for number in (line.retained, line.sources, line.context)),
             "n/a" if line.state is None else str(line.state),
-            _point(line.overlap) if shown else cell(line.overlap),
-            *(_point(answers.get(name)) for name in shown),
+            point(line.overlap) if shown else cell(line.overlap),
+            *(point(answers.get(name)) for name in shown),
         )
         before = line.policy
     return table
@@ -65,7 +66,7 @@ def replication_table(rows: Sequence[EstimateRow]) -> Table | None:
         for model, found in line.answers.items():
             table.add_row(
                 *map(escape, (line.policy, line.schedule, model)),
-                _point(found.get("H")),
+                point(found.get("H")),
                 cell(found.get("D_res")),
                 cell(found.get("Delta_rep")),
             )
@@ -98,7 +99,7 @@ def restoration_table(rows: Sequence[EstimateRow]) -> Table | None:
     for place, found in grouped.items():
         table.add_row(
             *(escape(place[at]) for at in told),
-            *(_point(found.get(f"accuracy.{name}")) for name in _CONDITIONS),
+            *(point(found.get(f"accuracy.{name}")) for name in _CONDITIONS),
             cell(found.get("restored-absent")),
             cell(found.get("restored-replacement")),
         )
@@ -136,9 +137,9 @@ def mechanism_table(rows: Sequence[EstimateRow]) -> Table | None:
         asked = [found.get((policy, arm, schedule, model), {}) for model in models]
         table.add_row(
             *map(escape, (*([policy] if several else []), arm, schedule)),
-            _point(traced.get("J")),
-            _point(traced.get("C_changed")),
-            *(_point(one.get(name)) for one in asked for name in answers),
+            point(traced.get("J")),
+            point(traced.get("C_changed")),
+            *(point(one.get(name)) for one in asked for name in answers),
         )
     return table
 
@@ -158,7 +159,7 @@ def retention_table(rows: Sequence[EstimateRow]) -> Table | None:
     for arm in arms:
         table.add_column(arm, justify="right", no_wrap=True)
     for policy, curve in found.items():
-        table.add_row(escape(policy), *(_point(curve.get(arm)) for arm in arms))
+        table.add_row(escape(policy), *(point(curve.get(arm)) for arm in arms))
     return table
 
 
@@ -176,12 +177,13 @@ def _table(*names: str) -> Table:
     return table
 
 
-def _point(row: EstimateRow | None) -> str:
+def point(row: EstimateRow | None) -> str:
+    """Write an estimate without its limits."""
     return "n/a" if row is None or row.estimate is None else f"{row.estimate:.3f}"
 
 
 def cell(row: EstimateRow | None) -> str:
     """Write an estimate, with its limits where it has some."""
     if row is None or row.lower is None or row.upper is None:
-        return _point(row)
-    return f"{_point(row)} [{row.lower:.3f}, {row.upper:.3f}]"
+        return point(row)
+    return f"{point(row)} [{row.lower:.3f}, {row.upper:.3f}]"

@@ -220,7 +220,8 @@ def test_the_command_shows_the_licence_first(
     where = ("--data", tmp_path / "data", "--base-url", shelf.url)
     ended = cli("fetch", "locomo", *where)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("Licence: Terms: none\nTo fetch: history.json from ")
+    from_there = f"To fetch: history.json from {shelf.url}/history.json\n"
+    assert ended.err.startswith(f"Licence: Terms: none\n{from_there}")
     assert ended.err.endswith("say --yes to accept the licence and download\n")
     assert shelf.asked == []
 

@@ -22,7 +22,16 @@ from urllib.parse import urlsplit
 from routeprism import specs
 from routeprism.errors import DownloadError, SpecError, nearest
 
-__all__ = ["SOURCES", "Collection", "Fetched", "Source", "collection", "fetch_all", "missing"]
+__all__ = [
+    "SOURCES",
+    "Collection",
+    "Fetched",
+    "Source",
+    "address",
+    "collection",
+    "fetch_all",
+    "missing",
+]
 
 _HUB = "https://huggingface.co/datasets"
 _GITHUB = "https://raw.githubusercontent.com"
@@ -162,6 +171,11 @@ def _present(folder: Path, source: Source) -> Path | None:
     return None
 
 
+def address(source: Source, base_url: str | None = None) -> str:
+    """Say where a file comes from; `base_url` has the files under their names."""
+    return f"{base_url.rstrip('/')}/{source.name}" if base_url else source.url
+
+
 def missing(found: Collection, data: Path) -> list[Source]:
     """Give the files that are not there yet."""
     return [one for one in found.files if _present(data / found.folder, one) is None]
@@ -192,7 +206,7 @@ def _fetch(
     base_url: str | None,
     progress: Callable[[str, int, int | None], None] | None,
 ) -> Fetched:
-    url = f"{base_url.rstrip('/')}/{source.name}" if base_url else source.url
+    url = address(source, base_url)
     if urlsplit(url).scheme not in ("http", "https"):
         raise SpecError(f"Expected an address with http or https but got {url!r}")
     present = _present(folder, source)

@@ -253,7 +253,10 @@ def test_a_fault_is_named_by_its_place(
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         load_benchmark("locomo", tmp_path)
-    assert str(refused.value) == f"{tmp_path}: there is neither locomo10.json (nor .gz) in it"
+    assert str(refused.value) == (
+        f"{tmp_path}: there is no locomo10.json (nor .gz) in it; "
+        f"routeprism fetch locomo --data DIR gets it"
+    )
 
 
 def test_the_trap_of_an_adversarial_question_is_not_its_answer(

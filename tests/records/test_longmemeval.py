@@ -187,8 +187,8 @@ def test_evidence_outside_the_history_is_counted(load: Load) -> None:
     assert benchmark.notes == (
         "3 evidence ids are not in the history of their question; left out "
         "(2 questions, the first 'q0')",
-        "1 questions have no evidence in their history; kept, without a label "
-        "(1 questions, the first 'q1')",
+        "1 question has no evidence in its history; kept, without a label "
+        "(1 question, the first 'q1')",
     )
     labels = [case.questions[0].labels for case in benchmark.cases]
     assert labels == [{"benchmark": {"answer_1"}}, {}, {"benchmark": {"answer_1"}}]
@@ -201,8 +201,8 @@ def test_a_session_delivered_twice_is_two_records(load: Load) -> None:
     assert case.pool.ids == ("s0", "answer_1", "answer_1~2~", "answer_1~2")
     assert case.questions[0].labels == {"benchmark": {"answer_1", "answer_1~2~"}}
     assert benchmark.notes == (
-        "1 sessions repeat the id of an earlier one; they count as '…~2' and so on "
-        "(1 questions, the first 'q0')",
+        "1 session repeats the id of an earlier one; it counts as '…~2' "
+        "(1 question, the first 'q0')",
     )
 
 
@@ -211,7 +211,7 @@ def test_a_session_without_words_keeps_its_place(load: Load) -> None:
     benchmark = load([asked(haystack_sessions=sessions)])
     assert only_case(benchmark).pool.records[0].text == "…"
     assert benchmark.notes == (
-        "1 sessions have no words; they are kept as they are (1 questions, the first 'q0')",
+        "1 session has no words; it is kept as it is (1 question, the first 'q0')",
     )
 
 
@@ -245,6 +245,11 @@ def test_another_variant_is_refused_by_name(
     # Without a variant the file says which it is, and so does every output.
     benchmark = load(content, f"longmemeval:path={tmp_path}/longmemeval_s.json")
     assert benchmark.name == ("longmemeval" if found == "s" else f"longmemeval-{found}")
+
+
+def test_a_file_under_the_name_of_another_variant_is_refused(load: Load) -> None:
+    with pytest.raises(InputError, match=r"Expected variant=s .* but the file has .* alone"):
+        load([oracle(0), oracle(1)], "longmemeval")
 
 
 FAULTS: dict[str, tuple[Any, int | None, str | None, str]] = {
@@ -382,7 +387,11 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_benchmark("longmemeval", tmp_path)
     assert str(refused.value) == (
         f"{tmp_path}: there is neither longmemeval_s_cleaned.json nor longmemeval_s.json "
-        f"(nor .gz) in it"
+        f"(nor .gz) in it; routeprism fetch longmemeval --data DIR gets it"
     )
+    with pytest.raises(InputError, match=r"fetch longmemeval:variant=m --data DIR gets it$"):
+        load_benchmark("longmemeval:variant=m", tmp_path)
+    with pytest.raises(InputError, match=r"there is no session_index_237.json \(nor .gz\) in it$"):
+        load_benchmark("longmemeval:variant=index", tmp_path)
     with pytest.raises(InputError, match="there is no such file"):
         load_benchmark("longmemeval:path=nowhere.json", tmp_path)

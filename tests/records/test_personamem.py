@@ -404,7 +404,8 @@ def test_a_missing_file_is_named(small: Small, cli: Callable[..., Any]) -> None:
     ended = cli("audit", "personamem", "-p", "raw", "--data", directory)
     assert (ended.code, ended.left) == (2, ())
     assert ended.err == (
-        f"routeprism: {directory}: there is neither queries.json (nor .gz) in it\n"
+        f"routeprism: {directory}: there is no queries.json (nor .gz) in it; routeprism fetch "
+        f"personamem --data DIR gets it\n"
     )
 
 
@@ -412,7 +413,8 @@ def test_without_a_directory_it_says_how_to_name_one(cli: Callable[..., Any]) ->
     ended = cli("audit", "personamem", "-p", "raw")
     assert (ended.code, ended.left) == (2, ())
     assert ended.err == (
-        "routeprism: where are the files of 'personamem'? Say --data DIR or set ROUTEPRISM_DATA\n"
+        "routeprism: where are the files of 'personamem'? Say --data DIR or set ROUTEPRISM_DATA; "
+        "routeprism fetch personamem --data DIR gets them\n"
     )
     ended = cli("audit", "personamem", "-p", "raw", "--data", "nowhere")
     assert (ended.code, ended.err) == (2, "routeprism: nowhere: there is no such directory\n")

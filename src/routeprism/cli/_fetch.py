@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TransferSpeedColumn
 from rich.progress import Progress as Bar
 
-from routeprism.downloads import Collection, Source, collection, fetch_all, missing
+from routeprism.downloads import Collection, Source, address, collection, fetch_all, missing
 from routeprism.errors import SpecError
 
 __all__ = ["run_fetch"]
@@ -33,7 +33,7 @@ def run_fetch(
         raise SpecError("where should the files go? Say --data DIR or set ROUTEPRISM_DATA")
     wanted = missing(found, data)
     if wanted:
-        _ask(found, wanted, yes)
+        _ask(found, wanted, base_url, yes)
     with _bar(quiet or as_json) as progress:
         fetched = fetch_all(found, data, base_url=base_url, progress=progress)
     if as_json:
@@ -58,11 +58,11 @@ def run_fetch(
     print(f"Use it: routeprism audit {benchmark} --data {data} --policy recent:k=8")
 
 
-def _ask(found: Collection, wanted: list[Source], yes: bool) -> None:
+def _ask(found: Collection, wanted: list[Source], base_url: str | None, yes: bool) -> None:
     print(f"Licence: {found.licence}", file=sys.stderr)
     for one in wanted:
         size = f" ({one.size:,} bytes)" if one.size else ""
-        print(f"To fetch: {one.name}{size} from {one.url}", file=sys.stderr)
+        print(f"To fetch: {one.name}{size} from {address(one, base_url)}", file=sys.stderr)
     if yes:
         return
     if not sys.stdin.isatty():

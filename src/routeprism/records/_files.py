@@ -38,7 +38,8 @@ def data_directory(data: Path | None, benchmark: str) -> Path:
     """Give the directory of a benchmark's files, or say how to name it."""
     if data is None:
         raise InputError(
-            f"where are the files of '{benchmark}'? Say --data DIR or set ROUTEPRISM_DATA"
+            f"where are the files of '{benchmark}'? Say --data DIR or set ROUTEPRISM_DATA; "
+            f"routeprism fetch {benchmark} --data DIR gets them"
         )
     if not is_directory(data):
         raise InputError("there is no such directory", file=data)
@@ -53,13 +54,18 @@ def is_directory(path: Path) -> bool:
         return False
 
 
-def find(directory: Path, *names: str) -> Path:
-    """Give the first of these files that exists, plain or gzipped."""
+def find(directory: Path, *names: str, fetched: str | None = None) -> Path:
+    """Give the first of these files that exists, plain or gzipped.
+
+    `fetched` is what `routeprism fetch` calls them, where it can get them.
+    """
     for name in names:
         for candidate in (name, f"{name}.gz"):
             if (directory / candidate).is_file():
                 return directory / candidate
-    raise InputError(f"there is neither {' nor '.join(names)} (nor .gz) in it", file=directory)
+    lacks = f"no {names[0]}" if len(names) == 1 else f"neither {' nor '.join(names)}"
+    remedy = f"; routeprism fetch {fetched} --data DIR gets it" if fetched else ""
+    raise InputError(f"there is {lacks} (nor .gz) in it{remedy}", file=directory)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -43,7 +43,7 @@ def load(data: Path | None = None) -> Benchmark:
     directory = data_directory(data, "locomo")
     if (directory / "locomo").is_dir():
         directory = directory / "locomo"
-    path = find(directory, "locomo10.json")
+    path = find(directory, "locomo10.json", fetched="locomo")
     content = read_bytes(path)
     parsed = parse_json(content, path)
     if not isinstance(parsed, list) or not parsed:

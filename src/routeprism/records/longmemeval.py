@@ -50,6 +50,25 @@ _SHAPES: Mapping[Variant, str] = {
 }
 _MANY_SESSIONS = 150
 """S has 38 to 62 sessions in a history, M about 500."""
+_NOTES: Mapping[str, tuple[str, str]] = {
+    "absent": (
+        "evidence id is not in the history of its question; left out",
+        "evidence ids are not in the history of their question; left out",
+    ),
+    "unlabelled": (
+        "question has no evidence in its history; kept, without a label",
+        "questions have no evidence in their history; kept, without a label",
+    ),
+    "twice": (
+        "session repeats the id of an earlier one; it counts as '…~2'",
+        "sessions repeat the id of an earlier one; they count as '…~2' and so on",
+    ),
+    "wordless": (
+        "session has no words; it is kept as it is",
+        "sessions have no words; they are kept as they are",
+    ),
+}
+"""What is told of a file, of one and of several."""
 _NO_TEXT = "…"
 """Stands where a session has no words; no tokeniser finds anything in it."""
 
@@ -63,9 +82,12 @@ def load(
 ) -> Benchmark:
     """Load from DATA/longmemeval, from DATA itself, or the file `path`.
 
-    Without `variant` the file says which it is; `s` is looked for. Abstention questions have no
-    evidence to find, and are set apart unless asked for.
+    Without `variant` a file named by `path` says which it is; in a directory `s` is looked for, and
+    the file must be that. Abstention questions have no evidence to find, and are set apart unless
+    asked for.
     """
+    if path is None:
+        variant = variant or "s"
     file = _file(data, variant, path)
     index = _Index(file)
     digest = ""
@@ -118,7 +140,9 @@ def _file(data: Path | None, variant: Variant | None, path: str | None) -> Path:
         directory = data_directory(data, "longmemeval")
         if (directory / "longmemeval").is_dir():
             directory = directory / "longmemeval"
-        return find(directory, *_FILES[variant or "s"])
+        variant = variant or "s"
+        named = "longmemeval" if variant == "s" else f"longmemeval:variant={variant}"
+        return find(directory, *_FILES[variant], fetched=None if variant == "index" else named)
     places = [Path(path)]
     if data is not None and not places[0].is_absolute():
         places += [data / "longmemeval" / path, data / path]
@@ -201,20 +225,20 @@ class _Index:
                 "what retrieval would expose"
             )
         if counts["abstentions"] and abstention == "apart":
-            notes.append(
-                f"{counts['abstentions']} abstention questions are set apart; "
-                f"longmemeval:abstention=only gives them"
+            apart = _counted(
+                counts["abstentions"], "abstention question is", "abstention questions are"
             )
-        for what, said in (
-            ("absent", "evidence ids are not in the history of their question; left out"),
-            ("unlabelled", "questions have no evidence in their history; kept, without a label"),
-            ("twice", "sessions repeat the id of an earlier one; they count as '…~2' and so on"),
-            ("wordless", "sessions have no words; they are kept as they are"),
-        ):
+            notes.append(f"{apart} set apart; longmemeval:abstention=only gives them")
+        for what, (one, several) in _NOTES.items():
             if counts[what] and abstention != "only":
-                where = f"{counts[f'{what} in']} questions, the first '{self.examples[what]}'"
-                notes.append(f"{counts[what]} {said} ({where})")
+                where = _counted(counts[f"{what} in"], "question", "questions")
+                said = _counted(counts[what], one, several)
+                notes.append(f"{said} ({where}, the first '{self.examples[what]}')")
         return tuple(notes)
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def _checked(entry: Any) -> tuple[str, list[str], list[str]]:

@@ -52,7 +52,7 @@ def load(data: Path | None = None) -> Benchmark:
     directory = data_directory(data, "personamem")
     if (directory / "personamem-32k").is_dir():
         directory = directory / "personamem-32k"
-    paths = {name: find(directory, name) for name in _PUBLISHED}
+    paths = {name: find(directory, name, fetched="personamem") for name in _PUBLISHED}
     contents = {name: read_bytes(path) for name, path in paths.items()}
     inputs = {name: sha256(content) for name, content in contents.items()}
     documents = _entries(contents, paths, "documents.json")

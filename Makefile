@@ -75,6 +75,7 @@ format: setup
 
 bench: setup
 	$(BIN)/python benchmarks/help_time.py
+	$(BIN)/python benchmarks/demo_time.py
 	$(BIN)/python benchmarks/personamem_audit.py
 	$(BIN)/python benchmarks/streaming_audit.py
 	$(BIN)/python benchmarks/prompt_matching.py

@@ -387,6 +387,8 @@ def test_hostile_text_is_shown_as_text(
             ready(page)
         shown = page.locator("article.question h3").inner_text()
         assert shown.startswith(texts[-1])
+        page.locator("article.question summary", has_text="What the model read").click()
+        page.wait_for_selector(".condition .block[data-record]")
         for chart in page.locator("#answers .chart").all():
             chart.scroll_into_view_if_needed()
         page.wait_for_selector("#answers .chart[data-drawn] svg")

@@ -12,6 +12,7 @@ import webbrowser
 import zlib
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from routeprism.errors import RunError
 from routeprism.report import write_charts, write_comparison, write_report, write_tables
 from routeprism.report._gates import gate_commands
 from routeprism.report._html import data_block, tag
-from routeprism.report._page import gather
+from routeprism.report._page import all_charts, gather
 from routeprism.report._tables import Table, as_latex, as_markdown
 from routeprism.report._templates import written
 from routeprism.report._units import Points
@@ -253,6 +254,19 @@ def test_arms_stand_aside_and_the_headline_speaks_of_memories(tmp_path: Path) ->
     text = said(run)
     assert "Arrival order changes which records this memory shows." in text
     assert "Arms and comparators (4)" in text
+
+
+def test_charts_of_names_that_are_cut_stay_apart(sample: Path) -> None:
+    """Names are cut at sixty characters for files; two of that length differ in their ends."""
+    material = gather(sample)
+    long = [
+        replace(row, policy=f"{'x' * 70}{end}")
+        for end in "ab"
+        for row in material.rows
+        if row.model
+    ]
+    drawn = [chart.name for chart in all_charts(replace(material, rows=tuple(long)))]
+    assert len(drawn) == len(set(drawn)) > 4
 
 
 def test_a_page_without_room_lists_what_it_leaves_out(sample: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from routeprism.orders import FORWARD
@@ -42,18 +43,18 @@ class Texts:
         return list(self._places)
 
 
+@dataclass(slots=True)
 class Asked:
     """The findings of a pool, sorted by what they are about."""
 
-    def __init__(self) -> None:
-        self.comparisons: dict[Place, list[tuple[str, Entry]]] = {}
-        """What was asked, each with its experiment."""
-        self.eligibility: dict[Place, Mapping[str, Any]] = {}
-        """What restoration decided."""
-        self.anchor = ""
-        """The question whose state reuse asks the others of; empty where it did not."""
-        self.others: dict[str, list[Mapping[str, Any]]] = {}
-        """All other findings, by question."""
+    comparisons: dict[Place, list[tuple[str, Entry]]] = field(default_factory=dict)
+    """What was asked, each with its experiment."""
+    eligibility: dict[Place, Mapping[str, Any]] = field(default_factory=dict)
+    """What restoration decided."""
+    anchor: str = ""
+    """The question whose state reuse asks the others of; empty where it did not."""
+    others: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    """All other findings, by question."""
 
 
 def asked_of(findings: Iterable[tuple[str, Finding]]) -> Asked:

@@ -9,7 +9,7 @@ from routeprism.report._charts import Chart, chart_name, jitter, limits, short
 from routeprism.report._tables import Table, grouped, shown_interval
 from routeprism.runs import EstimateRow, Finding, Stored
 
-__all__ = ["Found", "finding_charts", "finding_tables", "read_findings"]
+__all__ = ["Found", "arms_of", "finding_charts", "finding_tables", "read_findings"]
 
 Found = Mapping[str, Sequence[Finding]]
 """Name → findings; only those that have a picture or a table of their own."""
@@ -34,6 +34,16 @@ def read_findings(stored: Stored) -> Found:
         if experiment in there
         for name in names
     }
+
+
+def arms_of(found: Found) -> frozenset[str]:
+    """Name the policies that are another one with some operations in source order."""
+    return frozenset(
+        arm["policy"]
+        for one in found.get("arms", ())
+        for arm in one.value
+        if arm["policy"] != one.policy
+    )
 
 
 def finding_charts(found: Found, rows: Sequence[EstimateRow]) -> list[Chart]:

@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from routeprism.report._html import Markup, fragment, tag
 from routeprism.runs import EstimateRow
 
-__all__ = ["gate_commands"]
+__all__ = ["gate_commands", "gate_section"]
 
 _GATES = (
     ("routes", "J", "estimate", ">="),
@@ -42,7 +43,8 @@ def gate_commands(
                 held.append(getattr(row, limit))
         for (policy, schedule), held in values.items():
             known = [value for value in held if value is not None]
-            if policy in aside or len(known) < len(held):  # one unit alone has no interval
+            # One unit alone has no interval, and a comparator keeps everything.
+            if policy in aside or len(known) < len(held) or policy.startswith("source-order("):
                 continue
             worst = min(known) if sign == ">=" else max(known)
             bound = (math.floor if sign == ">=" else math.ceil)(round(worst * 100, 6)) / 100
@@ -58,3 +60,29 @@ def gate_commands(
         )
         for own in list(gates.values())[:_MOST]
     ]
+
+
+def gate_section(
+    rows: Sequence[EstimateRow], directory: Path, aside: Collection[str] = ()
+) -> Markup | None:
+    """Show how a build holds the memory to what it does now; `aside` are arms of others."""
+    commands = gate_commands(rows, directory, aside)
+    if not commands:
+        return None
+    return fragment(
+        [
+            tag(
+                "p",
+                "This run keeps these limits, which are its own numbers rounded. In a build they "
+                "fail when another version of the memory does worse: exit code 1, with the "
+                "questions. ",
+                tag("code", "--junit FILE"),
+                " and ",
+                tag("code", "--github"),
+                " write it where a build shows it; ",
+                tag("code", "--baseline RUN"),
+                " compares with this run question by question.",
+            ),
+            *(tag("pre", tag("code", command), tabindex="0") for command in commands),
+        ]
+    )

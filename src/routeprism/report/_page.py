@@ -6,23 +6,31 @@ import base64
 import hashlib
 import json
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from routeprism.report._bundle import vega_bundle
+from routeprism.report._cards import verdict_cards
 from routeprism.report._charts import Chart, charts, templates
 from routeprism.report._coverage import coverage_charts
-from routeprism.report._findings import Found, finding_charts, finding_tables, read_findings
-from routeprism.report._gates import gate_commands
+from routeprism.report._findings import (
+    Found,
+    arms_of,
+    finding_charts,
+    finding_tables,
+    read_findings,
+)
+from routeprism.report._gates import gate_section
 from routeprism.report._html import Markup, data_block, fragment, tag
 from routeprism.report._interventions import intervention_charts, intervention_tables
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
 from routeprism.report._tables import Table, as_html, numbered, tables
 from routeprism.report._units import Points, unit_values
-from routeprism.report._verdict import Missing, Verdict, command_of, headline, missing, verdicts
+from routeprism.report._verdict import Missing, command_of, headline, missing, verdicts
 from routeprism.runs import EstimateRow, Stored, read_manifest
 
 __all__ = ["Material", "all_charts", "all_tables", "figure", "gather", "page", "shell"]
@@ -84,12 +92,19 @@ def gather(directory: Path, *, most: int = 10_000_000) -> Material:
 def all_charts(material: Material) -> list[Chart]:
     """Make every chart that a run allows."""
     rows = material.rows
-    return [
+    made = [
         *charts(rows, material.units),
-        *coverage_charts(rows, _arms(material.found)),
+        *coverage_charts(rows, arms_of(material.found)),
         *intervention_charts(rows),
         *finding_charts(material.found, rows),
     ]
+    # Long names are cut, and may then be the same.
+    seen: Counter[str] = Counter()
+    for at, chart in enumerate(made):
+        seen[chart.name] += 1
+        if seen[chart.name] > 1:
+            made[at] = replace(chart, name=f"{chart.name}-{seen[chart.name]}")
+    return made
 
 
 def all_tables(material: Material) -> list[Table]:
@@ -103,12 +118,12 @@ def all_tables(material: Material) -> list[Table]:
 def page(material: Material) -> str:
     """Write the whole report."""
     rows, questions = material.rows, material.questions
-    found = verdicts(material.manifest, rows, questions, _arms(material.found))
+    found = verdicts(material.manifest, rows, questions, arms_of(material.found))
     made = all_charts(material)
     shown = {table.name: table for table in all_tables(material)}
     lacking = missing(material.manifest, rows, questions, material.directory, material.answers)
     parts = [
-        ("verdict", "Verdict", _verdict(found, material)),
+        ("verdict", "Verdict", verdict_cards(found, material.manifest)),
         ("layers", "Layers", _tables(shown, "layers")),
         ("evidence", "Evidence", _charted(made, "evidence", _tables(shown, "evidence"))),
         ("questions", "Questions", _questions(questions)),
@@ -133,7 +148,7 @@ def page(material: Material) -> str:
         ("curves", "Budgets and time", _charted(made, "curves", None)),
         ("answers", "Answers", _charted(made, "answers", _tables(shown, "answers"))),
         ("agreement", "Agreement", _tables(shown, "agreement", "admissible", "readings")),
-        ("gates", "Gates", _gates(material)),
+        ("gates", "Gates", gate_section(rows, material.directory, arms_of(material.found))),
         ("reproduction", "Published numbers", _tables(shown, "reproduction")),
         (
             "replication",
@@ -253,92 +268,6 @@ def _header(material: Material, said: str, links: Sequence[tuple[str, str]]) -> 
     )
 
 
-def _verdict(found: Sequence[Verdict], material: Material) -> Markup:
-    if not found:
-        reason = (
-            "The run is complete, but has no estimates."
-            if material.manifest.get("status") == "complete"
-            else "The run was interrupted. What it had stored is shown below."
-        )
-        return tag("p", reason)
-    cards = [_card(one) for one in found if not one.aside]
-    aside = [_card(one) for one in found if one.aside]
-    notes = [tag("li", str(note)) for note in material.manifest.get("notes") or ()]
-    return fragment(
-        [
-            tag("div", fragment(cards), class_="cards"),
-            tag(
-                "details",
-                tag("summary", f"Arms and comparators ({len(aside)})"),
-                tag("div", fragment(aside), class_="cards"),
-            )
-            if aside
-            else None,
-            tag("details", tag("summary", f"Notes ({len(notes)})"), tag("ul", *notes))
-            if notes
-            else None,
-            tag(
-                "p",
-                "Each number is a row of ",
-                tag("a", "all estimates", href="#estimates"),
-                ", which says how to trace it.",
-                class_="count",
-            ),
-        ]
-    )
-
-
-_SHOWN = 4
-"""How many sentences a card shows; the others are a press away."""
-
-
-def _card(one: Verdict) -> Markup:
-    said = [tag("li", _capital(sentence, one.subject)) for sentence in one.sentences]
-    rest = said[_SHOWN:] if len(said) > _SHOWN + 1 else []
-    return tag(
-        "article",
-        *(tag("span", flag, class_="badge plain") for flag in _flags(one)),
-        tag("h3", one.subject) if one.subject else None,
-        tag("p", one.headline, class_="headline"),
-        tag("ul", *said[: len(said) - len(rest)]),
-        tag("details", tag("summary", f"{len(rest)} more sentences"), tag("ul", *rest))
-        if rest
-        else None,
-        class_=f"card layer-{one.layer}",
-    )
-
-
-def _arms(found: Found) -> frozenset[str]:
-    """Name the policies that are another one with some operations in source order."""
-    return frozenset(
-        arm["policy"]
-        for one in found.get("arms", ())
-        for arm in one.value
-        if arm["policy"] != one.policy
-    )
-
-
-_SAID = {"(synthetic sample)": "synthetic", "[synthetic]": "synthetic", "[embedded]": "embedded"}
-"""What sentences say of themselves; a card says it once."""
-
-
-def _flags(one: Verdict) -> list[str]:
-    said = " ".join(one.sentences)
-    return sorted({flag for words, flag in _SAID.items() if words in said})
-
-
-def _capital(sentence: str, subject: str) -> str:
-    """Leave out what stands above already, and begin with a capital."""
-    for words in reversed(_SAID):
-        sentence = sentence.removesuffix(words).rstrip()
-    for start in (f"{subject}: ", f"{subject}, ", f"{subject} "):
-        if sentence.startswith(start):
-            sentence = sentence[len(start) :]
-            break
-    # Without a subject the first word may be the name of a pass.
-    return sentence[:1].upper() + sentence[1:] if subject else sentence
-
-
 def _tables(shown: Mapping[str, Table], *names: str) -> Markup | None:
     found = [shown[name] for name in names if name in shown]
     if not found:
@@ -410,32 +339,6 @@ def _questions(questions: Questions) -> Markup | None:
             if left_out
             else None,
             tag("div", tag("noscript", tag("p", note)), id="prism"),
-        ]
-    )
-
-
-def _gates(material: Material) -> Markup | None:
-    """Show how a build holds the memory to what it does now."""
-    if material.manifest.get("status") != "complete":
-        return None
-    commands = gate_commands(material.rows, material.directory, _arms(material.found))
-    if not commands:
-        return None
-    return fragment(
-        [
-            tag(
-                "p",
-                "This run keeps these limits, which are its own numbers rounded. In a build they "
-                "fail when another version of the memory does worse: exit code 1, with the "
-                "questions. ",
-                tag("code", "--junit FILE"),
-                " and ",
-                tag("code", "--github"),
-                " write it where a build shows it; ",
-                tag("code", "--baseline RUN"),
-                " compares with this run question by question.",
-            ),
-            *(tag("pre", tag("code", command), tabindex="0") for command in commands),
         ]
     )
 

@@ -240,3 +240,27 @@ def test_a_model_that_may_cost_money_is_not_asked_by_the_way(cli, tmp_path: Path
     assert said.code == 2
     assert "--yes" in said.err
     assert cli("reproduce", "--model", "reader").code == 2
+
+
+def test_a_file_that_the_user_names_has_to_be_there(cli, tmp_path: Path) -> None:
+    mine, nowhere = tmp_path / "mine.json", tmp_path / "nowhere"
+    asks = ("reproduce", "tab:main-route", "--run", "--model", "reader", "--obtained", mine)
+    for said in (
+        cli("reproduce", "--obtained", nowhere),
+        cli(*asks, "--mask", nowhere),
+        cli(*asks, "--readings", nowhere, "--labels", "audited:nowhere"),
+    ):
+        assert said.code == 2
+        assert said.err == f"routeprism: {nowhere}: there is no such file\n"
+    assert not mine.exists()
+
+
+@pytest.mark.parametrize("content", ["garbage", "[]", '{"a": 1}', '{"a": {"made": {}}}'])
+def test_other_files_are_no_obtained_values(cli, tmp_path: Path, content: str) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(content, encoding="utf-8")
+    said = cli("reproduce", "tab:main-route", "--obtained", file)
+    assert said.code == 2
+    assert said.err.endswith(
+        "is no file of obtained values; routeprism reproduce --run writes one\n"
+    )

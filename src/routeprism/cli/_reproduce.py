@@ -64,6 +64,11 @@ def run_reproduce(
         raise SpecError(f"--{next(iter(given))} is about answers, and nobody is asked: say --model")
     if readings and support is None:
         raise SpecError("say which labels to use: --labels audited:NAME")
+    # The user named these: a wrong name ends the call, where missing data only leaves tables empty.
+    named = [*readings, *([mask] if mask else []), *([] if run or not obtained else [obtained])]
+    for file in named:
+        if not file.is_file():
+            raise InputError("there is no such file", file=file)
     if model is not None and not yes and any(map(spends, make_models(model))):
         raise SpecError(
             f"{model} may cost money, and these tables take tens of thousands of answers; "

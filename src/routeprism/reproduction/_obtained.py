@@ -58,10 +58,11 @@ def read_obtained(path: Path = STORED) -> Obtained:
         }
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"is no file of obtained values ({error}); routeprism reproduce --run writes one",
-            file=path,
+            "is no file of obtained values; routeprism reproduce --run writes one", file=path
         ) from error
 
 

@@ -13,7 +13,7 @@ from routeprism.report._tables import as_latex, as_markdown
 __all__ = ["REPORT", "write_charts", "write_page", "write_report", "write_tables"]
 
 REPORT = "report.html"
-_ANY_LABEL = {"axisY": {"labelLimit": 0}}
+_LABELS = {"axisX": {"labelFlush": False}, "axisY": {"labelLimit": 0}}
 """Cutting labels to a width takes vl-convert most of its time; `_charts.short` has cut them."""
 
 
@@ -63,7 +63,7 @@ def write_charts(
             "width": 560,
             "title": chart.title,
             "background": "white",
-            "config": _ANY_LABEL,
+            "config": _LABELS,
         }
         drawn = vl_convert.vegalite_to_svg(spec)  # the slow part, once for all formats
         for suffix in formats:

@@ -89,7 +89,7 @@
     const choose = (name, values, chosen, call) => el("label", {}, name, el("select", { "data-choose": name, on: { change: (event) => call(Number(event.target.value)) } }, values.map((text, number) => el("option", { value: number, selected: number === chosen }, RP.short(text, 60)))));
     const go = (number) => el("button", { type: "button", disabled: !neighbour(number), "data-go": number, on: { click: () => walk(number) } }, number < 0 ? "← Previous" : "Next →");
     pane.replaceChildren(
-      el("div", { class: "steps" }, choose("policy", data.policies, p, (to) => open(at, to, s)), choose("order compared with forward", data.schedules, s, (to) => open(at, p, to)), go(-1), go(1)),
+      el("div", { class: "steps" }, choose("policy", data.policies, p, (to) => open(at, to, s)), choose("order compared with forward", data.schedules, s, (to) => open(at, p, to)), el("span", { class: "go" }, go(-1), go(1))),
       el("h3", { tabindex: 0 }, entry.text.trim()), el("p", { class: "count id" }, RP.short(`${entry.id} · user ${data.users[entry.user]}${entry.kind ? " · " + entry.kind : ""}`, 400)),
       RP.question(data, chunk, entry, p, s));
     pane.dataset.question = entry.id;

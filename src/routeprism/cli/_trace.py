@@ -44,9 +44,12 @@ def _said(trail: Trail) -> Iterator[str]:
     row = trail.row
     names = [name for name in COLUMNS if name not in _NUMBERS and getattr(row, name)]
     yield f"Row {trail.number}: " + ", ".join(f"{name}={getattr(row, name)}" for name in names)
-    counted = [f"{row.queries} questions"] if row.queries is not None else []
-    counted += [f"{row.units} {row.unit or 'unit'}s"] if row.units is not None else []
-    counted += [f"{row.draws} draws"] if row.draws is not None else []
+    numbers = {"question": row.queries, row.unit or "unit": row.units, "draw": row.draws}
+    counted = [
+        f"{number} {name}{'' if number == 1 else 's'}"
+        for name, number in numbers.items()
+        if number is not None
+    ]
     yield f"{row.quantity} = {_interval(row)}" + (f" ({', '.join(counted)})" if counted else "")
     again = "nothing" if trail.recomputed is None else f"{trail.recomputed:.10g}"
     weighed = f", {trail.weighting}s counting equally" if trail.rule not in ("sum", "items") else ""

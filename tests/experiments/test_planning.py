@@ -38,6 +38,24 @@ def test_more_questions_and_draws_take_no_more_users(pilot: Path) -> None:
     assert units[0] >= units[1] and units[2] >= units[3] and units[0] >= units[2]
 
 
+@pytest.mark.parametrize("fillers", [("A",), ("A", "B")])
+def test_answers_of_an_audit_are_planned_from_all_its_questions(
+    tmp_path: Path, fillers: tuple[str, ...]
+) -> None:
+    """Its rows are there twice: of all questions, and of those whose options all differ."""
+    routeprism.audit(
+        *("sample", "focal"),
+        models=["reader"],
+        draws=2,
+        fillers=fillers,
+        run=tmp_path / "run",
+        resamples=100,
+    )
+    for quantity in ("D_res", "Delta_rep"):
+        found = routeprism.plan_study(tmp_path / "run", quantity, half_width=0.1)
+        assert found.pilot == (30, 165, 2)
+
+
 def test_what_is_not_one_row_is_said(pilot: Path, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="restored-absent"):
         routeprism.plan_study(pilot, "restored-absnt", half_width=0.1)
@@ -47,6 +65,39 @@ def test_what_is_not_one_row_is_said(pilot: Path, tmp_path: Path) -> None:
         routeprism.plan_study(pilot, "J")
     with pytest.raises(RunError, match="holds no run"):
         routeprism.plan_study(tmp_path, "J", half_width=0.1)
+
+
+def test_where_every_question_is_a_unit_questions_are_counted(
+    pilot: Path, tmp_path: Path, cli
+) -> None:  # type: ignore[no-untyped-def]
+    history = {
+        "haystack_session_ids": ["answer_1", "b", "c"],
+        "haystack_sessions": [
+            [{"role": "user", "content": text}] for text in ("one", "two", "six")
+        ],
+        "answer_session_ids": ["answer_1"],
+        "question_type": "multi-session",
+        "question": "How many?",
+        "answer": "1",
+    }
+    turned = {**history, "answer_session_ids": ["c"]}
+    asked = [
+        {**(history if at % 2 else turned), "question_id": f"q{at}", "question": "How many?"}
+        for at in range(6)
+    ]
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps(asked), encoding="utf-8")
+    run = tmp_path / "run"
+    routeprism.audit(f"longmemeval:path={file}", "recent:k=1", run=run, resamples=100)
+    found = routeprism.plan_study(str(run), "recall.retained.forward", half_width=0.1)
+    # Half of the six are right: the variance is 6/5 · 1/4, and 1.980² · 0.3 / 0.1² = 117.7.
+    assert found.spread.unit == pytest.approx(0.3)
+    assert found.ways[0].units == 118
+    assert found.sentence.endswith(f"a half-width of 0.1 takes {found.ways[0].units} questions")
+    said = cli("plan", run, "--quantity", "recall.retained.forward", "--half-width", "0.1")
+    assert "questions per" not in said.out and "Pilot: 6 questions; standard" in said.out
+    with pytest.raises(SpecError, match="leave questions out"):
+        routeprism.plan_study(run, "recall.retained.forward", half_width=0.1, questions=[3])
 
 
 def test_the_command_says_it_in_a_sentence(pilot: Path, cli) -> None:  # type: ignore[no-untyped-def]

@@ -48,6 +48,17 @@ def test_the_planned_number_gives_the_wanted_width_and_power() -> None:
     assert shown / 400 == pytest.approx(0.8, abs=0.05)
 
 
+@pytest.mark.parametrize("half_width", [0.02, 0.05, 0.1, 0.2, 0.5, 2.0])
+def test_the_planned_number_is_the_smallest(half_width: float) -> None:
+    units = units_for_width(Spread(0.3, 0.0, 0.0), half_width, questions=1, draws=1)
+
+    def width(units: int) -> float:
+        return student(units - 1) * float(np.sqrt(0.3 / units))
+
+    assert width(units) <= half_width
+    assert units == 2 or width(units - 1) > half_width
+
+
 def test_the_quantile_is_students() -> None:
     from scipy.stats import t
 

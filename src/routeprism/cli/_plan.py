@@ -50,18 +50,21 @@ def run_plan(
     console = Console()
     console.print(found.sentence, highlight=False, markup=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in (f"questions per {found.unit}", "draws", f"{found.unit}s"):
+    alone = found.unit == "question"
+    inside = [] if alone else [f"questions per {found.unit}"]
+    for heading in (*inside, "draws", f"{found.unit}s"):
         table.add_column(heading, justify="right")
     for way in found.ways:
         drawn = "n/a" if way.draws is None else str(way.draws)
-        table.add_row(f"{way.questions:.1f}", drawn, str(way.units))
+        table.add_row(*([] if alone else [f"{way.questions:.1f}"]), drawn, str(way.units))
     console.print(table)
     units, asked, _ = found.pilot
     spread = found.spread
     console.print(
-        f"Pilot: {units} {found.unit}s, {asked} questions; standard deviation between "
-        f"{found.unit}s {spread.unit**0.5:.3f}, between a {found.unit}'s questions "
-        f"{spread.question**0.5:.3f}"
+        f"Pilot: {units} {found.unit}s"
+        + ("" if alone else f", {asked} questions")
+        + f"; standard deviation between {found.unit}s {spread.unit**0.5:.3f}"
+        + ("" if alone else f", between a {found.unit}'s questions {spread.question**0.5:.3f}")
         + (f", between draws {spread.draw**0.5:.3f}" if spread.draw else ""),
         style="dim",
         highlight=False,

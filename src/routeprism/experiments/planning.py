@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from routeprism.errors import RunError, SpecError, nearest
-from routeprism.measures import Spread, spread_of, units_for_power, units_for_width
+from routeprism.measures import (
+    Spread,
+    spread_alone,
+    spread_of,
+    units_for_power,
+    units_for_width,
+)
 from routeprism.runs import Column, QuestionValues, Stored
 
 __all__ = ["Plan", "Planned", "plan_study"]
@@ -53,6 +59,12 @@ class Plan:
     def sentence(self) -> str:
         """Say the way with the pilot's own questions and draws."""
         way = self.ways[0]
+        if self.unit == "question":
+            drawn = f" with {way.draws} draws" if way.draws else ""
+            return (
+                f"{self.quantity} of {self.policy} on {self.schedule}: {self.goal} takes "
+                f"{way.units} questions{drawn}"
+            )
         drawn = f" and {way.draws} draws" if way.draws else ""
         return (
             f"{self.quantity} of {self.policy} on {self.schedule}: {self.goal} takes {way.units} "
@@ -61,7 +73,7 @@ class Plan:
 
 
 def plan_study(
-    run: Path,
+    run: str | Path,
     quantity: str,
     *,
     half_width: float | None = None,
@@ -80,6 +92,7 @@ def plan_study(
     """
     if (half_width is None) == (effect is None):
         raise SpecError("say either a half-width or an effect, with the power to show it")
+    run = Path(run)
     with Stored(run) as stored:
         configuration = stored.manifest()["configuration"]
         column, values = _chosen(stored, run, quantity, policy, schedule, model)
@@ -92,14 +105,23 @@ def plan_study(
     drawn = configuration.get("draws") if column.model else None
     known = [list(found.values()) for found in values.values()]
     noise = _noise(sides, drawn or 1) if drawn and drawn > 1 and all(sides) and sides else None
-    spread = spread_of(known, noise=noise or 0.0, draws=drawn or 1)
-    if configuration["weighting"] == "question":
+    alone = configuration["unit"] == "question"
+    if alone and questions:
+        raise SpecError("every question is a unit of its own here: leave questions out")
+    if configuration["weighting"] == "question" and not alone:
         raise SpecError(
-            "this benchmark weighs questions equally; planning knows equal units only. Its "
-            "interval shrinks with the square root of the number of units"
+            f"this benchmark weighs questions equally and resamples {configuration['unit']}s; "
+            f"planning knows equal units only. The interval shrinks with the square root of the "
+            f"number of {configuration['unit']}s"
         )
     total = sum(map(len, known))
-    usual = len(known) / sum(1 / len(one) for one in known)
+    if alone:
+        flat = [value for one in known for value in one]
+        spread = spread_alone(flat, noise=noise or 0.0, draws=drawn or 1)
+        usual = 1.0
+    else:
+        spread = spread_of(known, noise=noise or 0.0, draws=drawn or 1)
+        usual = len(known) / sum(1 / len(one) for one in known)
     ways = []
     for asked in dict.fromkeys((round(usual, 1), *map(float, questions))):
         for times in dict.fromkeys((drawn, *(draws if noise is not None else ()))):
@@ -163,14 +185,16 @@ def _chosen(
         c: v for c, v in found.items() if all(getattr(c, n) == value for n, value in wanted.items())
     }
     left = {c: v for c, v in left.items() if not c.arm} or left
+    left = {c: v for c, v in left.items() if not c.mask} or left  # all questions are meant
     left = {c: v for c, v in left.items() if "+" in c.filler} or left
     if len(left) != 1:
         listed = "; ".join(
             ", ".join(f"{n}={v}" for n, v in _names(c).items() if v)
             for c in list(left or found)[:6]
         )
+        also = "".join(f", {name}={value}" for name, value in wanted.items())
         raise SpecError(
-            f"{len(left)} rows of {run} are meant by {quantity} and {wanted or 'nothing more'}. "
+            f"{len(left)} rows of {run} are meant by {quantity}{also}. "
             f"Say policy, schedule or model; there are: {listed}"
         )
     return next(iter(left.items()))

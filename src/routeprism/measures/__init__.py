@@ -23,7 +23,13 @@ from routeprism.measures._coordinates import (
 )
 from routeprism.measures._estimates import RESAMPLES, Drawing, Estimate, Sums, Tally
 from routeprism.measures._intervals import INTERVALS, Interval, chosen_interval, limits_said
-from routeprism.measures._planning import Spread, spread_of, units_for_power, units_for_width
+from routeprism.measures._planning import (
+    Spread,
+    spread_alone,
+    spread_of,
+    units_for_power,
+    units_for_width,
+)
 
 __all__ = [
     "ANSWER_COORDINATES",
@@ -52,6 +58,7 @@ __all__ = [
     "limits_said",
     "residual",
     "retention_coordinates",
+    "spread_alone",
     "spread_of",
     "transition",
     "units_for_power",

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, variance
 
 from routeprism.errors import SpecError
 from routeprism.measures._intervals import student
 
-__all__ = ["Spread", "spread_of", "units_for_power", "units_for_width"]
+__all__ = ["Spread", "spread_alone", "spread_of", "units_for_power", "units_for_width"]
 
 _FARTHEST = 1e5
 """How many times a goal may go into the spread of units; more takes 40 thousand million units."""
@@ -69,6 +69,16 @@ def spread_of(units: Sequence[Sequence[float]], *, noise: float = 0.0, draws: in
     )
 
 
+def spread_alone(values: Sequence[float], *, noise: float = 0.0, draws: int = 1) -> Spread:
+    """Give the variance of values where every question is a unit of its own."""
+    if len(values) < 2:
+        raise SpecError(
+            f"Expected two questions but got {len(values)}: a pilot that small shows no spread"
+        )
+    all_of_it = variance(values)
+    return Spread(max(0.0, all_of_it - noise / draws), 0.0, min(noise, all_of_it * draws))
+
+
 def units_for_width(spread: Spread, half_width: float, *, questions: float, draws: int) -> int:
     """Count the units whose 95% interval is this wide on either side."""
     if not 0 < half_width < math.inf:
@@ -87,16 +97,22 @@ def units_for_power(
     return _least(spread.of_a_unit(questions, draws), abs(effect), NormalDist().inv_cdf(power))
 
 
-def _least(variance: float, distance: float, reserve: float) -> int:
+def _least(squared: float, distance: float, reserve: float) -> int:
     """Find the fewest units, two at least, whose error fits into the distance."""
-    spread = math.sqrt(variance)
+    spread = math.sqrt(squared)
     if spread > _FARTHEST * distance:
         raise SpecError(
             f"no study shows {distance:g} where units differ by {spread:.3g}; say a larger one"
         )
+
+    def enough(units: int) -> bool:
+        return units >= ((student(units - 1) + reserve) * spread / distance) ** 2
+
     units = 2
-    while True:
-        needed = ((student(units - 1) + reserve) * spread / distance) ** 2
-        if units >= needed:
-            return units
-        units = max(units + 1, min(math.ceil(needed), 2 * units))
+    while not enough(units):
+        units *= 2
+    too_few = units // 2
+    while units - too_few > 1:
+        middle = (units + too_few) // 2
+        units, too_few = (middle, too_few) if enough(middle) else (units, middle)
+    return max(units, 2)

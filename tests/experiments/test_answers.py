@@ -326,3 +326,23 @@ def test_recorded_answers_of_the_four_conditions(tmp_path: Path) -> None:
     found = call(designs=["single"])
     assert found.value("restored-absent", arm="").estimate == 1
     assert found.value("restored-present", arm="").estimate == 0
+
+
+def test_a_judge_that_says_neither_yes_nor_no_is_told_of(tmp_path: Path) -> None:
+    """The reader quotes records, and has none to quote when it is made the judge."""
+    home = tmp_path / "mine"
+    home.mkdir()
+    (home / "records.jsonl").write_text(
+        '{"user": "ann", "id": "r1", "text": "[USER] I sold the boat in May."}\n'
+        '{"user": "ann", "id": "r2", "text": "[USER] The garden needs rain."}\n',
+        encoding="utf-8",
+    )
+    (home / "questions.jsonl").write_text(
+        '{"user": "ann", "id": "q1", "text": "What did Ann sell?", "gold": "the boat"}\n',
+        encoding="utf-8",
+    )
+    for judge, told in (("reader", True), ("embedded", False)):
+        run = tmp_path / judge
+        found = routeprism.audit(home, "raw", models=["reader"], judge=judge, run=run, workers=1)
+        note = "reader: 2 answers were given neither yes nor no by the judge; each counts as wrong"
+        assert (note in found.notes) is told

@@ -47,6 +47,8 @@ MANY = 4_000
 """How many requests are made ready at once; prompts are long, so not all of them."""
 _NO_ANSWER = {"refused": "(refused)", "unparsable": "(unparsable)"}
 """A refused or unparsable answer is an answer of its own, never a guess and never right."""
+_UNDECIDED = "undecided"
+"""How answers are counted that a judge decided nothing of."""
 
 
 class Compared(Protocol):
@@ -133,6 +135,8 @@ class Answers:
     """For each side its verdicts; empty where the right answer is not known."""
     first: Mapping[Compared, int]
     """Which side was submitted first, where that is known."""
+    undecided: int = 0
+    """How many answers the judge said neither yes nor no to."""
 
 
 def cells_of(items: Iterable[Compared], manner: Manner) -> Iterator[Cell]:
@@ -236,8 +240,8 @@ def _read(items: Sequence[Compared], asking: Asking, run: Run, collected: Collec
             known = [place for place in places if place is not None]
             if len(known) == len(places):
                 first[item] = places.index(min(known))
-    right = _verdicts(said, recorded, asking, run, collected.batch)
-    return Answers(collected, said, right, first)
+    right, undecided = _verdicts(said, recorded, asking, run, collected.batch)
+    return Answers(collected, said, right, first, undecided)
 
 
 def _verdicts(
@@ -246,8 +250,8 @@ def _verdicts(
     asking: Asking,
     run: Run,
     batch: str,
-) -> dict[Compared, tuple[tuple[bool, ...], ...]]:
-    """Say of every answer whether it is right; an unreadable verdict is not."""
+) -> tuple[dict[Compared, tuple[tuple[bool, ...], ...]], int]:
+    """Say of every answer whether it is right; count those that the judge decided nothing of."""
     right: dict[Compared, tuple[tuple[bool, ...], ...]] = {}
     items: list[Judged] = []
     for item, sides in said.items():
@@ -266,11 +270,16 @@ def _verdicts(
     judge = asking.judge
     if isinstance(judge, ModelJudge) and judge.run is None:
         judge = replace(judge, run=run)
-    verdicts = iter(judge_all(judge, items, batch=batch) if items else [])
+    decided = [one.correct for one in judge_all(judge, items, batch=batch)] if items else []
+    verdicts = iter(decided)
     for item, sides in said.items():
         if item not in right:
-            right[item] = tuple(tuple(bool(next(verdicts).correct) for _ in s) for s in sides)
-    return right
+            right[item] = tuple(tuple(bool(next(verdicts)) for _ in side) for side in sides)
+    return right, decided.count(None)
+
+
+def _answers(number: int) -> str:
+    return "1 answer was" if number == 1 else f"{number} answers were"
 
 
 def outcome_notes(outcomes: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
@@ -278,9 +287,15 @@ def outcome_notes(outcomes: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
     notes = []
     for (model, outcome), number in outcomes.items():
         if number and outcome in _NO_ANSWER:
-            notes.append(f"{model}: {number} answers were {outcome}; each counts as its own answer")
+            notes.append(f"{model}: {_answers(number)} {outcome}; each counts as its own answer")
         if number and outcome == "failed":
-            notes.append(f"{model}: {number} requests failed; the same command asks for them again")
+            requests = "1 request" if number == 1 else f"{number} requests"
+            notes.append(f"{model}: {requests} failed; the same command asks again")
+        if number and outcome == _UNDECIDED:
+            notes.append(
+                f"{model}: {_answers(number)} given neither yes nor no by the judge; each counts "
+                f"as wrong"
+            )
     return tuple(notes)
 
 
@@ -291,3 +306,4 @@ def count_outcomes(
     for (model, _), answers in found.items():
         for outcome, number in answers.collected.outcomes.items():
             counted[model, outcome] += number
+        counted[model, _UNDECIDED] += answers.undecided

@@ -24,7 +24,8 @@ from routeprism.report import write_charts, write_comparison, write_report, writ
 from routeprism.report._gates import gate_commands
 from routeprism.report._html import data_block, tag
 from routeprism.report._page import all_charts, gather
-from routeprism.report._tables import Table, as_latex, as_markdown
+from routeprism.report._table import Table
+from routeprism.report._table_writing import as_latex, as_markdown
 from routeprism.report._templates import written
 from routeprism.report._units import Points
 

@@ -9,7 +9,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from routeprism.report._tables import CONDITIONS, CONTRASTS, MECHANISM, grouped, shown_interval
+from routeprism.report._table import grouped, shown_interval
+from routeprism.report._tables import CONDITIONS, CONTRASTS, MECHANISM
 from routeprism.report._units import Points
 from routeprism.runs import EstimateRow
 

@@ -10,7 +10,8 @@ from routeprism.experiments.comparison import Difference, SupportChange
 from routeprism.report._charts import Chart, short, templates
 from routeprism.report._html import Markup, data_block, fragment, tag
 from routeprism.report._page import figure, shell
-from routeprism.report._tables import Table, as_html
+from routeprism.report._table import Table
+from routeprism.report._table_writing import as_html
 from routeprism.report._write import write_page
 
 __all__ = ["write_comparison"]

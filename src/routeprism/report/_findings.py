@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from routeprism.report._charts import Chart, chart_name, jitter, limits, short
-from routeprism.report._tables import Table, grouped, shown_interval
+from routeprism.report._table import Table, grouped, shown_interval
 from routeprism.runs import EstimateRow, Finding, Stored
 
 __all__ = ["Found", "arms_of", "finding_charts", "finding_tables", "read_findings"]

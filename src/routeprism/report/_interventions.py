@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from routeprism.report._charts import Chart, chart_name, limits, short
-from routeprism.report._tables import Table, shown_interval
+from routeprism.report._table import Table, shown_interval
 from routeprism.runs import EstimateRow
 
 __all__ = ["intervention_charts", "intervention_tables"]

@@ -28,7 +28,9 @@ from routeprism.report._gates import gate_section
 from routeprism.report._html import Markup, data_block, fragment, tag
 from routeprism.report._interventions import intervention_charts, intervention_tables
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
-from routeprism.report._tables import Table, as_html, numbered, tables
+from routeprism.report._table import Table, numbered
+from routeprism.report._table_writing import as_html
+from routeprism.report._tables import tables
 from routeprism.report._units import Points, unit_values
 from routeprism.report._verdict import Missing, command_of, headline, missing, verdicts
 from routeprism.runs import EstimateRow, Stored, read_manifest

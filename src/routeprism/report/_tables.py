@@ -1,101 +1,30 @@
-"""Tables of a run, each made once and written as HTML, Markdown or LaTeX."""
+"""The tables of a run, each made once from its estimate rows."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 
-from routeprism.report._html import Markup, fragment, tag
+from routeprism.report._reading_tables import admissible_table, agreement_table, reading_table
+from routeprism.report._table import Found, Shown, Table, grouped, shown_interval
 from routeprism.runs import COLUMNS, EstimateRow
 
 __all__ = [
+    "CONDITIONS",
+    "CONTRASTS",
+    "DESIGNS",
+    "MAIN",
+    "MECHANISM",
     "TABLES",
-    "Shown",
-    "Table",
-    "as_html",
-    "as_latex",
-    "as_markdown",
-    "numbered",
-    "shown_interval",
+    "answer_table",
+    "eligibility_table",
+    "estimate_table",
+    "evidence_table",
+    "layer_table",
+    "mechanism_table",
+    "replication_table",
+    "restoration_table",
     "tables",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Cells as they are shown; empty means not applicable."""
-
-    name: str
-    """What its file is called."""
-    title: str
-    caption: str
-    """How to read it."""
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    names: int = 1
-    """How many columns from the left are names; the others are numbers."""
-
-
-class Shown(str):
-    """A number as it is shown, which knows the row of `estimates.csv` that it is."""
-
-    __slots__ = ("number", "row")
-
-    row: EstimateRow
-    number: int | None
-    """Which row of the run it is, from 1; None for a table of no run."""
-
-    def __new__(cls, text: str, row: EstimateRow, number: int | None = None) -> Shown:
-        """Keep the row with the text."""
-        made = super().__new__(cls, text)
-        made.row, made.number = row, number
-        return made
-
-
-def numbered(table: Table, rows: Mapping[EstimateRow, int]) -> Table:
-    """Say of every number of a table which row it is, so that it can be traced."""
-    cells = (
-        tuple(
-            Shown(cell, cell.row, rows.get(cell.row)) if isinstance(cell, Shown) else cell
-            for cell in line
-        )
-        for line in table.rows
-    )
-    return replace(table, rows=tuple(cells))
-
-
-def shown_interval(row: EstimateRow | None, digits: int = 3) -> str:
-    """Write an estimate and its limits; nothing where it does not apply."""
-    if row is None or row.estimate is None:
-        return ""
-    if row.quantity.endswith("_count") or row.quantity.startswith(("count.", "miss.", "extra.")):
-        return Shown(f"{row.estimate:.0f}", row)
-    value = f"{row.estimate:.{digits}f}"
-    if row.lower is None or row.upper is None:
-        return Shown(value, row)
-    return Shown(f"{value} [{row.lower:.{digits}f}, {row.upper:.{digits}f}]", row)
-
-
-Found = dict[str, EstimateRow]
-
-
-def grouped(
-    rows: Iterable[EstimateRow], names: Sequence[str], *, arms: bool = False
-) -> dict[tuple[str, ...], Found]:
-    """Group the plain rows (all questions, no mask) by some of their names, quantity by quantity.
-
-    Of several fillers the average over all of them stays, and of several batches the first.
-    """
-    found: dict[tuple[str, ...], Found] = {}
-    for row in rows:
-        if row.stratum != "all" or row.mask or (row.arm and not arms):
-            continue
-        place = found.setdefault(tuple(getattr(row, name) for name in names), {})
-        before = place.get(row.quantity)
-        if before is None or (before.batch == row.batch and len(row.filler) > len(before.filler)):
-            place[row.quantity] = row
-    return found
 
 
 def _share(found: Found, quantity: str) -> str:
@@ -223,9 +152,15 @@ def answer_table(rows: Sequence[EstimateRow]) -> Table | None:
 
 
 _WAYS = ("CC", "CI", "IC", "II")
+
+
 DESIGNS = ("", "bundle", "identity-swap")
 """Arms of restoration that exchange records: one, several, or support for support."""
+
+
 CONDITIONS = ("present", "absent", "restored", "replacement")
+
+
 CONTRASTS = (
     "restored-absent",
     "restored-replacement",
@@ -338,86 +273,6 @@ def mechanism_table(rows: Sequence[EstimateRow]) -> Table | None:
     )
 
 
-def agreement_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show how far readings agree."""
-    readings = [row for row in rows if row.experiment in ("screen", "support") and row.arm]
-    cells = [
-        (
-            experiment,
-            arm,
-            shown_interval(found.get("count.agreed")),
-            shown_interval(found.get("count.compared")),
-            shown_interval(found["agreement"]),
-            shown_interval(found.get("kappa")),
-        )
-        for (experiment, arm), found in grouped(readings, ("experiment", "arm"), arms=True).items()
-        if "agreement" in found
-    ]
-    if not cells:
-        return None
-    return Table(
-        "agreement",
-        "How far readings agree",
-        "Share of items on which passes agree, and Cohen's κ, which takes chance out.",
-        ("experiment", "passes", "agreed", "compared", "agreement", "κ"),
-        tuple(cells),
-        names=2,
-    )
-
-
-def admissible_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show how many questions pass each gate: every pass alone, and passes combined by a rule."""
-    cells = [
-        (row.arm, Shown(f"{row.estimate:.0f} of {row.queries}", row))
-        for row in rows
-        if (row.experiment, row.quantity) == ("screen", "count.admissible")
-        and row.estimate is not None
-        and "~" not in row.arm
-        and not row.mask
-    ]
-    if not cells:
-        return None
-    return Table(
-        "admissible",
-        "Which questions pass a gate",
-        "Questions whose pools may be reordered: by one pass, by both (intersection), by most "
-        "(majority) or by all (unanimity).",
-        ("gate", "admissible"),
-        tuple(cells),
-    )
-
-
-def reading_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show what each pass found."""
-    cells = [
-        (
-            row.experiment,
-            row.arm,
-            row.model,
-            row.quantity.removeprefix("count."),
-            shown_interval(row),
-        )
-        for row in rows
-        if row.experiment in ("screen", "support")
-        and row.arm
-        and not row.policy
-        and not row.mask
-        and row.quantity.startswith("count.")
-        and "~" not in row.arm
-        and "(" not in row.arm
-    ]
-    if not cells:
-        return None
-    return Table(
-        "readings",
-        "What each pass found",
-        "Labels by pass.",
-        ("experiment", "pass", "read by", "label", "number"),
-        tuple(cells),
-        names=4,
-    )
-
-
 MAIN = ("H", "D_res", "Delta_rep", "restored-absent", "restored-replacement")
 """What is compared between models."""
 
@@ -501,103 +356,3 @@ TABLES: tuple[Callable[[Sequence[EstimateRow]], Table | None], ...] = (
 def tables(rows: Sequence[EstimateRow]) -> list[Table]:
     """Make every table that these rows allow."""
     return [table for make in TABLES if (table := make(rows)) is not None]
-
-
-def as_html(table: Table, *, caption: bool = True) -> Markup:
-    """Write a table for the page; it scrolls on its own where it is too wide."""
-    head = tag(
-        "tr",
-        *(
-            tag("th", column, scope="col", class_="number" if at >= table.names else None)
-            for at, column in enumerate(table.columns)
-        ),
-    )
-    body = [
-        tag("tr", *(_cell(cell, at, table.names) for at, cell in enumerate(row)))
-        for row in table.rows
-    ]
-    shown = tag(
-        "table",
-        tag("caption", table.caption) if caption else None,
-        tag("thead", head),
-        tag("tbody", fragment(body)),
-    )
-    return tag("div", shown, class_="scroll", tabindex="0", role="region", aria_label=table.title)
-
-
-_LONG = 40
-_SHARE = re.compile(r"(\d+) of (\d+)")
-
-
-def _cell(text: str, at: int, names: int) -> Markup:
-    """Make a cell; shares also have a bar."""
-    long = "long" if len(text) > _LONG else None
-    if at == 0:
-        return tag("th", text, scope="row", class_=long)
-    if at < names:
-        return tag("td", text, class_=long)
-    if not text:
-        return tag("td", tag("span", "n/a", class_="none"), class_="number")
-    bar = None
-    if share := _SHARE.fullmatch(text):
-        part, whole = map(int, share.groups())
-        bar = tag("span", class_="share", style=f"--share:{part / whole if whole else 0:.4f}")
-    shown: Markup | str = text
-    if isinstance(text, Shown) and text.number is not None:
-        place = f"Row {text.number} of all estimates"
-        shown = tag("a", text, href=f"#row={text.number}", title=place)
-    return tag("td", shown, bar, class_="number")
-
-
-def as_markdown(table: Table) -> str:
-    """Write a table as GitHub-flavoured Markdown."""
-    marks = ["---" if at < table.names else "---:" for at in range(len(table.columns))]
-    lines = [f"### {_markdown(table.title)}", "", _markdown(table.caption), ""]
-    for cells in (table.columns, marks, *table.rows):
-        shown = cells if cells is marks else [_markdown(cell) or "n/a" for cell in cells]
-        lines.append(f"| {' | '.join(shown)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _markdown(text: str) -> str:
-    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~$" else c for c in text)
-    return " ".join(escaped.replace("&", "&amp;").split())
-
-
-def as_latex(table: Table) -> str:
-    """Write a table for LaTeX with the booktabs package."""
-    columns = "l" * table.names + "r" * (len(table.columns) - table.names)
-    lines = [
-        r"\begin{table}",
-        rf"\caption{{{_latex(table.caption)}}}",
-        rf"\label{{tab:{table.name}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        " & ".join(_latex(column) for column in table.columns) + r" \\",
-        r"\midrule",
-        *(" & ".join(_latex(cell) or "--" for cell in row) + r" \\" for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "κ": r"$\kappa$",
-    "Δ": r"$\Delta$",
-    "δ": r"$\delta$",
-    "Γ": r"$\Gamma$",
-    "−": "$-$",
-    "×": r"$\times$",
-    "[": "{[}",
-    "]": "{]}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-}
-
-
-def _latex(text: str) -> str:
-    return " ".join("".join(_LATEX.get(character, character) for character in text).split())

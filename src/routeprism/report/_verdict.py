@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from routeprism.report._questions import FLAGS, Questions
-from routeprism.report._tables import grouped, shown_interval
+from routeprism.report._table import grouped, shown_interval
 from routeprism.runs import EstimateRow
 
 __all__ = ["Missing", "Verdict", "command_of", "headline", "missing", "verdicts"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from routeprism.errors import RunError
 from routeprism.report._charts import spec_of
 from routeprism.report._page import all_charts, all_tables, gather, page
-from routeprism.report._tables import as_latex, as_markdown
+from routeprism.report._table_writing import as_latex, as_markdown
 
 __all__ = ["REPORT", "write_charts", "write_page", "write_report", "write_tables"]
 

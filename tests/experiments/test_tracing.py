@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -263,6 +265,14 @@ def test_the_command_prints_it(asked: Path, capsys: pytest.CaptureFixture[str]) 
     assert told["agrees"]
     assert told["experiment"]["answers"]["number"] > 0
     assert len(told["answers"]) == 9 * 2 * 2
+
+
+def test_a_run_without_estimates_has_nothing_to_trace(
+    cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert cli("reproduce", "tab:mechanism-state", "--keep", tmp_path / "kept").code == 0
+    with pytest.raises(RunError, match="there is no row to trace"):
+        trace_row(tmp_path / "kept", "1")
 
 
 def test_one_command_for_a_number_of_each_experiment(

@@ -21,6 +21,8 @@ __all__ = ["run_trace"]
 _NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed")
 _LONGEST = 60
 """How much of a text one line shows."""
+_DIGITS = 12
+"""How much of a prompt's SHA-256 a line shows; `--json` and `--prompts` give all of it."""
 
 
 def run_trace(run: Path, row: str, *, question: str | None, prompts: bool, as_json: bool) -> None:
@@ -82,6 +84,8 @@ def _plain(value: Any) -> str:
         )
     if isinstance(value, list):
         return ", ".join(map(_plain, value))
+    if value is None:
+        return "–"  # not said
     return str(value) if value != "" else "(default)"
 
 
@@ -117,7 +121,7 @@ def _answers(trail: Trail) -> Table:
         right = {True: "yes", False: "no", None: "n/a"}[one.correct]
         named = (given.policy, given.question, given.side, given.condition, given.filler)
         said = given.answer if given.answer is not None else f"({given.outcome})"
-        told = (given.batch, str(given.turn), _short(said), right, given.prompt_sha256)
+        told = (given.batch, str(given.turn), _short(said), right, given.prompt_sha256[:_DIGITS])
         rows.append((*named, *told))
     headings = ("policy", "question", "route or condition", "of", "filler", "batch", "draw")
     return _table((*headings, "answer", "correct", "prompt SHA-256"), rows)

@@ -140,6 +140,8 @@ class _Opened:
 def _opened(stored: Stored, run: Path) -> _Opened:
     configuration = finished(stored, run)
     index = stored.manifest().get("experiments")
+    if not stored.estimates():
+        raise RunError(f"{run} has no estimates, so there is no row to trace")
     if not index:
         raise RunError(f"{run} has no index of its experiments; run its command again")
     return _Opened(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 TWO = ("--model", "reader", "--model", "reader:temperature=0.5", "--draws", "2")
 
 
@@ -21,6 +23,26 @@ def test_one_model_stands_beside_the_layers(cli) -> None:
     assert line[:7] == ["raw", "replay", "0", "0", "0", "165", "1.000"]
     assert "D_res: disagreement beyond the model's own" in out
     assert "Answers, model by model" not in out
+
+
+def test_long_histories_show_what_is_left_of_the_evidence(cli, tmp_path) -> None:
+    asked = {
+        "question_type": "multi-session",
+        "question": "How many boats?",
+        "answer": "two",
+        "haystack_session_ids": ["a", "b", "c"],
+        "haystack_sessions": [[{"role": "user", "content": f"{n} boats"}] for n in "123"],
+        "answer_session_ids": ["a", "b"],
+    }
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps([{**asked, "question_id": f"q{at}"} for at in range(3)]))
+    arguments = ("-p", "recent:k=1", "--comparators", "-q", "--resamples", "100")
+    out = cli("audit", f"longmemeval:path={file}", *arguments).out
+    head, line, *_ = table(out, "Evidence kept and shown")
+    assert head == ["policy", "schedule", "kept F", "R", "R−F", "shown F", "R", "R−F"]
+    # Forward keeps the last session, which is none of the two; reversed, the first.
+    assert line == ["recent:k=1", "replay", *("0.000", "0.500", "0.500") * 2]
+    assert "Evidence kept" not in cli("audit", "sample", *arguments).out
 
 
 def test_one_draw_shows_plain_disagreement(cli) -> None:

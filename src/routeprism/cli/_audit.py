@@ -14,6 +14,7 @@ from rich.console import Console
 from routeprism.api import Audit, audit
 from routeprism.cli._passes import read_masks
 from routeprism.cli._tables import (
+    evidence_table,
     interface_table,
     mechanism_table,
     replication_table,
@@ -150,6 +151,9 @@ def _show(found: Audit, console: Console) -> None:
     console.print(legend, style="dim", highlight=False)
     console.print(found.limits, style="dim", highlight=False)
     tables = {
+        "Evidence kept and shown: its recall forward (F) and on the other route (R)": (
+            evidence_table(found.rows)
+        ),
         "Answers, model by model": replication_table(found.rows),
         "Accuracy in the four conditions": restoration_table(found.rows),
         "Each operation against the canonical arm (δ)": mechanism_table(found.rows),

@@ -12,6 +12,7 @@ from routeprism.runs import EstimateRow
 
 __all__ = [
     "cell",
+    "evidence_table",
     "interface_table",
     "mechanism_table",
     "point",
@@ -51,6 +52,29 @@ def interface_table(rows: Sequence[EstimateRow]) -> Table:
             *(point(answers.get(name)) for name in shown),
         )
         before = line.policy
+    return table
+
+
+def evidence_table(rows: Sequence[EstimateRow]) -> Table | None:
+    """Say how much of the evidence is kept and shown; for benchmarks that publish it by session."""
+    found: dict[tuple[str, str], dict[str, EstimateRow]] = {}
+    for row in _plain(rows, "retention"):
+        if row.quantity.startswith("recall.") and row.unit != "user" and not row.arm:
+            found.setdefault((row.policy, row.schedule), {})[row.quantity] = row
+    if not found:
+        return None
+    table = _table("policy", "schedule")
+    for heading in ("kept F", "R", "R−F", "shown F", "R", "R−F"):  # limits would not fit beside
+        table.add_column(heading, justify="right", no_wrap=True)
+    for place, recall in found.items():
+        table.add_row(
+            *map(escape, place),
+            *(
+                point(recall.get(f"recall.{where}.{side}"))
+                for where in ("retained", "exposed")
+                for side in ("forward", "route", "route-forward")
+            ),
+        )
     return table
 
 

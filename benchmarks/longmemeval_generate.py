@@ -142,7 +142,7 @@ def write(path: Path, limit: int = 500) -> int:
 
 def main() -> None:
     """Write the file that is named."""
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         sys.exit("Expected FILE [QUESTIONS]")
     size = write(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) == 3 else 500)
     print(f"{sys.argv[1]}: {size / 2**20:.1f} MiB")

@@ -43,9 +43,18 @@ const unpack = async (name) => {
   return JSON.parse(await new Response(stream).text());
 };
 
+// What is too long for its place can be scrolled, so the keyboard has to reach it.
+const sized = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+  if (target.scrollHeight > target.clientHeight + 1 || target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
+  else target.removeAttribute("tabindex");
+}));
+RP.reachable = (root) => root.querySelectorAll("dd, figcaption, .card h3, .options li, .draw").forEach((node) => sized.observe(node));
+document.addEventListener("DOMContentLoaded", () => RP.reachable(document));
+
 // Long texts are cut; the rest is a press of a button away.
 RP.text = (text, most = 700) => {
   const body = RP.el("div", { class: "body" });
+  sized.observe(body);
   if (text.length <= most) {
     body.textContent = text;
     return body;

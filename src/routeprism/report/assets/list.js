@@ -92,6 +92,7 @@
       el("div", { class: "steps" }, choose("policy", data.policies, p, (to) => open(at, to, s)), choose("order compared with forward", data.schedules, s, (to) => open(at, p, to)), el("span", { class: "go" }, go(-1), go(1))),
       el("h3", { tabindex: 0 }, entry.text.trim()), el("p", { class: "count id" }, RP.short(`${entry.id} · user ${data.users[entry.user]}${entry.kind ? " · " + entry.kind : ""}`, 400)),
       RP.question(data, chunk, entry, p, s));
+    RP.reachable(pane);
     pane.dataset.question = entry.id;
     if (focus) { pane.focus({ preventScroll: true }); pane.scrollIntoView({ block: "start" }); }
   };

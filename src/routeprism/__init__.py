@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from routeprism._on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from routeprism.api import Audit, audit, curve, explore_orders, restore
@@ -30,25 +32,12 @@ __all__ = [
     "restore",
 ]
 
-_HOMES = {
-    "Audit": "routeprism.api",
-    "audit": "routeprism.api",
-    "curve": "routeprism.api",
-    "explore_orders": "routeprism.api",
-    "plan_study": "routeprism.experiments",
-    "restore": "routeprism.api",
-    **dict.fromkeys(("Block", "Exposure", "Memory", "Policy"), "routeprism.policies"),
-    **dict.fromkeys(
-        ("Benchmark", "Case", "Pool", "Question", "Record", "Turn", "load_benchmark"),
-        "routeprism.records",
-    ),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that the package starts light."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'routeprism' has no attribute '{name}'")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = names_on_demand(
+    __name__,
+    {
+        ".api": "Audit audit curve explore_orders restore",
+        ".experiments": "plan_study",
+        ".policies": "Block Exposure Memory Policy",
+        ".records": "Benchmark Case Pool Question Record Turn load_benchmark",
+    },
+)

@@ -85,13 +85,13 @@ class Tally(Generic[Key]):
 
     def append(self, sums: Sums[Key]) -> None:
         """Add one unit."""
-        for key, (total, count, *_) in sums.items():
+        for key, one in sums.items():
             series = self._series.get(key)
             if series is None:
                 series = self._series[key] = _Series()
             series.units.append(self._units)
-            series.sums.append(total)
-            series.counts.append(count)
+            series.sums.append(one[0])
+            series.counts.append(one[1])
         self._units += 1
 
     def keys(self) -> Sequence[Key]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -91,11 +92,15 @@ def text_of(content: bytes, path: Path) -> str:
         raise InputError(f"is not UTF-8 text ({error.reason})", file=path, line=line) from error
 
 
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 def loads(text: str) -> Any:
     """Parse JSON; whatever is wrong with it is a ValueError that says so."""
     try:
         parsed = json.loads(text)
-        _refuse_halves(parsed)
+        if _ESCAPED_HALF.search(text):  # text that was decoded has no halves but escaped ones
+            _refuse_halves(parsed)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except UnicodeEncodeError as error:
@@ -111,8 +116,7 @@ def _refuse_halves(parsed: Any) -> None:
     elif isinstance(parsed, dict):
         "".join(parsed).encode()
         for value in parsed.values():
-            if not (isinstance(value, str) and value.isascii()):  # most are, and are done with
-                _refuse_halves(value)
+            _refuse_halves(value)
     elif isinstance(parsed, list):
         for value in parsed:
             _refuse_halves(value)

@@ -88,11 +88,16 @@ class _Scan:
         expected = self._next()
         if expected == "]":
             self._at += 1
+        longest = 0
         while expected != "]":
             if expected == "":
                 raise self._fault(_TRUNCATED)
             self._block = _BLOCK
+            if len(self._text) - self._at < longest:  # to begin in vain takes time
+                self._more()
+                self._block = _BLOCK
             found, end = self._decoded()
+            longest = max(longest, end - self._at)
             self._count()
             start = self._offset
             self._at = end

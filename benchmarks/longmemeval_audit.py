@@ -4,9 +4,9 @@ Seven policies (recent-8/16/32, their source-order comparators, focal) in two or
 questions, exposed by BM25 top three, by question type, with intervals; two worker processes, from
 opening the file to the last estimate, no run kept. Compared, in the same run, with parsing the same
 file once (`json.load`) and cutting its user turns into words once, in one process. Each is a fresh
-interpreter, whose start is left out on both sides (that of the workers counts). Limits: 3 times,
-and 1.5 GB of memory, workers included. Beside it: the same with its run stored, which keeps every
-text (no limit).
+interpreter, whose start and imports are left out on both sides (those of the workers count).
+Limits: 3 times, and 1.5 GB of memory, workers included. Beside it: the same with its run stored,
+which keeps every text (no limit).
 Run: python benchmarks/longmemeval_audit.py [ROUNDS]; the last results are in docs/performance.md.
 """
 
@@ -48,11 +48,11 @@ def one_pass(file: str) -> dict[str, float]:
 
 def audit(file: str, run: str) -> dict[str, float]:
     """Run the experiment."""
-    import routeprism
+    from routeprism import audit as experiment
 
     with _Watched() as watched:
         start = time.perf_counter()
-        found = routeprism.audit(f"longmemeval:path={file}", *POLICIES, workers=2, run=run or None)
+        found = experiment(f"longmemeval:path={file}", *POLICIES, workers=2, run=run or None)
         seconds = time.perf_counter() - start
     control = found.value("overlap.exposed", policy=POLICIES[3], experiment="retention")
     assert (control.estimate, control.lower, control.upper, control.queries) == (1, 1, 1, 470)

@@ -1,0 +1,29 @@
+"""Names that packages import when they are first used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from routeprism.experiments import WORKPLACE
+
+PACKAGES = ("routeprism", "routeprism.api", "routeprism.experiments")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_public_name_is_there_and_no_other(name: str) -> None:
+    package = import_module(name)
+    for public in package.__all__:
+        assert getattr(package, public) is not None
+    with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nobody'"):
+        _ = package.nobody
+
+
+def test_a_worker_imports_nothing_for_answers() -> None:
+    heavy = "{'asyncio', 'routeprism.answers', 'routeprism.support', 'routeprism.landscape'}"
+    code = f"import sys, {WORKPLACE}; print(sorted({heavy} & set(sys.modules)))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"

@@ -252,6 +252,32 @@ def test_bad_manners_are_refused() -> None:
         routeprism.audit(benchmark(), "focal", models=["openai"])
 
 
+@pytest.mark.parametrize("limit", ["MANY", "MUCH"])
+def test_prompts_are_made_ready_in_portions_and_give_the_same_numbers(limit, monkeypatch) -> None:
+    import routeprism.experiments._asking as asking
+
+    def results(model: Scripted) -> list[object]:
+        audited = routeprism.audit(
+            benchmark(), "recent:k=2", models=[model], draws=2, display=["reversed"]
+        )
+        restored = routeprism.restore(
+            "sample", "focal", kinds=["preference"], models=[model], draws=1
+        )
+        rows = [*audited.rows, *restored.rows]
+        return [row for row in rows if "first" not in row.arm]  # sides take turns by portion
+
+    portions: list[int] = []
+    collect = asking.collect
+    monkeypatch.setattr(
+        asking, "collect", lambda *a, **k: portions.append(len(a[2])) or collect(*a, **k)
+    )
+    whole, at_once = results(Scripted(by_last_record)), len(portions)
+    portions.clear()
+    monkeypatch.setattr(asking, limit, 1)
+    assert results(Scripted(by_last_record)) == whole
+    assert len(portions) > 4 + at_once
+
+
 def test_the_reader_on_the_sample() -> None:
     found = routeprism.audit("sample", "focal", "lexical", models=["reader"], draws=3)
     focal = found.value("D_res", policy="focal", arm="", mask="")

@@ -40,11 +40,14 @@ __all__ = [
     "cells_of",
     "cost_of",
     "count_outcomes",
+    "filling",
     "outcome_notes",
 ]
 
 MANY = 4_000
-"""How many requests are made ready at once; prompts are long, so not all of them."""
+"""How many requests are made ready at once: prompts are long, so not all of them."""
+MUCH = 50_000_000
+"""How many characters of prompts are."""
 _NO_ANSWER = {"refused": "(refused)", "unparsable": "(unparsable)"}
 """A refused or unparsable answer is an answer of its own, never a guess and never right."""
 _UNDECIDED = "undecided"
@@ -144,6 +147,12 @@ def cells_of(items: Iterable[Compared], manner: Manner) -> Iterator[Cell]:
     for item in items:
         for side in range(len(item.sides)):
             yield from _side(item, side, manner)
+
+
+def filling(items: Iterable[Compared], manner: Manner) -> float:
+    """Say how much of what is made ready at once the prompts of comparisons are; 1 is enough."""
+    lengths = [len(prompt.text) for item in items for _, prompt in item.sides]
+    return max(manner.draws * len(lengths) / MANY, sum(lengths) / MUCH)
 
 
 def _side(item: Compared, side: int, manner: Manner) -> list[Cell]:

@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from routeprism.answers import Plan as Cost
 from routeprism.experiments._asking import (
-    MANY,
     Answers,
     Asking,
     Compared,
     answers_to,
     cost_of,
     count_outcomes,
+    filling,
     outcome_notes,
 )
 from routeprism.experiments._case_rows import rows_of, unit_rows_of
@@ -108,14 +108,14 @@ def _portions(
 ) -> Iterator[list[tuple[Case, Sequence[Item]]]]:
     """Make the prompts of some pools at a time ready; one without questions has none."""
     portion: list[tuple[Case, Sequence[Item]]] = []
-    ready = 0
+    ready = 0.0
     for case in traced.benchmark.cases:
         if case.questions:
             items = make(case, stored)
             portion.append((case, items))
-            ready += asking.manner.draws * sum(len(item.sides) for item in items)
-        if ready >= MANY:
+            ready += filling(items, asking.manner)
+        if ready >= 1:
             yield portion
-            portion, ready = [], 0
+            portion, ready = [], 0.0
     if portion:
         yield portion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from routeprism.experiments._sentences import beyond, interval, said_flags, widest
+from routeprism.experiments._sentences import beyond, interval, said_flags, said_size, widest
 from routeprism.runs import EstimateRow
 
 __all__ = [
@@ -31,10 +31,6 @@ def _each(rows: Sequence[EstimateRow], experiment: str) -> Iterator[tuple[str, F
     for (policy, schedule, model, batch, filler), found in widest(grouped).items():
         batched = f", batch {batch}" if batch else ""
         yield f"{policy}, {schedule}, read by {model}{batched}, filler {filler}", found
-
-
-def _size(row: EstimateRow) -> str:
-    return f"{row.queries} pairs, {row.units} {row.unit}{'s' if row.units != 1 else ''}"
 
 
 def _sign(row: EstimateRow) -> int:
@@ -73,7 +69,7 @@ def display_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
             accuracy = f"; change of accuracy: {', '.join(signed)}" if signed else ""
             sentences.append(
                 f"{who}: {verdict}: {', '.join(parts)}, difference {interval(gap)}{accuracy} "
-                f"({_size(gap)}){said_flags(gap)}"
+                f"({said_size(gap)}){said_flags(gap)}"
             )
         sentences.extend(_serialised(who, found))
     return (*sentences, *_refused(rows))
@@ -102,7 +98,7 @@ def _serialised(who: str, found: Found) -> Iterator[str]:
         if not mask or source.queries != gap.queries:  # else the part is the whole
             parts.append(
                 f"{said} {interval(native)} native, {interval(source)} in source order "
-                f"({_size(source)})"
+                f"({said_size(source)})"
             )
     yield (
         f"{who}: {verdict}: {measure} {'; '.join(parts)}; native minus source {interval(gap)}"
@@ -161,7 +157,7 @@ def _by_support(found: Found) -> Iterator[str]:
         ("support-absent", "where neither route shows any"),
     ):
         if (row := found.get((arm, "", "Delta_rep"))) is not None:
-            yield f"{said} {interval(row)} ({_size(row)}, labels {row.labels})"
+            yield f"{said} {interval(row)} ({said_size(row)}, labels {row.labels})"
     if (row := found.get(("", "", "changed-preserved.Delta_rep"))) is not None:
         yield f"changed minus preserved within {row.unit}s {interval(row)}"
 
@@ -193,7 +189,7 @@ def provenance_sentences(
             row = gaps["H"] if "H" in gaps else gaps["Delta_rep"]
             sentences.append(
                 f"{who}: {one} minus {other}: {'; '.join((', '.join(changes), *worse))} "
-                f"({_size(row)}){said_flags(row)}"
+                f"({said_size(row)}){said_flags(row)}"
             )
     return (*sentences, *fixed_source_sentences(rows))
 
@@ -222,7 +218,7 @@ def fixed_source_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
             ]
             under = f", {arm}" if arm else ""
             sentences.append(
-                f"{who}{under}: where sources agree and texts differ ({_size(row)}), "
+                f"{who}{under}: where sources agree and texts differ ({said_size(row)}), "
                 f"{', '.join(parts)}{said_flags(row)}"
             )
     return tuple(sentences)

@@ -13,6 +13,8 @@ __all__ = [
     "interval",
     "restoration_sentences",
     "said_flags",
+    "said_number",
+    "said_size",
     "widest",
 ]
 
@@ -25,6 +27,16 @@ def interval(row: EstimateRow, digits: int = 3) -> str:
     if row.lower is None or row.upper is None:
         return f"{shown} (one {row.unit}, no interval)"
     return f"{shown} [{row.lower:.{digits}f}, {row.upper:.{digits}f}]"
+
+
+def said_number(number: int | None, noun: str) -> str:
+    """Count something whose plural ends in s."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def said_size(row: EstimateRow) -> str:
+    """Say how many pairs and units an estimate rests on."""
+    return f"{said_number(row.queries, 'pair')}, {said_number(row.units, row.unit)}"
 
 
 def answer_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
@@ -85,8 +97,7 @@ def restoration_sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
         tail = said_flags(one)
         sentences.append(
             f"{policy}, {schedule}, read by {model}, filler {filler}: {verdict}; "
-            f"{', '.join(parts)} ({one.queries} pairs, {one.units} {one.unit}s, labels "
-            f"{one.labels}){tail}"
+            f"{', '.join(parts)} ({said_size(one)}, labels {one.labels}){tail}"
         )
     return (*sentences, *_eligibility(rows))
 
@@ -100,8 +111,8 @@ def _swapped(
     return (
         f"{policy}, {schedule}, read by {model}, filler {filler}: where one support record stands "
         f"in another's place, exchanging them is worth {interval(one)} of accuracy; against a "
-        f"record without support there {interval(found['restored-replacement'])} ({one.queries} "
-        f"pairs, {one.units} {one.unit}s, labels {one.labels}){tail}"
+        f"record without support there {interval(found['restored-replacement'])} "
+        f"({said_size(one)}, labels {one.labels}){tail}"
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import RunError, SpecError, nearest
+from routeprism.experiments._sentences import said_number
 from routeprism.measures import (
     RESAMPLES,
     Estimate,
@@ -330,8 +331,8 @@ def _sentences(
     for (first, second, schedule), (lost, kept) in counted.items():
         name = second if first == second else f"{first} → {second}"
         said.append(
-            f"{name}, {schedule}: support is newly lost for {_questions(lost)}, newly kept for "
-            f"{_questions(kept)}"
+            f"{name}, {schedule}: support is newly lost for {said_number(lost, 'question')}, "
+            f"newly kept for {said_number(kept, 'question')}"
         )
     if not counted:
         said.append("No question lost or gained support.")
@@ -345,7 +346,7 @@ def tell(one: Difference) -> str:
     if found.lower is not None and found.upper is not None:
         number += f" [{found.lower:+.3f}, {found.upper:+.3f}]"
     ends = f"{one.before:.3f} before, {one.after:.3f} after"
-    size = f"{_questions(found.queries)}, {found.units} {one.unit}{'s' if found.units != 1 else ''}"
+    size = f"{said_number(found.queries, 'question')}, {said_number(found.units, one.unit)}"
     if found.value == 0 and (found.lower, found.upper) in ((0, 0), (None, None)):
         return f"{name} is the same, {one.after:.3f} ({size})"
     if found.lower is None or found.upper is None or found.lower <= 0 <= found.upper:
@@ -364,7 +365,3 @@ def _who(one: Difference) -> str:
     parts = [name, column.schedule, f"read by {column.model}" if column.model else ""]
     told = ", ".join(part for part in parts if part)
     return told + "".join(f" [{flag}]" for flag in one.flags.split(";") if flag)
-
-
-def _questions(number: int) -> str:
-    return f"{number} question{'' if number == 1 else 's'}"

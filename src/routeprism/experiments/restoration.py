@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from routeprism.answers import Plan as Cost
 from routeprism.errors import SpecError
 from routeprism.experiments._asking import (
-    MANY,
     Answers,
     Asking,
     answers_to,
     cost_of,
     count_outcomes,
+    filling,
     outcome_notes,
 )
 from routeprism.experiments._case_rows import rows_of
@@ -149,7 +149,7 @@ class Restore:
                 f"know which records carry the answer"
             )
         portion: list[Decided] = []
-        ready = 0
+        ready = 0.0
         for case in traced.benchmark.cases:
             if case.questions:
                 decided = list(
@@ -165,11 +165,11 @@ class Restore:
                     )
                 )
                 portion.append((case, decided))
-                made = sum(len(one.names) for _, several in decided for one in several)
-                ready += made * self.asking.manner.draws
-            if ready >= MANY:
+                made = [one for _, several in decided for one in several]
+                ready += filling(made, self.asking.manner)
+            if ready >= 1:
                 yield portion
-                portion, ready = [], 0
+                portion, ready = [], 0.0
         if portion:
             yield portion
 

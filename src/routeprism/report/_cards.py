@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from routeprism.report._html import Markup, fragment, tag
+from routeprism.report._row_links import Linked, row_links
 from routeprism.report._verdict import Verdict
+from routeprism.runs import EstimateRow
 
 __all__ = ["verdict_cards"]
 
 
-def verdict_cards(found: Sequence[Verdict], manifest: Mapping[str, Any]) -> Markup:
+def verdict_cards(
+    found: Sequence[Verdict], manifest: Mapping[str, Any], rows: Sequence[EstimateRow]
+) -> Markup:
     """Make a card for each policy, and below them those of arms and comparators, and notes."""
     if not found:
         reason = (
@@ -20,8 +24,9 @@ def verdict_cards(found: Sequence[Verdict], manifest: Mapping[str, Any]) -> Mark
             else "The run was interrupted. What it had stored is shown below."
         )
         return tag("p", reason)
-    cards = [_card(one) for one in found if not one.aside]
-    aside = [_card(one) for one in found if one.aside]
+    linked = row_links(rows)
+    cards = [_card(one, linked) for one in found if not one.aside]
+    aside = [_card(one, linked) for one in found if one.aside]
     notes = [tag("li", str(note)) for note in manifest.get("notes") or ()]
     return fragment(
         [
@@ -40,7 +45,8 @@ def verdict_cards(found: Sequence[Verdict], manifest: Mapping[str, Any]) -> Mark
                 "p",
                 "Each number is a row of ",
                 tag("a", "all estimates", href="#estimates"),
-                ", which says how to trace it.",
+                ", which says how to trace it; where only one row can be meant, the number leads "
+                "there.",
                 class_="count",
             ),
         ]
@@ -51,8 +57,11 @@ _SHOWN = 4
 """How many sentences a card shows; the others are a press away."""
 
 
-def _card(one: Verdict) -> Markup:
-    said = [tag("li", _capital(sentence, one.subject)) for sentence in one.sentences]
+def _card(one: Verdict, linked: Linked) -> Markup:
+    said = [
+        tag("li", linked(_capital(sentence, one.subject), one.subject))
+        for sentence in one.sentences
+    ]
     rest = said[_SHOWN:] if len(said) > _SHOWN + 1 else []
     return tag(
         "article",

@@ -125,7 +125,7 @@ def page(material: Material) -> str:
     shown = {table.name: table for table in all_tables(material)}
     lacking = missing(material.manifest, rows, questions, material.directory, material.answers)
     parts = [
-        ("verdict", "Verdict", verdict_cards(found, material.manifest)),
+        ("verdict", "Verdict", verdict_cards(found, material.manifest, rows)),
         ("layers", "Layers", _tables(shown, "layers")),
         ("evidence", "Evidence", _charted(made, "evidence", _tables(shown, "evidence"))),
         ("questions", "Questions", _questions(questions)),

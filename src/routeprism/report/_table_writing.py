@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from routeprism.report._html import Markup, fragment, tag
+from routeprism.report._row_links import row_link
 from routeprism.report._table import Shown, Table
 
 __all__ = ["as_html", "as_latex", "as_markdown"]
@@ -53,8 +54,7 @@ def _cell(text: str, at: int, names: int) -> Markup:
         bar = tag("span", class_="share", style=f"--share:{part / whole if whole else 0:.4f}")
     shown: Markup | str = text
     if isinstance(text, Shown) and text.number is not None:
-        place = f"Row {text.number} of all estimates"
-        shown = tag("a", text, href=f"#row={text.number}", title=place)
+        shown = row_link(text, text.number)
     return tag("td", shown, bar, class_="number")
 
 

@@ -58,7 +58,7 @@ $(VENV)/.extras: $(READY) requirements-extras.txt
 
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest tests/models tests/extras
-	$(BIN)/python -m pytest tests/test_docs.py -k "langgraph or llamaindex"
+	$(BIN)/python -m pytest tests/test_docs.py -k "langgraph or llamaindex or mem0 or langmem"
 
 fast: setup
 	$(BIN)/python -m pytest -m "not slow and not realdata"

@@ -4,9 +4,10 @@ A comment directly before a fence says what it is:
 
 - `<!-- file: NAME -->`: the block is that file, in the page's directory;
 - `<!-- output -->`: the block is what the one before it printed, or parts of it with `…` between;
-- `<!-- needs: WHAT -->`: a key, a service, a network, time. Such a block is only parsed. But one
-  that needs nothing but `data` runs wherever ROUTEPRISM_DATA is set, and one that needs nothing but
-  `extra NAME` where that is installed (`make test-extras`).
+- `<!-- needs: WHAT, WHAT -->`: `data` is there wherever ROUTEPRISM_DATA is set, `extra NAME` where
+  that is installed (`make test-extras`), `perl` on most machines. `a browser`, `a service` and `an
+  openai key` have stand-ins here: one that opens nothing, and servers on loopback. A block that
+  needs anything else, such as a network, is only parsed.
 
 In the directory that a page's blocks run in there are `examples`, `data` with the benchmarks that
 are here and a small generated LongMemEval, `my-data`, and `my_package` with a memory and one that
@@ -23,10 +24,15 @@ import io
 import json
 import os
 import re
+import runpy
 import shlex
+import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+import webbrowser
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -48,8 +54,15 @@ FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 SHELLS = ("console", "sh", "bash")
-EXTRAS = {"extra langgraph": "langgraph", "extra llamaindex": "llama_index"}
+EXTRAS = {
+    "extra langgraph": "langgraph",
+    "extra langmem": "langmem",
+    "extra llamaindex": "llama_index",
+    "extra mem0": "mem0",
+}
 """What an extra is imported as."""
+KEY = "an openai key"
+STAND_INS = ("a browser", "a service", KEY)
 MEMORY = """
 from routeprism import Block
 
@@ -96,9 +109,15 @@ class Block:
     @property
     def runs(self) -> bool:
         """Whether all that it needs is here."""
-        if self.needs.startswith("extra "):
-            return self.needs in EXTRAS and importlib.util.find_spec(EXTRAS[self.needs]) is not None
-        return not self.needs or (self.needs == "data" and "ROUTEPRISM_DATA" in os.environ)
+        return all(map(is_here, filter(None, self.needs.split(", "))))
+
+
+def is_here(need: str) -> bool:
+    if need in EXTRAS:
+        return importlib.util.find_spec(EXTRAS[need]) is not None
+    if need == "data":
+        return "ROUTEPRISM_DATA" in os.environ
+    return need in STAND_INS or (need == "perl" and shutil.which(need) is not None)
 
 
 def blocks(page: Path) -> list[Block]:
@@ -212,6 +231,8 @@ def run_command(command: str, block: Block, compared: bool) -> str:
         return ""
     if program == "python":
         assert (ROOT / arguments[0]).is_file(), f"{block.place}: there is no {arguments[0]}"
+        if arguments[-1] == "&":
+            serve(arguments[:-1])
         return ""
     if program == "pytest":
         called = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
@@ -229,6 +250,21 @@ def run_command(command: str, block: Block, compared: bool) -> str:
     wanted = 1 if "# exits with 1" in command else 0
     assert code == wanted, f"{block.place}: {command} ended with {code}:\n{printed}"
     return printed
+
+
+SERVING: list[subprocess.Popen[bytes]] = []
+"""What a page started in the background; the desk ends it."""
+
+
+def serve(arguments: list[str]) -> None:
+    """Start a service, and wait until it listens."""
+    port = int(arguments[arguments.index("--port") + 1])
+    SERVING.append(subprocess.Popen([sys.executable, *arguments]))
+    for _ in range(100):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"nobody listens on port {port}")
 
 
 def fill_in(sheet: Path) -> None:
@@ -293,6 +329,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_histories: Path) 
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in ("GITHUB_ACTIONS", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(webbrowser, "open", lambda address: True)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "my_package").mkdir()
     for name, written in (("my_module", MEMORY), ("rewriting", REWRITING)):
@@ -308,15 +345,34 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_histories: Path) 
             (tmp_path / "data" / name).symlink_to(Path(os.environ["ROUTEPRISM_DATA"]) / name)
     before = set(sys.modules)
     yield tmp_path
+    while SERVING:
+        service = SERVING.pop()
+        service.terminate()
+        service.wait()
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
             del sys.modules[name]
 
 
+@pytest.fixture
+def a_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Serves a model that answers with letters, for who has a key."""
+    loopback = runpy.run_path(str(Path(__file__).with_name("support_server.py")))["Loopback"]
+    with contextlib.ExitStack() as stack:
+
+        def give() -> None:
+            monkeypatch.setenv("OPENAI_API_KEY", "none")
+            monkeypatch.setenv("OPENAI_BASE_URL", stack.enter_context(loopback()).url)
+
+        yield give
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_every_block_of_a_page_runs(name: str, desk: Path) -> None:
+def test_every_block_of_a_page_runs(name: str, desk: Path, a_model: Callable[[], None]) -> None:
     printed = ""
     found = blocks(ROOT / name)
+    if any(KEY in block.needs for block in found):
+        a_model()
     for at, block in enumerate(found):
         if block.file:
             path = desk / block.file

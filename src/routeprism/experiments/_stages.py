@@ -18,7 +18,7 @@ from routeprism.policies import Policy
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Key, Run
 
-__all__ = ["Asked", "Found", "OnlyPolicies", "Stage", "Traced", "add_costs"]
+__all__ = ["Asked", "AsksNobody", "Found", "OnlyPolicies", "Stage", "Traced", "add_costs"]
 
 Asked = Callable[[str, Progress], None]
 """Told how the collecting of a model's answers goes on."""
@@ -68,6 +68,24 @@ class Stage(Protocol):
 
     def perform(self, traced: Traced, asked: Asked | None) -> Found:
         """Collect what is missing and estimate."""
+
+
+class AsksNobody:
+    """What a stage without a model is like."""
+
+    __slots__ = ()
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Nobody is asked."""
+        return ()
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """There is nothing to look up."""
+
+    def price(self, traced: Traced) -> Mapping[str, Cost]:
+        """Say that it is free."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)

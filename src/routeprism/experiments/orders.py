@@ -9,19 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from routeprism import workers as pool
-from routeprism.answers import Plan as Cost
 from routeprism.errors import SpecError
 from routeprism.experiments._order_case import Looking, OrderPlan, PoolResult, look_at
 from routeprism.experiments._order_sentences import order_sentences, place_sentence
 from routeprism.experiments._plans import interface_of
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
-from routeprism.experiments._stages import Asked, Found, Traced
+from routeprism.experiments._stages import Asked, AsksNobody, Found, Traced
 from routeprism.experiments._strata import Masks
 from routeprism.experiments.routes import SEED, Audit, checked_masks, distinct, label_source
 from routeprism.landscape import BINS, support_positions
 from routeprism.measures import RESAMPLES, Interval, Tally, chosen_interval, limits_said
-from routeprism.models import Model
-from routeprism.models._inspection import Inspection
 from routeprism.policies import Policy, builder_model, own_source
 from routeprism.records import Benchmark
 from routeprism.routes import cross_fit
@@ -31,7 +28,7 @@ __all__ = ["EveryOrder", "run_orders"]
 
 
 @dataclass(frozen=True, slots=True)
-class EveryOrder:
+class EveryOrder(AsksNobody):
     """Looks at every order of the pools whose routes a run has traced."""
 
     looking: Looking
@@ -39,18 +36,6 @@ class EveryOrder:
     def described(self) -> Mapping[str, object]:
         """Give what makes the results comparable."""
         return _described(self.looking)
-
-    @property
-    def models(self) -> Sequence[Model]:
-        """Nobody is asked."""
-        return ()
-
-    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
-        """There is nothing to look up."""
-
-    def price(self, traced: Traced) -> Mapping[str, Cost]:
-        """Ask nobody."""
-        return {}
 
     def perform(self, traced: Traced, asked: Asked | None) -> Found:
         """Look at the orders pool by pool, and estimate what order changes."""

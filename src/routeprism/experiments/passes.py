@@ -10,15 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from routeprism.answers import Plan as Cost
 from routeprism.experiments._plans import interface_of
 from routeprism.experiments._rows import drawing
 from routeprism.experiments._sentences import interval, said_flags
-from routeprism.experiments._stages import Asked, Found, Traced
+from routeprism.experiments._stages import Asked, AsksNobody, Found, Traced
 from routeprism.experiments._strata import strata_of
 from routeprism.measures import Confusion, Estimate, agreement_estimate, kappa_estimate
-from routeprism.models import Model
-from routeprism.models._inspection import Inspection
 from routeprism.orders import FORWARD
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Stored
@@ -39,23 +36,11 @@ def passes_of(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class SupportChangeAgreement:
+class SupportChangeAgreement(AsksNobody):
     """Compares label passes two by two, pair of routes by pair of routes. It asks nobody."""
 
     def described(self) -> Mapping[str, object]:
         """Labels are part of the benchmark's fingerprint; there is nothing else to say."""
-        return {}
-
-    @property
-    def models(self) -> Sequence[Model]:
-        """Nobody."""
-        return ()
-
-    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
-        """There is nothing to look up."""
-
-    def price(self, traced: Traced) -> Mapping[str, Cost]:
-        """Say that it is free."""
         return {}
 
     def perform(self, traced: Traced, asked: Asked | None) -> Found:

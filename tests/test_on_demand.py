@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 import subprocess
 import sys
 from importlib import import_module
@@ -20,6 +21,19 @@ def test_every_public_name_is_there_and_no_other(name: str) -> None:
         assert getattr(package, public) is not None
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nobody'"):
         _ = package.nobody
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_names_are_listed_before_they_are_imported(name: str) -> None:
+    code = f"import {name} as package; print(sorted(set(package.__all__) - set(dir(package))))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
+
+
+def test_help_shows_what_can_be_called() -> None:
+    text = pydoc.plain(pydoc.render_doc(import_module("routeprism")))
+    for line in ("class Record(", "audit(", "restore(", "load_benchmark("):
+        assert f"\n    {line}" in text
 
 
 def test_a_worker_imports_nothing_for_answers() -> None:

@@ -32,7 +32,7 @@ __all__ = [
     "restore",
 ]
 
-__getattr__ = names_on_demand(
+__getattr__, __dir__ = names_on_demand(
     __name__,
     {
         ".api": "Audit audit curve explore_orders restore",

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 __all__ = ["names_on_demand"]
 
 
-def names_on_demand(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Give a package's `__getattr__`, from modules and the names, parted by spaces, they have."""
+def names_on_demand(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Give a package's `__getattr__` and `__dir__`, from modules and the names they have.
+
+    The names of a module are parted by spaces.
+    """
     home_of = {name: module for module, names in homes.items() for name in names.split()}
 
     def find(name: str) -> Any:
+        """Import a public name when it is used."""
         if name not in home_of:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         from importlib import import_module
 
         return getattr(import_module(home_of[name], package), name)
 
-    return find
+    def names() -> list[str]:
+        """Name what is here, and what is imported when it is used: `help` and completion ask."""
+        return sorted({*vars(sys.modules[package]), *home_of})
+
+    return find, names

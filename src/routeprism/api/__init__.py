@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "audit", "curve", "explore_orders", "restore"]
 
-__getattr__ = names_on_demand(
+__getattr__, __dir__ = names_on_demand(
     __name__,
     {
         "._audit": "audit",

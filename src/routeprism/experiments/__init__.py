@@ -67,7 +67,7 @@ __all__ = [
     "run_curve",
 ]
 
-__getattr__ = names_on_demand(
+__getattr__, __dir__ = names_on_demand(
     __name__,
     {
         "._asked": "Manner",

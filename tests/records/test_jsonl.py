@@ -179,6 +179,16 @@ BAD = {
     "half a character": bad_record(
         {**R1, "id": "r3", "text": "\ud83d"},
         None,
+        r"cannot be used: '\ud83d' is half a character, and no text (in text)",
+    ),
+    "half a character in a turn": bad_record(
+        {"user": "ann", "id": "r3", "turns": [{"role": "user", "text": "\udc00"}]},
+        None,
+        r"cannot be used: '\udc00' is half a character, and no text (in turns[0].text)",
+    ),
+    "half a character as a field": bad_record(
+        {**R1, "id": "r3", "\ud83d": "x"},
+        None,
         r"cannot be used: '\ud83d' is half a character, and no text",
     ),
     "nested too deeply": bad_record(

@@ -281,6 +281,18 @@ FAULTS: dict[str, tuple[Any, int | None, str | None, str]] = {
         "there is something after the list",
     ),
     "no UTF-8": (b'[{"question_id": "\xff"}]', 1, None, "is not UTF-8 text (invalid start byte)"),
+    "no UTF-8 further on": (
+        b"[\n" + json.dumps(asked()).encode() + b',\n{"question_id":\n"\xff"}]',
+        4,
+        None,
+        "is not UTF-8 text (invalid start byte)",
+    ),
+    "a comma too many": (
+        json.dumps([asked()]).encode()[:-1] + b",\n]",
+        2,
+        None,
+        "is no valid JSON: nothing follows the last ','",
+    ),
     "an error within": (
         b"[\n" + json.dumps(asked()).encode() + b",\n{'a'}, " + b" " * 100 + b"]",
         3,
@@ -354,6 +366,11 @@ def test_a_fault_is_named_by_its_place(
             [[{"role": "user"}]] * 4,
             "question 'q0': session 's0' has a turn without role or content",
         ),
+        (
+            [[], [], [{"role": "user", "content": "\ud83d"}], []],
+            r"question 'q0': cannot be used: '\ud83d' is half a character, and no text "
+            "(in haystack_sessions[2][0].content)",
+        ),
     ],
 )
 def test_a_session_that_is_none_is_named_when_it_is_read(
@@ -363,6 +380,18 @@ def test_a_session_that_is_none_is_named_when_it_is_read(
     with pytest.raises(InputError) as refused:
         benchmark.cases[0]
     assert (refused.value.problem, refused.value.line) == (problem, 1)
+
+
+def test_a_number_that_python_does_not_read_is_named(load: Load) -> None:
+    content = json.dumps([asked(0), asked(1, answer=0)], indent=1)
+    with pytest.raises(InputError, match="cannot be used: Exceeds the limit") as refused:
+        load(content.replace('"answer": 0', '"answer": ' + "1" * 5000).encode())
+    assert refused.value.line is not None
+
+
+def test_whole_characters_may_be_escaped(load: Load) -> None:
+    (case,) = load([asked(question="Where is \U0001f600?")]).cases
+    assert case.questions[0].text == "Where is \U0001f600?"
 
 
 def test_a_file_that_changes_is_noticed(load: Load, tmp_path: Path) -> None:

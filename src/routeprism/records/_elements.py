@@ -111,6 +111,8 @@ class _Scan:
             self._at += 1
             if expected == ",":
                 expected = self._next()
+                if expected == "]":
+                    raise self._fault("is no valid JSON: nothing follows the last ','")
         if self._next():
             raise self._fault("there is something after the list")
 
@@ -134,6 +136,8 @@ class _Scan:
                 failed = place
             except RecursionError:
                 raise self._fault("cannot be used: it is nested too deeply") from None
+            except ValueError as error:
+                raise self._fault(f"cannot be used: {error}") from None
 
     def _next(self) -> str:
         """Go to the next character that is no white space; empty at the end of the file."""
@@ -162,14 +166,16 @@ class _Scan:
         try:
             read = self._decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            raise self._fault(f"is not UTF-8 text ({error.reason})") from None
+            ahead = len(self._text[self._at :].encode()) + error.start
+            raise self._fault(f"is not UTF-8 text ({error.reason})", ahead) from None
         self._text = self._text[self._at :] + read
         self._at = self._counted = 0
         return bool(block)
 
-    def _fault(self, problem: str) -> InputError:
+    def _fault(self, problem: str, ahead: int = 0) -> InputError:
+        """Say what is wrong where parsing is, or some bytes ahead of that."""
         self._count()
-        return InputError(problem, file=self._path, line=_line_at(self._path, self._offset))
+        return InputError(problem, file=self._path, line=_line_at(self._path, self._offset + ahead))
 
 
 _DECODER = json.JSONDecoder()

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -93,33 +94,43 @@ def text_of(content: bytes, path: Path) -> str:
 
 
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def loads(text: str) -> Any:
     """Parse JSON; whatever is wrong with it is a ValueError that says so."""
     try:
         parsed = json.loads(text)
-        if _ESCAPED_HALF.search(text):  # text that was decoded has no halves but escaped ones
-            _refuse_halves(parsed)
+        # Text that was decoded has no halves but escaped ones.
+        found = _find_half(parsed) if _ESCAPED_HALF.search(text) else None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    except UnicodeEncodeError as error:
-        half = error.object[error.start]
-        raise ValueError(f"{half!r} is half a character, and no text") from None
+    if found:
+        half, way = found
+        where = f" (in {way.removeprefix('.')})" if way else ""
+        raise ValueError(f"{half!r} is half a character, and no text{where}")
     return parsed
 
 
-def _refuse_halves(parsed: Any) -> None:
-    """Try to encode every text: JSON can escape half of a surrogate pair, which nobody can keep."""
+def _find_half(parsed: Any) -> tuple[str, str] | None:
+    """Find half of a surrogate pair, which JSON can escape and nobody can keep, and the way to it.
+
+    The way is written `.turns[0].text`.
+    """
     if isinstance(parsed, str):
-        parsed.encode()
-    elif isinstance(parsed, dict):
-        "".join(parsed).encode()
-        for value in parsed.values():
-            _refuse_halves(value)
+        half = None if parsed.isascii() else _HALF.search(parsed)
+        return (half[0], "") if half else None
+    steps: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(parsed, dict):
+        steps = parsed.items()
     elif isinstance(parsed, list):
-        for value in parsed:
-            _refuse_halves(value)
+        steps = enumerate(parsed)
+    for step, value in steps:
+        if found := _find_half(step):
+            return found
+        if found := _find_half(value):
+            return found[0], (f".{step}" if isinstance(step, str) else f"[{step}]") + found[1]
+    return None
 
 
 def parse_json(content: bytes, path: Path) -> Any:

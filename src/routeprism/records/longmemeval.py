@@ -302,8 +302,8 @@ class _Reader:
 
     def __call__(self, index: int) -> Case:
         element, identity = self.places[index]
-        entry = self.elements.read(element)
         try:
+            entry = self.elements.read(element)
             if _checked(entry)[0] != identity:
                 raise InputError("changed while it was read")
             return _case(entry)

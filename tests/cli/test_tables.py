@@ -45,6 +45,26 @@ def test_long_histories_show_what_is_left_of_the_evidence(cli, tmp_path) -> None
     assert "Evidence kept" not in cli("audit", "sample", *arguments).out
 
 
+def test_ties_are_shown_where_they_were_asked_for(cli) -> None:
+    arguments = ("audit", "sample", "-p", "focal", "-q", "--resamples", "100")
+    head, *lines = table(cli(*arguments, "--ties").out, "Ties that processing order decided")
+    assert head == ["policy", "schedule", "representative", "assignment"]
+    estimates = {
+        (row["schedule"], row["quantity"]): f"{row['estimate']:g}"
+        for row in json.loads(cli(*arguments, "--ties", "--json").out)["estimates"]
+        if row["stratum"] == "all"
+    }
+    assert lines == [
+        ["focal", schedule]
+        + [estimates[schedule, f"count.{name}_ties"] for name in ("representative", "assignment")]
+        for schedule in ("forward", "replay")
+    ]
+    assert "Ties" not in cli(*arguments).out
+    refused = cli("audit", "sample", "-p", "raw", "-p", "recent:k=3", "--ties", "-q")
+    assert refused.code == 2
+    assert "raw, recent:k=3: no policy here counts ties; focal does" in refused.err
+
+
 def test_one_draw_shows_plain_disagreement(cli) -> None:
     out = cli("audit", "sample", "-p", "raw", "-m", "reader", "-q", "--resamples", "100").out
     assert out.splitlines()[1].split()[-2:] == ["H", "Δ_rep"]

@@ -20,6 +20,7 @@ from routeprism.cli._tables import (
     replication_table,
     restoration_table,
     retention_table,
+    ties_table,
 )
 from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
 from routeprism.errors import SpecError
@@ -160,6 +161,7 @@ def _show(found: Audit, console: Console) -> None:
         "Overlap of what is retained after t records, forward and reversed": retention_table(
             found.rows
         ),
+        "Ties that processing order decided, summed over questions": ties_table(found.rows),
     }
     for heading, table in tables.items():
         if table is not None:

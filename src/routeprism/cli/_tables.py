@@ -19,10 +19,13 @@ __all__ = [
     "replication_table",
     "restoration_table",
     "retention_table",
+    "ties_table",
 ]
 
 _MOMENTS = 8
 """How many moments of a growing history fit side by side."""
+_TIES = "_ties"
+"""How counts of ties end; what comes before says what was tied."""
 _CONDITIONS = ("present", "absent", "restored", "replacement")
 _HEADINGS = {"D_res": "D_res", "Delta_rep": "Δ_rep", "H": "H", "Delta": "Δ"}
 
@@ -184,6 +187,25 @@ def retention_table(rows: Sequence[EstimateRow]) -> Table | None:
         table.add_column(arm, justify="right", no_wrap=True)
     for policy, curve in found.items():
         table.add_row(escape(policy), *(point(curve.get(arm)) for arm in arms))
+    return table
+
+
+def ties_table(rows: Sequence[EstimateRow]) -> Table | None:
+    """Give how often processing order decided between equals, on the forward route, too."""
+    found: dict[tuple[str, str], dict[str, EstimateRow]] = {}
+    for row in _plain(rows, "routes"):
+        if row.quantity.startswith("count.") and row.quantity.endswith(_TIES):
+            found.setdefault((row.policy, row.schedule), {})[row.quantity] = row
+    if not found:
+        return None
+    quantities = list(dict.fromkeys(name for counted in found.values() for name in counted))
+    table = _table("policy", "schedule")
+    for name in quantities:
+        heading = name.removeprefix("count.").removesuffix(_TIES)
+        table.add_column(escape(heading), justify="right", no_wrap=True)
+    for place, counted in found.items():
+        numbers = (counted[name].estimate if name in counted else None for name in quantities)
+        table.add_row(*map(escape, place), *("–" if n is None else f"{n:g}" for n in numbers))
     return table
 
 

@@ -156,6 +156,11 @@ def run_audit(
         raise SpecError("an audit needs at least one policy and one schedule other than forward")
     if not benchmark.has_text:
         _refuse_reading(benchmark, policies, stages)
+    if ties and not any(callable(getattr(policy, "ties", None)) for policy in policies):
+        raise SpecError(
+            f"{', '.join(policy.name for policy in policies)}: no policy here counts ties; focal "
+            f"does"
+        )
     source = label_source(benchmark, labels)
     plan = Plan(
         benchmark,

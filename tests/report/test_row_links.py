@@ -42,3 +42,29 @@ def test_rows_of_all_questions_come_before_those_of_some() -> None:
     some = replace(ROW, stratum="fact")
     assert "#row=2" in row_links([some, ROW])("0.500 [0.400, 0.600]", "focal")
     assert "#row=1" in row_links([some])("0.500 [0.400, 0.600]", "focal")
+
+
+def test_a_sentence_says_which_of_several_routes_models_or_sizes_is_meant() -> None:
+    rows = [
+        replace(ROW, schedule=schedule, model=model, queries=20)
+        for schedule in ("replay", "half-swap")
+        for model in ("", "reader")
+    ]
+    told = "J = 0.500 [0.400, 0.600]"
+    linked = row_links([*rows, replace(rows[0], mask="fixed-source", queries=12)])
+    # Rows 1 and 3 are of no model, which no sentence says: they stay beside those of the reader.
+    assert "#row" not in linked(f"Replay: {told}", "focal")
+    assert "#row=2" in linked(f"Read by reader: {told} on replay", "focal")
+    assert "#row=4" in linked(f"Read by reader: {told} on half-swap", "focal")
+    assert "#row=5" in linked(f"Where sources agree (12 pairs, 11 users), {told}", "focal")
+    both = row_links(rows[::2])(f"Replay: {told}; half-swap: {told}", "focal")
+    assert both.index("#row=1") < both.index("half-swap: ") < both.index("#row=2")
+    assert "#row" not in row_links(rows[::2])(told, "focal")
+
+
+def test_a_named_quantity_never_leads_to_another_one() -> None:
+    assert "#row" not in row_links([ROW])("H = 0.500 [0.400, 0.600]", "focal")
+    arms = [replace(ROW, arm=arm, queries=9, experiment="display") for arm in ("one", "other")]
+    # Both arms read alike, and like the routes: nothing says which is meant.
+    linked = row_links([replace(ROW, queries=9), *arms])
+    assert "#row" not in linked("one J = 0.500 [0.400, 0.600] (9 pairs, 3 users)", "focal")

@@ -184,6 +184,16 @@ def test_page_is_what_the_registry_renders() -> None:
     )
 
 
+def test_the_page_of_a_run_is_the_page_of_what_it_keeps(tmp_path: Path) -> None:
+    """A refresh has policies in the order of the source, the file has them sorted."""
+    stored = read_obtained()
+    run = {
+        name: replace(kept, made={**kept.made, "policies": dict(SOURCES[name].policies)})
+        for name, kept in stored.items()
+    }
+    assert page(run) == page(stored)
+
+
 def test_obtained_values_are_written_as_they_are_read(tmp_path: Path) -> None:
     obtained = read_obtained()
     write_obtained(obtained, tmp_path / "again.json")
@@ -200,7 +210,8 @@ def test_labels_may_leave_out_the_prefix_and_unknown_ones_suggest() -> None:
 def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
     every = cli("reproduce")
     assert every.code == 0
-    assert "tab:mechanism-state" in every.out
+    assert "tab:mechanism-state" in every.out and "differs" in every.out
+    assert "…" not in every.out
     one = cli("reproduce", "tab:mechanism-state", "--keep", tmp_path / "kept")
     assert "0.9730" in one.out and "reproduced" in one.out
     with Stored(tmp_path / "kept") as stored:

@@ -185,7 +185,7 @@ def _show(
         console.print(text, highlight=False, markup=False, soft_wrap=True, **style)
 
     if not tables:
-        console.print(_overview(obtained))
+        console.print(_overview(obtained, titles=console.width >= _WIDE))
         say(
             "routeprism reproduce LABEL prints a table's numbers; --run executes again", style="dim"
         )
@@ -212,18 +212,24 @@ def _show(
         say(f"Written: {write}")
 
 
-def _overview(obtained: Obtained) -> Shown:
+_WIDE = 110
+"""From how many columns on the overview has room for what each table shows."""
+
+
+def _overview(obtained: Obtained, *, titles: bool) -> Shown:
     shown = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     shown.add_column("label", no_wrap=True)
-    shown.add_column("shows", overflow="fold")
+    if titles:
+        shown.add_column("shows", overflow="fold")
     for status in STATUSES:
-        shown.add_column(status, justify="right", no_wrap=True)
+        shown.add_column(status, justify="right", min_width=max(map(len, status.split())))
     totals = [0] * len(STATUSES)
     for table, counts in summary(obtained):
         numbers = [counts[status] for status in STATUSES]
         totals = [one + other for one, other in zip(totals, numbers, strict=True)]
-        shown.add_row(table.label, escape(table.title), *(str(n) if n else "" for n in numbers))
-    shown.add_row("all", "", *map(str, totals))
+        named = [table.label, *([escape(table.title)] if titles else [])]
+        shown.add_row(*named, *(str(n) if n else "" for n in numbers))
+    shown.add_row("all", *([""] if titles else []), *map(str, totals))
     return shown
 
 

@@ -175,7 +175,8 @@ def _sources(obtained: Obtained) -> str:
         if kept is None:
             lines.append(f"| {name} | {source.meaning} | | | not at hand |")
             continue
-        specs = ", ".join(f"`{spec}`" for spec in kept.made["policies"].values())
+        # By role, as they are kept in the file: a page written after a run is the same.
+        specs = ", ".join(f"`{spec}`" for _, spec in sorted(kept.made["policies"].items()))
         lines.append(
             f"| {name} | {source.meaning} | {specs} | {_model(kept)} | "
             f"{str(kept.made.get('fingerprint', ''))[:12]} |"

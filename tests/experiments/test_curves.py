@@ -96,6 +96,24 @@ def test_budgets_are_numbers_of_one_parameter(text: str) -> None:
         Budgets.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("spec", "written"),
+    [
+        ("recent", "recent:k=2"),
+        ("focal:threshold=0.1", "focal:threshold=0.1,k=2"),
+        ("my.module:Memory", "my.module:Memory:k=2"),
+        ("my.module:Memory:size=3", "my.module:Memory:size=3,k=2"),
+    ],
+)
+def test_a_budget_is_written_behind_what_it_is_of(spec: str, written: str) -> None:
+    assert Budgets.parse("k=2").of(spec) == [written]
+
+
+def test_a_curve_is_of_a_named_policy(history: Path) -> None:
+    with pytest.raises(SpecError, match=r"Expected the name of a policy, such as 'recent' or"):
+        routeprism.curve(history, list, budgets="k=1")  # type: ignore[arg-type]
+
+
 def test_an_unknown_budget_is_named(history: Path) -> None:
     with pytest.raises(SpecError, match="'recent' has no parameter 'size'"):
         routeprism.curve(history, budgets="size=2")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from routeprism.api._given import given_benchmark
+from routeprism.errors import SpecError
 from routeprism.experiments import SEED, STABLE, Audit, Budgets, run_curve
 from routeprism.measures import RESAMPLES, Interval
 from routeprism.orders import parse_schedule
@@ -38,7 +39,7 @@ def curve(
 
     Args:
         benchmark: as for `audit`.
-        policy: the policy without its budget, such as `recent`.
+        policy: the name of a policy without its budget, such as `recent` or `my_module:Memory`.
         budgets: the parameter of the policy that is the budget, and its values.
         contexts: the same for the interface, such as `k=1,3,10` or `chars=8192,32768`; only the
             interface as it is unless given.
@@ -56,6 +57,11 @@ def curve(
         progress: called with (pools done, pools in all).
 
     """
+    if not isinstance(policy, str):
+        raise SpecError(
+            f"Expected the name of a policy, such as 'recent' or 'my_module:Memory', "
+            f"but got {policy=}"
+        )
     loaded = given_benchmark(benchmark, kinds, data)
     sizes = Budgets.parse(budgets)
     shown = interface or loaded.interface

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from routeprism import specs
 from routeprism.errors import SpecError
 from routeprism.experiments._plans import interface_of
 from routeprism.experiments.routes import SEED, Audit, run_audit
@@ -69,7 +70,7 @@ class Budgets:
 
     def of(self, spec: str) -> list[str]:
         """Write a spec with each value of the parameter."""
-        joint = "," if ":" in spec else ":"
+        joint = "," if specs.parse(spec).values else ":"
         return [f"{spec}{joint}{self.parameter}={value}" for value in self.values]
 
 

@@ -218,9 +218,15 @@ def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
         kept = {one.question: one.value for one in stored.findings("reproduction")}
     line = kept["tab:mechanism-state"]["lines"][0]
     assert line == ["Survivor selection", "Replay / J", "0.045", "0.0450", "reproduced"]
-    assert cli("report", tmp_path / "kept").code == 0
-    report = (tmp_path / "kept" / "report.html").read_text(encoding="utf-8")
-    assert "Published numbers" in report and "tab:mechanism-state" in report
+    assert kept["tab:policy-interfaces-main"]["counts"][:2] == [["reproduced", 7], ["differs", 3]]
+    report = tmp_path / "kept" / "report.html"
+    assert f"Report: {report}" in one.out
+    shown = report.read_text(encoding="utf-8")
+    assert "169 of 2264 printed numbers are reproduced" in shown and "No estimates" not in shown
+    assert 'id="tab-mechanism-state"' in shown
+    # Below its table stands why a number differs, and which command gives one of its kind.
+    assert "ours is another" in shown and "routeprism audit personamem --kind" in shown
+    assert f"routeprism reproduce --keep {tmp_path / 'kept'}" in shown
     assert cli("reproduce", "tab:nothing").code == 2
 
 

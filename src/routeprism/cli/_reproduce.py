@@ -15,6 +15,7 @@ from rich.table import Table as Shown
 from routeprism.cli._terminal import progress, spends
 from routeprism.errors import InputError, SpecError
 from routeprism.models import make_models
+from routeprism.report import REPORT, write_report
 from routeprism.reproduction import (
     STATUSES,
     STORED,
@@ -99,11 +100,15 @@ def run_reproduce(
             ) from error
     if kept is not None:
         keep(kept, values)
+        write_report(kept)
     if as_json:
         json.dump(_as_json(tables, values, done), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
         return
-    _show(tables if labels else (), values, done, write, Console())
+    _show(tables if labels else (), values, done, Console())
+    for said, path in (("Written", write), ("Report", kept and kept / REPORT)):
+        if path is not None:
+            Console().print(f"{said}: {path}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _refreshed(
@@ -178,7 +183,6 @@ def _show(
     tables: Sequence[Table],
     obtained: Obtained,
     done: Refreshed | None,
-    write: Path | None,
     console: Console,
 ) -> None:
     def say(text: str, **style: Any) -> None:
@@ -208,8 +212,6 @@ def _show(
         say(f"Executed: {', '.join(done.executed) or 'nothing'}")
         for name, why in done.missing.items():
             say(f"Left as it was: {name} ({why})")
-    if write is not None:
-        say(f"Written: {write}")
 
 
 _WIDE = 110

@@ -48,7 +48,9 @@ def verdict_cards(
                 ", which says how to trace it; where only one row can be meant, the number leads "
                 "there.",
                 class_="count",
-            ),
+            )
+            if rows
+            else None,
         ]
     )
 

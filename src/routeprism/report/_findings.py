@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from routeprism.report._charts import Chart, chart_name, jitter, limits, short
+from routeprism.report._published import printed_tables
 from routeprism.report._table import Table, grouped, shown_interval
 from routeprism.runs import EstimateRow, Finding, Stored
 
@@ -190,7 +191,7 @@ def finding_tables(found: Found) -> list[Table]:
         if cells:
             columns = ("policy", "arrival", "user", "what happens", "inversions", "found by")
             made.append(Table(name.replace("_", "-"), title, caption, columns, cells, names=4))
-    return [*made, *_printed(found.get("printed_table", ()))]
+    return [*made, *printed_tables(found.get("printed_table", ()))]
 
 
 def _place(value: Mapping[str, Any]) -> tuple[float, ...]:
@@ -199,22 +200,3 @@ def _place(value: Mapping[str, Any]) -> tuple[float, ...]:
         return (value["value"] - value["forward"],)
     kept = value.get("forward_keeps") is not False
     return (not value.get("found", True), not kept, value.get("inversions") or 0)
-
-
-def _printed(findings: Iterable[Finding]) -> Iterable[Table]:
-    """List the paper's numbers beside what was obtained, table by table."""
-    cells = tuple(
-        (one.question, *map(str, line))
-        for one in sorted(findings, key=lambda one: int(one.value["place"]))
-        for line in one.value["lines"]
-    )
-    if cells:
-        yield Table(
-            "reproduction",
-            "Published numbers",
-            "Each printed number beside what was obtained, and whether it is reproduced, differs, "
-            "needs answers or labels that are not public (machinery), or cannot be derived.",
-            ("label", "row", "column", "published", "here", "status"),
-            cells,
-            names=3,
-        )

@@ -27,6 +27,7 @@ from routeprism.report._findings import (
 from routeprism.report._gates import gate_section
 from routeprism.report._html import Markup, data_block, fragment, tag
 from routeprism.report._interventions import intervention_charts, intervention_tables
+from routeprism.report._published import printed_section
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
 from routeprism.report._table import Table, numbered
 from routeprism.report._table_writing import as_html
@@ -151,7 +152,11 @@ def page(material: Material) -> str:
         ("answers", "Answers", _charted(made, "answers", _tables(shown, "answers"))),
         ("agreement", "Agreement", _tables(shown, "agreement", "admissible", "readings")),
         ("gates", "Gates", gate_section(rows, material.directory, arms_of(material.found))),
-        ("reproduction", "Published numbers", _tables(shown, "reproduction")),
+        (
+            "reproduction",
+            "Published numbers",
+            printed_section(material.found.get("printed_table", ())),
+        ),
         (
             "replication",
             "Model by model",

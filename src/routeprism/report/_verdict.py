@@ -79,9 +79,19 @@ def verdicts(
     if all(one.aside for one in found):  # then they are what the run is about
         found = [replace(one, aside=False) for one in found]
     if others:
-        title = "What the run says" if policies else "What the readings say"
+        title = "What the run says" if policies else _without_policies(manifest)
         found.append(Verdict("", "none", title, tuple(others)))
     return found
+
+
+_READINGS = "What the readings say"
+_PRINTED = "What is reproduced"
+
+
+def _without_policies(manifest: Mapping[str, Any]) -> str:
+    """Say what a run is about that audits nothing."""
+    made = manifest.get("configuration", {})
+    return _PRINTED if made.get("command") == "reproduce" else _READINGS
 
 
 _RESTORED = "putting the displaced record back"
@@ -101,6 +111,8 @@ def headline(found: Sequence[Verdict], complete: bool) -> str:
     policies = [one for one in found if one.subject and not one.aside]
     if not policies:
         if found:
+            if found[0].headline == _PRINTED:
+                return "The paper's numbers, beside what this package gives."
             return "Readings of the benchmark, and how far they agree."
         return "No estimates yet." if complete else "This run was interrupted before its estimates."
     if not any(one.headline in _AUDITED for one in policies):
@@ -168,6 +180,8 @@ def command_of(manifest: Mapping[str, Any], directory: Path) -> str:
     made = manifest.get("configuration", {})
     if made.get("command") == "demo":
         return shlex.join(["routeprism", "demo", "--run", str(directory)])
+    if made.get("command") == "reproduce":
+        return shlex.join(["routeprism", "reproduce", "--keep", str(directory)])
     parts = ["routeprism", str(made.get("command", "audit")), str(made.get("benchmark", ""))]
     for name, source in (made.get("passes") or {}).items():
         parts += ["--pass", f"{name}={str(source).removeprefix('file:')}"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from routeprism.reproduction._obtained import Obtained
-from routeprism.reproduction._page import blanks, lines_of
+from routeprism.reproduction._page import STATUSES, blanks, lines_of
 from routeprism.reproduction._registry import TABLES, cells_of
 from routeprism.runs import Finding, Run
 
@@ -17,13 +18,17 @@ def keep(directory: Path, obtained: Obtained) -> None:
 
     A finding's question is the label of its table.
     """
+    total: Counter[str] = Counter()
     made = {name: dict(kept.made) for name, kept in sorted(obtained.items())}
     findings = []
     for place, table in enumerate(TABLES.values()):
         cells = cells_of(table, obtained)
+        counts: Counter[str] = Counter(cell.status for cell in cells)
+        total += counts
         value = {
             "place": place,
             "title": table.title,
+            "counts": [[status, counts[status]] for status in STATUSES if counts[status]],
             "lines": [
                 [line.row, line.column, line.printed, line.here, line.status]
                 for line in lines_of(cells)
@@ -40,4 +45,12 @@ def keep(directory: Path, obtained: Obtained) -> None:
     configuration = {"command": "reproduce", "sources": made}
     with Run.open(directory, configuration, inputs={}, growing=("sources",)) as run:
         run.keep("reproduction", findings)
-        run.finish([], {"tables": len(findings)})
+        run.finish([], {"tables": len(findings)}, sentences=[_sentence(total)])
+
+
+def _sentence(counts: Counter[str]) -> str:
+    return (
+        f"{counts['reproduced']} of {counts.total()} printed numbers are reproduced from the data "
+        f"at hand, {counts['differs']} differ; {counts['machinery']} rest on answers, labels or "
+        f"files that are not here, and {counts['not derivable']} cannot be derived"
+    )

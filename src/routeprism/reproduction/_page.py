@@ -44,9 +44,10 @@ Every table and figure of the paper by its label, and each of its numbers as one
 `routeprism reproduce LABEL` prints one of them; `routeprism reproduce --run` executes what can be
 executed and refreshes the values, in about a minute; with `--model reader` it asks the embedded
 reader, too, which takes about five minutes of one processor
-([measured](performance.md#reproduction)). No obtained value is typed in. `protocol` is no table of
-the paper: it holds the numbers that a correct build gives where the paper's own questions are not
-public or its print is coarser. [LoCoMo, end to end](#locomo-end-to-end) stands last.
+([measured](performance.md#reproduction)). `--keep DIR` makes a report of all tables in a run
+directory. No obtained value is typed in. `protocol` is no table of the paper: it holds the numbers
+that a correct build gives where the paper's own questions are not public or its print is coarser.
+[LoCoMo, end to end](#locomo-end-to-end) stands last.
 [Another page](measured.md) has what was measured beside it: restoration with the embedded reader
 under both policies and with `smollm2`, a small real language model, next to the printed values of
 Luna and Qwen3-8B.

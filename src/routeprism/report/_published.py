@@ -1,0 +1,72 @@
+"""The paper's numbers beside what was obtained: one table for each label, with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from routeprism.report._html import Markup, fragment, tag
+from routeprism.report._table import Table
+from routeprism.report._table_writing import as_html
+from routeprism.runs import Finding
+
+__all__ = ["printed_section", "printed_tables"]
+
+_COLUMNS = ("row", "column", "status", "published", "here")
+
+
+def printed_tables(findings: Iterable[Finding]) -> Iterable[Table]:
+    """List the numbers of all labels in one table, for files."""
+    cells = tuple(
+        (one.question, *line) for one in _in_order(findings) for line in _lines(one.value["lines"])
+    )
+    if cells:
+        yield Table(
+            "reproduction",
+            "Published numbers",
+            "Each printed number beside what was obtained, and whether it is reproduced, differs, "
+            "needs answers or labels that are not public (machinery), or cannot be derived.",
+            ("label", *_COLUMNS),
+            cells,
+            names=4,
+        )
+
+
+def printed_section(findings: Iterable[Finding]) -> Markup | None:
+    """Show each table behind its label, with the reasons and commands below it."""
+    shown = [_details(one) for one in _in_order(findings)]
+    if not shown:
+        return None
+    said = (
+        "Each table and figure by its label. Machinery: the experiment runs, by the command below "
+        "the table; the printed value rests on answers or labels that are not public."
+    )
+    return fragment([tag("p", said), *shown])
+
+
+def _in_order(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda one: int(one.value["place"]))
+
+
+def _lines(lines: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    return [
+        (row, column, status, published, here.replace("*embedded*", "(embedded)"))
+        for row, column, published, here, status in lines
+    ]
+
+
+def _details(one: Finding) -> Markup:
+    value = one.value
+    counted = ", ".join(f"{number} {status}" for status, number in value.get("counts", ()))
+    table = Table(
+        one.question, one.question, value["title"], _COLUMNS, tuple(_lines(value["lines"])), names=3
+    )
+    reasons = [tag("li", reason) for reason in value["reasons"]]
+    commands = [tag("pre", tag("code", command)) for command in value["commands"]]
+    return tag(
+        "details",
+        tag("summary", f"{one.question}: {value['title']}{f' ({counted})' if counted else ''}"),
+        as_html(table, caption=False),
+        tag("ul", *reasons) if reasons else None,
+        fragment(commands),
+        id=one.question.replace(":", "-"),
+    )

@@ -65,7 +65,7 @@ FIGURES: dict[str, tuple[str, Call]] = {
         (routeprism.curve, ("locomo",), {"budgets": "k=4,8,16,24,32", "schedules": ["replay"]}),
     ),
     "evidence": (
-        "coverage-recent-k=8-exposed-replay-bm25-kinds",
+        "coverage-recent-k=8-exposed-replay-kinds",
         (routeprism.audit, ("locomo", "recent:k=8"), {}),
     ),
 }

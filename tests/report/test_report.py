@@ -405,3 +405,12 @@ def test_the_command_says_what_it_wrote(
     refused = cli("report", "nowhere")
     assert refused.code == 2
     assert "nowhere holds no run" in refused.err
+
+
+def test_the_picture_of_evidence_by_policy_has_every_interface(tmp_path: Path) -> None:
+    """`lexical` brings its own interface, the others are shown through the budget."""
+    run = tmp_path / "run"
+    routeprism.audit("sample", "recent:k=3", "lexical", run=run, resamples=200)
+    drawn = {chart.name: chart for chart in all_charts(gather(run))}
+    labels = [value["label"] for value in drawn["coverage-exposed-replay"].values]
+    assert labels == ["recent:k=3"] * 2 + ["lexical"] * 2

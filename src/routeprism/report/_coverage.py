@@ -20,20 +20,20 @@ Cells = dict[tuple[str, str, str], EstimateRow]
 
 def coverage_charts(rows: Sequence[EstimateRow], arms: Collection[str] = ()) -> list[Chart]:
     """Draw recall by policy, and by kind of question for each that is no `arm` of another."""
-    found: dict[tuple[str, str, str], Cells] = {}
+    found: dict[tuple[str, str], Cells] = {}
     for row in rows:
         quantity, _, rest = row.quantity.partition(".")
         where, _, side = rest.partition(".")
         plain = row.experiment == "retention" and not row.mask and not row.arm
         if plain and quantity == "recall" and side in _SIDES and row.estimate is not None:
-            place = found.setdefault((row.schedule, row.interface, where), {})
+            place = found.setdefault((row.schedule, where), {})
             place[row.policy, row.stratum, side] = row
     made: list[Chart] = []
-    for (schedule, interface, where), cells in found.items():
-        if where == "retained" and _same(cells, found.get((schedule, interface, "exposed"), {})):
+    for (schedule, where), cells in found.items():
+        if where == "retained" and _same(cells, found.get((schedule, "exposed"), {})):
             continue  # everything that is kept is shown
         policies = list(dict.fromkeys(policy for policy, _, _ in cells))
-        name = chart_name(where, schedule, interface)
+        name = chart_name(where, schedule)
         title = f"Support {_WHERE.get(where, where)}, {short(schedule)}"
         if len(policies) > 1:
             lines = {policy: (policy, "all") for policy in policies}
@@ -44,7 +44,7 @@ def coverage_charts(rows: Sequence[EstimateRow], arms: Collection[str] = ()) -> 
                 continue
             lines = {kind: (policy, kind) for kind in ("all", *kinds)}
             made += _pairs(
-                f"coverage-{chart_name(policy, where, schedule, interface)}-kinds",
+                f"coverage-{chart_name(policy, where, schedule)}-kinds",
                 f"{title}: {short(policy)} by kind of question",
                 lines,
                 cells,

@@ -64,7 +64,6 @@ def take(report: Path, names: list[str]) -> None:
             page = browser.new_page(
                 viewport={"width": picture.width, "height": picture.height},
                 color_scheme="dark" if picture.dark else "light",
-                reduced_motion="reduce",
             )
             page.goto(report.as_uri() + picture.place)
             page.wait_for_selector("svg.prism rect.record")

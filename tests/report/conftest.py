@@ -50,7 +50,6 @@ def opened(browser: Any) -> Callable[..., Any]:
         context = browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme="dark" if dark else "light",
-            reduced_motion="reduce",
         )
         page = context.new_page()
         page.set_default_timeout(120_000)  # a machine may be busy; no test waits for long
@@ -60,7 +59,9 @@ def opened(browser: Any) -> Callable[..., Any]:
         page.on(
             "console",
             lambda message: (
-                wrong.append(f"{message.type}: {message.text}") if message.type == "error" else None
+                wrong.append(f"{message.type}: {message.text}")
+                if message.type in ("error", "warning")
+                else None
             ),
         )
         page.on(

@@ -112,6 +112,9 @@ def test_a_number_leads_to_its_row_and_says_how_to_trace_it(sample: Path, opened
         assert box.locator("[role=status]").inner_text().startswith("1 of ")
         assert box.locator("tbody th").inner_text() == number
         assert "0.053 [" in box.locator("tbody tr").inner_text()
+        assert 0 <= box.bounding_box()["y"] <= 100, (
+            "the row is in view, whatever is drawn on the way"
+        )
         command = box.locator("code").inner_text()
         assert command == f"routeprism trace {sample.parent} --row {number}"
         box.locator("input").fill("raw")
@@ -119,6 +122,9 @@ def test_a_number_leads_to_its_row_and_says_how_to_trace_it(sample: Path, opened
         assert violations(page) == []
         page.goto(f"{page.url.partition('#')[0]}#row=2")
         page.locator("#all-estimates tbody th", has_text="2").wait_for()
+        page.goto(f"{page.url.partition('#')[0]}#row=99999")
+        page.locator("#all-estimates").get_by_text("This run has no row 99999: it has").wait_for()
+        assert not box.locator("code").is_visible()
 
 
 def test_search_filters_and_keys(sample: Path, opened: Opened) -> None:
@@ -211,7 +217,7 @@ def test_the_prism_shows_the_lines_of_a_known_pair(
         page.locator(".prism .hit").nth(1).press("Enter")
         opened_text = page.locator("[aria-live] .block").inner_text()
         assert "the parcel number 1" in opened_text
-        assert "record 2 r1" in opened_text
+        assert "record 1 r1" in opened_text
 
 
 def test_restoration_prompts_highlight_what_was_exchanged(restored: Path, opened: Opened) -> None:

@@ -14,15 +14,21 @@ document.addEventListener("DOMContentLoaded", () => {
       point: { color: colour("--forward") }, circle: { color: colour("--forward") }, rule: { color: colour("--ink") }, bar: { color: colour("--forward") }, line: { color: colour("--forward") },
     };
   };
+  // What Vega-Lite makes of the width "container". Asked for it, it warns of every chart whose rows have a height.
+  const across = "isFinite(containerSize()[0]) ? containerSize()[0] : 200";
+  const fitted = ({ width, ...vega }) => ({
+    ...vega, autosize: { type: "fit-x", contains: "padding" },
+    signals: [{ name: "width", init: across, on: [{ update: across, events: "window:resize" }] }, ...(vega.signals || [])],
+  });
   const draw = async (node) => {
     const [template, values] = data.charts[node.dataset.chart];
-    const spec = { ...data.templates[template], datasets: { ...data.templates[template].datasets, values }, autosize: { type: "fit-x", contains: "padding" } };
+    const spec = { ...data.templates[template], datasets: { ...data.templates[template].datasets, values }, width: node.clientWidth };
     const before = drawn.get(node);
     if (before) before.finalize();
     // Vega names its own element; the one around it says in words what the chart shows.
     const inner = RP.el("div", { "aria-hidden": "true", style: "width:100%" });
     node.replaceChildren(inner);
-    const made = await window.vegaEmbed(inner, spec, { actions: false, renderer: "svg", ast: true, logLevel: 1, config: config(node.clientWidth) });
+    const made = await window.vegaEmbed(inner, spec, { actions: false, renderer: "svg", ast: true, logLevel: 1, patch: fitted, config: config(node.clientWidth) });
     drawn.set(node, made);
     inner.removeAttribute("role");
     inner.removeAttribute("aria-label");

@@ -41,8 +41,9 @@
     return (number) => {
       search.value = "";
       list(rows.slice(number - 1, number));
+      if (!found.length) count.textContent = `This run has no row ${number}: it has ${rows.length}.`;
       command.textContent = `routeprism trace ${run} --row ${number}`;
-      traced.hidden = false;
+      traced.hidden = !found.length;
       search.focus({ preventScroll: true });
       box.scrollIntoView();
     };

@@ -70,7 +70,7 @@ RP.prism = (chunk, sides, support, names, width, open) => {
     const said = RP.recordTold(chunk, record, states, supports, names);
     svg.append(
       RP.svg("rect", { class: "record" + (supports ? " support" : ""), x: boxes.from, y: y(row) - 13, width: middle, height: 26, rx: 6, "data-record": id, "data-support": supports ? "true" : "false" }),
-      RP.svg("text", { x: boxes.from + 10, y: y(row) + 4.5 }, `${record + 1}  ${RP.short(id, Math.floor((middle - (supports ? 58 : 40)) / 7.6))}`),
+      RP.svg("text", { x: boxes.from + 10, y: y(row) + 4.5 }, `${record}  ${RP.short(id, Math.floor((middle - (supports ? 58 : 40)) / 7.6))}`),
       supports ? RP.svg("text", { class: "star", x: boxes.to - 20, y: y(row) + 5 }, "★") : "",
       RP.svg("rect", {
         class: "hit", x: boxes.from, y: y(row) - 14, width: middle, height: 28, tabindex: 0, role: "button", "aria-label": said,
@@ -87,7 +87,7 @@ RP.prism = (chunk, sides, support, names, width, open) => {
 
 const WORDS = { exposed: "shown", retained: "kept but not shown", dropped: "dropped" };
 RP.recordTold = (chunk, record, states, supports, names) =>
-  `Record ${record + 1}, ${RP.short(chunk.records[record][0], 60)}${supports ? ", supports the answer" : ""}: ` +
+  `Record ${record}, ${RP.short(chunk.records[record][0], 60)}${supports ? ", supports the answer" : ""}: ` +
   names.map((name, which) => `${WORDS[states[which][record]]} on ${RP.short(name, 40)}`).join(", ") + ". Open its text.";
 
 RP.told = (chunk, states, support, names) => {
@@ -103,7 +103,7 @@ RP.prismTable = (chunk, sides, support, names) => {
     RP.el("table", {},
       RP.el("thead", {}, RP.el("tr", {}, ["record", "supports", ...names].map((name) => RP.el("th", { scope: "col" }, name)))),
       RP.el("tbody", {}, chunk.records.map((record, at) => RP.el("tr", {},
-        RP.el("th", { scope: "row" }, `${at + 1}  ${RP.short(record[0], 80)}`),
+        RP.el("th", { scope: "row" }, `${at}  ${RP.short(record[0], 80)}`),
         RP.el("td", {}, support.has(at) ? "★ yes" : "no"),
         states.map((state) => RP.el("td", {}, WORDS[state[at]])))))));
 };

@@ -1,5 +1,5 @@
 // One question: the prism, the two contexts, what was asked and said, the events.
-const recordName = (chunk, at) => (at < 0 ? "a record" : `${at + 1} ${RP.short(chunk.records[at][0], 40)}`);
+const recordName = (chunk, at) => (at < 0 ? "a record" : `${at} ${RP.short(chunk.records[at][0], 40)}`);
 
 const legend = () => {
   const sample = (cls) => RP.svg("svg", { class: "prism", width: 30, height: 10, style: "display:inline;width:30px", "aria-hidden": "true" },

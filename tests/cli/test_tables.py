@@ -68,6 +68,15 @@ def test_ties_are_shown_where_they_were_asked_for(cli) -> None:
 def test_one_draw_shows_plain_disagreement(cli) -> None:
     out = cli("audit", "sample", "-p", "raw", "-m", "reader", "-q", "--resamples", "100").out
     assert out.splitlines()[1].split()[-2:] == ["H", "Δ_rep"]
+    assert "H: disagreement of the answers; Δ_rep: change of accuracy" in " ".join(out.split())
+
+
+def test_free_text_has_no_disagreement_to_show(cli, own_data) -> None:
+    records = [{"user": "ann", "id": f"r{n}", "text": f"[USER] I met Ada {n}."} for n in (1, 2, 3)]
+    question = {"user": "ann", "id": "q1", "text": "Who was met?", "gold": "Ada"}
+    directory = own_data(records, [question])
+    out = cli("audit", str(directory), "-p", "recent:k=1", "-m", "reader", "-q").out
+    assert out.splitlines()[1].split()[-2:] == ["J", "Δ_rep"]
 
 
 def test_two_models_give_the_replication_table(cli) -> None:

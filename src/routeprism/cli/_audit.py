@@ -147,8 +147,13 @@ def _show(found: Audit, console: Console) -> None:
         "retained, V (sources), C (context), I (state): pairs that changed; "
         "J: overlap of sources, 1 = the same"
     )
-    if any(row.model and row.quantity == "D_res" for row in found.rows):
-        legend += "; D_res: disagreement beyond the model's own; Δ_rep: change of accuracy"
+    answered = {row.quantity for row in found.rows if row.model}
+    if "D_res" in answered:
+        legend += "; D_res: disagreement beyond the model's own"
+    elif "H" in answered:
+        legend += "; H: disagreement of the answers"
+    if "Delta_rep" in answered:
+        legend += "; Δ_rep: change of accuracy"
     console.print(legend, style="dim", highlight=False)
     console.print(found.limits, style="dim", highlight=False)
     tables = {

@@ -37,7 +37,9 @@ def interface_table(rows: Sequence[EstimateRow]) -> Table:
     # Two models or more have a table of their own.
     told = [model for model in models if len(models) == 1]
     found = {name for line in lines for one in line.answers.values() for name in one}
-    shown = [name for name in (("D_res" if "D_res" in found else "H"), "Delta_rep") if told]
+    # Free text has no options to disagree on.
+    asked = ("D_res" if "D_res" in found else "H", "Delta_rep")
+    shown = [name for name in asked if told and name in found]
     table = _table("policy", "schedule")
     # With answers beside it J is without its interval, which the sentences give: 80 columns.
     overlap = "J" if shown else "J [95%]"

@@ -126,6 +126,18 @@ def test_settings_follow_the_content_and_not_the_place(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(one)).answer(asked()).raw == "a"  # noqa: S301
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"\ufeffprompt_sha256;draw;answer\r\n{SHA};0;yes, a\r\n",
+        f"prompt_sha256\tdraw\tanswer\n{SHA}\t0\tyes, a\n",
+        f'Prompt_SHA256, Draw, Answer\n{SHA}, 0, "yes, a"\n',
+    ],
+)
+def test_what_spreadsheets_and_people_write_is_read(tmp_path: Path, content: str) -> None:
+    assert Recorded(write(tmp_path, content)).answer(asked()).raw == "yes, a"
+
+
 HEADER = "prompt_sha256,draw,answer\n"
 
 
@@ -134,8 +146,7 @@ HEADER = "prompt_sha256,draw,answer\n"
     [
         ("", "", "there is no answer in it"),
         (HEADER, "", "there is no answer in it"),
-        (f"prompt_sha256;draw;answer\n{SHA};0;a\n", "line 1", "got semicolons"),
-        (f"prompt_sha256\tdraw\tanswer\n{SHA}\t0\ta\n", "line 1", "got tabs"),
+        (f"prompt_sha256;draw;answer\n{SHA};0;a;b\n", "line 2", "a text with semicolons needs"),
         (f"prompt_sha256,draw\n{SHA},0\n", "line 1, field 'answer'", "it is missing"),
         (f"prompt_sha256,answer\n{SHA},a\n", "line 1, field 'draw'", "it is missing"),
         ("draw,answer\n0,a\n", "line 1, field 'prompt_sha256'", "it is missing; a row needs"),

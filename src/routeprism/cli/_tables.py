@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rich.markup import escape
 from rich.table import Table
@@ -88,18 +88,36 @@ def replication_table(rows: Sequence[EstimateRow]) -> Table | None:
     lines = layers(rows)
     if len({model for line in lines for model in line.answers}) < 2:
         return None
-    table = _table("policy", "schedule", "model")
-    for heading in ("H", "D_res [95%]", "Δ_rep [95%]"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    places = [(line.policy, line.schedule, model) for line in lines for model in line.answers]
+    told = _telling(places)
+    table = _table(*(_PLACE[at] for at in told))
+    if len(told) == 3:
+        table.columns[2].max_width = _MODEL
+    table.add_column("H", justify="right", no_wrap=True)
+    for heading in ("D_res [95%]", "Δ_rep [95%]"):
+        table.add_column(heading, justify="right", max_width=_HALF if len(told) == 3 else None)
     for line in lines:
         for model, found in line.answers.items():
+            place = (line.policy, line.schedule, model)
             table.add_row(
-                *map(escape, (line.policy, line.schedule, model)),
+                *(escape(place[at]) for at in told),
                 point(found.get("H")),
                 cell(found.get("D_res")),
                 cell(found.get("Delta_rep")),
             )
     return table
+
+
+_HALF = len("0.000 [0.000,")
+"""How wide an interval is that takes two lines."""
+_MODEL = 12
+"""How wide the column of models is at most beside policies, schedules and intervals."""
+_PLACE = ("policy", "schedule", "model")
+
+
+def _telling(places: Collection[tuple[str, str, str]]) -> list[int]:
+    """Leave out what is the same in every line, but for the policy: the intervals need the room."""
+    return [at for at in range(3) if at == 0 or len({place[at] for place in places}) > 1]
 
 
 _POLICY = 16
@@ -116,10 +134,8 @@ def restoration_table(rows: Sequence[EstimateRow]) -> Table | None:
                 found[row.quantity] = row
     if not grouped:
         return None
-    # What is the same in every line is left out: the intervals need the room.
-    names = ("policy", "schedule", "model")
-    told = [at for at in range(3) if at == 0 or len({place[at] for place in grouped}) > 1]
-    table = _table(*(names[at] for at in told))
+    told = _telling(grouped)
+    table = _table(*(_PLACE[at] for at in told))
     table.columns[0].no_wrap = max(len(policy) for policy, *_ in grouped) <= _POLICY
     for name in _CONDITIONS:
         table.add_column(name, justify="right", no_wrap=True)

@@ -65,19 +65,22 @@ def rows(content: bytes, path: Path) -> Iterator[Row]:
 
 
 def _csv_lines(text: str, path: Path) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    mark = _mark(text)
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=mark, skipinitialspace=True, strict=True
+    )
     names: list[str] | None = None
     line = 1
     try:
         for cells in reader:
             if names is None:
-                names = [name.strip() for name in cells]
+                names = [name.strip().casefold() for name in cells]
                 _check_header(names, path)
             elif cells:
                 if len(cells) != len(names):
                     raise InputError(
                         f"Expected {len(names)} fields, as in the first line, "
-                        f"but got {len(cells)}; a text with commas needs quotes",
+                        f"but got {len(cells)}; a text with {_MARKS[mark]} needs quotes",
                         file=path,
                         line=line,
                     )
@@ -87,10 +90,16 @@ def _csv_lines(text: str, path: Path) -> Iterator[Row]:
         raise InputError(f"is no valid CSV: {error}", file=path, line=line) from error
 
 
+_MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+def _mark(text: str) -> str:
+    """Say what stands between columns: spreadsheets write semicolons or tabs, too."""
+    header = text.partition("\n")[0]
+    return max(_MARKS, key=header.count)
+
+
 def _check_header(names: list[str], path: Path) -> None:
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
-        mark = "semicolons" if ";" in names[0] else "tabs"
-        raise InputError(f"Expected commas between columns but got {mark}", file=path, line=1)
     for name in names:
         if names.count(name) > 1:
             raise InputError("the column is there twice", file=path, line=1, field=name)

@@ -301,7 +301,8 @@ def _reduced(
 def _told(found: Stability) -> Iterator[str]:
     """Say what broke, on the pool where least has to move, and what was lost."""
     first = min(found.breaches, key=lambda one: (inversions(one.order), one.pool.user))
-    others = f", and on {len(found.breaches) - 1} more pools" if len(found.breaches) > 1 else ""
+    more = len(found.breaches) - 1
+    others = f", and on {more} more pool{'s' * (more != 1)}" if more else ""
     yield (
         f"{found.policy} is not order-stable under {found.arrival}: "
         + (
@@ -316,10 +317,10 @@ def _told(found: Stability) -> Iterator[str]:
         for id in ids:
             yield f"  {title + ':':8}{_record(first.pool, id)}"
     some = f"all {first.looked}" if first.exact else f"{first.looked} drawn"
-    yield (
-        f"{first.broken} of {some} orders of this pool break it. This one is "
-        f"--schedule explicit:order={'-'.join(map(str, first.order))}"
-    )
+    broken = f"{first.broken} of {some} orders of this pool break{'s' * (first.broken == 1)} it"
+    if first.exact and first.looked == 1:
+        broken = f"The only order of {found.arrival} breaks it"
+    yield f"{broken}. This one is --schedule explicit:order={'-'.join(map(str, first.order))}"
 
 
 def _whose(breach: Breach) -> str:

@@ -7,7 +7,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const style = getComputedStyle(document.documentElement), colour = (name) => style.getPropertyValue(name).trim();
     const axis = { labelColor: colour("--ink"), titleColor: colour("--muted"), domainColor: colour("--line"), tickColor: colour("--line"), gridColor: colour("--grid"), titleFontWeight: "normal" };
     return {
-      background: null, font: "system-ui, sans-serif", view: { stroke: null }, axis, axisX: { labelFontSize: 12, labelFlush: false },
+      background: null, font: "system-ui, sans-serif", view: { stroke: null }, axis, axisX: { labelFontSize: 12, labelFlush: false, labelSeparation: 6 },
       axisY: { labelFontSize: 12, labelLimit: Math.round(Math.min(300, width * 0.45)) },
       legend: { labelColor: colour("--ink"), labelLimit: Math.round(width * 0.8), labelFontSize: 12 },
       range: { category: [colour("--forward"), colour("--route"), "#009E73", "#CC79A7", "#E69F00", "#56B4E9"] },

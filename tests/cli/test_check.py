@@ -71,6 +71,7 @@ def test_compare_prints_and_gives_json(cli: Callable[..., Any], run: Path, tmp_p
         "no change of J is shown: +1.000, 0.000 before, 1.000 after (1 question, 1 user)"
         in ended.out
     )
+    assert "recent:k=1 → recent:k=4, replay" in ended.out.splitlines()[0]
     assert "Support newly kept (1):" in ended.out
     told = json.loads(cli("compare", run, tmp_path / "later", "--json").out)
     assert told["policies"] == [["recent:k=1", "recent:k=4"]]

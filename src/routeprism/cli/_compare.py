@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from routeprism.errors import SpecError
 from routeprism.experiments import Comparison, compare_runs
-from routeprism.experiments.comparison import SupportChange
+from routeprism.experiments.comparison import Difference, SupportChange, said_pair
 from routeprism.report import write_comparison
 
 __all__ = ["show_comparison"]
@@ -28,6 +29,8 @@ _SHOWN = (
 )
 _MOST = 10
 """Questions listed for each of lost and kept; --json gives them all."""
+_WIDEST = 36
+"""How wide names of quantities may make their column: 80 have to do for all."""
 
 
 def show_comparison(
@@ -54,7 +57,8 @@ def show_comparison(
         sys.stdout.write("\n")
         return
     console = Console()
-    console.print(_table(found))
+    for table in _tables(found):
+        console.print(table)
     console.print(found.limits, style="dim", highlight=False)
     for sentence in (*found.sentences, *(f"Note: {note}" for note in found.notes)):
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
@@ -68,32 +72,35 @@ def show_comparison(
         console.print(f"Page: {html}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _table(found: Comparison) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("policy", overflow="fold")
-    for heading in ("schedule", "quantity"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("before", "after", "change [95%]"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    last = ("", "")
-    for one in found.differences:
-        column = one.column
-        if column.quantity not in _SHOWN or column.arm or column.mask:
-            continue
-        place = (column.policy, column.schedule)
-        names = ("", "") if place == last else place
-        last = place
-        change = f"{one.difference.value:+.3f}"
-        if one.difference.lower is not None and one.difference.upper is not None:
-            change += f" [{one.difference.lower:+.3f}, {one.difference.upper:+.3f}]"
-        quantity = f"{column.quantity} ({column.model})" if column.model else column.quantity
-        table.add_row(
-            *(escape(name) for name in (*names, quantity)),
-            f"{one.before:.3f}",
-            f"{one.after:.3f}",
-            change,
-        )
-    return table
+def _tables(found: Comparison) -> Iterator[Table]:
+    """Give a table for each policy and schedule; beside the numbers long names have no room."""
+    shown = [
+        one
+        for one in found.differences
+        if one.column.quantity in _SHOWN and not one.column.arm and not one.column.mask
+    ]
+    widest = max((len(_quantity(one)) for one in shown), default=0)
+    groups: dict[str, list[Difference]] = {}
+    for one in shown:
+        groups.setdefault(said_pair(one), []).append(one)
+    for heading, rows in groups.items():
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table.title = Text(heading, style="bold")
+        table.title_justify = "left"
+        table.add_column("quantity", overflow="fold", min_width=min(widest, _WIDEST))
+        for side in ("before", "after", "change [95%]"):
+            table.add_column(side, justify="right", no_wrap=True)
+        for one in rows:
+            change = f"{one.difference.value:+.3f}"
+            if one.difference.lower is not None and one.difference.upper is not None:
+                change += f" [{one.difference.lower:+.3f}, {one.difference.upper:+.3f}]"
+            table.add_row(escape(_quantity(one)), f"{one.before:.3f}", f"{one.after:.3f}", change)
+        yield table
+
+
+def _quantity(one: Difference) -> str:
+    column = one.column
+    return f"{column.quantity} ({column.model})" if column.model else column.quantity
 
 
 def _listed(title: str, changes: Sequence[SupportChange], *, lost: bool) -> list[str]:

@@ -30,6 +30,8 @@ __all__ = [
     "compare_runs",
     "finished",
     "paired",
+    "said_experiment",
+    "said_pair",
 ]
 
 Pairs = Sequence[tuple[str, str]]
@@ -39,6 +41,8 @@ _SAME = ("benchmark", "fingerprint", "kinds", "labels", "unit", "weighting")
 """What two runs must share for their questions to be the same questions."""
 _HIGHER = ("J", "J_T", "accuracy.", "recall.", "all_covered.", "overlap.", "support_kept.")
 _LOWER = ("_changed", "H", "H_eq", "H_cross", "D_res", "D_star", "D_correct")
+_PLAIN = ("routes", "retention", "restoration")
+"""Experiments whose quantities are told apart by their names alone."""
 _COUNTS = ("count.", "miss.", "extra.")
 
 
@@ -357,11 +361,22 @@ def tell(one: Difference) -> str:
     return f"{name} is {verdict} by {number}, {ends} ({size})"
 
 
-def _who(one: Difference) -> str:
+def said_experiment(one: Difference) -> str:
+    """Name the experiment if others have quantities of the same names."""
+    return "" if one.column.experiment in _PLAIN else one.column.experiment
+
+
+def said_pair(one: Difference) -> str:
+    """Name the policies and the schedule, and the experiment where it has to be told."""
     column = one.column
     name = column.policy
     if one.policy_before != name:
         name = f"{one.policy_before} → {name}"
-    parts = [name, column.schedule, f"read by {column.model}" if column.model else ""]
-    told = ", ".join(part for part in parts if part)
+    parts = [name, column.schedule, said_experiment(one)]
+    return ", ".join(part for part in parts if part)
+
+
+def _who(one: Difference) -> str:
+    model = one.column.model
+    told = said_pair(one) + (f", read by {model}" if model else "")
     return told + "".join(f" [{flag}]" for flag in one.flags.split(";") if flag)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from routeprism.experiments import Comparison
-from routeprism.experiments.comparison import Difference, SupportChange
+from routeprism.experiments.comparison import Difference, SupportChange, said_experiment
 from routeprism.report._charts import Chart, short, templates
 from routeprism.report._html import Markup, data_block, fragment, tag
 from routeprism.report._page import figure, shell
@@ -72,7 +72,8 @@ def _names(one: Difference) -> tuple[str, ...]:
     column = one.column
     before = one.policy_before
     policy = column.policy if before == column.policy else f"{before} → {column.policy}"
-    return policy, column.schedule, column.model, column.filler, column.quantity
+    where = (policy, column.schedule, said_experiment(one), column.model, column.filler)
+    return *where, column.quantity
 
 
 def _change(one: Difference) -> str:
@@ -88,7 +89,7 @@ def _differences(plain: Sequence[Difference]) -> Table:
         "What changed",
         "Every quantity that both runs have; the difference is paired within units.",
         (
-            *("policy", "schedule", "model", "filler", "quantity"),
+            *("policy", "schedule", "experiment", "model", "filler", "quantity"),
             *("before", "after", "change [95 %]", "questions"),
         ),
         tuple(
@@ -101,7 +102,7 @@ def _differences(plain: Sequence[Difference]) -> Table:
             )
             for one in plain
         ),
-        names=5,
+        names=6,
     )
 
 
@@ -134,7 +135,7 @@ def _charts(plain: Sequence[Difference]) -> list[Chart]:
 
 
 def _label(one: Difference) -> str:
-    return " · ".join(short(name) for name in _names(one)[:4] if name)
+    return " · ".join(short(name) for name in _names(one)[:5] if name)
 
 
 def _support(changes: Sequence[SupportChange], *, lost: bool) -> Table:

@@ -56,6 +56,38 @@ def test_answers_of_an_audit_are_planned_from_all_its_questions(
         assert found.pilot == (30, 165, 2)
 
 
+def test_of_several_experiments_the_routes_are_meant_unless_another_is_named(
+    tmp_path: Path,
+) -> None:
+    routeprism.audit(
+        *("sample", "focal"),
+        models=["reader"],
+        draws=2,
+        reuse=True,
+        display=["reversed"],
+        run=tmp_path / "run",
+        resamples=100,
+    )
+    plain = routeprism.plan_study(tmp_path / "run", "D_res", half_width=0.1)
+    assert plain.pilot[1] == 165
+    reused = routeprism.plan_study(tmp_path / "run", "D_res", half_width=0.1, experiment="reuse")
+    assert reused.pilot[1] == 135  # one question of each of 30 users is the first
+    with pytest.raises(SpecError, match="experiment or arm"):
+        routeprism.plan_study(tmp_path / "run", "D_res", half_width=0.1, experiment="display")
+    shown = routeprism.plan_study(
+        tmp_path / "run", "D_res", half_width=0.1, experiment="display", arm="display"
+    )
+    assert shown.ways[0].units < plain.ways[0].units
+
+
+def test_a_pilot_without_spread_says_so(tmp_path: Path) -> None:
+    routeprism.audit("sample", "raw", run=tmp_path / "run", resamples=100)
+    found = routeprism.plan_study(tmp_path / "run", "J", half_width=0.1)
+    assert found.notes == (
+        "all values of this pilot are the same, so it shows no spread to plan with",
+    )
+
+
 def test_what_is_not_one_row_is_said(pilot: Path, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="restored-absent"):
         routeprism.plan_study(pilot, "restored-absnt", half_width=0.1)

@@ -65,6 +65,8 @@ def plan(
     policy: options.OnePolicy = None,
     schedule: options.OneSchedule = None,
     model: options.OneModel = None,
+    experiment: options.OneExperiment = None,
+    arm: options.OneArm = None,
     questions: options.QuestionNumbers = [],  # noqa: B006
     draws: options.DrawNumbers = [],  # noqa: B006
     json: options.Json = False,
@@ -81,6 +83,8 @@ def plan(
         policy=policy,
         schedule=schedule,
         model=model,
+        experiment=experiment,
+        arm=arm,
         questions=questions,
         draws=draws,
         as_json=json,

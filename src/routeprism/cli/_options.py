@@ -62,6 +62,8 @@ __all__ = [
     "Models",
     "MostStates",
     "ObtainedFile",
+    "OneArm",
+    "OneExperiment",
     "OneModel",
     "OnePolicy",
     "OneQuestion",
@@ -435,6 +437,16 @@ OneSchedule = Annotated[
 OneModel = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--model", "-m", help="Which model of the run."),
+]
+OneExperiment = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--experiment", help="Which experiment of the run; routes unless given."),
+]
+OneArm = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--arm", help="Which arm of it, such as construction; the plain one unless given."
+    ),
 ]
 QuestionNumbers = Annotated[
     list[float],

@@ -26,6 +26,8 @@ def run_plan(
     policy: str | None,
     schedule: str | None,
     model: str | None,
+    experiment: str | None,
+    arm: str | None,
     questions: Sequence[float],
     draws: Sequence[int],
     as_json: bool,
@@ -40,6 +42,8 @@ def run_plan(
         policy=policy,
         schedule=schedule,
         model=model,
+        experiment=experiment,
+        arm=arm,
         questions=questions,
         draws=draws,
     )

@@ -82,6 +82,8 @@ def plan_study(
     policy: str | None = None,
     schedule: str | None = None,
     model: str | None = None,
+    experiment: str | None = None,
+    arm: str | None = None,
     questions: Sequence[float] = (),
     draws: Sequence[int] = (),
 ) -> Plan:
@@ -95,7 +97,9 @@ def plan_study(
     run = Path(run)
     with Stored(run) as stored:
         configuration = stored.manifest()["configuration"]
-        column, values = _chosen(stored, run, quantity, policy, schedule, model)
+        asked = {"policy": policy, "schedule": schedule, "model": model}
+        asked |= {"experiment": experiment, "arm": arm}
+        column, values = _chosen(stored, run, quantity, asked)
         sides = [
             stored.per_question(**_names(column), quantity=side).get(
                 column._replace(quantity=side), {}
@@ -123,16 +127,16 @@ def plan_study(
         spread = spread_of(known, noise=noise or 0.0, draws=drawn or 1)
         usual = len(known) / sum(1 / len(one) for one in known)
     ways = []
-    for asked in dict.fromkeys((round(usual, 1), *map(float, questions))):
+    for number in dict.fromkeys((round(usual, 1), *map(float, questions))):
         for times in dict.fromkeys((drawn, *(draws if noise is not None else ()))):
             need = (
-                units_for_width(spread, half_width, questions=asked, draws=times or 1)
+                units_for_width(spread, half_width, questions=number, draws=times or 1)
                 if half_width is not None
                 else units_for_power(
-                    spread, effect or 0.0, power=power, questions=asked, draws=times or 1
+                    spread, effect or 0.0, power=power, questions=number, draws=times or 1
                 )
             )
-            ways.append(Planned(asked, times, need))
+            ways.append(Planned(number, times, need))
     goal = (
         f"a half-width of {half_width:g}"
         if half_width is not None
@@ -144,6 +148,8 @@ def plan_study(
             f"what more draws would save cannot be told for {quantity} from this pilot; its own "
             f"number of draws is kept"
         )
+    if not spread.unit + spread.question + spread.draw:
+        notes.append("all values of this pilot are the same, so it shows no spread to plan with")
     if len(known) < 10:
         notes.append(f"a pilot of {len(known)} units shows its own spread poorly")
     return Plan(
@@ -159,17 +165,16 @@ def plan_study(
     )
 
 
+_PLAIN = "routes"
+"""The experiment that is meant where several have a quantity and none is named."""
+
+
 def _names(column: Column) -> dict[str, str]:
     return {name: value for name, value in column._asdict().items() if name != "quantity"}
 
 
 def _chosen(
-    stored: Stored,
-    run: Path,
-    quantity: str,
-    policy: str | None,
-    schedule: str | None,
-    model: str | None,
+    stored: Stored, run: Path, quantity: str, asked: Mapping[str, str | None]
 ) -> tuple[Column, QuestionValues]:
     """Find the one column that is meant; say what there is where it is not one."""
     every = stored.per_question()
@@ -179,7 +184,6 @@ def _chosen(
     if not found:
         known = sorted({column.quantity for column in every})
         raise SpecError(f"{run} has no '{quantity}'. {nearest(quantity, known)}")
-    asked = {"policy": policy, "schedule": schedule, "model": model}
     wanted = {name: value for name, value in asked.items() if value is not None}
     left = {
         c: v for c, v in found.items() if all(getattr(c, n) == value for n, value in wanted.items())
@@ -187,6 +191,7 @@ def _chosen(
     left = {c: v for c, v in left.items() if not c.arm} or left
     left = {c: v for c, v in left.items() if not c.mask} or left  # all questions are meant
     left = {c: v for c, v in left.items() if "+" in c.filler} or left
+    left = {c: v for c, v in left.items() if c.experiment == _PLAIN} or left
     if len(left) != 1:
         listed = "; ".join(
             ", ".join(f"{n}={v}" for n, v in _names(c).items() if v)
@@ -195,7 +200,7 @@ def _chosen(
         also = "".join(f", {name}={value}" for name, value in wanted.items())
         raise SpecError(
             f"{len(left)} rows of {run} are meant by {quantity}{also}. "
-            f"Say policy, schedule or model; there are: {listed}"
+            f"Say policy, schedule, model, experiment or arm; there are: {listed}"
         )
     return next(iter(left.items()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import routeprism
 from routeprism import Audit
 from routeprism.errors import SpecError
 
+SUPPORT = runpy.run_path(str(Path(__file__).parents[1] / "support_server.py"))
 BUDGETS = ("recent:k=8", "recent:k=16", "recent:k=32")
 
 
@@ -190,6 +192,32 @@ def test_restoration_of_free_text_on_a_long_history(own_data: Callable[..., Path
     # Two evidence sessions: both come back in two steps, against two that say something else.
     quantities = {row.quantity for row in found.rows if row.arm == "bundle" and row.model}
     assert {"accuracy.restored:1", "accuracy.restored", "restored-replacement"} <= quantities
+
+
+def test_a_judge_is_asked_where_the_models_are(
+    cli: Callable[..., Any], own_data: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback")
+    arguments = ("audit", str(long_history(own_data)), "-p", "recent:k=3", "-m", "reader", "-q")
+    with SUPPORT["Loopback"]() as server:
+        # The server answers with letters, of which none is yes or no.
+        judged = cli(*arguments, "--judge", "openai:some-judge", "--base-url", server.url)
+        assert "8 answers were given neither yes nor no by the judge" in judged.out
+        assert server.seen()["total"] > 0
+
+
+def test_spending_on_a_judge_is_asked_about(
+    cli: Callable[..., Any], own_data: Callable[..., Path]
+) -> None:
+    directory = str(long_history(own_data))
+    arguments = ("audit", directory, "-p", "recent:k=3", "-m", "reader", "--judge", "openai:j")
+    ended = cli(*arguments)
+    assert (ended.code, ended.left) == (2, ())
+    assert "this would ask a model that may cost money" in ended.err
+    # Two questions, two routes: the two users read and are asked the same.
+    assert "openai:j (judging): 4 calls" in ended.err
+    assert "(at most, and without the answers that it reads)" in ended.err
+    assert "openai:j (judging): 4 calls" in cli(*arguments, "--dry-run").out
 
 
 @pytest.mark.realdata

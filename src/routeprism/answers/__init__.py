@@ -12,6 +12,7 @@ from routeprism.answers._judges import (
     Verdict,
     ask_judge,
     judge_all,
+    plan_judging,
     read_verdict,
     rubric_of,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "parse",
     "parse_text",
     "plan",
+    "plan_judging",
     "read_verdict",
     "rubric_of",
 ]

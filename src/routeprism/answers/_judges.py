@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from routeprism.answers._cells import Cell
+from routeprism.answers._cells import Cell, Plan, money
 from routeprism.answers._collector import collect
 from routeprism.answers._parse import normalise
 from routeprism.answers._results import Progress
 from routeprism.errors import SpecError
 from routeprism.models import Ask, Model
 from routeprism.runs import Run
+from routeprism.text import tokens
 
 __all__ = [
     "EmbeddedJudge",
@@ -29,6 +30,7 @@ __all__ = [
     "Verdict",
     "ask_judge",
     "judge_all",
+    "plan_judging",
     "read_verdict",
     "rubric_of",
 ]
@@ -159,10 +161,20 @@ class ModelJudge:
         *,
         batch: str = "",
         progress: Callable[[Progress], None] | None = None,
+        rate_limit: float | None = None,
+        concurrency: int | None = None,
     ) -> list[Verdict]:
         """Judge many, through the collector; equal items have one verdict."""
         cells = [Cell(self.ask(item), "", "judge", group="judge") for item in items]
-        collected = collect(self.run, self.model, cells, batch=batch, progress=progress)
+        collected = collect(
+            self.run,
+            self.model,
+            cells,
+            batch=batch,
+            progress=progress,
+            rate_limit=rate_limit,
+            concurrency=concurrency,
+        )
         found = (collected.of(cell) for cell in cells)
         return [Verdict(None) if one is None else read_verdict(one.raw) for one in found]
 
@@ -237,11 +249,26 @@ def judge_all(
     *,
     batch: str = "",
     progress: Callable[[Progress], None] | None = None,
+    rate_limit: float | None = None,
+    concurrency: int | None = None,
 ) -> list[Verdict]:
     """Judge many; a model judge several at a time and through its ledger."""
     if isinstance(judge, ModelJudge):
-        return judge.judge_all(items, batch=batch, progress=progress)
+        return judge.judge_all(
+            items,
+            batch=batch,
+            progress=progress,
+            rate_limit=rate_limit,
+            concurrency=concurrency,
+        )
     return [judge.judge(one.question, one.gold, one.response, one.kind) for one in items]
+
+
+def plan_judging(judge: ModelJudge, items: Sequence[Judged], calls: int) -> Plan:
+    """Say what so many verdicts take, before there is any response to read."""
+    read = sum(tokens.count(ask_judge(item).text) for item in items) * calls // len(items)
+    cost, most = money(judge.model, calls, read)
+    return Plan(calls, 0, calls, read, cost, most, "at most, and without the answers that it reads")
 
 
 _ABSTAINS = re.compile(

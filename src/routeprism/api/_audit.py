@@ -102,7 +102,7 @@ def audit(
         batches: names of independent realisations of the same prompts.
         judge: who judges free text: `embedded`, a model, or `recorded` for the verdicts that came
             with recorded answers; those where all answers have them, else `embedded`, unless given.
-        base_url: where models are served that policies name and ask while building.
+        base_url: where the models are served that are named here without an address of their own.
         dry_run: only say what the models would take (`Audit.costs`).
         rate_limit: requests a minute at most, for each model.
         concurrency: requests at once, where it should differ from the model's own number.
@@ -127,6 +127,7 @@ def audit(
         Manner(draws, control, tuple(fillers), arms[0]),
         batches,
         judge,
+        base_url=base_url,
         rate_limit=rate_limit,
         concurrency=concurrency,
     )

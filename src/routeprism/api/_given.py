@@ -55,6 +55,7 @@ def given_asking(
     batches: Sequence[str],
     judge: str | Judge | None,
     *,
+    base_url: str | None,
     rate_limit: float | None,
     concurrency: int | None,
 ) -> Asking | None:
@@ -68,7 +69,7 @@ def given_asking(
     made = [
         one
         for model in models
-        for one in (make_models(model) if isinstance(model, str) else [model])
+        for one in (make_models(model, base_url=base_url) if isinstance(model, str) else [model])
     ]
     if len({model.name for model in made}) < len(made):
         raise SpecError("two models have the same name; ask them in runs of their own")
@@ -76,13 +77,13 @@ def given_asking(
         tuple(made),
         manner,
         tuple(dict.fromkeys(batches)),
-        _judge(judge, made),
+        _judge(judge, made, base_url),
         rate_limit,
         concurrency,
     )
 
 
-def _judge(judge: str | Judge | None, models: Sequence[Model]) -> Judge:
+def _judge(judge: str | Judge | None, models: Sequence[Model], base_url: str | None) -> Judge:
     unjudged = [one.name for one in models if not getattr(one, "judged", False)]
     if judge is None:
         return EmbeddedJudge() if unjudged else RecordedJudge()
@@ -92,7 +93,9 @@ def _judge(judge: str | Judge | None, models: Sequence[Model]) -> Judge:
         if unjudged:
             raise SpecError(f"the judge 'recorded' needs verdicts, and {unjudged[0]} has none")
         return RecordedJudge()
-    return EmbeddedJudge() if judge == "embedded" else ModelJudge(make_model(judge))
+    if judge == "embedded":
+        return EmbeddedJudge()
+    return ModelJudge(make_model(judge, base_url=base_url))
 
 
 def _data(data: str | Path | None) -> Path | None:

@@ -65,6 +65,7 @@ def restore(
         Manner(draws, control, tuple(fillers), provenance),
         batches,
         judge,
+        base_url=base_url,
         rate_limit=rate_limit,
         concurrency=concurrency,
     )

@@ -24,7 +24,7 @@ from routeprism.cli._tables import (
 )
 from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
 from routeprism.errors import SpecError
-from routeprism.models import make_models
+from routeprism.models import Model, make_model, make_models
 from routeprism.policies import builder_model, make_policy, own_source
 from routeprism.records import load_benchmark
 from routeprism.report import REPORT, write_report
@@ -66,7 +66,6 @@ def run_and_show(
     builders = [model for one in named_policies if (model := builder_model(one)) is not None]
     if builders:
         told["builders"] = [(one.name, dict(one.settings)) for one in builders]
-        settings["base_url"] = base_url
     _refuse_idle(settings, dry_run=dry_run and not builders, models=models)
     loaded = load_benchmark(benchmark, data)
     for file in readings:
@@ -76,8 +75,11 @@ def run_and_show(
     told["content"] = [loaded.fingerprint, *map(own_source, named_policies)]
     directory = run or default_run(benchmark, policies, told)
     named = {mask.name: mask.question_ids for mask in read_masks(masks, loaded)}
+    if base_url is not None:
+        settings["base_url"] = base_url
     ask = partial(call, loaded, *policies, models=made, masks=named, run=directory, **settings)
-    if dry_run or (not yes and any(map(spends, (*made, *builders)))):
+    paid = (*made, *builders, *_judging(settings.get("judge"), base_url))
+    if dry_run or (not yes and any(map(spends, paid))):
         costs = ask(dry_run=True).costs
         if dry_run:
             show_costs(costs, as_json)
@@ -92,6 +94,13 @@ def run_and_show(
         sys.stdout.write("\n")
         return
     _show(found if main is None else main(found), Console())
+
+
+def _judging(judge: str | None, base_url: str | None) -> list[Model]:
+    """Give the model that judges, where one does."""
+    if judge is None or judge in ("embedded", "recorded"):
+        return []
+    return [make_model(judge, base_url=base_url)]
 
 
 _ANSWER_DEFAULTS: Mapping[str, tuple[str, object]] = {

@@ -19,6 +19,7 @@ from routeprism.answers import (
     collect,
     judge_all,
     plan,
+    plan_judging,
     rubric_of,
 )
 from routeprism.answers import Plan as Cost
@@ -192,7 +193,25 @@ def cost_of(
         for batch in asking.batches:
             one = plan(cells, ledger, model, batch=batch, planned=planned)
             totals[model.name] = add_costs(totals.get(model.name), one)
+            if judging := _cost_of_judging(items, asking, one.calls):
+                name = f"{asking.judge.name} (judging)"
+                totals[name] = add_costs(totals.get(name), judging)
     return totals
+
+
+def _cost_of_judging(items: Sequence[Compared], asking: Asking, calls: int) -> Cost | None:
+    """Say what a model takes that judges new answers; None where there are none for it."""
+    free = [item for item in items if item.question.gold is not None and not item.question.options]
+    answers = asking.manner.draws * sum(len(item.sides) for item in free)
+    if not isinstance(asking.judge, ModelJudge) or not min(answers, calls):
+        return None
+    unread = [_judged(item.question, "") for item in free]
+    return plan_judging(asking.judge, unread, min(answers, calls))
+
+
+def _judged(question: Question, response: str) -> Judged:
+    kind = rubric_of(question.detail or question.kind, question.id)
+    return Judged(question.text, question.gold or "", response, kind)
 
 
 def answers_to(
@@ -272,14 +291,12 @@ def _verdicts(
         elif isinstance(asking.judge, RecordedJudge):
             right[item] = tuple(tuple(bool(one) for one in side) for side in recorded[item])
         else:
-            kind = rubric_of(item.question.detail or item.question.kind, item.question.id)
-            items.extend(
-                Judged(item.question.text, gold, answer, kind) for side in sides for answer in side
-            )
+            items.extend(_judged(item.question, answer) for side in sides for answer in side)
     judge = asking.judge
     if isinstance(judge, ModelJudge) and judge.run is None:
         judge = replace(judge, run=run)
-    decided = [one.correct for one in judge_all(judge, items, batch=batch)] if items else []
+    paced = partial(judge_all, rate_limit=asking.rate_limit, concurrency=asking.concurrency)
+    decided = [one.correct for one in paced(judge, items, batch=batch)] if items else []
     verdicts = iter(decided)
     for item, sides in said.items():
         if item not in right:

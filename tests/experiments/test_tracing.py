@@ -85,7 +85,7 @@ def taken_again(trail: Trail) -> float | None:
     assert all(sides), "nothing is printed"
 
     def mean(side: dict[str, tuple[float, float]]) -> float:
-        if trail.weighting == "question":
+        if trail.weighting in ("question", "order"):
             return sum(t for t, _ in side.values()) / sum(n for _, n in side.values())
         return sum(t / n for t, n in side.values()) / len(side)
 
@@ -169,6 +169,7 @@ def test_orders_and_curves(small: Benchmark, masks: dict[str, list[str]], tmp_pa
     assert {one.name for one in trail.findings} >= {"survival", "order_distribution"}
     changed = {one.user: one.value["changed"] for one in trail.findings if "changed" in one.value}
     assert changed == pytest.approx({unit.user: unit.mean for unit in trail.groups[""]})
+    assert trace_row(run, "quantity=mean_clusters").weighting == "order"
     curve = tmp_path / "curve"
     routeprism.curve(small, budgets="k=1,2", contexts="k=1,2", resamples=100, run=curve)
     check(curve, {"routes", "retention"})

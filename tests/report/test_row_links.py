@@ -64,6 +64,10 @@ def test_a_sentence_says_which_of_several_routes_models_or_sizes_is_meant() -> N
 
 def test_a_named_quantity_never_leads_to_another_one() -> None:
     assert "#row" not in row_links([ROW])("H = 0.500 [0.400, 0.600]", "focal")
+    kappa = replace(ROW, quantity="kappa", policy="", arm="A~B")
+    assert "#row=1" in row_links([kappa, replace(kappa, quantity="agreement")])(
+        "A and B agree (κ = 0.500 [0.400, 0.600])", ""
+    )
     arms = [replace(ROW, arm=arm, queries=9, experiment="display") for arm in ("one", "other")]
     # Both arms read alike, and like the routes: nothing says which is meant.
     linked = row_links([replace(ROW, queries=9), *arms])

@@ -76,7 +76,7 @@ class Trail:
     """Its entry in the manifest's index."""
     rule: Rule
     weighting: str
-    """`unit`, `question` or `item`: what counts equally."""
+    """`unit`, `question`, `order` or `item`: what counts equally."""
     groups: Mapping[str, tuple[UnitValues, ...]]
     """The values by unit; two groups, by arm, where it is a difference between groups."""
     recomputed: float | None
@@ -178,7 +178,7 @@ def _trail(opened: _Opened, row: EstimateRow) -> Trail:
         arm: _units(stored, replace(row, quantity=quantity, arm=arm), questions, inside)
         for arm in arms
     }
-    weighting = "question" if quantity == _BY_ORDERS else str(configuration["weighting"])
+    weighting = "order" if quantity == _BY_ORDERS else str(configuration["weighting"])
     named = {q for units in groups.values() for unit in units for q in unit.questions}
     users = {unit.user for units in groups.values() for unit in units}
     return Trail(

@@ -20,6 +20,9 @@ Numbered = tuple[int, EstimateRow]
 _NUMBER = re.compile(r"(?:([^\s(]+) = )?(-?\d+\.(\d+) \[-?\d+\.\d+, -?\d+\.\d+\])")
 """A number with its limits, and the quantity's name where it stands before them."""
 
+_QUANTITIES = {"κ": "kappa"}
+"""Symbols that sentences use → the quantities that they are."""
+
 
 def row_link(text: str, number: int) -> Markup:
     """Lead from a number to its row of all estimates."""
@@ -56,7 +59,7 @@ def _row_of(name: str | None, said: _Said, alike: list[Numbered]) -> int | None:
     """Choose between rows that read alike by what the sentence says; none where several stay."""
     found = [one for one in alike if one[1].stratum == "all"] or alike
     if name is not None:
-        found = [one for one in found if one[1].quantity == name]
+        found = [one for one in found if one[1].quantity == _QUANTITIES.get(name, name)]
     sized = [one for one in found if one[1].queries in said.sizes]
     sized = [one for one in sized if not one[1].mask] or sized
     # What is said without its size is about all questions of the routes.

@@ -196,8 +196,8 @@ FAULTS: dict[str, tuple[Any, int | None, str | None, str]] = {
     "no conversation": (
         [conversation(), {"sample_id": "x"}],
         None,
-        None,
-        "conversation 1 is not as released (KeyError: 'conversation')",
+        "conversation",
+        "conversation 1 is not as released: there is no 'conversation'",
     ),
     "no session": (
         [conversation(conversation={})],
@@ -214,9 +214,16 @@ FAULTS: dict[str, tuple[Any, int | None, str | None, str]] = {
     "a turn without a speaker": (
         [conversation(conversation={"session_1": [{"text": "x"}]})],
         None,
-        None,
-        "conversation 0 is not as released (KeyError: 'speaker')",
+        "speaker",
+        "conversation 0 is not as released: there is no 'speaker'",
     ),
+    "a turn without words": (
+        [conversation(conversation={"session_1": [{"speaker": "Ann", "text": None}]})],
+        None,
+        "text",
+        "conversation 0: Expected text but got text=None",
+    ),
+    "no question": ([conversation(qa=[])], None, "qa", "there is no question in it"),
     "an empty question": (
         [asking(question="")],
         None,

@@ -58,11 +58,20 @@ def load(data: Path | None = None) -> Benchmark:
             raise InputError(
                 f"conversation {index}: {error.problem}", file=path, field=error.field
             ) from None
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except KeyError as error:
+            name = str(error.args[0])
+            raise InputError(
+                f"conversation {index} is not as released: there is no '{name}'",
+                file=path,
+                field=name,
+            ) from error
+        except (TypeError, AttributeError, ValueError) as error:
             raise InputError(
                 f"conversation {index} is not as released ({type(error).__name__}: {error})",
                 file=path,
             ) from error
+    if not any(case.questions for case in cases):
+        raise InputError("there is no question in it", file=path, field="qa")
     users = [case.pool.user for case in cases]
     if twice := sorted({user for user in users if users.count(user) > 1}):
         raise InputError(f"there are two conversations '{twice[0]}'", file=path, field="sample_id")
@@ -92,7 +101,7 @@ def _case(entry: Mapping[str, Any], notes: list[str]) -> Case:
     records: dict[int, Record] = {}
     for position, number in enumerate(numbers):
         said = conversation[f"session_{number}"]
-        turns = [Turn(turn["speaker"].lower(), _said(turn)) for turn in said]
+        turns = [Turn(_text(turn, "speaker").lower(), _said(turn)) for turn in said]
         date = conversation.get(f"session_{number}_date_time")
         timestamp = None if date is None else str(date)
         records[number] = Record.from_turns(f"D{number}", position, turns, timestamp=timestamp)
@@ -105,7 +114,14 @@ def _case(entry: Mapping[str, Any], notes: list[str]) -> Case:
 
 def _said(turn: Mapping[str, Any]) -> str:
     caption = turn.get("blip_caption")
-    return f"{turn['text']} [shares a picture: {caption}]" if caption else str(turn["text"])
+    said = _text(turn, "text")
+    return f"{said} [shares a picture: {caption}]" if caption else said
+
+
+def _text(entry: Mapping[str, Any], name: str) -> str:
+    if not isinstance(entry[name], str):
+        raise InputError(f"Expected text but got {name}={entry[name]!r:.60}", field=name)
+    return str(entry[name])
 
 
 def _question(
@@ -117,7 +133,7 @@ def _question(
     return Question(
         id=identity,
         user=user,
-        text=str(qa["question"]),
+        text=_text(qa, "question"),
         gold=None if answer is None else str(answer),
         kind=CATEGORIES.get(qa["category"], f"category-{qa['category']}"),
         detail="abstention" if adversarial else "",

@@ -21,6 +21,7 @@ import pytest
 import routeprism
 from routeprism.errors import RunError
 from routeprism.report import write_charts, write_comparison, write_report, write_tables
+from routeprism.report._command import command_of
 from routeprism.report._gates import gate_commands
 from routeprism.report._html import data_block, tag
 from routeprism.report._page import all_charts, gather
@@ -114,10 +115,28 @@ def test_an_interrupted_run_is_readable_and_says_how_to_go_on(
     text = said(run)
     assert "This run was interrupted before its estimates." in text
     assert "The same command goes on where it stopped." in text
-    assert f"--policy recent:k=1 --schedule replay --run {run}" in text
+    assert (
+        f"--policy recent:k=1 --schedule replay --interface all --resamples 100 --run {run}" in text
+    )
     assert len(gather(run).questions.chunks) == 2  # what was stored is there to look at
     (run / "run.sqlite").unlink()  # killed before anything was stored
     assert "The run was interrupted, so it has no estimates." in said(run)
+
+
+def test_the_command_has_all_that_would_make_it_another_run() -> None:
+    made = {
+        **{"command": "restore", "benchmark": "my data", "policies": ["focal", "lexical"]},
+        **{"interfaces": ["bm25:k=2", "own"], "draws": 3, "prompt_control": "aligned"},
+        **{"models": {"openai:m": {"base_url": "http://127.0.0.1:8000/v1"}, "reader": {}}},
+        **{"fillers": ["A"], "labels": "benchmark", "provenance": "gated"},
+        **{"judge": "embedded:f1=0.5", "seed": 3, "resamples": 10_000, "interval": "bca"},
+    }
+    assert command_of({"configuration": made}, Path("run")) == (
+        "routeprism restore 'my data' --policy focal --policy lexical --interface bm25:k=2 "
+        "--model openai:m,base_url=http://127.0.0.1:8000/v1 --model reader --draws 3 "
+        "--control aligned --filler A --provenance gated --labels benchmark --seed 3 "
+        "--interval bca --run run"
+    )
 
 
 def test_no_run_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from routeprism.report._bundle import vega_bundle
 from routeprism.report._cards import verdict_cards
 from routeprism.report._charts import Chart, charts, templates
+from routeprism.report._command import command_of
 from routeprism.report._coverage import coverage_charts
 from routeprism.report._findings import (
     Found,
@@ -33,7 +34,7 @@ from routeprism.report._table import Table, numbered
 from routeprism.report._table_writing import as_html
 from routeprism.report._tables import tables
 from routeprism.report._units import Points, unit_values
-from routeprism.report._verdict import Missing, command_of, headline, missing, verdicts
+from routeprism.report._verdict import Missing, headline, missing, verdicts
 from routeprism.runs import EstimateRow, Stored, read_manifest
 
 __all__ = ["Material", "all_charts", "all_tables", "figure", "gather", "page", "shell"]

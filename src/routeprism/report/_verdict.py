@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from routeprism.report._command import command_of
 from routeprism.report._questions import FLAGS, Questions
 from routeprism.report._table import grouped, shown_interval
 from routeprism.runs import EstimateRow
 
-__all__ = ["Missing", "Verdict", "command_of", "headline", "missing", "verdicts"]
+__all__ = ["Missing", "Verdict", "headline", "missing", "verdicts"]
 
 Layer = Literal["sources", "context", "retained", "state", "none"]
 
@@ -173,40 +174,6 @@ def _recall(rows: Sequence[EstimateRow]) -> list[str]:
                 f"(labels {labels})"
             )
     return said
-
-
-def command_of(manifest: Mapping[str, Any], directory: Path) -> str:
-    """Write the command that goes on with this run, as far as the manifest tells."""
-    made = manifest.get("configuration", {})
-    if made.get("command") == "demo":
-        return shlex.join(["routeprism", "demo", "--run", str(directory)])
-    if made.get("command") == "reproduce":
-        return shlex.join(["routeprism", "reproduce", "--keep", str(directory)])
-    parts = ["routeprism", str(made.get("command", "audit")), str(made.get("benchmark", ""))]
-    for name, source in (made.get("passes") or {}).items():
-        parts += ["--pass", f"{name}={str(source).removeprefix('file:')}"]
-    for option, name in (
-        ("--policy", "policies"),
-        ("--schedule", "schedules"),
-        ("--arrival", "arrivals"),
-        ("--kind", "kinds"),
-    ):
-        for value in made.get(name) or ():
-            parts += [option, str(value)]
-    for model in made.get("models") or ():
-        parts += ["--model", str(model)]
-    if made.get("models"):
-        parts += [
-            "--draws",
-            str(made.get("draws", 1)),
-            "--control",
-            str(made.get("prompt_control")),
-        ]
-        for filler in made.get("fillers") or ():
-            parts += ["--filler", str(filler)]
-    if made.get("labels"):
-        parts += ["--labels", str(made["labels"])]
-    return shlex.join([*parts, "--run", str(directory)])
 
 
 def missing(

@@ -32,12 +32,13 @@ __all__ = [
     "restore",
 ]
 
-__getattr__, __dir__ = names_on_demand(
-    __name__,
-    {
-        ".api": "Audit audit curve explore_orders restore",
-        ".experiments": "plan_study",
-        ".policies": "Block Exposure Memory Policy",
-        ".records": "Benchmark Case Pool Question Record Turn load_benchmark",
-    },
-)
+if not TYPE_CHECKING:  # else every name would pass for one that is there
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            ".api": "Audit audit curve explore_orders restore",
+            ".experiments": "plan_study",
+            ".policies": "Block Exposure Memory Policy",
+            ".records": "Benchmark Case Pool Question Record Turn load_benchmark",
+        },
+    )

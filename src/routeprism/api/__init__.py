@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "audit", "curve", "explore_orders", "restore"]
 
-__getattr__, __dir__ = names_on_demand(
-    __name__,
-    {
-        "._audit": "audit",
-        "._curve": "curve",
-        "._orders": "explore_orders",
-        "._restore": "restore",
-        "routeprism.experiments": "Audit",
-    },
-)
+if not TYPE_CHECKING:  # else every name would pass for one that is there
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            "._audit": "audit",
+            "._curve": "curve",
+            "._orders": "explore_orders",
+            "._restore": "restore",
+            "routeprism.experiments": "Audit",
+        },
+    )

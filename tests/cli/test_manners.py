@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +53,19 @@ def test_no_colour_in_a_pipe(cli: Callable[..., Any], monkeypatch: pytest.Monkey
     ended = cli("audit", "sample", "-p", "raw", "--run", "run", "--resamples", "100")
     assert ended.code == 0 and "\x1b" not in ended.out + ended.err
     assert ended.err == ""  # and no progress bar
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_letters_that_the_terminal_lacks_stop_nothing(encoding: str, tmp_path: Path) -> None:
+    command = "audit sample -p raw --model reader --run run --resamples 100".split()
+    ended = subprocess.run(
+        [sys.executable, "-c", "from routeprism.cli import main; main()", *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+        capture_output=True,
+        check=True,
+    )
+    assert b"\\u0394_rep" in ended.stdout and ended.stderr == b""
 
 
 def test_progress_shows_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import sys
 import traceback
@@ -27,6 +28,7 @@ def main() -> None:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
+    _print_whatever()
     try:
         app(prog_name="routeprism")
     except RoutePrismError as error:
@@ -41,6 +43,13 @@ def main() -> None:
         traceback.print_exc()
         _say_how_to_go_on()
         sys.exit(2)
+
+
+def _print_whatever() -> None:
+    """Write what an ASCII or Windows code page lacks, such as Δ, as its number."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _say_how_to_go_on() -> None:

@@ -116,9 +116,13 @@ class RunError(RoutePrismError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which known name is meant, or list them all."""
+    """Say which known name is meant, or list them, as far as a person would read on."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if close:
         return f"Did you mean '{close[0]}'?"
-    return "Known: " + ", ".join(names) + "." if names else ""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"Known: {', '.join(names[:_MOST_NAMES])}{more}." if names else ""
+
+
+_MOST_NAMES = 40

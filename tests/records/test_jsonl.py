@@ -377,6 +377,20 @@ def test_text_that_focal_cannot_see_is_counted_and_said_once(own_data: OwnData) 
     assert found.value("J", policy="focal").estimate == 1.0  # nothing merged, so nothing lost
 
 
+def test_text_that_retrieval_cannot_see_is_said_of_it(own_data: OwnData) -> None:
+    records = [{"user": "ann", "id": f"r{at}", "text": "Чай люблю."} for at in range(4)]
+    directory = own_data([*records, {"user": "ann", "id": "r4", "text": "I love tea."}], [Q1])
+    told = "records have no Latin-letter words: the lexical tokeniser of {} finds nothing"
+    for policies, interface, named in (
+        (["raw", "recent"], "bm25:k=2", "bm25:k=2"),
+        (["focal", "raw"], "bm25", "focal, bm25"),
+    ):
+        found = routeprism.audit(directory, *policies, interface=interface, resamples=100)
+        (note,) = found.notes
+        assert note.startswith("4 of 5 " + told.format(named))
+    assert routeprism.audit(directory, "raw", interface="all", resamples=100).notes == ()
+
+
 def test_a_record_of_five_megabytes_works_and_is_noted(own_data: OwnData, tmp_path: Path) -> None:
     long = "I love green tea in the morning. " * 160_000
     assert len(long) > 5_000_000

@@ -197,12 +197,13 @@ def _count(plan: Plan, case: Case, counts: Counter[str]) -> None:
     blind: set[str] = set()
     for policy in plan.policies:
         inner = innermost(policy)
-        unseen = getattr(inner, "unseen", None)
-        if callable(unseen):
-            found = {record.id for record in case.pool.records if unseen(record)}
-            blind |= found
-            counts[f"unseen\0{policy.name}"] += len(found)
         interface = getattr(inner, "interface", None)
+        for name, reader in ((policy.name, inner), (getattr(interface, "name", ""), interface)):
+            unseen = getattr(reader, "unseen", None)
+            if callable(unseen) and f"unseen\0{name}" not in counts:
+                found = {record.id for record in case.pool.records if unseen(record)}
+                blind |= found
+                counts[f"unseen\0{name}"] = len(found)
         if interface is not None:
             key = f"too long\0{interface.name}"
             if key not in counts:

@@ -245,6 +245,10 @@ class Bm25Top:
         """The spec that every output says."""
         return specs.written("bm25", self)
 
+    def unseen(self, record: Record) -> bool:
+        """Whether no question's word can find the record."""
+        return not record_focal_counts(record)
+
     def too_long(self, record: Record) -> bool:
         """There is no limit."""
         return False

@@ -342,6 +342,15 @@ def test_a_directory_that_is_not_there(name: str) -> None:
     assert str(refused.value) == f"{name}: there is no such directory"
 
 
+def test_a_file_in_place_of_its_directory(own_data: OwnData) -> None:
+    file = own_data(RECORDS, [Q1]) / "records.jsonl"
+    with pytest.raises(InputError) as refused:
+        load_benchmark(str(file))
+    assert str(refused.value) == (
+        f"{file}: is a file: name the directory that holds records.jsonl and questions.jsonl"
+    )
+
+
 # --- what can be used, with a note -----------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "find",
     "fingerprint",
     "is_directory",
+    "is_file",
     "loads",
     "parse_json",
     "read_bytes",
@@ -52,6 +53,14 @@ def is_directory(path: Path) -> bool:
     """Whether it is one; a name that no file could have is none."""
     try:
         return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def is_file(path: Path) -> bool:
+    """Whether it is one; a name that no file could have is none."""
+    try:
+        return path.is_file()
     except (OSError, ValueError):
         return False
 

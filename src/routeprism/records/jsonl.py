@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InputError
-from routeprism.records._files import fingerprint, is_directory, loads
+from routeprism.records._files import fingerprint, is_directory, is_file, loads
 from routeprism.records._lazy import LazyCases
 from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn, letters
 
@@ -33,7 +33,12 @@ _QUESTION_FIELDS = frozenset({"user", "id", "text", "options", "gold", "kind", "
 def load(directory: Path) -> Benchmark:
     """Load a directory of the user's own."""
     if not is_directory(directory):
-        raise InputError("there is no such directory", file=directory)
+        raise InputError(
+            "is a file: name the directory that holds records.jsonl and questions.jsonl"
+            if is_file(directory)
+            else "there is no such directory",
+            file=directory,
+        )
     records = _Lines.scan(directory / "records.jsonl", _RECORD_FIELDS)
     questions = _Lines.scan(directory / "questions.jsonl", _QUESTION_FIELDS)
     if not records.users:

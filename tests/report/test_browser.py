@@ -87,6 +87,21 @@ def test_the_verdict_is_there_with_numbers_and_intervals(sample: Path, opened: O
         assert "Order changes the internal state alone" in raw.inner_text()
 
 
+def test_paper_is_white_and_has_every_chart(sample: Path, opened: Opened) -> None:
+    with opened(sample, dark=True) as page:
+        ready(page)
+        page.emulate_media(media="print", color_scheme="dark")
+        style = "getComputedStyle(document.body)"
+        assert page.evaluate(f"[{style}.backgroundColor, {style}.color]") == [
+            "rgb(255, 255, 255)",
+            "rgb(26, 31, 38)",
+        ]
+        shown = ".chart[data-chart]:not(details:not([open]) .chart)"
+        assert page.locator(shown).count() > 3
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        page.locator(f"{shown}:not([data-drawn])").first.wait_for(state="detached")
+
+
 def test_all_estimates_can_be_searched(sample: Path, opened: Opened) -> None:
     rows = (sample.parent / "estimates.csv").read_text("utf-8").count("\n") - 1
     with opened(sample) as page:

@@ -36,5 +36,6 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   const seen = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => { seen.unobserve(entry.target); draw(entry.target); }), { rootMargin: "300px" });
   document.querySelectorAll(".chart[data-chart]").forEach((node) => seen.observe(node));
+  window.addEventListener("beforeprint", () => document.querySelectorAll(".chart[data-chart]:not([data-drawn])").forEach((node) => { if (!node.closest("details:not([open])")) { seen.unobserve(node); draw(node); } }));
   RP.themed.push(() => [...drawn.keys()].forEach(draw));
 });

@@ -200,10 +200,9 @@ def shell(
     title: str, header: Markup, body: Markup, blocks: Iterable[Markup] = (), *, charted: bool = True
 ) -> str:
     """Put a page together: only the scripts given here may run, and nothing may be fetched."""
-    scripts = ["\n".join(_asset(name) for name in _SCRIPTS)]
-    if charted:
-        scripts.append(vega_bundle())
-    digests = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    own = "\n".join(_asset(name) for name in _SCRIPTS)
+    vega = vega_bundle() if charted else ""
+    digests = " ".join(f"'sha256-{_digest(script)}'" for script in (own, vega) if script)
     policy = (
         f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -220,8 +219,10 @@ def shell(
     )
     skip = tag("a", "Skip to the content", href="#content", class_="skip")
     main = tag("main", body, id="content", tabindex="-1")
-    run = [Markup(f"<script>{script}</script>") for script in scripts]
-    whole = tag("html", head, tag("body", skip, header, main, *blocks, *run), lang="en")
+    # Reading Vega takes long: it waits as text until a chart is to be drawn.
+    held = Markup(f'<script type="text/plain" id="rp-vega">{vega}</script>') if vega else None
+    run = Markup(f"<script>{own}</script>")
+    whole = tag("html", head, tag("body", skip, header, main, *blocks, held, run), lang="en")
     return f"<!DOCTYPE html>\n{whole}\n"
 
 

@@ -1,7 +1,8 @@
 // Charts are drawn when they come into view, in the page's colours, without evaluating any code.
 document.addEventListener("DOMContentLoaded", () => {
-  const data = RP.read("rp-charts");
-  if (!data || typeof window.vegaEmbed !== "function") return;
+  const data = RP.read("rp-charts"), vega = document.getElementById("rp-vega");
+  if (!data || !vega) return;
+  const load = () => { if (!window.vegaEmbed) document.head.append(RP.el("script", {}, vega.textContent)); };
   const drawn = new Map();
   const config = (width) => {
     const style = getComputedStyle(document.documentElement), colour = (name) => style.getPropertyValue(name).trim();
@@ -21,6 +22,7 @@ document.addEventListener("DOMContentLoaded", () => {
     signals: [{ name: "width", init: across, on: [{ update: across, events: "window:resize" }] }, ...(vega.signals || [])],
   });
   const draw = async (node) => {
+    load();
     const [template, values] = data.charts[node.dataset.chart];
     const spec = { ...data.templates[template], datasets: { ...data.templates[template].datasets, values }, width: node.clientWidth };
     const before = drawn.get(node);

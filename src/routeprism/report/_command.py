@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from routeprism.answers import EmbeddedJudge
 from routeprism.experiments import SEED
 from routeprism.measures import RESAMPLES
+from routeprism.models._openai_session import PUBLIC
 
 __all__ = ["command_of"]
 
@@ -18,8 +20,6 @@ _NAMED = {
     "--arrival": "arrivals",
     "--kind": "kinds",
 }
-_PUBLIC = "https://api.openai.com/v1"
-"""Where a model is that names no address."""
 _USUAL: Mapping[str, tuple[str, object]] = {
     "--seed": ("seed", SEED),
     "--resamples": ("resamples", RESAMPLES),
@@ -28,7 +28,7 @@ _USUAL: Mapping[str, tuple[str, object]] = {
 """Options that are left out where they have these values; other ones are another run's."""
 _ASKED: Mapping[str, tuple[str, object]] = {
     "--provenance": ("provenance", "preserved"),
-    "--judge": ("judge", "embedded:f1=0.5"),
+    "--judge": ("judge", EmbeddedJudge().name),
 }
 """The same, of runs that ask a model."""
 
@@ -63,8 +63,8 @@ def _interface(made: Mapping[str, Any]) -> Iterator[str]:
 
 def _answers(made: Mapping[str, Any]) -> Iterator[str]:
     for model, settings in dict(made["models"]).items():
-        url = (settings or {}).get("base_url") or _PUBLIC
-        yield from ("--model", model if url == _PUBLIC else f"{model},base_url={url}")
+        url = (settings or {}).get("base_url") or PUBLIC
+        yield from ("--model", model if url == PUBLIC else f"{model},base_url={url}")
     yield from ("--draws", str(made.get("draws", 1)))
     yield from ("--control", str(made.get("prompt_control")))
     for filler in made.get("fillers") or ():

@@ -72,3 +72,22 @@ def test_a_named_quantity_never_leads_to_another_one() -> None:
     # Both arms read alike, and like the routes: nothing says which is meant.
     linked = row_links([replace(ROW, queries=9), *arms])
     assert "#row" not in linked("one J = 0.500 [0.400, 0.600] (9 pairs, 3 users)", "focal")
+
+
+def test_a_quantity_may_be_named_in_words() -> None:
+    put_back = replace(ROW, experiment="restoration", queries=1)
+    rows = [
+        replace(put_back, quantity="present-absent"),
+        replace(put_back, quantity="restored-absent"),
+        replace(put_back, quantity="restored-replacement", queries=8),
+        replace(put_back, quantity="restored-replacement", arm="bundle"),
+        replace(ROW, quantity="Delta_rep"),
+    ]
+    number = "0.500 [0.400, 0.600]"
+    said = row_links(rows)(
+        f"putting it back recovers {number} of accuracy; against a matched record without support "
+        f"{number}, against the route that had it {number} (1 pair, 1 user)",
+        "focal",
+    )
+    assert [part.split('"')[0] for part in said.split("#row=")[1:]] == ["2", "4"]
+    assert "#row=5" in row_links(rows)(f"accuracy 0.6 forward, 0.7 on replay ({number})", "focal")

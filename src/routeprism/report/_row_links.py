@@ -19,6 +19,15 @@ Numbered = tuple[int, EstimateRow]
 """A row with its number, from 1."""
 _NUMBER = re.compile(r"(?:([^\s(]+) = )?(-?\d+\.(\d+) \[-?\d+\.\d+, -?\d+\.\d+\])")
 """A number with its limits, and the quantity's name where it stands before them."""
+_PHRASES = {
+    r"recovers ": "restored-absent",
+    r"back is not shown to help: ": "restored-absent",
+    r"exchanging them is worth ": "restored-absent",
+    r"without support (?:there )?": "restored-replacement",
+    r"the route that had it ": "restored-present",
+    r"accuracy [\d.]+ forward, [\d.]+ on \S+ \(": "Delta_rep",
+}
+"""How sentences name a quantity in words, right before its number."""
 
 _QUANTITIES = {"κ": "kappa"}
 """Symbols that sentences use → the quantities that they are."""
@@ -44,6 +53,7 @@ def row_links(rows: Sequence[EstimateRow]) -> Linked:
         at = 0
         for found in _NUMBER.finditer(sentence):
             name, text, decimals = found.groups()
+            name = name or _told(sentence[: found.start()])
             said = _Said(sentence, found.start())
             number = _row_of(name, said, by_text(policy, len(decimals)).get(text, []))
             if number is not None:
@@ -53,6 +63,14 @@ def row_links(rows: Sequence[EstimateRow]) -> Linked:
         yield sentence[at:]
 
     return lambda sentence, policy: fragment(parts(sentence, policy))
+
+
+def _told(before: str) -> str | None:
+    """Give the quantity that words name, if these end with them."""
+    for phrase, name in _PHRASES.items():
+        if re.search(rf"{phrase}\Z", before):
+            return name
+    return None
 
 
 def _row_of(name: str | None, said: _Said, alike: list[Numbered]) -> int | None:
@@ -75,7 +93,7 @@ def _row_of(name: str | None, said: _Said, alike: list[Numbered]) -> int | None:
     return found[0][0] if len(found) == 1 else None
 
 
-_SIZES = re.compile(r"(\d+) (?:pairs|other questions)")
+_SIZES = re.compile(r"(\d+) (?:pairs?|other questions)\b")
 
 
 @dataclass(frozen=True, slots=True)

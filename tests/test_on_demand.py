@@ -37,7 +37,9 @@ def test_help_shows_what_can_be_called() -> None:
 
 
 def test_a_worker_imports_nothing_for_answers() -> None:
-    heavy = "{'asyncio', 'routeprism.answers', 'routeprism.support', 'routeprism.landscape'}"
+    heavy = {"asyncio", "importlib.metadata"} | {
+        f"routeprism.{room}" for room in ("answers", "support", "landscape")
+    }
     code = f"import sys, {WORKPLACE}; print(sorted({heavy} & set(sys.modules)))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == "[]\n"

@@ -10,11 +10,23 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from routeprism.errors import SpecError, nearest
 
-__all__ = ["Spec", "construct", "hints", "parameters", "parse", "positive", "written"]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = [
+    "Spec",
+    "construct",
+    "hints",
+    "parameters",
+    "parse",
+    "positive",
+    "registered",
+    "written",
+]
 
 T = TypeVar("T")
 
@@ -167,3 +179,10 @@ def positive(name: str, **values: float) -> None:
     for key, value in values.items():
         if value < 1:
             raise SpecError(f"Expected {key} of 1 or more but got {key}={value} in '{name}'")
+
+
+def registered(group: str) -> Mapping[str, EntryPoint]:
+    """Give what installed packages offer as `routeprism.GROUP`, by name."""
+    from importlib.metadata import entry_points  # takes long, and workers need none
+
+    return {point.name: point for point in sorted(entry_points(group=f"routeprism.{group}"))}

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.models._contracts import Model
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["make_model", "make_models", "registered_models"]
 
 
 def registered_models() -> Mapping[str, EntryPoint]:
     """Give the entry points of the group `routeprism.models`, by name."""
-    return {point.name: point for point in sorted(entry_points(group="routeprism.models"))}
+    return specs.registered("models")
 
 
 def make_model(text: str, **given: Any) -> Model:

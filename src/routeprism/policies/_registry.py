@@ -6,8 +6,7 @@ import importlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
@@ -17,6 +16,9 @@ from routeprism.policies.interfaces import Interface
 from routeprism.policies.own import as_policy
 from routeprism.policies.source_order import SourceOrder
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 __all__ = ["load_object", "make_policy", "registered_policies", "takes_model"]
 
 _COMPARATOR = "source-order("
@@ -24,7 +26,7 @@ _COMPARATOR = "source-order("
 
 def registered_policies() -> Mapping[str, EntryPoint]:
     """Give the entry points of the group `routeprism.policies`, by name."""
-    return {point.name: point for point in sorted(entry_points(group="routeprism.policies"))}
+    return specs.registered("policies")
 
 
 def make_policy(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
@@ -12,12 +12,15 @@ from routeprism.records import jsonl
 from routeprism.records._files import is_directory
 from routeprism.records._nouns import Benchmark
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 __all__ = ["load_benchmark", "registered_benchmarks"]
 
 
 def registered_benchmarks() -> Mapping[str, EntryPoint]:
     """Give the entry points of the group `routeprism.benchmarks`, by name."""
-    return {point.name: point for point in sorted(entry_points(group="routeprism.benchmarks"))}
+    return specs.registered("benchmarks")
 
 
 def load_benchmark(text: str, data: Path | None = None) -> Benchmark:

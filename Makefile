@@ -1,17 +1,20 @@
-# Two commands matter: `make demo` and `make test`. Both set everything up first.
+# Two commands matter: `make demo` and `make test`. Both install what they need first.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO := $(VENV)/demo
 
-.PHONY: help setup demo test test-extras fast check format docs docs-reference docs-figures docs-screenshots lock bench reproduce clean
+.PHONY: help python setup demo test test-extras audits test-pythons fast check format docs docs-reference docs-figures docs-screenshots lock bench reproduce clean
 
 help:
 	@echo "make demo    the whole protocol on the bundled sample, and where its report is"
 	@echo "make test    the whole suite, checks included"
 	@echo "make test-extras  the tests of optional models and backends, with their packages"
-	@echo "make fast    the tests that need neither benchmark files nor patience"
-	@echo "make check   ruff, mypy, import-linter"
+	@echo "make audits  audits of every memory system that runs here, as docs/audits.md"
+	@echo "make test-pythons  the fast tests on the oldest and newest Python that is installed"
+	@echo "make fast    the quick tests without benchmark files: two minutes of processor time"
+	@echo "make check   ruff, mypy, import-linter, the shape of the code, and the English of docs and messages"
 	@echo "make docs    these pages as a site, in build/site"
 	@echo "make docs-reference  the command and coordinate pages again, from the program"
 	@echo "make docs-figures    the figures of the experiments again"
@@ -22,17 +25,26 @@ help:
 
 setup: $(READY)
 
-$(READY): pyproject.toml requirements.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
-		{ echo "RoutePrism needs Python 3.10 or newer; say make PYTHON=python3.x"; exit 1; }
+$(READY): pyproject.toml requirements.txt hatch_build.py | python
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: setup
-	$(BIN)/routeprism demo --run runs/demo
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "RoutePrism needs Python 3.10 or newer; use make PYTHON=python3.x"; exit 1; }
+
+# The demonstration has an environment of its own, without the development tools.
+$(DEMO)/.ready: pyproject.toml requirements.txt hatch_build.py | python
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint requirements.txt -e .
+	@touch $@
+
+demo: $(DEMO)/.ready
+	$(DEMO)/bin/routeprism demo --run runs/demo
 
 test: check $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -56,9 +68,29 @@ $(VENV)/.extras: $(READY) requirements-extras.txt
 		--no-deps --upgrade --target $(VENV)/mem0-1 mem0ai==1.0.11
 	@touch $@
 
-test-extras: $(VENV)/.extras
+# Two MCP memory servers; where they cannot be installed their tests skip, and say so.
+$(VENV)/.node: $(READY)
+	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ echo "installing node for the tests of MCP servers"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
+		--no-install-recommends nodejs npm >/dev/null; } } || \
+		echo "node is not there: the tests of MCP servers will skip"
+	@command -v npm >/dev/null && npm install --silent --no-package-lock --no-audit --no-fund \
+		--prefix $(VENV)/node @modelcontextprotocol/server-memory@2026.8.31 mcp-memory-libsql@0.0.17 || \
+		echo "the MCP servers are not there: their tests will skip"
+	@touch $@
+
+test-extras: $(VENV)/.extras $(VENV)/.node
 	$(BIN)/python -m pytest tests/models tests/extras
-	$(BIN)/python -m pytest tests/test_docs.py -k "langgraph or llamaindex or mem0 or langmem"
+	$(BIN)/python -m pytest tests/test_docs.py -k "langgraph or llamaindex or mem0 or langmem or graphiti or exports"
+
+# Every memory system that runs here, audited with the scripted model; writes docs/audits.md.
+audits: $(VENV)/.extras $(VENV)/.node
+	$(BIN)/python tools/audits.py
+
+# The oldest and the newest supported Python on this machine, pyenv's folder included.
+test-pythons: setup
+	$(BIN)/python tools/pythons.py
 
 fast: setup
 	$(BIN)/python -m pytest -m "not slow and not realdata"
@@ -68,6 +100,8 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/code_figures.py --check
+	$(BIN)/python tools/english.py
 
 format: setup
 	$(BIN)/ruff format .
@@ -100,15 +134,16 @@ docs-screenshots: setup $(VENV)/.browser
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.10 \
+	$(BIN)/uv pip compile pyproject.toml --group dev --extra charts --extra openai --extra streaming \
+		--universal --python-version 3.10 \
 		--no-emit-index-url --no-header --output-file requirements.txt
-	$(BIN)/uv pip compile pyproject.toml --group dev --extra local --extra inspect --extra amem \
-		--extra ray --extra llamaindex --extra langgraph --extra mem0 --extra parquet --universal \
-		--python-version 3.10 --constraint requirements.txt \
+	$(BIN)/uv pip compile pyproject.toml --group dev --extra charts --extra openai --extra streaming \
+		--extra local --extra inspect --extra amem --extra ray --extra llamaindex --extra langgraph \
+		--extra mem0 --extra graphiti --extra mcp --extra parquet --extra pandas --universal --python-version 3.10 --constraint requirements.txt \
 		--no-emit-index-url --no-header --output-file requirements-extras.txt
 
 reproduce: setup
-	$(BIN)/routeprism reproduce --run --write docs/reproduction.md
+	$(BIN)/routeprism reproduce --run --obtained src/routeprism/reproduction/obtained.json --write docs/reproduction.md
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,8 @@
-"""How long `routeprism demo` takes from nothing, against the limit of 60 s: no run, no cache."""
+"""How long `routeprism demo` takes in an empty directory, against the limit of 20 s.
+
+The demonstration works in one process. Its processor time is compared with the limit, because time
+on the clock also depends on what else the machine does.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-LIMIT = 60
+LIMIT = 20
 ROUNDS = 3
 
 
@@ -33,11 +37,11 @@ def main() -> None:
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             worked = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             size = (Path(directory) / "demo" / "report.html").stat().st_size
-            times.append((taken, worked, size))
-    taken, worked, size = min(times)
+            times.append((worked, taken, size))
+    worked, taken, size = min(times)
     print(
-        f"routeprism demo: {taken:.1f} s = {taken / LIMIT:.2f} of its limit of {LIMIT} s "
-        f"({worked:.1f} s of processor time); its report has {size / 1e6:.1f} MB"
+        f"routeprism demo: {worked:.1f} s of processor time = {worked / LIMIT:.2f} of its limit of "
+        f"{LIMIT} s ({taken:.1f} s on the clock); its report has {size / 1e6:.1f} MB"
     )
 
 

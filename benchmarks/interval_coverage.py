@@ -5,7 +5,7 @@ Each data set has users with a few questions each, four-option answers in three 
 law that the data sets are drawn from. Limit: 93–97% at 30 users for the interval that is used
 unless a benchmark declares or a user names another.
 Run: python benchmarks/interval_coverage.py [--sets N] [--users N …] [--plot FILE]; the last results
-are in docs/statistics.md.
+are in docs/coverage.md.
 """
 
 from __future__ import annotations
@@ -143,6 +143,93 @@ def recall(random: np.random.Generator, users: int) -> tuple[Floats, Floats]:
     return random.binomial(asked.astype(int), share).astype(np.float64), asked
 
 
+def _misled(random: np.random.Generator, users: int) -> tuple[Floats, Floats]:
+    """Draw for each question whether it ends with the old value, forward and on the other route.
+
+    The questions of a user share facts, so users differ: some memories resolve all by arrival.
+    """
+    shape = (users, len(QUESTIONS))
+    forward = random.random(shape) < random.beta(0.4, 3.6, size=users)[:, None]
+    route = forward | (random.random(shape) < random.beta(1.2, 1.8, size=users)[:, None])
+    return forward.astype(np.float64), route.astype(np.float64)
+
+
+def stale_only(random: np.random.Generator, users: int) -> tuple[Floats, Floats]:
+    """Share of questions that are shown the old value alone on the other route."""
+    return _even(_user_means(_misled(random, users)[1], _asked(random, users)))
+
+
+def stale_change(random: np.random.Generator, users: int) -> tuple[Floats, Floats]:
+    """Share on the other route minus the share on the forward route."""
+    forward, route = _misled(random, users)
+    return _even(_user_means(route - forward, _asked(random, users)))
+
+
+def _shown_values(random: np.random.Generator, users: int) -> npt.NDArray[np.intp]:
+    """Draw what each question is shown: the current value, the old one, both, or neither (0–3).
+
+    Users differ in how their memory resolves changes. Each shows both values at least once, since
+    the order of the two is not applicable to any other user.
+    """
+    shares = random.dirichlet((2.0, 1.2, 1.5, 0.3), size=users).cumsum(axis=1)
+    draws = random.random((users, len(QUESTIONS), 1))
+    shown = (draws > shares[:, None, :3]).sum(axis=-1)
+    shown[:, 0] = 2
+    return shown
+
+
+def _share_shown(
+    *values: int,
+) -> Callable[[np.random.Generator, int], tuple[Floats, Floats]]:
+    """Share of questions that are shown one of these values on the other route."""
+
+    def sample(random: np.random.Generator, users: int) -> tuple[Floats, Floats]:
+        shown = np.isin(_shown_values(random, users), values).astype(np.float64)
+        return _even(_user_means(shown, _asked(random, users)))
+
+    return sample
+
+
+def stale_last(random: np.random.Generator, users: int) -> tuple[Floats, Floats]:
+    """Share of the questions with both values shown where the old value comes last."""
+    both = _shown_values(random, users) == 2
+    last = random.random(both.shape) < random.beta(0.8, 1.2, size=users)[:, None]
+    return _even((last & both).sum(axis=1) / both.sum(axis=1))
+
+
+def outdated_change(random: np.random.Generator, users: int) -> tuple[Floats, Floats]:
+    """Outdated answers on the other route minus those on the forward route, in three draws."""
+    shares = [
+        random.binomial(DRAWS, np.where(stale == 1, 0.85, 0.1)) / DRAWS
+        for stale in _misled(random, users)
+    ]
+    return _even(_user_means(shares[1] - shares[0], _asked(random, users)))
+
+
+def stale_over_orders(random: np.random.Generator, users: int) -> tuple[Floats, Floats]:
+    """Probability over all orders that a question ends with the old value alone.
+
+    A memory that resolves by arrival is wrong in 1/2, 2/3 or 3/4 of the orders of a chain of 2, 3
+    or 4 values; two in five users have a memory that shows both values, and is never wrong.
+    """
+    shape = (users, len(QUESTIONS))
+    chances = random.choice([1 / 2, 2 / 3, 3 / 4], size=shape)
+    resolves = random.random(users) < 0.6
+    values = np.where(resolves[:, None], chances, 0.0)
+    return _even(_user_means(values, _asked(random, users)))
+
+
+def update_restoration(random: np.random.Generator, users: int) -> tuple[Floats, Floats]:
+    """Accuracy with both records minus accuracy with the old one alone, in three draws."""
+    shape = (users, len(QUESTIONS))
+    ease = random.normal(0, 0.8, size=users)[:, None]
+    right = [
+        random.binomial(DRAWS, 1 / (1 + np.exp(-(level + ease + random.normal(0, 1, shape)))))
+        for level in (-2.0, 0.5)
+    ]
+    return _even(_user_means((right[1] - right[0]) / DRAWS, _asked(random, users)))
+
+
 def quantities(seed: int) -> list[Quantity]:
     """Name what is simulated; truths from a large population of users."""
     laws: dict[str, Callable[[np.random.Generator, int], tuple[Floats, Floats]]] = {
@@ -154,6 +241,15 @@ def quantities(seed: int) -> list[Quantity]:
         "restored-absent": restoration,
         "Gamma.D_res": contrast,
         "recall, question-weighted": recall,
+        "stale_only.route": stale_only,
+        "stale_only.route-forward": stale_change,
+        "outdated_answer.route-forward": outdated_change,
+        "stale_only.uniform": stale_over_orders,
+        "both-stale": update_restoration,
+        "current_exposed.route": _share_shown(0, 2),
+        "stale_exposed.route": _share_shown(1, 2),
+        "both_exposed.route": _share_shown(2),
+        "stale_last.route": stale_last,
     }
     found = []
     for at, (name, sample) in enumerate(laws.items()):
@@ -192,15 +288,18 @@ def main() -> None:
     parser.add_argument("--users", type=int, nargs="+", default=list(USERS))
     parser.add_argument("--seed", type=int, default=20260910)
     parser.add_argument("--plot", default="")
+    parser.add_argument("--only", nargs="+", default=[], help="names of quantities")
     options = parser.parse_args()
     print(f"{options.sets} data sets each, {RESAMPLES} resamples, seed {options.seed}")
-    print(f"{'quantity':28}{'truth':>8}{'users':>7}" + "".join(f"{i:>22}" for i in INTERVALS))
+    print(f"{'quantity':30}{'truth':>8}{'users':>7}" + "".join(f"{i:>22}" for i in INTERVALS))
     rows = []
     for quantity in quantities(options.seed):
+        if options.only and quantity.name not in options.only:
+            continue
         for users in options.users:
             found = coverage(quantity, users, options.sets, options.seed)
             cells = "".join(f"{held:>14.3f} ({width:.3f})" for held, width in found.values())
-            print(f"{quantity.name:28}{quantity.truth:>8.3f}{users:>7}{cells}", flush=True)
+            print(f"{quantity.name:30}{quantity.truth:>8.3f}{users:>7}{cells}", flush=True)
             for interval, (held, _) in found.items():
                 row = {"quantity": quantity.name, "users": users, "interval": interval}
                 rows.append({**row, "coverage": held})

@@ -52,7 +52,13 @@ def audit(file: str, run: str) -> dict[str, float]:
 
     with _Watched() as watched:
         start = time.perf_counter()
-        found = experiment(f"longmemeval:path={file}", *POLICIES, workers=2, run=run or None)
+        found = experiment(
+            f"longmemeval:path={file}",
+            *POLICIES,
+            schedules=["replay"],
+            workers=2,
+            run=run or None,
+        )
         seconds = time.perf_counter() - start
     control = found.value("overlap.exposed", policy=POLICIES[3], experiment="retention")
     assert (control.estimate, control.lower, control.upper, control.queries) == (1, 1, 1, 470)

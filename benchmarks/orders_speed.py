@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from routeprism.landscape import merge_states
-from routeprism.landscape._enumerate import SURVIVORS, enumerate_focal
+from routeprism.landscape._enumeration import SURVIVORS, enumerate_focal
 from routeprism.orders import parse_arrival
 from routeprism.policies import make_policy, parse_interface
 from routeprism.records import Pool, Record, load_benchmark

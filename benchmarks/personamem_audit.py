@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from routeprism.experiments import run_audit
+from routeprism.experiments import RunExecution, Subject, audit_subject
 from routeprism.orders import parse_schedule
 from routeprism.policies import make_policy
 from routeprism.records import Benchmark, Record, load_benchmark
@@ -59,12 +59,13 @@ def audit(benchmark: Benchmark, *, store: bool) -> float:
     """Run the audit: five policies, three schedules, intervals."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        run_audit(
+        subject = Subject(
             benchmark,
             [make_policy(text) for text in POLICIES],
             [parse_schedule(text) for text in SCHEDULES],
-            directory=Path(folder) / "run" if store else None,
         )
+        execution = RunExecution(Path(folder) / "run" if store else None)
+        audit_subject(subject, execution=execution)
         return time.perf_counter() - start
 
 

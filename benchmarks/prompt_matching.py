@@ -16,7 +16,7 @@ from routeprism.orders import parse_schedule
 from routeprism.policies import make_policy
 from routeprism.prompts import FILLERS, Control, Matched, Prompt, categorical, match
 from routeprism.records import Benchmark, load_benchmark
-from routeprism.routes import Pair, pairs, trace_case
+from routeprism.routes import Pair, pair_routes, trace_case
 from routeprism.text import tokens
 
 POLICIES = ("focal", "recent:k=3")
@@ -28,7 +28,9 @@ ROUNDS = 3
 def trace(benchmark: Benchmark, policy: str) -> list[Pair]:
     """Give the forward and replay exposures of every question."""
     made, replay = make_policy(policy), parse_schedule("replay")
-    return [pair for case in benchmark.cases for pair in pairs(trace_case(case, [made], [replay]))]
+    return [
+        pair for case in benchmark.cases for pair in pair_routes(trace_case(case, [made], [replay]))
+    ]
 
 
 def match_all(found: list[Pair]) -> tuple[float, list[Prompt]]:

@@ -56,7 +56,14 @@ def audit(folder: str, workers: int) -> None:
 
     with tempfile.TemporaryDirectory() as run:
         start = time.perf_counter()
-        routeprism.audit(folder, "focal", "recent:k=3", workers=workers, run=Path(run) / "run")
+        routeprism.audit(
+            folder,
+            "focal",
+            "recent:k=3",
+            schedules=["replay"],
+            workers=workers,
+            run=Path(run) / "run",
+        )
         seconds = time.perf_counter() - start
     here = resource.getrusage(resource.RUSAGE_SELF)
     workers_used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -6,6 +6,7 @@ case; and no option text of PersonaMem, whose `query` field holds the options, r
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import re
@@ -34,8 +35,14 @@ QUESTION = Question(
     gold="b",
     kind="secret-kind",
     labels={"benchmark": frozenset({"r2"})},
+    stale={"secret-source": frozenset({"r1"})},
+    outdated=("a",),
 )
-CASE = Case(POOL, (QUESTION, Question("q2", "u", "Which number?")))
+CASE = Case(
+    POOL,
+    (QUESTION, Question("q2", "u", "Which number?", gold="secret", outdated=("secret too",))),
+    supersedes={"r2": frozenset({"r1"})},
+)
 
 # --- types -----------------------------------------------------------------------------------
 
@@ -129,10 +136,12 @@ def type_errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]
     return errors
 
 
+@pytest.mark.slow
 def test_a_right_policy_and_memory_type_check(type_errors: dict[str, list[str]]) -> None:
     assert type_errors["right"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("snippet", "given", "wanted"),
     [
@@ -366,6 +375,51 @@ def test_a_memory_is_handed_records_and_the_text_of_questions() -> None:
     assert spy.arrived == [*POOL.records, *reversed(POOL.records)]
     assert texts(spy.asked) == ["Which words?", "Which number?"] * 2
     assert "secret" not in repr(spy.arrived) + repr(spy.asked)
+
+
+def test_records_carry_no_label_of_time() -> None:
+    assert {field.name for field in dataclasses.fields(Record)} == {
+        *("id", "position", "text", "timestamp", "spoken", "_derived")
+    }
+
+
+def test_a_policy_that_recalls_traces_is_handed_no_label() -> None:
+    handed: list[Case] = []
+
+    class Recalls:
+        name = "recalls"
+
+        def build(self, arrivals: Sequence[Record]) -> Memory:
+            raise AssertionError("never called")
+
+        def recall(self, case: Case, order: Sequence[int]) -> Memory:
+            handed.append(case)
+            return Kept([case.pool.records[position] for position in order])
+
+    trace(Recalls())
+    plain = (Question("q1", "u", "Which words?"), Question("q2", "u", "Which number?"))
+    assert handed == [Case(POOL, plain)] * 2
+    assert "secret" not in repr(handed)
+
+
+def test_labels_of_time_in_own_data_do_not_reach_a_memory(
+    own_data: Callable[..., Path],
+) -> None:
+    records = [
+        {"user": "u", "id": "r1", "text": "Elm Street.", "timestamp": "2024-03-01"},
+        {"user": "u", "id": "r2", "text": "Oak Street.", "supersedes": ["r1"]},
+    ]
+    asked = {"user": "u", "id": "q1", "text": "Which street?", "support": ["r2"]}
+    asked |= {"options": ["Elm", "Oak"], "gold": "Oak", "outdated": ["Elm"]}
+    (case,) = load_benchmark(str(own_data(records, [asked]))).cases
+    assert case.questions[0].stale == {"benchmark": frozenset({"r1"})}
+    spy = Spy()
+    trace_case(case, [spy], [parse_schedule("event-time")])
+    assert spy.arrived == [  # event-time is the source order here, so it is built once
+        Record("r1", 0, "Elm Street.", "2024-03-01"),
+        Record("r2", 1, "Oak Street."),
+    ]
+    assert texts(spy.asked) == ["Which street?"]
 
 
 @pytest.mark.realdata

@@ -25,6 +25,8 @@ from routeprism.records import Case
 from routeprism.records.sample import load
 from routeprism.routes import Route, trace_case
 
+pytestmark = pytest.mark.slow
+
 POLICIES = (
     "focal",
     "focal:cluster=source",
@@ -38,15 +40,14 @@ POLICIES = (
     "streaming",
 )
 COMMAND = (
-    *("audit", "sample", "--comparators", "--ties", "--resamples", "200"),
+    *("audit", "sample", "--comparators", "--ties", "--resamples", "100"),
     *itertools.chain.from_iterable(("--policy", policy) for policy in POLICIES),
     *("--schedule", "replay", "--schedule", "random:seed=7"),
 )
 RUNS = {
     "seed 0": ("0", "1"),
     "seed 1": ("1", "1"),
-    "seed 2": ("2", "1"),
-    "two workers": ("0", "2"),
+    "two workers": ("2", "2"),
 }
 """Hash seed and number of workers."""
 
@@ -91,7 +92,7 @@ def dump(directory: Path) -> list[str]:
         return sorted(connection.iterdump())
 
 
-@pytest.mark.parametrize("name", ["seed 1", "seed 2", "two workers"])
+@pytest.mark.parametrize("name", ["seed 1", "two workers"])
 def test_the_same_bytes_in_every_process(runs: dict[str, Path], name: str) -> None:
     expected = (runs["seed 0"] / "estimates.csv").read_bytes()
     assert (runs[name] / "estimates.csv").read_bytes() == expected
@@ -128,13 +129,16 @@ def test_the_same_command_again_gives_the_same_bytes(
 
 
 def test_another_command_on_that_directory_is_refused(runs: dict[str, Path]) -> None:
-    directory = runs["seed 2"]
+    directory = runs["seed 1"]
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
     with start(directory, "0", "audit", "sample", "--policy", "raw") as process:
         code, said = finish(process)
     assert code == 2
-    assert said.startswith(f"routeprism: {directory} holds another run; choose another --run.")
+    assert said.startswith(
+        f"routeprism: {directory} holds another run; choose a different directory."
+    )
     assert [line.split(":")[0].strip() for line in said.splitlines()[1:]] == [
+        "arrivals",
         "folds",
         "interfaces",
         "policies",
@@ -142,7 +146,7 @@ def test_another_command_on_that_directory_is_refused(runs: dict[str, Path]) -> 
         "schedules",
         "ties",
     ]
-    assert "  resamples: 200 there, 10000 here\n" in said
+    assert "  resamples: 100 there, 10000 here\n" in said
     assert {path.name: path.read_bytes() for path in directory.iterdir()} == before
 
 

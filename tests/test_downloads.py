@@ -111,7 +111,7 @@ def test_a_truncated_download_is_kept_and_resumed_by_the_next_call(
     shelf: Shelf, tmp_path: Path
 ) -> None:
     shelf.cuts = [100_000, 0, 0, 0]
-    with pytest.raises(DownloadError, match="100,000 bytes are kept, and the same command goes on"):
+    with pytest.raises(DownloadError, match="100,000 bytes are kept, and the same command resumes"):
         fetch_all(released(), tmp_path, base_url=shelf.url)
     folder = tmp_path / "folder"
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -192,7 +192,7 @@ def test_offline_says_where_to_get_it_and_where_to_put_it(tmp_path: Path) -> Non
     said = str(refused.value)
     assert said.startswith("127.0.0.1 did not give history.json (")
     assert "Without a network: get http://127.0.0.1:1/gone on another machine and put it at" in said
-    assert "--base-url" in said
+    assert "from a mirror pass base_url=URL" in said
 
 
 @pytest.mark.parametrize("name", ["personamem", "locomo", "longmemeval", "longmemeval:variant=m"])
@@ -222,7 +222,7 @@ def test_the_command_shows_the_licence_first(
     assert (ended.code, ended.out) == (2, "")
     from_there = f"To fetch: history.json from {shelf.url}/history.json\n"
     assert ended.err.startswith(f"Licence: Terms: none\n{from_there}")
-    assert ended.err.endswith("say --yes to accept the licence and download\n")
+    assert ended.err.endswith("pass --yes to accept the licence and download\n")
     assert shelf.asked == []
 
     ended = cli("fetch", "locomo", *where, "--yes", "--json")
@@ -238,6 +238,12 @@ def test_the_command_shows_the_licence_first(
 
 def test_wrong_calls_are_named(cli: Callable[..., Any], tmp_path: Path) -> None:
     assert "Did you mean 'locomo'?" in cli("fetch", "locomoo", "--data", tmp_path).err
-    assert "Say --data DIR" in cli("fetch", "locomo").err
+    assert "Pass --data DIR" in cli("fetch", "locomo").err
     with pytest.raises(SpecError, match="with http or https"):
         fetch_all(released(), tmp_path, base_url="file:///etc")
+
+
+def test_a_file_larger_than_its_stated_size_is_not_downloaded(shelf: Shelf, tmp_path: Path) -> None:
+    with pytest.raises(DownloadError, match=r"gives more than the 10 bytes that history\.json has"):
+        fetch_all(released(size=10), tmp_path, base_url=shelf.url)
+    assert list((tmp_path / "folder").iterdir()) == []

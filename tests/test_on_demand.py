@@ -38,7 +38,7 @@ def test_help_shows_what_can_be_called() -> None:
 
 def test_a_worker_imports_nothing_for_answers() -> None:
     heavy = {"asyncio", "importlib.metadata"} | {
-        f"routeprism.{room}" for room in ("answers", "support", "landscape")
+        f"routeprism.{package}" for package in ("answers", "labels", "landscape")
     }
     code = f"import sys, {WORKPLACE}; print(sorted({heavy} & set(sys.modules)))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -47,7 +47,7 @@ PICTURES: Mapping[str, Picture] = {
     "report-verdict": Picture(1280, 900),
     "report-prism": Picture(1280, 960, QUESTION, then=_to("#questions")),
     "report-prism-dark": Picture(1280, 960, QUESTION, dark=True, then=_to("#questions")),
-    "report-restoration": Picture(1280, 760, then=_to("#restoration")),
+    "report-restoration": Picture(1280, 760, "#restoration", then=_to("#restoration")),
     "report-phone": Picture(390, 844),
     "report-phone-prism": Picture(390, 844, QUESTION, dark=True, then=_to("article.question")),
 }
@@ -66,7 +66,10 @@ def take(report: Path, names: list[str]) -> None:
                 color_scheme="dark" if picture.dark else "light",
             )
             page.goto(report.as_uri() + picture.place)
-            page.wait_for_selector("svg.prism rect.record")
+            if picture.place == QUESTION:
+                page.wait_for_selector("svg.prism rect.record")
+            else:
+                page.wait_for_selector("#verdict table", state="attached")
             if picture.then is not None:
                 picture.then(page)
             page.screenshot(path=IMAGES / f"{name}.png")

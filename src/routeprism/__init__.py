@@ -1,4 +1,4 @@
-"""RoutePrism tells whether an agent memory loses evidence because of the order of arrival."""
+"""RoutePrism reports whether an agent memory loses evidence because of the order of arrival."""
 
 from __future__ import annotations
 
@@ -7,38 +7,103 @@ from typing import TYPE_CHECKING
 from routeprism._on_demand import names_on_demand
 
 if TYPE_CHECKING:
-    from routeprism.api import Audit, audit, curve, explore_orders, restore
-    from routeprism.experiments import plan_study
-    from routeprism.policies import Block, Exposure, Memory, Policy
+    from routeprism.api import (
+        Audit,
+        audit,
+        check,
+        check_adapter,
+        compare,
+        curve,
+        demo,
+        explore_orders,
+        merge,
+        plan,
+        remedy,
+        restore,
+        screen,
+        support,
+        trace,
+        use_extensions,
+        write_report,
+    )
+    from routeprism.errors import (
+        ContractError,
+        DownloadError,
+        InputError,
+        MissingExtraError,
+        ModelError,
+        PeekError,
+        RouteError,
+        RoutePrismError,
+        RunError,
+        SpecError,
+    )
+    from routeprism.models import Model
+    from routeprism.orders import Schedule
+    from routeprism.policies import Block, Exposure, Interface, Memory, Policy
     from routeprism.records import Benchmark, Case, Pool, Question, Record, Turn, load_benchmark
+    from routeprism.reproduction import reproduce
+    from routeprism.review import plan_study
 
 __all__ = [
     "Audit",
     "Benchmark",
     "Block",
     "Case",
+    "ContractError",
+    "DownloadError",
     "Exposure",
+    "InputError",
+    "Interface",
     "Memory",
+    "MissingExtraError",
+    "Model",
+    "ModelError",
+    "PeekError",
     "Policy",
     "Pool",
     "Question",
     "Record",
+    "RouteError",
+    "RoutePrismError",
+    "RunError",
+    "Schedule",
+    "SpecError",
     "Turn",
     "audit",
+    "check",
+    "check_adapter",
+    "compare",
     "curve",
+    "demo",
     "explore_orders",
     "load_benchmark",
+    "merge",
+    "plan",
     "plan_study",
+    "remedy",
+    "reproduce",
     "restore",
+    "screen",
+    "support",
+    "trace",
+    "use_extensions",
+    "write_report",
 ]
 
 if not TYPE_CHECKING:  # else every name would pass for one that is there
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            ".api": "Audit audit curve explore_orders restore",
-            ".experiments": "plan_study",
-            ".policies": "Block Exposure Memory Policy",
+            ".api": "Audit audit check check_adapter compare curve demo explore_orders merge plan "
+            "remedy restore screen support trace use_extensions write_report",
+            ".errors": "ContractError DownloadError InputError MissingExtraError ModelError "
+            "PeekError RouteError RoutePrismError RunError SpecError",
+            ".reproduction": "reproduce",
+            ".review": "plan_study",
+            ".models": "Model",
+            ".orders": "Schedule",
+            ".policies": "Block Exposure Interface Memory Policy",
             ".records": "Benchmark Case Pool Question Record Turn load_benchmark",
         },
     )

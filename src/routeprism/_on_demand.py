@@ -27,7 +27,7 @@ def names_on_demand(
         return getattr(import_module(home_of[name], package), name)
 
     def names() -> list[str]:
-        """Name what is here, and what is imported when it is used: `help` and completion ask."""
+        """List all names, including those imported on first use, for `help` and completion."""
         return sorted({*vars(sys.modules[package]), *home_of})
 
     return find, names

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from routeprism import specs
 from routeprism.errors import DownloadError, SpecError, nearest
+from routeprism.files import open_part, owns_part, replace_file
 
 __all__ = [
     "SOURCES",
@@ -36,8 +37,10 @@ __all__ = [
 _HUB = "https://huggingface.co/datasets"
 _GITHUB = "https://raw.githubusercontent.com"
 _BLOCK = 1 << 18
+_LARGEST_FILE = 16 << 30
+"""Bytes after which a download of unknown size stops."""
 _ATTEMPTS = 4
-"""How often a broken connection is taken up again before the user is told."""
+"""How often a broken connection is resumed before the download fails."""
 _TIMEOUT = 30.0
 """Seconds of silence after which a connection counts as broken."""
 
@@ -50,9 +53,9 @@ class Source:
     """Its name in the data directory."""
     url: str
     size: int | None = None
-    """How many bytes it has, where known."""
+    """Its size in bytes, if known."""
     sha256: str | None = None
-    """Of the file as it is delivered, where known."""
+    """The digest of the file as delivered, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class Collection:
     """The files of one benchmark."""
 
     folder: str
-    """Where in the data directory its loader looks."""
+    """Its path in the data directory, where the loader looks for it."""
     licence: str
     """What the user should know before the first download."""
     files: tuple[Source, ...]
@@ -134,7 +137,7 @@ SOURCES: Mapping[str, Collection] = {
         "821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c",
     ),
 }
-"""What can be fetched, by the name that loads it."""
+"""The benchmarks that can be fetched, by name."""
 
 
 def collection(benchmark: str) -> Collection:
@@ -150,7 +153,7 @@ def collection(benchmark: str) -> Collection:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What became of one file."""
+    """The result of fetching one file."""
 
     path: Path
     url: str
@@ -172,17 +175,17 @@ def _present(folder: Path, source: Source) -> Path | None:
 
 
 def address(source: Source, base_url: str | None = None) -> str:
-    """Say where a file comes from; `base_url` has the files under their names."""
+    """Build the address of a file; `base_url` has the files under their names."""
     return f"{base_url.rstrip('/')}/{source.name}" if base_url else source.url
 
 
-def missing(found: Collection, data: Path) -> list[Source]:
+def missing(collection: Collection, data: Path) -> list[Source]:
     """Give the files that are not there yet."""
-    return [one for one in found.files if _present(data / found.folder, one) is None]
+    return [one for one in collection.files if _present(data / collection.folder, one) is None]
 
 
 def fetch_all(
-    found: Collection,
+    collection: Collection,
     data: Path,
     *,
     base_url: str | None = None,
@@ -192,12 +195,12 @@ def fetch_all(
 
     `base_url` names another place that has the files under their names.
     """
-    folder = data / found.folder
+    folder = data / collection.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DownloadError(f"{folder} cannot be made: {error.strerror or error}") from error
-    return [_fetch(source, folder, base_url, progress) for source in found.files]
+    return [_fetch(source, folder, base_url, progress) for source in collection.files]
 
 
 def _fetch(
@@ -307,12 +310,12 @@ class _Download:
         raise self._unreachable(reason)
 
     def _have(self) -> int:
-        return self.part.stat().st_size if self.part.exists() else 0
+        return self.part.stat().st_size if owns_part(self.part) else 0
 
     def _go_on(self) -> bool:
         """Ask for the rest; say whether the file is complete."""
         have = self._have()
-        tag = self._tag.read_text(encoding="utf-8") if self._tag.exists() else ""
+        tag = self._tag.read_text(encoding="utf-8") if owns_part(self._tag) else ""
         headers = {"User-Agent": "routeprism", "Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
@@ -335,15 +338,20 @@ class _Download:
     def _receive(self, answer: http.client.HTTPResponse, have: int) -> bool:
         resumed = answer.status == 206 and bool(have)
         have = have if resumed else 0
-        declared = answer.headers.get("Content-Length")
-        total = have + int(declared) if declared else self.size
+        declared = answer.headers.get("Content-Length", "")
+        total = have + int(declared) if declared.isdecimal() else self.size
+        limit = self.size or total or _LARGEST_FILE
+        if (total or 0) > limit:
+            raise self._too_large(limit)
         tag = answer.headers.get("ETag", "")
         if not tag.startswith("W/"):
-            self._tag.write_text(tag, encoding="utf-8")
-        with self.part.open("ab" if resumed else "wb") as stream:
+            replace_file(self._tag, tag.encode())
+        with open_part(self.part, resume=resumed) as stream:
             while block := answer.read(_BLOCK):
-                stream.write(block)
                 have += len(block)
+                if have > limit:
+                    raise self._too_large(limit)
+                stream.write(block)
                 if self._progress is not None:
                     self._progress(self.path.name, have, total)
             stream.flush()
@@ -351,21 +359,29 @@ class _Download:
         return total is None or have >= total
 
     def discard(self) -> None:
-        """Let go of the part."""
+        """Close the part."""
         self.part.unlink(missing_ok=True)
         self._tag.unlink(missing_ok=True)
+
+    def _too_large(self, limit: int) -> DownloadError:
+        """Stop a download that continues beyond its stated size; a part of it is of no use."""
+        self.discard()
+        return DownloadError(
+            f"{self.url} gives more than the {limit:,} bytes that {self.path.name} has: it is a "
+            f"different file. Nothing was kept"
+        )
 
     def _refused(self, error: urllib.error.HTTPError) -> DownloadError:
         return DownloadError(
             f"{self.url}: the server refuses ({error.code} {error.reason}). The file may have "
-            f"moved: get it by hand and put it at {self.path}, or name a mirror with --base-url"
+            f"moved: get it by hand and put it at {self.path}, or name a mirror with base_url"
         )
 
     def _unreachable(self, reason: str) -> DownloadError:
         have = self._have()
-        kept = f" {have:,} bytes are kept, and the same command goes on from there." if have else ""
+        kept = f" {have:,} bytes are kept, and the same command resumes from there." if have else ""
         return DownloadError(
             f"{urlsplit(self.url).hostname} did not give {self.path.name} ({reason}).{kept} "
             f"Without a network: get {self.url} on another machine and put it at {self.path}; "
-            f"behind a proxy set HTTPS_PROXY; from a mirror say --base-url URL"
+            f"behind a proxy set HTTPS_PROXY; from a mirror pass base_url=URL"
         )

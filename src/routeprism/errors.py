@@ -1,13 +1,18 @@
 """What can go wrong: one tree, one root.
 
-RoutePrismError            everything this package raises on purpose; the command line exits with 2
+RoutePrismError            everything this package raises on purpose; the command line exits with 2,
+                           or with 3 if something outside did not answer
 ├── InputError             a file, a line or a field of the user's data cannot be used
 ├── SpecError              a policy, interface, schedule or benchmark was named or set up wrongly
 ├── ContractError          a policy broke the contract that makes an audit meaningful
 │   └── PeekError          … by wanting to see, or reacting to, what construction must not see
-├── RouteError             a memory system outside failed while one route was built or asked
+├── OwnCodeError           code of the user's own, such as a memory class, raised an exception
+├── RouteError             a memory system outside failed while one route was built or asked (3)
+│   └── InapplicableError  … because the memory cannot perform the procedure of the route
 ├── ModelError             a model could not be asked, or gave no answer after all retries
-│   └── MissingExtraError       … because an optional dependency is not installed
+│   ├── MissingExtraError       … because an optional dependency is not installed
+│   └── UnansweredError         … so that a run cannot continue; its answers are kept (3)
+├── LimitError             a command reached its --max-calls or --max-cost; what it has is kept (3)
 ├── DownloadError          a benchmark file could not be fetched
 └── RunError               a run directory cannot be used as asked
 """
@@ -17,18 +22,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import ClassVar
 
 __all__ = [
     "ContractError",
     "DownloadError",
+    "InapplicableError",
     "InputError",
+    "LimitError",
     "MissingExtraError",
     "ModelError",
+    "OwnCodeError",
     "PeekError",
     "RouteError",
     "RoutePrismError",
     "RunError",
     "SpecError",
+    "UnansweredError",
     "nearest",
 ]
 
@@ -36,9 +46,12 @@ __all__ = [
 class RoutePrismError(Exception):
     """The root: a message that a person can act on."""
 
+    exit_code: ClassVar[int] = 2
+    """The exit code of the command line."""
+
 
 class InputError(RoutePrismError):
-    """User data that cannot be used; says the file, the line and the field where they are known."""
+    """User data that cannot be used; names the file, the line and the field if known."""
 
     def __init__(
         self,
@@ -80,11 +93,37 @@ class ContractError(RoutePrismError):
 
 
 class PeekError(ContractError):
-    """A memory that wants, or changes with, what it must not see."""
+    """A memory that requests, or changes with, something that it must not see."""
+
+
+class OwnCodeError(RoutePrismError):
+    """An exception in the user's own code: what it said, where it happened, and the user's frames.
+
+    It is made of text alone, so that it travels between processes as it is.
+    """
+
+    def __init__(self, raised: str, place: str = "", frames: tuple[str, ...] = ()) -> None:
+        self.raised = raised
+        """The exception's type and message."""
+        self.place = place
+        """Policy, user, order, and the current record or question, as far as they are known."""
+        self.frames = frames
+        """The frames of the traceback that are not RoutePrism's, outermost first."""
+        said = f"{place} raised {raised}" if place else raised
+        super().__init__("\n".join((said, *frames)))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return OwnCodeError, (self.raised, self.place, self.frames)
 
 
 class RouteError(RoutePrismError):
-    """A memory system that failed on one route; the others go on, and this one is tried again."""
+    """A memory system failed on one route; the others continue, and this one is repeated."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class InapplicableError(RouteError):
+    """A memory that does not offer what a procedure needs, such as `add_many` or `reopen`."""
 
 
 class ModelError(RoutePrismError):
@@ -97,7 +136,7 @@ class ModelError(RoutePrismError):
 
 
 class MissingExtraError(ModelError):
-    """An optional dependency that is not there; the message says which extra brings it."""
+    """An optional dependency that is not installed; the message names the extra."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install 'routeprism[{extra}]'")
@@ -105,6 +144,18 @@ class MissingExtraError(ModelError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return MissingExtraError, (self.what, self.extra)
+
+
+class UnansweredError(ModelError):
+    """Answers that a run cannot do without and did not get; the same command asks for them."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class LimitError(RoutePrismError):
+    """A command that may spend no more: what came in is kept, and the same command resumes."""
+
+    exit_code: ClassVar[int] = 3
 
 
 class DownloadError(RoutePrismError):
@@ -115,12 +166,17 @@ class RunError(RoutePrismError):
     """A run directory that cannot be created, resumed or read."""
 
 
+def closest(name: str, known: Iterable[str]) -> str:
+    """Suggest the nearest known name; empty if none is near."""
+    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    return f"Did you mean '{close[0]}'?" if close else ""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which known name is meant, or list them, as far as a person would read on."""
+    """Suggest the nearest known name, or list the known names up to a readable number."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    if close:
-        return f"Did you mean '{close[0]}'?"
+    if suggestion := closest(name, names):
+        return suggestion
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"Known: {', '.join(names[:_MOST_NAMES])}{more}." if names else ""
 

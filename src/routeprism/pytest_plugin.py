@@ -6,7 +6,8 @@ out, and the function can be imported all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ def assert_order_stable(
     memory: Any,
     pools: Any,
     *,
-    arrival: str = "uniform",
+    arrival: str = "jitter:w=2",
     min_jaccard: float = 1.0,
     questions: Any = None,
+    evidence: bool | Collection[str] = False,
     interface: str = "all",
     orders: int = 1_000,
     data: str | Path | None = None,
@@ -32,18 +34,23 @@ def assert_order_stable(
         memory: a memory class, a policy, or a spec such as `focal`.
         pools: a pool or several, each a `Pool`, or a list of records or texts; a benchmark or its
             name.
-        arrival: which orders may come: `uniform`, `jitter:w=2`, `late-batch`, `interleave:k=2`, …
+        arrival: which orders may come: by default, ordinary disorder (`jitter:w=2`); or
+            `uniform` for all of them, `late-batch`, `interleave:k=2`, `replay`, …
         min_jaccard: the overlap (J) with source order that every order has to reach, of the
-            retained sets, and of the exposed sets where questions are given.
+            retained sets, and of the exposed sets where questions are given; with `evidence`, the
+            share of the evidence that every order has to keep.
         questions: texts to expose each memory to, or a mapping from user to texts; True for those
             of the benchmark.
+        evidence: True if only evidence has to be kept: the records that the questions of the
+            benchmark are labelled with, or without labels every record that no other one
+            supersedes. You can also pass the ids of the records that have to be kept.
         interface: what whole-record policies named by a spec expose through.
-        orders: up to how many orders of a pool are built; where there are more, so many are drawn.
+        orders: up to how many orders of a pool are built; if there are more, that many are drawn.
         data: where benchmark files are.
 
     """
     __tracebackhide__ = True
-    from routeprism.experiments.stability import order_stability as look
+    from routeprism.review.stability import order_stability as look
 
     found = look(
         memory,
@@ -51,12 +58,15 @@ def assert_order_stable(
         arrival=arrival,
         min_jaccard=min_jaccard,
         questions=questions,
+        evidence=evidence,
         interface=interface,
         orders=orders,
         data=data,
     )
     if found.breaches:
         raise AssertionError(str(found))
+    if found.reach.layer == "unknown":  # the sets are equal because nothing can be seen in them
+        warnings.warn(f"{found.policy}: {found.reach.phrase}", stacklevel=2)
 
 
 @pytest.fixture

@@ -1,26 +1,42 @@
-"""How things are named on a command line: `name:key=value,…` and `package.module:Name`."""
+"""Specs, the names of things on a command line: `name:key=value,…`, `package.module:Name`."""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 from routeprism.errors import SpecError, nearest
+from routeprism.frames import OWN_ERRORS, describe_error
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
+    "EXTENSIONS",
+    "Extension",
+    "NoSuchModuleError",
+    "Registration",
+    "SIZES",
     "Spec",
+    "arguments",
+    "check_sizes",
+    "check_timeout",
     "construct",
+    "find_extension",
+    "fulfils",
     "hints",
+    "load_object",
     "parameters",
     "parse",
     "positive",
@@ -42,7 +58,7 @@ class Spec:
     """A parsed name with its parameters, still as text."""
 
     text: str
-    """What the user wrote."""
+    """The text as the user wrote it."""
     name: str
     """The registered name, or `package.module:Name`."""
     values: Mapping[str, str]
@@ -80,6 +96,54 @@ def _values(text: str, tail: str) -> Mapping[str, str]:
     return values
 
 
+class NoSuchModuleError(SpecError):
+    """An own class was named, and its module does not exist; the name may be misspelt."""
+
+
+def load_object(path: str) -> Any:
+    """Import `package.module:Name`; this runs the module's code.
+
+    The current directory is searched last, so that a file there never replaces a module of the
+    standard library or of an installed package.
+    """
+    module, _, name = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # it stays there: worker processes import the class again
+    try:
+        loaded = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
+            raise NoSuchModuleError(
+                f"There is no module '{error.name}' to load '{path}' from; "
+                f"run from its directory or install it"
+            ) from None
+        raise SpecError(f"'{path}' needs the module '{error.name}', which is missing") from None
+    except OWN_ERRORS as error:
+        raise describe_error(error, f"importing {module}") from None
+    try:
+        return getattr(loaded, name)
+    except AttributeError:
+        if hidden := _hidden_file(module, loaded):
+            raise SpecError(
+                f"'{module}' is a module of Python or of an installed package, which has no "
+                f"'{name}'; rename {hidden} so that it can be imported"
+            ) from None
+        public = [word for word in vars(loaded) if not word.startswith("_")]
+        raise SpecError(f"'{module}' has no '{name}'. {nearest(name, public)}") from None
+
+
+def _hidden_file(module: str, loaded: types.ModuleType) -> str | None:
+    """Name the file of the current directory that a module imported from elsewhere hides."""
+    file = Path.cwd() / f"{module.replace('.', '/')}.py"
+    origin = getattr(loaded, "__file__", None)
+    return file.name if file.is_file() and (not origin or Path(origin) != file) else None
+
+
+class _Unknown:
+    """The type of a parameter that neither an annotation nor a default declares."""
+
+
 @lru_cache(maxsize=256)
 def parameters(factory: Callable[..., Any]) -> Mapping[str, Any]:
     """Give the parameters that a user may write for a factory, with their types."""
@@ -89,12 +153,12 @@ def parameters(factory: Callable[..., Any]) -> Mapping[str, Any]:
         for name, parameter in inspect.signature(factory).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
-    return {name: kind for name, kind in kinds.items() if _convertible(kind)}
+    return {name: kind for name, kind in kinds.items() if _convertible(kind) or kind is _Unknown}
 
 
 def _kind_of(default: Any) -> Any:
     """Read the type of a parameter that declares none from its default."""
-    return type(default) if isinstance(default, (bool, int, float)) else str
+    return type(default) if isinstance(default, (bool, int, float, str)) else _Unknown
 
 
 def hints(factory: Callable[..., Any]) -> Mapping[str, Any]:
@@ -113,10 +177,10 @@ def hints(factory: Callable[..., Any]) -> Mapping[str, Any]:
     return found
 
 
-def construct(factory: Callable[..., T], spec: Spec, **given: Any) -> T:
-    """Call a factory with a spec's parameters converted to their declared types."""
+def arguments(factory: Callable[..., Any], spec: Spec) -> dict[str, Any]:
+    """Convert a spec's parameters to the types that a factory declares."""
     known = parameters(factory)
-    converted: dict[str, Any] = dict(given)
+    converted: dict[str, Any] = {}
     for key, value in spec.values.items():
         if key not in known:
             raise SpecError(
@@ -124,13 +188,32 @@ def construct(factory: Callable[..., T], spec: Spec, **given: Any) -> T:
                 if known
                 else f"'{spec.name}' takes no parameters, but got '{key}'"
             )
+        if known[key] is _Unknown:
+            raise SpecError(
+                f"the type of parameter '{key}' of '{spec.name}' is unknown, so {key}={value} "
+                f"cannot be read. Annotate it, such as {key}: int, or give it a default of its type"
+            )
         converted[key] = _convert(spec, key, value, known[key])
+    return converted
+
+
+def construct(factory: Callable[..., T], spec: Spec, **given: Any) -> T:
+    """Call a factory with a spec's parameters converted to their declared types."""
+    converted = {**given, **arguments(factory, spec)}
     try:
         return factory(**converted)
     except SpecError:
         raise
     except (TypeError, ValueError) as error:
         raise SpecError(f"'{spec.text}' cannot be set up: {error}") from error
+
+
+def fulfils(value: object, protocol: type) -> bool:
+    """Check that an object has every member of a protocol, delegated ones included.
+
+    From Python 3.12 on, `isinstance` does not see the members that `__getattr__` gives.
+    """
+    return all(hasattr(value, name) for name in dir(protocol) if not name.startswith("_"))
 
 
 def _convertible(kind: Any) -> bool:
@@ -168,7 +251,7 @@ def written(name: str, item: Any) -> str:
     known = parameters(kind)
     for part in dataclasses.fields(item):
         value = getattr(item, part.name)
-        if part.name in known and value != part.default:
+        if part.name in known and value != part.default and part.metadata.get("named", True):
             shown = str(value).lower() if isinstance(value, bool) else f"{value}"
             parts.append(f"{part.name}={shown}")
     return f"{name}:{','.join(parts)}" if parts else name
@@ -181,8 +264,82 @@ def positive(name: str, **values: float) -> None:
             raise SpecError(f"Expected {key} of 1 or more but got {key}={value} in '{name}'")
 
 
-def registered(group: str) -> Mapping[str, EntryPoint]:
-    """Give what installed packages offer as `routeprism.GROUP`, by name."""
+def find_extension(group: str, spec: Spec) -> Any | None:
+    """Find the object that a spec names beyond the built-in names, or None.
+
+    That is an object of the user's own (`package.module:Name`), or one that an installed package
+    registers in the entry-point group `routeprism.GROUP`.
+    """
+    if spec.is_object:
+        return load_object(spec.name)
+    point = registered(group).get(spec.name)
+    return None if point is None else point.load()
+
+
+SIZES: Mapping[str, tuple[int, int]] = {
+    "builds": (1, 10_000),
+    "bundle_tokens": (1, 100_000_000),
+    "concurrency": (1, 4_096),
+    "drawn": (1, 10_000_000),
+    "draws": (1, 10_000),
+    "max_calls": (0, 10**12),
+    "most_drawn": (1, 10_000_000),
+    "most_states": (0, 100_000_000),
+    "orders": (1, 10_000_000),
+    "resamples": (100, 1_000_000),
+}
+"""The least and the most; numbers beyond would fill the memory or never end."""
+
+
+def check_sizes(**values: float | None) -> None:
+    """Refuse numbers that no machine can work with, before anything is read or started."""
+    for name, value in values.items():
+        least, most = SIZES[name]
+        if value is not None and not least <= value <= most:
+            raise SpecError(f"Expected from {least} to {most:,} {name} but got {name}={value}")
+
+
+def check_timeout(seconds: float) -> None:
+    """Refuse a time-out that is no time."""
+    if not 0 < seconds <= _LONGEST_TIMEOUT:
+        raise SpecError(
+            f"Expected a timeout above 0 and up to {_LONGEST_TIMEOUT} seconds "
+            f"but got timeout={seconds}"
+        )
+
+
+_LONGEST_TIMEOUT = 7 * 86_400
+"""A week, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extension:
+    """An object that counts as registered in a group, although no installed package does so."""
+
+    group: str
+    name: str
+    value: Any
+    text: str = ""
+    """How the command line names it; empty for an object from Python."""
+
+    def load(self) -> Any:
+        """Give the object, as an entry point does."""
+        return self.value
+
+
+Registration: TypeAlias = "EntryPoint | Extension"
+"""An object that can be named: registered by an installed package, or by the caller."""
+
+EXTENSIONS: ContextVar[tuple[Extension, ...]] = ContextVar("EXTENSIONS", default=())
+"""The objects that count as registered where this code runs; see `routeprism.use_extensions`."""
+
+
+def registered(group: str) -> Mapping[str, Registration]:
+    """List the entry points of installed packages in `routeprism.GROUP`, by name.
+
+    Objects that the caller extends RoutePrism with follow.
+    """
     from importlib.metadata import entry_points  # takes long, and workers need none
 
-    return {point.name: point for point in sorted(entry_points(group=f"routeprism.{group}"))}
+    points = {point.name: point for point in sorted(entry_points(group=f"routeprism.{group}"))}
+    return {**points, **{one.name: one for one in EXTENSIONS.get() if one.group == group}}

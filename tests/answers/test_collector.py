@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import runpy
 import signal
@@ -10,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from routeprism.answers import Cell, Progress, collect, dispatch_order, key_of, plan
+from routeprism.answers import AnswerTurns, Cell, Progress, collect, dispatch_order, key_of, plan
 from routeprism.errors import ModelError, SpecError
 from routeprism.models import Ask, Reply, Usage
 from routeprism.models.openai import OpenAI
@@ -141,6 +142,66 @@ def test_four_conditions_take_turns() -> None:
     assert routes == "parxarxprxpaxpar"
 
 
+def pair(question: str, series: str, forward: str, route: str) -> list[Cell]:
+    group = f"{question} {series}"
+    return [
+        Cell(Ask(text, "", text, OPTIONS, draw), question, name, group, series)
+        for name, text, draw in (("forward", forward, 0), ("replay", route, 1))
+    ]
+
+
+def begins(cells: Sequence[Cell], turns: AnswerTurns | None = None) -> dict[str, str]:
+    """Give for each comparison the route that is asked first."""
+    order: dict[str, str] = {}
+    asked: dict[tuple[str, int], None] = {}
+    for one in dispatch_order(cells, turns):
+        asked.setdefault((one.ask.text, one.ask.draw))
+    places = {key: at for at, key in enumerate(asked)}
+    for one in sorted(cells, key=lambda one: places[one.ask.text, one.ask.draw]):
+        order.setdefault(one.group, one.route)
+    return order
+
+
+def test_each_route_begins_in_half_of_every_series() -> None:
+    # The fillers of a question follow each other: alternating over all comparisons would let one
+    # filler begin with forward every time.
+    cells = [
+        one
+        for n in range(7)
+        for series in ("replay A", "replay B", "half-swap A", "half-swap B")
+        for one in pair(f"q{n}", series, f"{n}{series}f", f"{n}{series}r")
+    ]
+    order = begins(cells)
+    for series, number in (("replay A", 4), ("replay B", 3), ("half-swap A", 4)):
+        routes = [order[f"q{n} {series}"] for n in range(7)]
+        assert routes.count("forward") == number
+        assert all(one != other for one, other in itertools.pairwise(routes))
+    for n in range(7):
+        assert {order[f"q{n} replay A"], order[f"q{n} replay B"]} == {"forward", "replay"}
+
+
+def test_an_answer_that_comparisons_share_is_made_up_for() -> None:
+    # Questions 0 to 3 have one forward prompt for both schedules: it is asked with the first.
+    cells = [
+        one
+        for n in range(8)
+        for series in ("s", "t")
+        for one in pair(f"q{n}", series, f"{n}{'' if n < 4 else series}f", f"{n}{series}r")
+    ]
+    order = begins(cells)
+    shared = [n for n in range(4) if order[f"q{n} s"] == "forward"]
+    assert shared == [0, 2]
+    assert sum(order[f"q{n} t"] == "forward" for n in range(8)) == 4
+
+
+def test_turns_go_on_from_portion_to_portion() -> None:
+    turns = AnswerTurns()
+    order: dict[str, str] = {}
+    for n in range(6):  # one comparison at a time
+        order |= begins(pair(f"q{n}", "s", f"{n}f", f"{n}r"), turns)
+    assert list(order.values()) == ["forward", "replay"] * 3
+
+
 def test_failures_are_recorded_and_asked_again(tmp_path: Path) -> None:
     cells = [cell(f"p{n}") for n in range(8)]
     with opened(tmp_path / "run") as run:
@@ -192,7 +253,7 @@ def test_requests_are_spaced_under_a_rate_limit(monkeypatch: pytest.MonkeyPatch)
         waits.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr("routeprism.answers._asking.asyncio.sleep", noted)
+    monkeypatch.setattr("routeprism.answers._calls.asyncio.sleep", noted)
     collect(None, Plain(embedded=True), [cell(f"p{n}") for n in range(5)], rate_limit=6)
     turns = sorted(seconds for seconds in waits)
     # Six a minute is one each ten seconds, whoever sends it.
@@ -240,6 +301,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 def test_every_fault_of_a_server_ends_in_its_outcome_and_no_key_is_kept(tmp_path: Path) -> None:
     """In a process of its own, so that all it prints and writes can be searched."""
     directory = tmp_path / "run"
@@ -271,6 +333,7 @@ def test_every_fault_of_a_server_ends_in_its_outcome_and_no_key_is_kept(tmp_path
         assert KEY.encode() not in content
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT, which Windows does not have")
 def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     directory = tmp_path / "run"

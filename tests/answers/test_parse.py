@@ -109,6 +109,7 @@ def test_an_option_that_is_another_options_letter_is_ambiguous() -> None:
     assert parse("a", ("a", "b")) == ("answered", "a")
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200), st.integers(1, 26))
 def test_an_answer_is_always_one_of_the_letters_or_none(raw: str, count: int) -> None:
     outcome, letter = parse(raw, [f"option number {n}" for n in range(count)])

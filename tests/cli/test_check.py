@@ -22,7 +22,8 @@ def run(own_data: Callable[..., Path], tmp_path: Path) -> Path:
         [{"user": "u", "id": f"r{n}", "text": f"word{n} tea"} for n in range(4)],
         [{"user": "u", "id": HOSTILE, "text": "tea?\x01</failure>%", "support": ["r0"]}],
     )
-    routeprism.audit(directory, "recent:k=1", resamples=100, run=tmp_path / "run")
+    settings = {"schedules": ("replay",), "resamples": 100, "run": tmp_path / "run"}
+    routeprism.audit(directory, "recent:k=1", **settings)
     return tmp_path / "run"
 
 
@@ -35,10 +36,11 @@ def test_exit_codes(cli: Callable[..., Any], run: Path) -> None:
     assert cli("check", "nowhere", "--gate", "J>=0.5").code == 2
 
 
-def test_quiet_prints_failures_alone(cli: Callable[..., Any], run: Path) -> None:
+def test_quiet_prints_the_verdict_in_one_line(cli: Callable[..., Any], run: Path) -> None:
     ended = cli("check", run, "-g", "J<=0.5", "-g", "J>=0.5", "--quiet")
-    assert ended.out.startswith("FAIL J>=0.5 fails for recent:k=1, replay: J is 0")
-    assert "holds" not in ended.out
+    assert ended.out.startswith("FAIL 1 of 2 limits: recent:k=1, replay: J>=0.5 fails: J is 0")
+    assert ended.out.count("\n") == 1
+    assert cli("check", run, "-g", "J<=0.5", "-q").out == "ok   the limit holds\n"
 
 
 def test_junit_and_annotations_hold_hostile_text(
@@ -50,7 +52,7 @@ def test_junit_and_annotations_hold_hostile_text(
     )
     assert ended.code == 1
     (line,) = ended.err.splitlines()
-    assert line.startswith("::error title=gate J>=0.5::J>=0.5 fails")
+    assert line.startswith("::error title=gate J>=0.5::recent:k=1, replay: J>=0.5 fails")
     assert "%0A::error::<b>" in line  # one command, not two
     suite = ElementTree.parse(tmp_path / "j.xml").getroot()  # noqa: S314
     assert suite.attrib["tests"] == "2" and suite.attrib["failures"] == "1"
@@ -68,14 +70,28 @@ def test_compare_prints_and_gives_json(cli: Callable[..., Any], run: Path, tmp_p
     ended = cli("compare", run, tmp_path / "later")
     assert ended.code == 0
     assert (
-        "no change of J is shown: +1.000, 0.000 before, 1.000 after (1 question, 1 user)"
-        in ended.out
+        "overlap with source order (J): no change is shown, +1.000, 0.000 before, 1.000 after "
+        "(1 question, 1 user)" in ended.out
     )
     assert "recent:k=1 → recent:k=4, replay" in ended.out.splitlines()[0]
-    assert "Support newly kept (1):" in ended.out
+    assert "Evidence gained (1):" in ended.out
     told = json.loads(cli("compare", run, tmp_path / "later", "--json").out)
     assert told["policies"] == [["recent:k=1", "recent:k=4"]]
     assert [(c["schedule"], c["lost"], c["kept"]) for c in told["support"]] == [
         ("forward", [], ["r0"])
     ]
     assert cli("compare", run, tmp_path / "later", "--policy-a", "recent:k=1").code == 2
+
+
+def test_a_failed_check_names_lost_records_and_writes_a_summary(
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, summary = tmp_path / "run", tmp_path / "summary.md"
+    routeprism.audit("sample", "recent:k=3", resamples=100, workers=1, run=run)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    ended = cli("check", run, "--gate", "schedule=replay:J>=0.9")
+    assert ended.code == 1
+    line = "lost record 'u01-r3' of user 'u01' (question u01-q0): the memory was full, and later "
+    assert line in ended.out
+    assert summary.read_text("utf-8").startswith("### RoutePrism: a gate fails\n\n- **FAIL**: ")
+    assert line in summary.read_text("utf-8")

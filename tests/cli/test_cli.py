@@ -88,32 +88,47 @@ def my_memory(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> str:
 # --- what it prints --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_audit_says_what_changed_and_where_it_is_kept(cli: Cli, mine: Path) -> None:
-    ended = cli("audit", mine, "-p", "recent:k=1", "-p", "raw", "--run", "out")
+    ended = cli("audit", mine, "-p", "recent:k=1", "-p", "raw", "--run", "out", "--verbose")
     assert (ended.code, ended.err) == (0, "")
     assert ended.left == ("out", *(f"out/{name}" for name in FILES))
     said = ended.out.splitlines()
     assert said[0] == "mydata: 2 pools, 6 records, 3 questions"
-    (recent,) = [line.split() for line in said if line.startswith("recent:k=1 ")]
-    assert recent == ["recent:k=1", "replay", "3", "3", "3", "3", "0.000", "[0.000,", "0.000]"]
-    (raw,) = [line.split() for line in said if line.startswith("raw ")]
-    assert raw == ["raw", "replay", "0", "0", "0", "3", "1.000", "[1.000,", "1.000]"]
-    (sentence,) = [line for line in said if line.startswith("recent:k=1: ")]
-    assert "every pair changed its sources" in sentence
-    assert "J = 0.000 [0.000, 0.000]" in sentence
-    (sentence,) = [line for line in said if line.startswith("raw: ")]
-    assert "internal state" in sentence  # the one layer that moved
+    cells = [line.split() for line in said]
+    recent = ["recent:k=1", *"33 % 50 % 67 % 75 % 100 % evidence lost".split()]
+    assert recent in cells
+    assert ["raw", *"100 % 100 % 0 % 0 % 0 % internal only".split()] in cells
+    at = said.index("Where order enters")
+    layers = [line for line in cells[at:] if line and line[0] == "replay"][:2]
+    assert layers[0] == [
+        *"replay 3 of 3 3 of 3 3 of 3 3 of 3".split(),
+        "0.000",
+        "[0.000,",
+        "0.000]",
+    ]
+    assert layers[1] == [
+        *"replay 0 of 3 0 of 3 0 of 3 3 of 3".split(),
+        "1.000",
+        "[1.000,",
+        "1.000]",
+    ]
+    sentences = [line for line in said if line.startswith("recent:k=1: ")]
+    assert "replay: every pair changed its sources" in sentences[-1]
+    assert "J = 0.000 [0.000, 0.000]" in sentences[-1]
+    (sentence,) = [line for line in said if line.startswith("raw: Only internal state differs")]
+    assert sentence.endswith("questions see the same")
     assert said[-2:] == [
         "Run: out (estimates.csv, run.sqlite, manifest.json)",
         "Report: out/report.html",
     ]
 
 
+@pytest.mark.slow
 def test_the_sample_is_called_synthetic(cli: Cli) -> None:
     ended = cli("audit", "sample", "-p", "recent", "--resamples", "100")
     assert ended.code == 0
     assert ended.out.startswith("sample (synthetic): 30 pools, 165 records, 165 questions\n")
-    assert "(synthetic sample)" in ended.out
     assert "Note: The sample is synthetic: written by a generator with seed 20240607." in ended.out
 
 
@@ -126,7 +141,9 @@ def test_json_is_all_that_is_printed_and_has_every_row(cli: Cli, mine: Path) -> 
     table = list(csv.DictReader(io.StringIO(Path("out/estimates.csv").read_text())))
     assert len(found["estimates"]) == len(table) > 0
     (overlap,) = [
-        row for row in found["estimates"] if (row["quantity"], row["stratum"]) == ("J", "all")
+        row
+        for row in found["estimates"]
+        if (row["quantity"], row["stratum"], row["schedule"]) == ("J", "all", "replay")
     ]
     # Forward keeps records 1 and 2, replay 1 and 0: one of three in common.
     assert overlap["estimate"] == pytest.approx(1 / 3)
@@ -147,7 +164,9 @@ def test_without_a_directory_the_same_command_meets_its_own_run(cli: Cli, mine: 
 def test_names_of_ones_own_are_no_markup(cli: Cli, mine: Path, my_memory: str) -> None:
     ended = cli("audit", mine, "-p", f"{my_memory}:Named", "--run", "out")
     assert ended.code == 0
-    assert ended.out.count("mine[bold]v2[/bold]") == 2  # in the table and in its sentence
+    told = ended.out.partition("Note: ")[0]  # notes name it, too
+    # In the table and in its statements it is written as it is named.
+    assert told.count("v2") == told.count("mine[bold]v2[/bold]") >= 2
 
 
 @pytest.mark.parametrize(
@@ -156,7 +175,7 @@ def test_names_of_ones_own_are_no_markup(cli: Cli, mine: Path, my_memory: str) -
         ("policies", {"raw", "recent:k=…", "source-order(SPEC)", "package.module:Name"}),
         ("benchmarks", {"sample", "personamem", "locomo", "longmemeval", "DIRECTORY"}),
         ("schedules", {"forward", "replay", "half-swap", "odd-even"}),
-        ("interfaces", {"all:display=…", "bm25:k=…,display=…"}),
+        ("interfaces", {"all:display=…,text=…", "bm25:k=…,display=…,text=…"}),
         ("coordinates", {"J", "V_changed", "C_changed", "I_changed", "retained_changed"}),
     ],
 )
@@ -185,7 +204,7 @@ def test_a_class_beside_the_caller_is_found(
     (row,) = [
         row
         for row in json.loads(ended.out)["estimates"]
-        if (row["quantity"], row["stratum"]) == ("J", "all")
+        if (row["quantity"], row["stratum"], row["schedule"]) == ("J", "all", "replay")
     ]
     assert (row["policy"], row["interface"]) == (f"{my_memory}:{name}", "own")
     assert row["estimate"] == pytest.approx(overlap)
@@ -197,7 +216,7 @@ def test_a_class_that_raises_is_shown_where_and_leaves_nothing(
     ended = cli("audit", mine, "-p", f"{my_memory}:Breaks", "--run", "new/out")
     assert (ended.code, ended.out) == (2, "")  # 1 would say that a gate failed
     assert 'raise ValueError("no room for bob")' in ended.err
-    assert "a new run without answers leaves nothing behind. To go on:\n" in ended.err
+    assert "a new run without answers leaves nothing behind. To resume:\n" in ended.err
     assert ended.left == (f"{my_memory}.py",)
 
 
@@ -266,7 +285,7 @@ REFUSED = {
     ),
     "only forward": (
         ["sample", "-p", "raw", "-s", "forward"],
-        "an audit needs at least one policy and one schedule other than forward",
+        "an audit needs at least one policy, and an arrival model or a schedule other than forward",
     ),
     "interface": (
         ["sample", "-p", "raw", "--interface", "budgt"],
@@ -283,7 +302,7 @@ REFUSED = {
     "benchmark of a name too long": (
         ["s" * 300, "-p", "raw"],
         f"There is no benchmark '{'s' * 300}'. Known: locomo, longmemeval, personamem, "
-        f"sample. {KNOWN_DATA}",
+        f"sample, sample-updates. {KNOWN_DATA}",
     ),
     "benchmark parameter": (
         ["sample:sed=7", "-p", "raw"],
@@ -338,10 +357,9 @@ def test_what_a_module_of_ones_own_does_not_have(
     [
         ["audit", "sample"],
         ["audit", "-p", "raw"],
-        ["audit", "sample", "-p", "raw", "--resamples", "99"],
-        ["audit", "sample", "-p", "raw", "--workers", "0"],
-        ["audit", "sample", "-p", "raw", "--seed", "-1"],
         ["audit", "sample", "-p", "raw", "--no-such-option"],
+        ["audit", "sample", "-p", "raw", "--seed", "x"],
+        ["audit", "sample", "-p", "raw", "more"],
         ["no-such-command"],
     ],
 )
@@ -351,13 +369,47 @@ def test_a_wrong_call_ends_with_two(cli: Cli, arguments: list[str]) -> None:
     assert "Usage: routeprism" in ended.err + ended.out
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--resamples", "99", "Expected from 100 to 1,000,000 resamples but got resamples=99"),
+        ("--workers", "0", "Expected workers of 1 or more but got workers=0"),
+        ("--seed", "-1", "Expected seed of 0 or more but got seed=-1"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_in_one_line(
+    cli: Cli, option: str, value: str, message: str
+) -> None:
+    ended = cli("audit", "sample", "-p", "raw", option, value)
+    assert (ended.code, ended.out, ended.left) == (2, "", ())
+    assert ended.err == f"routeprism: {message}\n"
+
+
+def test_help_groups_options_and_shows_whole_summaries(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    overview = cli("--help").out
+    assert "  compare        Report what changed between two runs.\n" in overview
+    assert max(map(len, overview.splitlines())) <= 80
+    shown = cli("audit", "--help").out
+    assert max(map(len, shown.splitlines())) <= 80
+    headings = [line[:-1] for line in shown.splitlines() if line[:1] != " " and line[-1:] == ":"]
+    assert headings == [
+        *("What to audit", "Arrivals", "Answers", "Statistics", "Money", "Execution", "Output"),
+        *("Research", "Examples"),
+    ]
+    for option in ("-p, --policy TEXT", "--display TEXT", "--reuse", "--margin NUMBER"):
+        assert f"  {option} " in shown
+
+
 def test_another_run_in_the_directory_is_refused_with_the_difference(cli: Cli, mine: Path) -> None:
     assert cli("audit", mine, "-p", "raw", "--run", "out").code == 0
     before = {name: Path("out", name).read_bytes() for name in FILES}
     ended = cli("audit", mine, "-p", "raw", "-p", "recent:k=1", "--run", "out", "--seed", "5")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == (
-        "routeprism: out holds another run; choose another --run. It differs in:\n"
+        "routeprism: out holds another run; choose a different directory. It differs in:\n"
         '  interfaces: ["budget"] there, ["budget", "budget"] here\n'
         '  policies: ["raw"] there, ["raw", "recent:k=1"] here\n'
         "  seed: 20260910 there, 5 here\n"
@@ -390,15 +442,16 @@ def test_control_c_leaves_nothing(cli: Cli, mine: Path, monkeypatch: pytest.Monk
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("routeprism.experiments.routes.work", interrupt)
+    monkeypatch.setattr("routeprism.experiments._audit.work", interrupt)
     ended = cli("audit", mine, "-p", "raw", "--run", "out", "--workers", "1")
     assert (ended.code, ended.out, ended.left) == (130, "", ())
-    assert ended.err.startswith("routeprism: stopped. Answers that came in are kept")
+    assert ended.err.startswith("routeprism: stopped. Answers that were already collected")
 
 
 # --- the installed command -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_installed_command_is_this_one(tmp_path: Path, own_data: OwnData) -> None:
     program = Path(sys.executable).with_name("routeprism")
     directory = own_data(RECORDS, [{**QUESTIONS[0], "user": "eve"}])

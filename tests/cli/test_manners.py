@@ -16,7 +16,7 @@ from rich.console import Console
 
 from routeprism.answers import Progress
 from routeprism.cli import _terminal
-from routeprism.experiments._overall import Overall
+from routeprism.experiments._comparison_stage import PortionProgress
 
 MEMORY = """
 class Memory:
@@ -36,7 +36,7 @@ def test_alone_it_says_what_to_do_next(cli: Callable[..., Any]) -> None:
     assert (ended.code, ended.err) == (0, "")
     for command in ("demo", "audit sample -p focal", "my_module:Memory", "check", "--help"):
         assert command in ended.out
-    assert max(map(len, ended.out.splitlines())) <= 105
+    assert max(map(len, ended.out.splitlines())) <= 80
 
 
 def test_stopped_it_gives_the_command_to_go_on_with(cli: Callable[..., Any]) -> None:
@@ -44,7 +44,7 @@ def test_stopped_it_gives_the_command_to_go_on_with(cli: Callable[..., Any]) -> 
     ended = cli("audit", "sample", "-p", "stopping:Memory", "--run", "a run", "--workers", "1")
     assert ended.code == 130
     assert ended.err.endswith(
-        "To go on:\n  routeprism audit sample -p stopping:Memory --run 'a run' --workers 1\n"
+        "To resume:\n  routeprism audit sample -p stopping:Memory --run 'a run' --workers 1\n"
     )
 
 
@@ -55,9 +55,10 @@ def test_no_colour_in_a_pipe(cli: Callable[..., Any], monkeypatch: pytest.Monkey
     assert ended.err == ""  # and no progress bar
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_letters_that_the_terminal_lacks_stop_nothing(encoding: str, tmp_path: Path) -> None:
-    command = "audit sample -p raw --model reader --run run --resamples 100".split()
+    command = "audit sample -p raw --model reader --run run --resamples 100 -v".split()
     ended = subprocess.run(
         [sys.executable, "-c", "from routeprism.cli import main; main()", *command],
         cwd=tmp_path,
@@ -71,25 +72,31 @@ def test_letters_that_the_terminal_lacks_stop_nothing(encoding: str, tmp_path: P
 def test_progress_shows_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=100)
-    monkeypatch.setattr(_terminal, "Console", lambda **_: terminal)
-    with _terminal.progress(False) as (pools, _):
-        assert pools is not None
+    monkeypatch.setattr(_terminal, "SafeConsole", lambda **_: terminal)
+    with _terminal.progress(False, 1) as meter:
+        assert meter.pools is not None and meter.steps is not None
+        meter.steps("memories", 0, 3)
         for done in range(1, 31):
-            pools(done, 40)
+            meter.pools(done, 40)
+        meter.steps("estimates", 2, 3)
+        meter.begin_last("report")
     shown = screen.getvalue()
     assert "30/40" in shown
+    assert "step 1 of 4" in shown and "step 4 of 4" in shown
     assert re.search(r"\d+\.\d/s", shown)
     assert re.search(r"\d:\d\d:\d\d", shown)
     with _terminal.progress(True) as quiet:
-        assert quiet == (None, None)
+        assert (quiet.pools, quiet.answers, quiet.steps) == (None, None, None)
 
 
 def test_progress_is_that_of_all_portions() -> None:
     """Three pools of ten answers, made ready two and then one at a time."""
     told: list[tuple[int, int, float | None]] = []
-    overall = Overall(lambda _, now: told.append((now.done, now.total, now.seconds_left)), 3)
+    overall = PortionProgress(
+        lambda _, now: told.append((now.done, now.total, now.seconds_left)), 3
+    )
     for pools, totals in ((2, 20), (1, 10)):
-        overall.portion(pools)
+        overall.begin_portion(pools)
         for done in (5, totals):
             overall("reader", Progress(done, totals, 0, 5.0, None, None))
     assert told == [(5, 30, 5.0), (20, 30, 2.0), (25, 30, 1.0), (30, 30, 0.0)]
@@ -98,7 +105,75 @@ def test_progress_is_that_of_all_portions() -> None:
 def test_the_shell_completes_commands(
     cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("_ROUTEPRISM_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "routeprism com")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    assert cli().out.split() == ["compare"]
+    ended = cli("--show-completion", "bash")
+    assert ended.code == 0
+    for word in ("compare", "check-adapter", "--policy", "--max-calls"):
+        assert word in ended.out
+    assert cli("--show-completion", "cmd").code == 2
+    monkeypatch.setenv("HOME", str(Path.cwd()))
+    assert cli("--install-completion", "bash").code == 0
+    (script,) = Path.cwd().rglob("*completions/routeprism")
+    assert "complete " in script.read_text()
+
+
+LOGGING = """
+import logging
+
+logging.basicConfig(format="%(levelname)s:%(name)s", force=True, level=logging.INFO)
+
+
+class Memory:
+    def add(self, record):
+        logging.getLogger("httpx").info("request")
+        logging.getLogger("library").warning("careful")
+
+    def retained(self):
+        return []
+
+    def expose(self, query):
+        return []
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_what_libraries_log_is_shown_only_if_asked_for(workers: str, tmp_path: Path) -> None:
+    (tmp_path / "chatty.py").write_text(LOGGING)
+    call = [
+        sys.executable,
+        "-m",
+        "routeprism",
+        "audit",
+        "sample",
+        "-p",
+        "chatty:Memory",
+        "--schedule",
+        "replay",
+        "--resamples",
+        "100",
+        "--workers",
+        workers,
+        "-q",
+    ]
+    environment = {name: value for name, value in os.environ.items() if name != "ROUTEPRISM_LOG"}
+    for shown in (False, True):
+        more = {"ROUTEPRISM_LOG": "1"} if shown else {}
+        done = subprocess.run(
+            call, cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert ("INFO:httpx" in done.stderr) is shown
+        assert ("WARNING:library" in done.stderr) is shown
+
+
+@pytest.mark.slow
+def test_quiet_prints_the_verdict_in_one_line(cli: Callable[..., Any]) -> None:
+    few = ("--resamples", "100", "--quiet")
+    for run, policy in (("a", "recent:k=3"), ("b", "recent:k=4")):
+        out = cli("audit", "sample", "-p", policy, "-s", "replay", "--run", run, *few).out
+        assert out.startswith(f"{policy}: Questions lose evidence that source order shows: under")
+        assert out.count("\n") == 1
+    restored = cli("restore", "sample", "-p", "recent:k=3", "-m", "reader", *few).out
+    assert restored.startswith("recent:k=3") and restored.count("\n") == 1
+    compared = cli("compare", "a", "b", "--quiet").out
+    assert "recent:k=4" in compared and compared.count("\n") == 1

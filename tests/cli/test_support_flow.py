@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from routeprism.cli._app import app
+from routeprism.cli import run_command
 from routeprism.errors import RoutePrismError
+from routeprism.labels import SCREEN, STALE, SUPPORT, cards_for
 from routeprism.records import load_benchmark
-from routeprism.support import SCREEN, SUPPORT, cards_for
 
 
 def run(*arguments: str) -> None:
-    app([*arguments], prog_name="routeprism", standalone_mode=False)
+    run_command(arguments)
 
 
 def filled(path: Path, fill) -> Path:
@@ -32,6 +32,7 @@ def filled(path: Path, fill) -> Path:
     return done
 
 
+@pytest.mark.slow
 def test_labels_from_a_sheet_steer_a_restoration(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +76,7 @@ def test_labels_from_a_sheet_steer_a_restoration(
     assert len(contrast(audited, "audited:ann")) == 1
 
 
+@pytest.mark.slow
 def test_two_screenings_gate_an_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sheet = tmp_path / "screen.csv"
     run("screen", "sample", "--export", str(sheet))
@@ -117,3 +119,54 @@ def test_the_embedded_reader_cannot_screen(tmp_path: Path) -> None:
     with pytest.raises(RoutePrismError, match="reader"):
         run("screen", "sample", "--pass", "one=reader", "--run", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_outdated_evidence_from_two_sheets_with_agreement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One person finds all outdated records, the second person none of those of one user."""
+    sample = load_benchmark("sample-updates")
+    stale = {q.id: q.stale["benchmark"] for case in sample.cases for q in case.questions}
+    pools = {q.id: case.pool.ids for case in sample.cases for q in case.questions}
+    question = {card.id: card.question for card in cards_for(sample, STALE)}
+
+    def label(row: dict[str, str]) -> None:
+        asked = question[row["card"]]
+        record = pools[asked][int(row["record"]) - 1]
+        row["label"] = "direct" if record in stale[asked] else "none"
+
+    def overlook(row: dict[str, str]) -> None:
+        label(row)
+        if question[row["card"]].startswith("u01-"):
+            row["label"] = "none"
+
+    sheet, second = tmp_path / "stale.csv", tmp_path / "second.csv"
+    for path in (sheet, second):
+        run("support", "sample-updates", "--stale", "--export", str(path))
+    passes = [f"ann={filled(sheet, label)}", f"bob={filled(second, overlook)}"]
+    capsys.readouterr()
+    labelled = tmp_path / "labels"
+    run(
+        *("support", "sample-updates", "--stale", "--json", "--run", str(labelled)),
+        *(word for one in passes for word in ("--pass", one)),
+    )
+    study = json.loads(capsys.readouterr().out)
+    assert study["rubric"] == "stale"
+    assert study["stale"]["source"] == "audited:ann"
+    assert {id: frozenset(ids) for id, ids in study["stale"]["questions"].items()} == stale
+    kappas = [row for row in study["estimates"] if row["quantity"] == "kappa"]
+    assert kappas
+    assert all(0.9 < row["estimate"] < 1 for row in kappas if row["stratum"] == "all")
+
+    readings = labelled / "readings-bob.json"
+    base = ("audit", "sample-updates", "-p", "facts:by=arrival", "--json", "--readings")
+    run(*base, str(readings), "--labels", "audited:bob", "--run", str(tmp_path / "audit"))
+    rows = json.loads(capsys.readouterr().out)["estimates"]
+    (count,) = [
+        row
+        for row in rows
+        if (row["quantity"], row["stratum"], row["schedule"])
+        == ("stale_only.route_count", "all", "replay")
+    ]
+    assert (count["labels"], count["estimate"], count["queries"]) == ("audited:bob", 138, 138)

@@ -22,6 +22,7 @@ def test_the_test_passes() -> None:
     exec(compile(BLOCKS["python"], "ci-gate.md", "exec"), {"__name__": "page"})  # noqa: S102
 
 
+@pytest.mark.slow
 def test_the_commands_hold(cli: Callable[..., Any]) -> None:
     for line in BLOCKS["bash"].splitlines():
         ended = cli(*shlex.split(line)[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import routeprism
 from routeprism.errors import InputError, SpecError
 from routeprism.models import Ask, Reply
 from routeprism.records import Benchmark, Case, Pool, Question, Record
+from routeprism.review.tracing import trace_rows
 
 WORDS = "walnut bread oven kitchen morning"
 
@@ -49,6 +51,25 @@ def benchmark(users: int = 4, questions: int = 3, options: tuple[str, ...] = ("o
     return Benchmark("tiny", tuple(cases), "0" * 64, interface="all")
 
 
+def uneven(questions: int) -> Benchmark:
+    """Make pools whose records differ in length, so that padding tells the fillers apart."""
+    plain = benchmark(questions=questions)
+    cases = [
+        replace(
+            case,
+            pool=Pool(
+                case.pool.user,
+                tuple(
+                    Record(one.id, one.position, f"{one.text}{' walnut' * 9 * one.position}")
+                    for one in case.pool.records
+                ),
+            ),
+        )
+        for case in plain.cases
+    ]
+    return replace(plain, cases=tuple(cases))
+
+
 def by_last_record(ask: Ask) -> str:
     """Focal keeps the last record forward and the first on replay: right only on replay."""
     return "a" if "number0" in ask.memory else "b"
@@ -56,7 +77,7 @@ def by_last_record(ask: Ask) -> str:
 
 def test_the_profile_of_a_certain_model_by_hand() -> None:
     model = Scripted(by_last_record)
-    found = routeprism.audit(benchmark(), "focal", models=[model], draws=3, resamples=200)
+    found = routeprism.audit(benchmark(8), "focal", models=[model], draws=3, resamples=200)
     expected = {
         "H": 1,
         "Delta": 1,
@@ -71,14 +92,14 @@ def test_the_profile_of_a_certain_model_by_hand() -> None:
         "accuracy.route": 1,
         "loo_min.D_res": 1,
         "loo_max.D_res": 1,
-        "count.transition.IC": 12,
+        "count.transition.IC": 24,
         "count.transition.CC": 0,
         "dispatch.H": 0,
     }
     where = {"model": "scripted", "arm": "", "mask": "", "experiment": "routes"}
     assert {name: found.value(name, **where).estimate for name in expected} == expected
     row = found.value("D_res", **where)
-    assert (row.prompt_control, row.filler, row.draws, row.queries) == ("exact", "A", 3, 12)
+    assert (row.prompt_control, row.filler, row.draws, row.queries) == ("exact", "A", 3, 24)
     assert "the routes disagree more than the model disagrees with itself" in found.sentences[-1]
 
 
@@ -114,6 +135,106 @@ def test_fillers_are_reported_apart_and_averaged() -> None:
     )
     got = {f: found.value("H", filler=f, arm="", mask="").estimate for f in ("A", "B", "A+B")}
     assert got == {"A": 1, "B": 0, "A+B": 0.5}
+
+
+@pytest.mark.parametrize("fillers", [["A"], ["A", "B"]])
+@pytest.mark.parametrize("schedules", [["replay"], ["replay", "half-swap"]])
+def test_each_route_is_asked_first_in_half_of_the_pairs(fillers, schedules) -> None:
+    model = Scripted(lambda ask: f"{'ab'[len(ask.text) % 2]}")
+    found = routeprism.audit(
+        uneven(questions=4),
+        "focal",
+        schedules=schedules,
+        models=[model],
+        fillers=fillers,
+        control="aligned",
+        resamples=100,
+    )
+    for filler in {*fillers, "+".join(fillers)}:
+        where = {"schedule": "replay", "filler": filler, "mask": "", "stratum": "all"}
+        pairs = 16 * (2 if "+" in filler else 1)
+        for name in ("forward", "route"):
+            count = found.value(f"count.{name}_first", arm="", **where)
+            assert (count.estimate, count.queries) == (pairs / 2, 16)
+        row = found.value("dispatch.H", arm="", **where)
+        assert (row.units, row.queries) == (4, 16)
+
+
+def test_the_combined_row_files_every_pair_by_its_own_order() -> None:
+    # The answer differs exactly where the forward prompt came first, whatever the filler.
+    submitted: list[str] = []
+
+    def say(ask: Ask) -> str:
+        place = len(submitted)
+        submitted.append(ask.text)
+        return "ab"[place % 2] if "number0" in ask.memory else "a"
+
+    model = Scripted(say)
+    model.concurrency = 1
+    found = routeprism.audit(
+        uneven(3), "focal", models=[model], fillers=["A", "B"], control="aligned", resamples=100
+    )
+    where = {"experiment": "routes", "mask": "", "stratum": "all"}
+    for filler in ("A", "B", "A+B"):
+        got = {
+            arm: found.value("H", arm=arm, filler=filler, **where).estimate
+            for arm in ("forward-first", "route-first")
+        }
+        assert got == {"forward-first": 1, "route-first": 0}
+        assert found.value("dispatch.H", arm="", filler=filler, **where).estimate == 1
+    assert found.value("H", arm="", filler="A+B", **where).estimate == 0.5
+    combined = found.value("H", arm="forward-first", filler="A+B", **where)
+    assert (combined.queries, combined.units) == (12, 4)
+
+
+def test_localisation_counts_every_route_and_padding_pair(pools, scripted, tmp_path: Path) -> None:
+    # recent:k=2 shows records 2 3 forward and 0 1 on replay. q0's support is another on the other
+    # route, q1's is lost. Only padding with " x" makes u0 answer q0 wrong on replay.
+    support = {"q0": [0, 3], "q1": [3]}
+
+    def say(ask: Ask) -> str:
+        wrong = "q0" in ask.question and "number0 u0" in ask.memory and " x x" in ask.memory
+        return "b" if wrong or ("q1" in ask.question and "number0" in ask.memory) else "a"
+
+    found = routeprism.audit(
+        pools(3, list(support), support=lambda question: support[question]),
+        "recent:k=2",
+        models=[scripted(say)],
+        fillers=["A", "B"],
+        control="aligned",
+        masks={"part": ["u0q0", "u0q1", "u1q0"]},
+        resamples=100,
+        run=tmp_path / "run",
+    )
+
+    def counts(filler: str, mask: str = "") -> dict[str, float | None]:
+        return {
+            row.quantity.removeprefix("count."): row.estimate
+            for row in found.rows
+            if row.experiment == "support" and (row.filler, row.mask) == (filler, mask)
+        }
+
+    both = {
+        "pairs": 12,
+        "visible_change": 12,
+        "support_change": 12,
+        "support_loss": 6,
+        "answer_change": 6,
+        "same_right_answer": 5,
+        "same_right_disjoint_support": 5,
+        "users.visible_change": 3,
+        "users.support_change": 3,
+        "users.support_loss": 3,
+        "users.answer_change": 3,
+        "users.same_right_answer": 3,
+        "users.same_right_disjoint_support": 3,
+    }
+    assert counts("A+B") == both
+    disjoint = ("same_right_disjoint_support", "users.same_right_disjoint_support")
+    assert [[counts(filler)[name] for name in disjoint] for filler in "AB"] == [[3, 3], [2, 2]]
+    assert [counts("A+B", "part")[name] for name in disjoint] == [3, 2]
+    numbers = [at for at, row in enumerate(found.rows, 1) if row.experiment == "support"]
+    assert all(trail.agrees for trail in trace_rows(tmp_path / "run", numbers))
 
 
 def test_refused_and_unparsable_answers_are_their_own() -> None:
@@ -167,6 +288,62 @@ def test_duplicate_options_are_excluded_under_a_mask() -> None:
     assert found.value("H", mask="distinct-options").queries == 6
 
 
+def test_a_mask_also_cuts_duplicate_options_and_leave_one_out_limits() -> None:
+    """Appendices C.6 and F.1 report both within the primary questions."""
+    same = benchmark(options=("oak", "oak"))
+    mixed = Benchmark(
+        "mixed", (*benchmark(3).cases, *(Case(*_renamed(c)) for c in same.cases[:1])), "0" * 64
+    )
+    primary = {"u0q0", "u1q0", "u1q1", "xu0q0"}
+    found = routeprism.audit(
+        mixed,
+        "focal",
+        models=[Scripted(lambda ask: "b" if "u1" in ask.memory else by_last_record(ask))],
+        masks={"primary": primary},
+        resamples=100,
+    )
+    sizes = {
+        mask: (row.queries, row.units)
+        for mask in (
+            "primary",
+            "outside-primary",
+            "primary:distinct-options",
+            "outside-primary:distinct-options",
+        )
+        for row in [found.value("H", mask=mask, arm="")]
+    }
+    assert sizes == {
+        "primary": (4, 3),
+        "outside-primary": (8, 4),
+        "primary:distinct-options": (3, 2),
+        "outside-primary:distinct-options": (6, 3),
+    }
+    # Within the mask: H is 1 for u0, 0 for u1 and 1 for x. Without duplicates x is not there.
+    limits = {
+        mask: [found.value(f"{name}.H", mask=mask).estimate for name in ("loo_min", "loo_max")]
+        for mask in ("primary", "primary:distinct-options")
+    }
+    assert limits == {"primary": [0.5, 1], "primary:distinct-options": [0, 1]}
+    with pytest.raises(SpecError, match="Expected a mask's name without ':' but got 'a:b'"):
+        routeprism.audit(mixed, "focal", masks={"a:b": set()})
+
+
+def test_questions_count_equally_beside_users() -> None:
+    """Appendix I.4: totals weighted by question beside the estimates weighted by user."""
+    uneven = Benchmark(
+        "uneven",
+        (benchmark(1, questions=3).cases[0], benchmark(2, questions=1).cases[1]),
+        "0" * 64,
+        interface="all",
+    )
+    model = Scripted(lambda ask: "b" if "u1" in ask.memory else by_last_record(ask))
+    found = routeprism.audit(uneven, "focal", models=[model], resamples=100)
+    assert found.value("H", arm="", mask="").estimate == 0.5
+    row = found.value("by_question.H")
+    assert (row.estimate, row.queries, row.units) == (0.75, 4, 2)
+    assert found.value("by_question.Delta").estimate == 0.75
+
+
 def _renamed(case: Case) -> tuple[Pool, tuple[Question, ...]]:
     records = tuple(Record(f"x{r.id}", r.position, r.text) for r in case.pool.records)
     asked = tuple(Question(f"x{q.id}", "x", q.text, q.options, q.gold) for q in case.questions)
@@ -211,17 +388,17 @@ def test_a_dry_run_asks_nobody_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_pairs_that_cannot_be_matched_are_reported_and_left_out(monkeypatch) -> None:
-    import routeprism.experiments._asked as asked
+    import routeprism.answers._comparison as comparison
     from routeprism.prompts import Unmatched
 
-    original = asked.match
+    original = comparison.match
 
     def match(drafts, control, filler):
         if "is 0" in drafts[0].question:
             return Unmatched("the moon is full", control, filler)
         return original(drafts, control, filler)
 
-    monkeypatch.setattr(asked, "match", match)
+    monkeypatch.setattr(comparison, "match", match)
     found = routeprism.audit(benchmark(), "focal", models=[Scripted(by_last_record)], resamples=100)
     assert found.value("H", arm="", mask="").queries == 8
     assert found.value("count.unmatched").estimate == 4
@@ -244,7 +421,7 @@ def test_bad_manners_are_refused() -> None:
         SpecError, match=r"There is no prompt control 'exakt'. Did you mean 'exact'"
     ):
         routeprism.audit(benchmark(), "focal", models=[Scripted(by_last_record)], control="exakt")
-    with pytest.raises(SpecError, match="Expected 1 draw or more"):
+    with pytest.raises(SpecError, match="Expected from 1 to 10,000 draws"):
         routeprism.audit(benchmark(), "focal", models=[Scripted(by_last_record)], draws=0)
     with pytest.raises(SpecError, match="two models have the same name"):
         routeprism.audit(benchmark(), "focal", models=[Scripted(str), Scripted(str)])
@@ -252,9 +429,10 @@ def test_bad_manners_are_refused() -> None:
         routeprism.audit(benchmark(), "focal", models=["openai"])
 
 
-@pytest.mark.parametrize("limit", ["MANY", "MUCH"])
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["_MOST_REQUESTS", "_MOST_CHARACTERS"])
 def test_prompts_are_made_ready_in_portions_and_give_the_same_numbers(limit, monkeypatch) -> None:
-    import routeprism.experiments._asking as asking
+    import routeprism.experiments._collection as asking
 
     def results(model: Scripted) -> list[object]:
         audited = routeprism.audit(
@@ -278,6 +456,7 @@ def test_prompts_are_made_ready_in_portions_and_give_the_same_numbers(limit, mon
     assert len(portions) > 4 + at_once
 
 
+@pytest.mark.slow
 def test_the_reader_on_the_sample() -> None:
     found = routeprism.audit("sample", "focal", "lexical", models=["reader"], draws=3)
     focal = found.value("D_res", policy="focal", arm="", mask="")
@@ -333,6 +512,7 @@ def test_recorded_answers_are_found_by_question_and_route(tmp_path: Path) -> Non
     assert found.value("Delta_rep", policy="focal", arm="", mask="").estimate == 1
 
 
+@pytest.mark.slow
 def test_recorded_answers_of_the_four_conditions(tmp_path: Path) -> None:
     sample = routeprism.load_benchmark("sample")
     truth = {"present": True, "restored": True, "absent": False, "replacement": False}

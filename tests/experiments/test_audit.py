@@ -12,6 +12,8 @@ from routeprism.errors import SpecError
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 from routeprism.runs import COLUMNS, to_csv
 
+pytestmark = pytest.mark.usefixtures("only_reversal")
+
 WORDS = "walnut bread oven kitchen morning"
 
 
@@ -103,7 +105,9 @@ def test_one_unit_is_flagged() -> None:
 def test_synthetic_data_is_called_that_everywhere() -> None:
     found = routeprism.audit("sample", "focal", resamples=100)
     assert all("synthetic" in row.flags.split(";") for row in found.rows)
-    assert all("synthetic" in sentence for sentence in found.sentences)
+    layers = [str(statement) for statement in found.statements if statement.kind == "layers"]
+    assert layers
+    assert all("synthetic" in sentence for sentence in layers)
     assert any("synthetic" in note for note in found.notes)
 
 
@@ -119,7 +123,7 @@ def test_estimates_have_unique_names_and_the_documented_columns() -> None:
 
 
 def test_an_audit_needs_an_order_and_known_labels() -> None:
-    with pytest.raises(SpecError, match="at least one policy and one schedule"):
+    with pytest.raises(SpecError, match="at least one policy, and an arrival model or a schedule"):
         routeprism.audit(benchmark(), "focal", schedules=["forward"])
     with pytest.raises(SpecError, match="Did you mean 'benchmark'"):
         routeprism.audit(benchmark(), "focal", labels="benchmarks")

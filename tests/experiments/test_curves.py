@@ -12,7 +12,7 @@ import pytest
 import routeprism
 from routeprism.errors import RunError, SpecError
 from routeprism.experiments import Budgets
-from routeprism.runs import Stored
+from routeprism.runs import StoredRun
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_curve_is_the_audits_at_its_budgets(history: Path, tmp_path: Path) -> 
             for quantity in ("overlap.retained", "recall.exposed.route", "recall.exposed.forward"):
                 where = {"policy": f"recent:k={k}", "schedule": "replay", "interface": shown}
                 assert found.value(quantity, **where) == alone.value(quantity, **where)
-    with Stored(run) as stored:
+    with StoredRun(run) as stored:
         curves = {
             (one.interface, one.schedule): one
             for one in stored.findings("retention", "budget_curve")
@@ -68,7 +68,7 @@ def test_a_curve_is_the_audits_at_its_budgets(history: Path, tmp_path: Path) -> 
 def test_it_says_which_budget_buys_stability(history: Path) -> None:
     found = routeprism.curve(history, budgets="k=2,4,6", schedules=["replay"], interface="all")
     assert found.sentences == (
-        "recent on replay, shown through all: k=6 is the smallest budget at which the two orders "
+        "recent, replay, shown through all: k=6 is the smallest budget at which the two orders "
         "share 0.9 of what is retained (1.000); k=6 is the smallest budget at which the two "
         "orders share 0.9 of what is exposed (1.000); exposed evidence recall, forward / replay, "
         "goes from 0.500 / 0.500 to 1.000 / 1.000",
@@ -85,7 +85,7 @@ def test_without_labels_there_is_still_overlap(own_data: Callable[..., Path]) ->
     data = own_data(records, [{"user": "a", "id": "q", "text": "word1?"}])
     found = routeprism.curve(data, budgets="k=2,4", schedules=["replay"], interface="all")
     assert found.sentences == (
-        "recent on replay, shown through all: k=4 is the smallest budget at which the two orders "
+        "recent, replay, shown through all: k=4 is the smallest budget at which the two orders "
         "share 0.9 of what is exposed (1.000)",
     )
 

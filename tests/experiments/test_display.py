@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import routeprism
 from routeprism.errors import SpecError
-from routeprism.experiments._asked import Manner
-from routeprism.experiments._layouts import display_cells, reversed_within_kinds
+from routeprism.experiments import Manner
+from routeprism.experiments._layouts import compare_layouts, reversed_within_kinds
 from routeprism.models import Ask
 from routeprism.orders import parse_schedule
 from routeprism.policies import Block, make_policy, parse_interface
@@ -25,7 +25,7 @@ from routeprism.prompts import Prompt
 from routeprism.records import load_benchmark, only_kinds
 from routeprism.records.sample import load
 from routeprism.routes import trace_case
-from routeprism.runs import Stored
+from routeprism.runs import StoredRun
 
 ARMS = ("construction:native", "construction:reversed", "construction")
 LAYOUT_ARMS = ("display:forward", "display:route", "display")
@@ -53,7 +53,7 @@ def test_a_model_that_reads_the_last_block_has_a_display_effect_alone(pools, scr
     row = found.value("Gamma.D_res", arm="construction-display")
     assert (row.estimate, row.queries, row.units) == (-1, 12, 4)
     assert any(
-        "how it is laid out moves the answers more than what was built" in sentence
+        "the layout changes the answers more than the records that were kept do" in sentence
         and "difference -1.000 [-1.000, -1.000]" in sentence
         for sentence in found.sentences
     )
@@ -96,8 +96,10 @@ def test_the_four_prompts_have_one_length_and_the_same_blocks(pools, tmp_path: P
     policies = [make_policy("recent:k=2", parse_interface("all"))]
     manner = Manner(fillers=("A", "B"), control="aligned")
     schedules = [parse_schedule("replay")]
-    with Stored(tmp_path / "run") as stored:
-        made = list(display_cells(tiny.cases[0], stored, policies, schedules, manner, ["reversed"]))
+    with StoredRun(tmp_path / "run") as stored:
+        made = list(
+            compare_layouts(tiny.cases[0], stored, policies, schedules, manner, ["reversed"])
+        )
     assert [one.filler for one in made] == ["A", "B"]
     for one in made:
         assert len({prompt.tokens for prompt in one.prompts}) == 1
@@ -128,6 +130,7 @@ def test_no_two_cells_share_a_draw(pools, scripted) -> None:
     assert found.value("count.rearranged.route", **where).estimate == 1
 
 
+@pytest.mark.slow
 def test_a_model_that_answers_by_chance_has_no_residual_on_average(pools, scripted) -> None:
     import hashlib
 
@@ -171,10 +174,14 @@ def test_an_exposure_without_two_blocks_of_a_kind_is_refused_and_counted(
         "12 comparisons are left out: a route shows fewer than two" in n for n in found.notes
     )
     assert any("12 of 12 pairs cannot be reversed within their kinds" in s for s in found.sentences)
-    with Stored(tmp_path / "run") as stored:
-        refused = stored.findings("display", "refused:reversed")
+    with StoredRun(tmp_path / "run") as stored:
+        users = {question.user for question in stored.questions().values()}
+        sides = [side for user in users for side in stored.comparison_sides(user)]
+    refused = [side for side in sides if side.experiment == "display" and side.reason]
     assert len(refused) == 12
-    assert {one.policy for one in refused} == {"recent:k=1"}
+    assert {(side.policy, side.condition, side.side) for side in refused} == {
+        ("recent:k=1", "reversed", "")
+    }
 
 
 class Merged:
@@ -212,7 +219,7 @@ def test_source_display_needs_blocks_of_one_record(pools, scripted) -> None:
 def test_a_display_that_is_none_is_refused(pools, scripted) -> None:
     with pytest.raises(SpecError, match="Did you mean 'reversed'"):
         routeprism.audit(pools(), "raw", models=[scripted(str)], display=["revers"])
-    with pytest.raises(SpecError, match="need a model to answer"):
+    with pytest.raises(SpecError, match="display needs a model to answer"):
         routeprism.audit(pools(), "raw", display=["reversed"])
 
 
@@ -241,7 +248,25 @@ def test_source_display_takes_an_effect_of_display_away(pools, scripted) -> None
     assert value("D_res", "serialisation:source", "recent:k=2", "selection-changed") == 1
     with pytest.raises(LookupError):
         value("D_res", "serialisation:source", "recent:k=2", "selection-unchanged")
-    assert any("source display takes away a part" in sentence for sentence in found.sentences)
+    assert any("source display removes a part" in sentence for sentence in found.sentences)
+
+
+def test_source_display_is_also_given_without_the_first_answers(pools, scripted) -> None:
+    # Only the first of three answers depends on what is shown: 1 in 3 draws differs by route.
+    model = scripted(lambda ask: "b" if ask.turn == 0 and numbers(ask)[0] == 0 else "a")
+    found = routeprism.audit(
+        pools(), "recent:k=2", models=[model], draws=3, display=["source"], resamples=200
+    )
+    where = {"experiment": "display", "mask": "selection-changed"}
+    every = found.value("D_res", arm="serialisation:source", **where)
+    fresh = found.value("D_res", arm="serialisation:source:fresh", **where)
+    # By hand: b a a against a a a gives H_cross 1/3, H_within (2/3 + 0) / 2 = 1/3.
+    assert every.estimate == pytest.approx(0)
+    assert found.value("H_cross", arm="serialisation:source", **where).estimate == pytest.approx(
+        1 / 3
+    )
+    assert found.value("H_cross", arm="serialisation:source:fresh", **where).estimate == 0
+    assert (fresh.estimate, fresh.queries) == (0, every.queries)
 
 
 def evidence(prompt: Prompt) -> str:
@@ -265,7 +290,7 @@ def test_the_native_order_is_what_arrival_display_shows(
             run=tmp_path / display,
             resamples=100,
         )
-        stored[display] = Stored(tmp_path / display)
+        stored[display] = StoredRun(tmp_path / display)
     made = {d: make_policy(policy, parse_interface(f"all:display={d}")) for d in stored}
     names = {d: "own" if policy.startswith("lexical") else f"all:display={d}" for d in stored}
     names["source"] = names["source"].replace("all:display=source", "all")
@@ -274,11 +299,11 @@ def test_the_native_order_is_what_arrival_display_shows(
         cells = [
             cell
             for case in sample.cases
-            for cell in display_cells(
+            for cell in compare_layouts(
                 case, source, [made["source"]], schedules, Manner(), ["source"]
             )
         ]
-        assert any(cell.rearranged[1] for cell in cells)  # else this would compare nothing
+        assert any(cell.detail.rearranged[1] for cell in cells)  # else this would compare nothing
         for one in cells:
             for at, name in enumerate(("forward", schedule)):
                 expected = arrival.shown(policy, names["arrival"], name, one.question.id)
@@ -333,6 +358,7 @@ blocks = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(blocks)
 def test_reversal_keeps_kinds_in_place_and_every_text(given_blocks: list[Block]) -> None:
     found = reversed_within_kinds(given_blocks)
@@ -346,6 +372,7 @@ def test_reversal_keeps_kinds_in_place_and_every_text(given_blocks: list[Block])
 # --- as a run --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_dry_run_counts_what_is_asked_and_a_resumed_run_asks_nothing(
     pools, scripted, tmp_path: Path
 ) -> None:
@@ -384,6 +411,7 @@ def test_an_experiment_can_be_added_to_a_run(pools, scripted, tmp_path: Path) ->
     assert found.value("H", experiment="display", arm="display", mask="").estimate == 0
 
 
+@pytest.mark.slow
 def test_the_same_bytes_under_every_hash_seed(own_data, tmp_path: Path) -> None:
     records = [
         {"user": user, "id": f"{user}-{at}", "text": f"I like {tree} number{at} best of all"}
@@ -426,7 +454,12 @@ def test_the_same_bytes_under_every_hash_seed(own_data, tmp_path: Path) -> None:
 
 
 def test_the_command_line_refuses_what_nobody_would_answer(cli) -> None:
-    for option in (["--display", "reversed"], ["--reuse"], ["--provenance", "gated"]):
+    refusals = {
+        ("--display", "reversed"): "display needs a model to answer",
+        ("--reuse",): "reuse needs a model to answer",
+        ("--provenance", "gated"): "provenance applies to answers, and no model answers",
+    }
+    for option, reason in refusals.items():
         ended = cli("audit", "sample", "--policy", "raw", *option)
         assert ended.code == 2
-        assert f"{option[0]} is about answers, and nobody is asked" in ended.err
+        assert reason in ended.err

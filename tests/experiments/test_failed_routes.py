@@ -17,7 +17,7 @@ import pytest
 import routeprism
 from routeprism.policies.adapters.http import Http
 from routeprism.records import load_benchmark
-from routeprism.runs import Stored
+from routeprism.runs import StoredRun
 
 SERVER = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "http_memory" / "server.py"))
 SAMPLE = load_benchmark("sample", None)
@@ -117,7 +117,7 @@ def test_a_failed_route_is_said_left_out_and_tried_again_alone(
     (note,) = [note for note in first.notes if "failed" in note]
     assert note.startswith(f"2 routes of {policy.name} failed; no estimate has their pairs")
     assert reason in note
-    with Stored(run) as stored:
+    with StoredRun(run) as stored:
         failed = stored.failed_routes()
     assert [(schedule, user) for _, _, schedule, user, _ in failed] == [
         ("forward", "u03"),
@@ -133,6 +133,7 @@ def test_a_failed_route_is_said_left_out_and_tried_again_alone(
     assert not [note for note in second.notes if "failed" in note]
 
 
+@pytest.mark.slow
 def test_one_failed_side_leaves_the_other_routes(flaky: Flaky, tmp_path: Path) -> None:
     """Only the replayed route fails: half-swap still has its pair."""
 
@@ -176,9 +177,12 @@ def test_a_service_that_is_not_there_fails_every_route(tmp_path: Path) -> None:
     assert found.value("J", policy="recent:k=2").units == 6
 
 
+@pytest.mark.slow
 def test_the_command_says_it(cli: Callable[..., Any], flaky: Flaky) -> None:
     flaky.fault = breaks
     outcome = cli("audit", "sample", "-p", flaky.policy.name, "--json", "--run", "run")
-    assert outcome.code == 0
+    assert outcome.code == 3
     found = json.loads(outcome.out)
     assert any("2 routes of" in note and "failed" in note for note in found["notes"])
+    assert (found["missing"]["answers"], found["missing"]["routes"]) == (0, 2)
+    assert "2 routes are missing" in outcome.err

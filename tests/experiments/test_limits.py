@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 
 import routeprism
-from routeprism.experiments import compare_runs
+from routeprism.labels import SCREEN, cards_for, run_study
 from routeprism.records import Benchmark, load_benchmark
 from routeprism.report import write_report
-from routeprism.support import SCREEN, cards_for, run_study
+from routeprism.review import compare_runs
+
+pytestmark = pytest.mark.usefixtures("only_reversal")
 
 OWN = "95% limits: percentile bootstrap, expanded for few units"
 PUBLISHED = (
-    "95% limits: percentile bootstrap, as in the published protocol; --interval expanded holds "
-    "the truth nearer to 95% of the time"
+    "95% limits: percentile bootstrap, as in the published protocol; interval=expanded contains "
+    "the truth closer to 95% of the time"
 )
 
 CALLS: dict[str, Callable[..., routeprism.Audit]] = {
@@ -41,6 +43,7 @@ def sample() -> Benchmark:
     return replace(whole, cases=whole.cases[:12])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_the_declared_interval_is_used_unless_another_is_named(
     sample: Benchmark, call: str, tmp_path: Path
@@ -128,15 +131,14 @@ def test_published_benchmarks_give_published_limits(data: Path) -> None:
     assert found.limits == PUBLISHED
     expanded = routeprism.audit("personamem", "focal", data=data, interval="expanded")
     assert expanded.value("J").upper > row.upper
-    assert expanded.limits == (
-        f"{OWN}; --interval percentile gives those of the published protocol"
-    )
+    assert expanded.limits == (f"{OWN}; interval=percentile gives those of the published protocol")
     names = ("locomo", "longmemeval:path=one_question.json.gz", "longmemeval:variant=index")
     assert {load_benchmark(name, data).interval for name in names} == {"percentile"}
 
 
+@pytest.mark.slow
 def test_the_command_says_it(cli: Callable[..., Any]) -> None:
-    told = cli("audit", "sample", "-p", "recent:k=3", "--resamples", "200", "--quiet")
+    told = cli("audit", "sample", "-p", "recent:k=3", "--resamples", "200", "--verbose")
     assert OWN in told.out
     other = cli(
         *("audit", "sample", "-p", "recent:k=3", "--resamples", "200", "--interval", "bca"),
@@ -145,7 +147,7 @@ def test_the_command_says_it(cli: Callable[..., Any]) -> None:
     assert json.loads(other.out)["limits"] == (
         "95% limits: bias-corrected and accelerated bootstrap"
     )
-    orders = cli("orders", "sample", "-p", "recent:k=3", "--resamples", "200", "--quiet")
+    orders = cli("orders", "sample", "-p", "recent:k=3", "--resamples", "200")
     assert OWN in orders.out
-    curve = cli("curve", "sample", "--budget", "k=3", "--resamples", "200", "--quiet")
+    curve = cli("curve", "sample", "--budget", "k=3", "--resamples", "200")
     assert OWN in curve.out

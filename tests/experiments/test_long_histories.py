@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 import routeprism
 from routeprism import Audit
 from routeprism.errors import SpecError
+
+pytestmark = pytest.mark.usefixtures("only_reversal")
 
 SUPPORT = runpy.run_path(str(Path(__file__).parents[1] / "support_server.py"))
 BUDGETS = ("recent:k=8", "recent:k=16", "recent:k=32")
@@ -145,7 +148,7 @@ def long_history(own_data: Callable[..., Path]) -> Path:
             "user": user,
             "id": f"{user}{n}",
             "text": f"I keep the {words} upstairs",
-            "timestamp": f"day {n}",
+            "timestamp": f"2024-05-0{n + 1}",
         }
         for user in "ab"
         for n, words in enumerate(said)
@@ -166,6 +169,63 @@ def long_history(own_data: Callable[..., Path]) -> Path:
         )
     ]
     return own_data(records, questions)
+
+
+def released(path: Path) -> str:
+    """Write a question in LongMemEval's format whose evidence the assistant gave, in session 3."""
+    sessions = [
+        [
+            {"role": "user", "content": f"Tell me about {words}."},
+            {"role": "assistant", "content": f"Certainly: code {n}{n}{n}."},
+        ]
+        for n, words in enumerate(("lamps", "kettles", "pots", "the attic door", "chairs", "bells"))
+    ]
+    sessions[5] = sessions[5][:1]  # without an assistant turn
+    question = {
+        "question_id": "q1",
+        "question_type": "single-session-assistant",
+        "question": "Which code has the attic door?",
+        "answer": "code 333",
+        "question_date": "2023/06/01 (Thu) 10:00",
+        "haystack_dates": [f"2023/05/0{n + 1} (Mon) 09:00" for n in range(6)],
+        "haystack_session_ids": [f"s{n}" for n in range(6)],
+        "haystack_sessions": sessions,
+        "answer_session_ids": ["s3"],
+    }
+    path.write_text(json.dumps([question]))
+    return f"longmemeval:path={path}"
+
+
+def test_evidence_that_the_assistant_gave_reaches_the_prompt(
+    tmp_path: Path, scripted: Callable[..., Any]
+) -> None:
+    benchmark = released(tmp_path / "longmemeval_s.json")
+    accuracy = {}
+    for interface in (None, "bm25:text=user"):
+        model = scripted(lambda ask: "code 333" if "333" in ask.memory else "I cannot tell")
+        found = routeprism.audit(benchmark, "recent:k=3", models=[model], interface=interface)
+        row = found.value("recall.exposed.forward", experiment="retention", stratum="all")
+        assert row.estimate == 1
+        where = {"experiment": "routes", "arm": "", "mask": "", "stratum": "all"}
+        accuracy[row.interface] = [
+            found.value(f"accuracy.{route}", **where).estimate for route in ("forward", "route")
+        ]
+    assert accuracy == {"bm25": [1, 0], "bm25:text=user": [0, 0]}
+
+
+def test_restored_sessions_are_shown_as_the_interface_shows_them(
+    tmp_path: Path, scripted: Callable[..., Any]
+) -> None:
+    model = scripted(lambda ask: "code 333" if "333" in ask.memory else "I cannot tell")
+    found = routeprism.restore(
+        released(tmp_path / "longmemeval_s.json"), "recent:k=3", models=[model], draws=1
+    )
+    got = {
+        name: found.value(f"accuracy.{name}", arm="", stratum="all", mask="").estimate
+        for name in ("present", "absent", "restored", "replacement")
+    }
+    assert got == {"present": 1, "absent": 0, "restored": 1, "replacement": 0}
+    assert all("[ASSISTANT]" in ask.memory for ask in model.asked)
 
 
 def test_restoration_of_free_text_on_a_long_history(own_data: Callable[..., Path]) -> None:
@@ -198,7 +258,7 @@ def test_a_judge_is_asked_where_the_models_are(
     cli: Callable[..., Any], own_data: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback")
-    arguments = ("audit", str(long_history(own_data)), "-p", "recent:k=3", "-m", "reader", "-q")
+    arguments = ("audit", str(long_history(own_data)), "-p", "recent:k=3", "-m", "reader")
     with SUPPORT["Loopback"]() as server:
         # The server answers with letters, of which none is yes or no.
         judged = cli(*arguments, "--judge", "openai:some-judge", "--base-url", server.url)

@@ -9,11 +9,12 @@ import pytest
 
 import routeprism
 from routeprism.errors import ContractError, SpecError
-from routeprism.policies import arms, as_policy, make_policy
-from routeprism.policies._whole import whole_records
-from routeprism.policies.interfaces import All
+from routeprism.policies import as_policy, make_arms, make_policy
+from routeprism.policies.interfaces import All, whole_records
 from routeprism.records import Benchmark, Case, Pool, Question, Record
-from routeprism.runs import Stored
+from routeprism.runs import StoredRun
+
+pytestmark = pytest.mark.usefixtures("only_reversal")
 
 
 def pool(user: str, size: int) -> Pool:
@@ -65,7 +66,7 @@ def overlap(following: tuple[str, ...], n: int) -> float:
 
 
 def test_arms_of_three_operations_are_all_combinations() -> None:
-    found = arms(Three())
+    found = make_arms(Three())
     assert len(found) == 8
     assert found["first", "middle", "last"] == Three()
     assert found["last",].name == "three[first+middle fixed]"
@@ -96,7 +97,7 @@ def test_main_effects_pairs_and_the_whole_of_three_operations(tmp_path) -> None:
     for size, sign in ((1, 1), (2, -1)):
         signed += sign * sum(mean(part) for part in combinations(operations, size))
     assert three == pytest.approx(signed)
-    with Stored(run) as stored:
+    with StoredRun(run) as stored:
         (listed,) = stored.findings("mechanism", "arms")
     assert listed.policy == "three"
     assert {"operations": ["last"], "policy": "three[first+middle fixed]"} in listed.value
@@ -106,7 +107,7 @@ def test_four_operations_have_singles_pairs_and_all() -> None:
     class Four(Three):
         pass
 
-    found = arms(Four(operations=("a", "b", "c", "d")))
+    found = make_arms(Four(operations=("a", "b", "c", "d")))
     assert sorted(map(len, found)) == [0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 4]
 
 
@@ -124,9 +125,10 @@ def test_focal_is_told_apart_at_the_sources() -> None:
     assert survivor.upper < 0
     (said,) = [s for s in found.sentences if "against its canonical arm" in s]
     assert said.startswith("focal, replay, against its canonical arm: J changes by -0.9")
-    assert "survivor alone gives half of it or more" in said
+    assert "survivor alone accounts for half of it or more" in said
 
 
+@pytest.mark.slow
 def test_and_at_the_answers() -> None:
     found = routeprism.audit(
         "sample", "focal", mechanism=True, models=["reader"], draws=2, resamples=500
@@ -153,7 +155,7 @@ def test_and_at_the_answers() -> None:
 def test_no_operations_no_mechanism() -> None:
     with pytest.raises(SpecError, match=r"recent:k=3: no policy here declares operations"):
         routeprism.audit("sample", "recent:k=3", mechanism=True)
-    assert arms(make_policy("raw")) == {}
+    assert make_arms(make_policy("raw")) == {}
 
 
 def test_operations_of_a_policy_without_a_name() -> None:
@@ -180,4 +182,4 @@ def test_operations_that_cannot_be_fixed_together_are_refused() -> None:
             return make_policy("raw")
 
     with pytest.raises(ContractError, match=r"has no fixed\('middle'\) for the next"):
-        arms(Stuck())
+        make_arms(Stuck())

@@ -16,7 +16,7 @@ from routeprism import Record, audit, explore_orders
 from routeprism.errors import SpecError
 from routeprism.landscape import recent_keeps
 from routeprism.records import load_benchmark
-from routeprism.runs import Stored
+from routeprism.runs import StoredRun
 
 
 @pytest.mark.realdata
@@ -73,6 +73,7 @@ def test_recent_keeps_support_as_its_closed_form_says(data: Path) -> None:
     assert (row.labels, row.schedule) == ("reference-session", "uniform")
 
 
+@pytest.mark.slow
 def test_rows_and_findings_of_the_sample(tmp_path: Path) -> None:
     found = explore_orders(
         "sample",
@@ -97,7 +98,7 @@ def test_rows_and_findings_of_the_sample(tmp_path: Path) -> None:
     kept = found.value("support_kept.forward", schedule="uniform").estimate
     # With one support record, keeping one is keeping all; others keep one at least as often.
     assert kept >= routes.value("all_covered.retained.forward").estimate  # type: ignore[operator]
-    with Stored(tmp_path / "run") as stored:
+    with StoredRun(tmp_path / "run") as stored:
         assert len(stored.findings("orders")) == len(found.findings)
         survival = stored.findings("orders", "survival")
         assert {finding.schedule for finding in survival} == {"uniform", "jitter:w=1"}
@@ -137,7 +138,7 @@ def own(own_data: Callable[..., Path], size: int) -> Path:
 
 
 def test_a_long_pool_says_that_orders_were_drawn(own_data: Callable[..., Path]) -> None:
-    found = explore_orders(own(own_data, 60), "recent:k=3", drawn=50, shrink=True, resamples=100)
+    found = explore_orders(own(own_data, 60), "recent:k=3", orders=50, shrink=True, resamples=100)
     row = found.value("order_change")
     assert "sampled" in row.flags
     assert any("a pool of 60 has 8.32e+81 orders under uniform" in note for note in found.notes)
@@ -165,11 +166,12 @@ class Touchy:
 
 def test_an_error_on_some_order_is_a_note_with_the_order(own_data: Callable[..., Path]) -> None:
     found = explore_orders(own(own_data, 4), Touchy, resamples=100)
-    (note,) = found.notes
+    note, checked = found.notes
     assert note == (
         "Touchy raised an error in 6 of 24 orders of user 'ann', such as 3-0-1-2: ValueError: not "
-        "first. It comes again with --schedule explicit:order=3-0-1-2"
+        "first. It comes again with schedule explicit:order=3-0-1-2"
     )
+    assert "no build influenced another" in checked
     assert "support_kept.reverse" not in {row.quantity for row in found.rows}
 
 
@@ -185,7 +187,7 @@ def test_users_may_shrink_what_they_like(own_data: Callable[..., Path]) -> None:
     assert (shrunk["order"], shrunk["outcome"]) == ((0, 1, 3, 2, 4), "own")
     with pytest.raises(SpecError, match=r"There is no outcome 'suport'. Did you mean 'support'"):
         explore_orders(directory, "recent:k=2", shrink="suport")
-    with pytest.raises(SpecError, match="Expected 'support' or 'J'"):
+    with pytest.raises(SpecError, match="Expected 'support', 'J' or 'stale-only'"):
         explore_orders(directory, "recent:k=2", worst="most")
 
 
@@ -219,13 +221,15 @@ def test_own_data_without_labels_needs_another_outcome(own_data: Callable[..., P
     assert found.value("order_change").estimate == pytest.approx(2 / 3, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_command(cli: Callable[..., Any]) -> None:
-    calm = ("--resamples", "100", "--workers", "1", "-q")
+    calm = ("--resamples", "100", "--workers", "1")
     done = cli("orders", "sample", "-p", "focal", "--shrink", "support", *calm)
     assert done.code == 0, done.err
     assert "Move record 2 after record 3, and the only record supporting" in done.out
     assert "Smallest reorderings, the smallest first (records are numbered from 0" in done.out
-    assert "focal, uniform: another set than forward's is retained in 0.836" in done.out
+    assert "focal, uniform: 0.836 [" in done.out
+    assert "] of orders keep a different set of records than forward" in done.out
     told = cli("orders", "sample", "-p", "recent:k=3", "-a", "redeliver", "--json", *calm)
     read = json.loads(told.out)
     assert {row["experiment"] for row in read["estimates"]} == {"orders"}
@@ -244,13 +248,13 @@ def test_bytes_do_not_depend_on_workers_or_hash_seed(tmp_path: Path) -> None:
                 *(sys.executable, "-c", "from routeprism.cli import main; main()"),
                 *("orders", "sample", "-p", "focal"),
                 *("-p", "utility:k=2", "-a", "jitter:w=2", "--shrink", "support"),
-                *("--workers", workers, "--run", str(directory), "--resamples", "100", "--quiet"),
+                *("--workers", workers, "--run", str(directory), "--resamples", "100"),
             ],
             env={**os.environ, "PYTHONHASHSEED": seed},
             check=True,
             capture_output=True,
         )
-        with Stored(directory) as stored:
+        with StoredRun(directory) as stored:
             findings = [finding.row() for finding in stored.findings("orders")]
         written.append(((directory / "estimates.csv").read_bytes(), findings))
     assert written[0] == written[1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import routeprism
+from routeprism.labels import with_labels
 from routeprism.records import Benchmark, Case, Pool, Question, Record
-from routeprism.support._labels import with_labels
 
 
 def benchmark() -> Benchmark:
@@ -92,6 +92,7 @@ def test_masks_cut_it_and_one_pass_has_none() -> None:
     assert not [row for row in alone.rows if row.arm == "support-change"]
 
 
+@pytest.mark.slow
 def test_restoration_has_it_too() -> None:
     sample = routeprism.load_benchmark("sample")
     labels = {

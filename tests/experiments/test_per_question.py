@@ -9,7 +9,9 @@ import pytest
 import routeprism
 from routeprism.measures import Tally
 from routeprism.records import load_benchmark
-from routeprism.runs import Column, Stored
+from routeprism.runs import Column, StoredRun
+
+pytestmark = [pytest.mark.usefixtures("only_reversal"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_means_are_those_of_the_table(run: Path) -> None:
-    with Stored(run) as stored:
+    with StoredRun(run) as stored:
         rows = [row for row in stored.estimates() if row.stratum == "all"]
         values = stored.per_question()
     found = 0
@@ -48,22 +50,27 @@ def test_the_means_are_those_of_the_table(run: Path) -> None:
     assert found > 4 * (7 + 11)
 
 
+@pytest.mark.slow
 def test_values_have_their_question(run: Path) -> None:
-    with Stored(run) as stored:
-        (column,) = stored.per_question(policy="focal", quantity="J", experiment="routes")
-        values = stored.per_question(policy="focal", quantity="J", experiment="routes")[column]
+    with StoredRun(run) as stored:
+        (column,) = stored.per_question(
+            policy="focal", quantity="J", experiment="routes", schedule="replay"
+        )
+        values = stored.per_question(
+            policy="focal", quantity="J", experiment="routes", schedule="replay"
+        )[column]
         asked = {question.id: question.user for question in stored.questions().values()}
         assert {q: user for user, found in values.items() for q in found} == asked
         for question, user in list(asked.items())[:9]:
             one, other = (
-                stored.shown("focal", "budget", schedule, question).sources
+                stored.exposure("focal", "budget", schedule, question).sources
                 for schedule in ("forward", "replay")
             )
             assert values[user][question] == len(one & other) / len(one | other)
 
 
 def test_questions_are_kept_as_they_were(run: Path) -> None:
-    with Stored(run) as stored:
+    with StoredRun(run) as stored:
         kept = stored.questions()
     loaded = [q for case in load_benchmark("sample", None).cases for q in case.questions]
     assert len(kept) == len(loaded)

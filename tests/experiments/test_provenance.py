@@ -12,6 +12,7 @@ import routeprism
 from routeprism.errors import SpecError
 from routeprism.models import Ask
 from routeprism.policies import Block
+from routeprism.review.tracing import trace_rows
 
 ALL = ["preserved", "gated", "neutral", "placebo"]
 
@@ -49,8 +50,60 @@ def test_arms_and_contrasts_by_hand(pools, scripted) -> None:
         "gated-placebo",
         "neutral-placebo",
     ]
-    # Each arm asks its own prompts, and the first one those of the routes.
-    assert len(model.asked) == 4 * 4 * 3 * 2 * 2
+    # Each arm asks its own prompts: 4 users, 3 questions, 2 routes, 2 draws. The routes show source
+    # order, which is the first arm's forward prompt; its replay prompt shows order of arrival.
+    assert len(model.asked) == 4 * 3 * 2 * 2 * 4 + 4 * 3 * 2
+
+
+def test_arms_show_order_of_arrival(pools, scripted, tmp_path: Path) -> None:
+    # raw keeps everything. In source order the last record is number3 on both routes; in order of
+    # arrival it is number0 on replay, unless session numbers are said to decide.
+    def by_last(ask: Ask) -> str:
+        last = max("0123", key=lambda at: ask.memory.rindex(f"number{at}"))
+        return "a" if last == "3" or "session number, as its header" in ask.text else "b"
+
+    found = routeprism.audit(
+        pools(),
+        "raw",
+        models=[scripted(by_last)],
+        provenance=["preserved", "gated"],
+        resamples=100,
+        run=tmp_path / "run",
+    )
+
+    def value(quantity: str, arm: str, mask: str = "") -> float | None:
+        return found.value(quantity, experiment="routes", arm=arm, mask=mask).estimate
+
+    assert [value("H", arm) for arm in ("", "preserved", "gated")] == [0, 1, 0]
+    assert value("Gamma.H", "gated-preserved") == -1
+    assert value("count.identical_prompts", "") == 12
+    # The same sources in another text: a stratum of the arms, and not of the plain routes.
+    assert value("H", "preserved", "fixed-source") == 1
+    assert not [row for row in found.rows if row.mask == "fixed-source" and not row.arm]
+    numbers = [
+        at
+        for at, row in enumerate(found.rows, 1)
+        if row.quantity == "H" and row.arm in ("", "preserved") and row.stratum == "all"
+    ]
+    replies = {
+        trail.row.arm: {(one.given.condition, one.given.answer) for one in trail.answers}
+        for trail in trace_rows(tmp_path / "run", numbers)
+        if not trail.row.mask
+    }
+    assert replies == {"": {("", "a")}, "preserved": {("preserved", "a"), ("preserved", "b")}}
+
+
+def test_a_context_that_shows_arrival_is_asked_once(pools, scripted) -> None:
+    model = scripted(lambda ask: "a")
+    routeprism.audit(
+        pools(1, ["q0"]),
+        "raw",
+        models=[model],
+        interface="all:display=arrival",
+        provenance=["preserved", "gated"],
+        resamples=100,
+    )
+    assert len(model.asked) == 4
 
 
 def test_non_inferiority_is_said_against_the_margin(pools, scripted) -> None:
@@ -84,7 +137,7 @@ def test_one_instruction_is_no_comparison(pools, scripted) -> None:
     assert not [row for row in found.rows if row.arm in ALL]
     for wrong, message in (
         ({"margin": 0.0}, "margin between 0 and 1"),
-        ({"provenance": []}, "at least one provenance"),
+        ({"provenance": []}, "at least one instruction"),
         ({"provenance": ["preserved", "gate"]}, "Did you mean 'gated'"),
     ):
         with pytest.raises(SpecError, match=message):
@@ -141,7 +194,7 @@ def test_recorded_answers_name_the_instruction_as_condition(pools, tmp_path: Pat
         writer = csv.writer(stream)
         writer.writerow(["question", "policy", "schedule", "condition", "draw", "answer"])
         for schedule in ("forward", "replay"):
-            for condition, answer in (("", "b"), ("gated", "a")):
+            for condition, answer in (("", "a"), ("preserved", "b"), ("gated", "a")):
                 writer.writerow(["u0q0", "raw", schedule, condition, 0, answer])
     found = routeprism.audit(
         pools(1, ["q0"]),
@@ -150,6 +203,7 @@ def test_recorded_answers_name_the_instruction_as_condition(pools, tmp_path: Pat
         provenance=["preserved", "gated"],
         resamples=100,
     )
+    assert found.value("accuracy.route", arm="", mask="").estimate == 1
     assert found.value("accuracy.route", arm="preserved").estimate == 0
     assert found.value("accuracy.route", arm="gated").estimate == 1
 
@@ -192,6 +246,11 @@ def test_the_same_sources_in_another_text_are_a_stratum(pools, scripted) -> None
             assert (row.estimate, row.queries, row.units) == (expected, 6, 2)
         whole = found.value("D_correct", experiment="routes", arm=arm, mask="")
         assert whole.estimate == pytest.approx(2 / 3)
+    cut = routeprism.audit(
+        pools(3), Diary, models=[model], draws=2, masks={"primary": {"u0q0", "u1q0"}}, resamples=100
+    )
+    row = cut.value("D_res", experiment="routes", mask="primary:fixed-source")
+    assert (row.estimate, row.queries, row.units) == (1, 1, 1)
     assert any(
         "where sources agree and texts differ (6 pairs, 2 users), D_res = 1.000" in sentence
         and "D_correct = 1.000" in sentence

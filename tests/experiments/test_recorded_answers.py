@@ -14,9 +14,9 @@ import pytest
 import routeprism
 from routeprism.errors import InputError, RunError, SpecError
 from routeprism.experiments import Audit
-from routeprism.experiments.tracing import trace_row
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 from routeprism.report import ANSWER_COLUMNS, write_answers
+from routeprism.review.tracing import trace_row
 
 Row = dict[str, str]
 
@@ -62,6 +62,7 @@ def both_ways(
     return asked, call(models=[f"recorded:{file}"], **settings), file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "experiments"),
     [
@@ -93,6 +94,7 @@ def test_every_answer_of_an_audit_goes_out_and_in_again(
     assert tuple(read(file)[0]) == ANSWER_COLUMNS
 
 
+@pytest.mark.slow
 def test_every_answer_of_a_restoration_goes_out_and_in_again(
     few: Benchmark, tmp_path: Path
 ) -> None:
@@ -219,6 +221,7 @@ def test_answers_without_a_use_are_noted(few: Benchmark, matrix: list[Row], tmp_
     ) in " ".join(found.notes)
 
 
+@pytest.mark.slow
 def test_several_models_in_one_file_are_several_models(
     few: Benchmark, matrix: list[Row], tmp_path: Path
 ) -> None:
@@ -325,10 +328,11 @@ def test_a_verdict_that_lacks_among_others_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_that_asked_nobody_has_no_answers_to_write(tmp_path: Path) -> None:
     routeprism.audit(free_text(), "recent:k=2", run=tmp_path / "run", resamples=100)
-    with pytest.raises(RunError, match="holds no answers: nobody was asked"):
+    with pytest.raises(RunError, match="contains no answers: no model was asked"):
         write_answers(tmp_path / "run", tmp_path / "answers.csv")
 
 
+@pytest.mark.slow
 def test_answers_are_written_by_the_command_and_nothing_is_asked_again(
     cli: Callable[..., Any], tmp_path: Path
 ) -> None:

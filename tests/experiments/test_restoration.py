@@ -2,52 +2,49 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import routeprism
-from routeprism.errors import SpecError
+from routeprism.answers import Comparison
+from routeprism.errors import RoutePrismError, SpecError
 from routeprism.experiments import Manner
-from routeprism.experiments._conditions import Conditions, Verdict, conditions
+from routeprism.experiments._designs import DesignDecision, DesignRules, decide_designs
+from routeprism.labels import Design
 from routeprism.models import Ask, Reply
 from routeprism.orders import parse_schedule
 from routeprism.policies import make_policy, parse_interface, record_block
 from routeprism.records import Benchmark, Case, load_benchmark, only_kinds
-from routeprism.runs import Stored
-from routeprism.support._eligibility import Design
+from routeprism.runs import StoredRun
 
 BETWEEN = "\n\n"
 
 
 def decided(
     benchmark: Benchmark, specs: list[str], labels: str, run: Path, *, interface: str = ""
-) -> Iterator[tuple[Case, Verdict, list[Conditions]]]:
+) -> Iterator[tuple[Case, DesignDecision, list[Comparison]]]:
     """Trace, then decide about every pair and make the prompts, with both fillers."""
     name = interface or benchmark.interface
     routeprism.audit(benchmark, *specs, interface=name, run=run, resamples=100)
     policies = [make_policy(spec, parse_interface(name)) for spec in specs]
     manner = Manner(1, "aligned", ("A", "B"))
-    with Stored(run) as stored:
+    with StoredRun(run) as stored:
         for case in benchmark.cases:
             if case.questions:
-                found = conditions(
-                    case,
-                    stored,
-                    policies,
-                    [parse_schedule("replay")],
-                    labels,
-                    manner,
-                    budget=16_000,
+                rules = DesignRules(labels, 16_000)
+                found = decide_designs(
+                    case, stored, policies, [parse_schedule("replay")], manner, rules
                 )
                 for verdict, made in found:
                     yield case, verdict, made
 
 
-def check_bytes(case: Case, verdict: Verdict, one: Conditions) -> None:
+def check_bytes(case: Case, verdict: DesignDecision, one: Comparison) -> None:
     """Apart from the exchanged record and padding, the prompts are the same, byte for byte."""
-    design = verdict.swap if one.arm else verdict.single
+    design = verdict.swap if one.condition else verdict.single
     assert isinstance(design, Design)
     prompts = dict(one.sides)
     block = {record.id: record_block(record).text for record in case.pool.records}
@@ -79,6 +76,7 @@ def check_bytes(case: Case, verdict: Verdict, one: Conditions) -> None:
     assert places[0] == places[1]
 
 
+@pytest.mark.slow
 def test_every_sample_pair_is_byte_checked(tmp_path: Path) -> None:
     sample = load_benchmark("sample")
     checked = 0
@@ -86,7 +84,7 @@ def test_every_sample_pair_is_byte_checked(tmp_path: Path) -> None:
         sample, ["focal", "recent:k=3", "utility:k=3", "streaming"], "benchmark", tmp_path / "run"
     ):
         for one in made:
-            if one.arm != "bundle":
+            if one.condition != "bundle":
                 check_bytes(case, verdict, one)
                 checked += 1
     assert checked > 2 * 40 * 2  # at least 40 pairs each for focal and recent, two fillers
@@ -113,6 +111,7 @@ def test_every_personamem_pair_is_byte_checked(
     assert found == eligible
 
 
+@pytest.mark.slow
 def test_the_reader_on_the_sample() -> None:
     found = routeprism.restore("sample", "focal", "recent:k=3", models=["reader"])
     for policy in ("focal", "recent:k=3"):
@@ -159,7 +158,10 @@ def test_counts_of_reasons_add_up() -> None:
         and not row.arm
         and row.stratum == "all"
     ]
-    assert sum(row.estimate for row in counts) == 165
+    by_rule = {row.quantity: row.estimate for row in counts if "eligible." in row.quantity}
+    reasons = {row.quantity: row.estimate for row in counts if row.quantity not in by_rule}
+    assert sum(reasons.values()) == 165
+    assert by_rule["count.eligible.one-fewer"] == reasons["count.eligible"]
     assert {row.queries for row in counts} == {165}
     assert "count.identity-swap" in {row.quantity for row in counts}
 
@@ -240,6 +242,95 @@ def test_the_four_conditions_by_hand() -> None:
     }
     draws = sorted(ask.draw for ask in model.asked if "u0" in ask.memory)
     assert draws == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_the_eligibility_rule_decides_whether_absent_may_show_support(tmp_path: Path) -> None:
+    """recent:k=4 of six shows r2…r5 forward, r0…r3 on replay; r0 and r2 support the answer."""
+    found = {
+        rule: routeprism.restore(
+            pool([0, 2]),
+            "recent:k=4",
+            models=[Scripted()],
+            designs=["single"],
+            eligibility=rule,
+            run=tmp_path / rule,
+            resamples=100,
+        )
+        for rule in ("one-fewer", "none")
+    }
+    counts = {
+        rule: [
+            audit.value(f"count.{name}", arm="").estimate
+            for name in ("eligible", "eligible.none", "eligible.one-fewer")
+        ]
+        for rule, audit in found.items()
+    }
+    assert counts == {"one-fewer": [2, 0, 2], "none": [0, 0, 2]}
+    assert found["none"].value("count.support-left", arm="").estimate == 2
+    # Absent still shows r2, and so its answers are right.
+    assert found["one-fewer"].value("accuracy.absent", arm="").estimate == 1
+    assert not [row for row in found["none"].rows if row.quantity == "accuracy.absent"]
+    said = "2 of 2 pairs are eligible (0 by the rule none, 2 by the rule one-fewer)"
+    assert any(said in sentence for sentence in found["one-fewer"].sentences)
+    for rule in found:
+        made = json.loads((tmp_path / rule / "manifest.json").read_text())["configuration"]
+        assert made["eligibility"] == rule
+
+
+def test_restoration_without_duplicate_options_within_a_mask() -> None:
+    """Appendix C.6: the reduced restoration set of the primary questions."""
+    from dataclasses import replace
+
+    plain = pool([0])
+    first, second = plain.cases
+    twins = tuple(replace(q, options=("oak", "oak")) for q in first.questions)
+    mixed = replace(plain, cases=(replace(first, questions=twins), second))
+    found = routeprism.restore(
+        mixed, "focal", models=[Scripted()], masks={"primary": {"u0q", "u1q"}}, resamples=100
+    )
+    for quantity, value in (("accuracy.restored", 1), ("restored-absent", 1)):
+        row = found.value(quantity, arm="", mask="primary:distinct-options")
+        assert (row.estimate, row.queries) == (value, 1)
+    assert found.value("restored-absent", arm="", mask="primary").queries == 2
+    assert found.value("loo_min.restored-absent", arm="", mask="primary").estimate == 1
+
+
+def test_another_eligibility_rule_is_another_run(tmp_path: Path) -> None:
+    routeprism.restore(pool([0]), "focal", models=[Scripted()], run=tmp_path, resamples=100)
+    with pytest.raises(RoutePrismError, match="eligibility"):
+        routeprism.restore(
+            pool([0]),
+            "focal",
+            models=[Scripted()],
+            eligibility="none",
+            run=tmp_path,
+            resamples=100,
+        )
+    with pytest.raises(SpecError, match="Expected eligibility to be none or one-fewer but got 'x'"):
+        routeprism.restore(pool([0]), "focal", models=[Scripted()], eligibility="x")  # type: ignore[arg-type]
+
+
+def test_two_conditions_need_no_replacement() -> None:
+    """Each of the two users has two records; one of them supports the answer."""
+    found = routeprism.restore(
+        pool([0], size=2), "recent:k=1", models=["reader"], designs=["presence"], draws=1,
+        resamples=100,
+    )  # fmt: skip
+    rows = {(row.quantity, row.arm): row for row in found.rows if row.stratum == "all"}
+    assert rows["count.eligible", "presence"].estimate == 2
+    # With two records there is none that could be put in: four conditions are not possible.
+    assert rows["count.no-replacement", ""].estimate == 2
+    assert ("accuracy.restored", "presence") not in rows
+    shown, gone = (rows[f"accuracy.{name}", "presence"].estimate for name in ("present", "absent"))
+    assert shown is not None and gone is not None
+    assert rows["present-absent", "presence"].estimate == shown - gone
+    assert ("H", "presence:present-absent") in rows
+    assert any("the route that shows the displaced record gains" in one for one in found.sentences)
+
+
+def test_two_conditions_are_asked_only_if_named() -> None:
+    found = routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100)
+    assert not [row for row in found.rows if row.arm.startswith("presence")]
 
 
 def test_bundles_show_the_dose_response() -> None:

@@ -21,7 +21,7 @@ import routeprism
 from routeprism.experiments import SEED
 from routeprism.measures import ANSWER_COORDINATES, Draws, Estimate, Tally, transition
 from routeprism.records import Benchmark, Question
-from routeprism.runs import Stored
+from routeprism.runs import StoredRun
 
 DATA_SETS = 400
 DRAWS = 2
@@ -179,8 +179,8 @@ def eligible(sample: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> fro
         sample, FOCAL, models=[f"recorded:{file}"], designs=["single"], draws=1, resamples=100,
         run=run,
     )  # fmt: skip
-    with Stored(run) as stored:
-        findings = stored.findings("answers.restoration", "eligibility")
+    with StoredRun(run) as stored:
+        findings = stored.findings("restoration", "eligibility")
     return frozenset(one.question for one in findings if "support" in one.value["single"])
 
 
@@ -193,6 +193,7 @@ def written(matrix: Matrix, file: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_true_values_lie_within_the_limits_at_the_nominal_rate(
     sample: Benchmark, eligible: frozenset[str]
 ) -> None:
@@ -210,6 +211,7 @@ def test_true_values_lie_within_the_limits_at_the_nominal_rate(
     assert all(0.93 - margin <= rate <= 0.97 + margin for rate in rates.values()), rates
 
 
+@pytest.mark.slow
 def test_a_matrix_gives_the_same_numbers_through_the_command_line(
     cli: Callable[..., Any], sample: Benchmark, eligible: frozenset[str], tmp_path: Path
 ) -> None:

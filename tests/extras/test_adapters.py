@@ -16,7 +16,7 @@ import pytest
 import routeprism
 from routeprism.errors import MissingExtraError
 from routeprism.policies import Event, make_policy
-from routeprism.policies.adapters._adapted import needed
+from routeprism.policies.adapters._systems import import_system
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
 from routeprism.routes import trace_case
 
@@ -170,7 +170,7 @@ def test_a_record_is_cut_where_that_is_asked_for() -> None:
 
 def test_a_missing_package_names_the_extra() -> None:
     with pytest.raises(MissingExtraError, match=r"pip install 'routeprism\[mem0\]'"):
-        needed("mem0_that_is_not_there", "mem0", "mem0")
+        import_system("mem0_that_is_not_there", "mem0", "mem0")
 
 
 def test_adapters_cost_nothing_until_they_are_used() -> None:

@@ -138,3 +138,71 @@ def test_lost_workers_pools_are_redone(
     assert flag.exists()
     assert progress == list(range(1, len(progress) + 1))
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+
+
+BUILDERS = '''
+import json, os, signal
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from routeprism.models import Reply
+from routeprism.policies.memochat import MemoChat
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """Replies by rule, and remembers what it was asked."""
+
+    asks: list = field(default_factory=list, compare=False)
+    settings: dict = field(default_factory=dict)
+    name: str = "scripted"
+    embedded: bool = False
+    concurrency: int = 2
+
+    def answer(self, ask):
+        self.asks.append(ask)
+        summary = f"On food, {len(ask.text)} characters."
+        return Reply(json.dumps({"topic": "meals", "summary": summary}))
+
+
+class FragileChat(MemoChat):
+    """Ends its process the first time a memory is complete, when all replies are paid for."""
+
+    def build(self, arrivals):
+        memory = MemoChat.build(self, arrivals)
+        if os.environ["FRAGILE_HOME"] != str(os.getpid()):
+            try:
+                Path(os.environ["FRAGILE_FLAG"] + "-chat").touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return memory
+'''
+
+
+def test_memories_that_ask_a_model_are_built_there_and_pay_for_no_reply_twice(
+    cluster: Any, flag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker that completes the first memory is lost; every reply is in the one ledger here."""
+    (tmp_path / "builders.py").write_text(BUILDERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    from builders import FragileChat, Scripted  # type: ignore[import-not-found]
+
+    asked = {}
+    for name, where in (("local", None), ("ray", cluster.address)):
+        model = Scripted()
+        found = routeprism.audit(
+            "sample",
+            FragileChat(words=200, model=model),
+            schedules=["replay"],
+            resamples=100,
+            run=tmp_path / name,
+            ray=where,
+        )
+        asked[name] = sorted(ask.text for ask in model.asks)
+        assert bool(where) == any("is built on" in note for note in found.notes)
+    assert Path(f"{flag}-chat").exists()
+    assert asked["ray"] == asked["local"] != []
+    rows = [(tmp_path / name / "estimates.csv").read_bytes() for name in asked]
+    assert rows[0] == rows[1]

@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routeprism.landscape import explore, merge_states, recent_keeps
-from routeprism.landscape._enumerate import SURVIVORS, enumerate_focal, enumerate_recent
+from routeprism.landscape._enumeration import SURVIVORS, enumerate_focal, enumerate_recent
 from routeprism.orders import parse_arrival
 from routeprism.policies import (
     Incremental,
     Policy,
-    fitted,
-    learns,
+    fit_policy,
     make_policy,
+    needs_fit,
     parse_interface,
-    prepared,
+    prepare_policy,
     registered_policies,
 )
 from routeprism.policies.focal import Focal
@@ -40,7 +40,8 @@ ARMS = [
 VARIANTS = {"recent": ["recent:k=1", "recent:k=3"], "focal": ARMS}
 """More than the plain name, where a policy has arms."""
 PERSONAMEM = [
-    *("focal", "focal:cluster=source", "recent:k=3", "utility:k=3", "raw", "streaming", "memochat")
+    *("focal", "focal:cluster=source", "recent:k=3", "utility:k=3", "raw", "streaming", "memochat"),
+    *("dedup", "facts"),
 ]
 """What is followed on real pools."""
 
@@ -59,7 +60,7 @@ def incremental() -> list[str]:
 def made(name: str, interface: str | None = None) -> Policy:
     shown = None if interface is None else parse_interface(interface)
     policy = make_policy(name, shown)
-    if learns(policy):
+    if needs_fit(policy):
         policy = _fitted(name, interface)
     return policy
 
@@ -68,7 +69,7 @@ def made(name: str, interface: str | None = None) -> Policy:
 def _fitted(name: str, interface: str | None) -> Policy:
     """Keys are what is tested, so the fit may be on anybody."""
     shown = None if interface is None else parse_interface(interface)
-    return fitted(make_policy(name, shown), POOLS[:6])
+    return fit_policy(make_policy(name, shown), POOLS[:6])
 
 
 def test_the_policies_of_the_paper_are_among_them() -> None:
@@ -101,6 +102,7 @@ def check(policy: Policy, pool: Pool) -> None:
     assert merged.orders == sum(other.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", incremental())
 def test_merged_states_agree_with_every_order(name: str) -> None:
     """On every sample pool, of four to seven records."""
@@ -195,6 +197,7 @@ def test_enumeration_of_odd_pools(texts: list[list[str]], threshold: float) -> N
             assert found[threshold, rule].sizes == sizes
 
 
+@pytest.mark.slow
 def test_portions_of_large_pools_make_up_the_whole() -> None:
     """Nine records need portions: against merged states."""
     records = [r for case in CASES[:2] for r in case.pool.records] + [CASES[2].pool.records[0]]
@@ -207,6 +210,7 @@ def test_portions_of_large_pools_make_up_the_whole() -> None:
     assert explore(recent, pool).retained == explore(recent, pool, method="merged").retained
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.data())
 def test_equal_keys_mean_equal_futures(data: st.DataObject) -> None:
@@ -221,7 +225,7 @@ def test_equal_keys_mean_equal_futures(data: st.DataObject) -> None:
     copies = data.draw(st.lists(st.sampled_from(one[:split]), max_size=1)) if split else []
     arrived = (*one[:split], *copies)
     other = tuple(data.draw(st.permutations(arrived)))
-    for stepping in (policy, prepared(policy, case.pool.records)):
+    for stepping in (policy, prepare_policy(policy, case.pool.records)):
         states = []
         for order in (arrived, other):
             state = stepping.start()

@@ -14,13 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routeprism.landscape import (
+    OrderBuilds,
     Predicate,
     Reordering,
+    RetainedValue,
     apply_moves,
+    describe_moves,
+    explore,
+    find_moves,
     inversions,
     merge_states,
-    moves_of,
-    say_moves,
     shrink,
     shrink_all,
     worst_order,
@@ -35,7 +38,7 @@ CASES = load_benchmark("sample").cases
 
 @given(st.integers(0, 9).flatmap(lambda size: st.permutations(range(size))))
 def test_moves_make_the_order_and_are_the_fewest(order: list[int]) -> None:
-    moves = moves_of(tuple(order))
+    moves = find_moves(tuple(order))
     assert apply_moves(moves, len(order)) == tuple(order)
     longest = (
         max(
@@ -54,13 +57,13 @@ def test_moves_make_the_order_and_are_the_fewest(order: list[int]) -> None:
 
 
 def test_moves_in_words() -> None:
-    assert say_moves(moves_of((0, 1, 2, 4, 5, 3, 6))) == "Move record 3 after record 5"
-    assert say_moves(moves_of((2, 0, 1))) == "Move record 2 to the front"
+    assert describe_moves(find_moves((0, 1, 2, 4, 5, 3, 6))) == "Move record 3 after record 5"
+    assert describe_moves(find_moves((2, 0, 1))) == "Move record 2 to the front"
     assert (
-        say_moves(moves_of((1, 0, 3, 2)))
+        describe_moves(find_moves((1, 0, 3, 2)))
         == "Move record 0 after record 1 and record 2 after record 3"
     )
-    assert say_moves(moves_of((0, 1))) == "Change nothing"
+    assert describe_moves(find_moves((0, 1))) == "Change nothing"
 
 
 def outcome(policy: Policy, pool: Pool, order: Order, predicate: Predicate) -> Hashable:
@@ -89,6 +92,7 @@ def supports(case: Case, labels: str) -> list[frozenset[str]]:
     return list(dict.fromkeys(q.labels[labels] for q in case.questions if q.labels.get(labels)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["focal", "recent:k=2", "focal:cluster=source", "utility:k=2"])
 def test_no_order_with_fewer_inversions_does_it(name: str) -> None:
     """Every pool of the sample, by building every order that has fewer; all, if none is found."""
@@ -265,3 +269,93 @@ def test_endings_remember_the_order_with_the_fewest_inversions() -> None:
         last = ending.order[-2:]
         same = [o for o in itertools.permutations(range(len(pool))) if o[-2:] == last]
         assert ending.inversions == min(map(inversions, same))
+
+
+class Turned(LastThree):
+    """Keeps r0 only where a third of all neighbours arrived in the other order."""
+
+    def add(self, record: Record) -> None:
+        self.held.append(record)
+
+    def retained(self) -> list[str]:
+        places = [record.position for record in self.held]
+        falls = sum(one > other for one, other in itertools.pairwise(places))
+        return [r.id for r in self.held if r.id != "r0" or 3 * falls >= len(places)]
+
+
+def test_a_search_goes_on_with_orders_that_are_known_to_differ() -> None:
+    """60 records have more single moves than builds are allowed, and no single move does it."""
+    pool, predicate = long_pool(60), keeps(frozenset({"r0"}))
+    policy = OwnMemory(Turned, "turned")
+    known = parse_arrival("uniform").on(pool).sample(0)
+    assert outcome(policy, pool, known, predicate) is True
+    (found,) = shrink_all(policy, pool, [predicate], most_builds=40, known=[known])
+    assert found.found and not found.exact
+    assert_one_minimal(found, policy, pool, predicate)
+
+
+@pytest.mark.parametrize("support", ["r3", "r40"])
+def test_a_long_move_is_found_in_a_long_pool(support: str) -> None:
+    """Only a move to the last three places keeps it, further than short moves reach."""
+    pool, predicate = long_pool(80), keeps(frozenset({support}))
+    found = shrink(OWN, pool, predicate, most_builds=500)
+    assert found.found and not found.exact
+    assert found.inversions == 79 - int(support[1:]) - 2
+    assert_one_minimal(found, OWN, pool, predicate)
+
+
+class Counted(LastThree):
+    """Counts how often a memory is built."""
+
+    built = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).built += 1
+
+
+def test_no_search_repeats_what_looking_at_every_order_has_shown() -> None:
+    """Every order of a pool of five is built once; both searches read what was retained."""
+    pool, policy = long_pool(5), OwnMemory(Counted, "counted")
+    builds = OrderBuilds(policy, pool)
+    explore(policy, pool, builds=builds)
+    looked_at = Counted.built
+    kept = [RetainedValue(lambda ids, r=f"r{at}": r in ids) for at in range(5)]
+    reorderings = shrink_all(policy, pool, kept, builds=builds)
+    lowest = RetainedValue(lambda ids: float(len(ids & {"r3", "r4"})))
+    worst = worst_order(policy, pool, lowest, builds=builds)
+    assert Counted.built == looked_at
+    alone = [shrink(policy, pool, one) for one in kept]
+    assert [r.inversions for r in reorderings] == [r.inversions for r in alone]
+    assert worst == worst_order(policy, pool, lowest)
+    assert Counted.built > looked_at  # without what was learned, orders are built again
+
+
+def test_an_outcome_that_no_order_changes_needs_no_search() -> None:
+    pool, policy = long_pool(5), OwnMemory(Counted, "counted")
+    builds = OrderBuilds(policy, pool)
+    landscape = explore(policy, pool, builds=builds)
+    (found,) = shrink_all(policy, pool, [RetainedValue(len)], builds=builds)  # always three records
+    assert (found.found, found.exact, found.looked) == (False, True, landscape.orders)
+    assert landscape.orders == 120
+
+
+class CountedKeeper(Counted):
+    """Keeps everything, so that no order changes any outcome."""
+
+    built = 0
+
+    def add(self, record: Record) -> None:
+        self.held.append(record)
+
+
+def test_questions_share_the_orders_that_a_search_builds() -> None:
+    """Three questions that no order changes take the builds of one."""
+    pool, policy = long_pool(20), OwnMemory(CountedKeeper, "counted")
+    wanted = [keeps(frozenset({name})) for name in ("r0", "r1", "r2")]
+    numbers = []
+    for predicates in (wanted[:1], wanted):
+        CountedKeeper.built = 0
+        shrink_all(policy, pool, predicates, most_builds=200)
+        numbers.append(CountedKeeper.built)
+    assert numbers[0] == numbers[1] > 100

@@ -39,6 +39,23 @@ def test_a_small_matrix_by_hand() -> None:
     assert transition(one) == "CI"
 
 
+def test_same_draw_disagreement_is_neither_the_formal_one_nor_all_pairs() -> None:
+    """Appendix K.4, panel C: 0.109 over seven draws, where the formal answers give 0.084."""
+    # Draw by draw: a–a, a–b, b–c agree once. The formal answers agree; 7 of 9 pairs differ.
+    one = draws("aab", "abc")
+    assert VALUE["H_same"](one) == pytest.approx(2 / 3)
+    assert VALUE["H"](one) == 0
+    assert VALUE["H_cross"](one) == pytest.approx(6 / 9)
+    # Formal answers are right on both routes; over all draws forward is right in 2 of 3.
+    assert VALUE["accuracy.forward.single"](one) == VALUE["accuracy.route.single"](one) == 1
+    assert VALUE["accuracy.forward"](one) == pytest.approx(2 / 3)
+    single = VALUE["accuracy.route.single"](one) - VALUE["accuracy.forward.single"](one)
+    assert VALUE["Delta"](one) == single
+    nothing = Draws((), (), (), ())
+    assert VALUE["H_same"](nothing) is None
+    assert VALUE["accuracy.forward.single"](nothing) is None
+
+
 def test_four_symbols_and_two_draws_by_hand() -> None:
     one = draws("ab", "cc", gold="c")
     assert VALUE["H_cross"](one) == 1

@@ -73,6 +73,49 @@ def test_one_unit_has_no_interval_and_equal_units_a_degenerate_one() -> None:
     assert (same.lower, same.upper, same.degenerate) == (0.3, 0.3, True)
 
 
+def test_a_difference_of_means_is_resampled_jointly() -> None:
+    """Appendix D.9: the means over all units that have a group, both from the same resamples."""
+    units = [
+        {"changed": [1.0, 0.0]},
+        {"changed": [1.0], "absent": [0.5]},
+        {"absent": [0.0, 0.25]},
+        {"changed": [0.25], "absent": [0.75, 0.5]},
+        {"absent": [0.25], "changed": [0.5]},
+        {"changed": [0.75], "absent": [0.5]},
+    ]
+    made = tally("unit", *units)
+    settings_ = {"interval": "percentile", "seed": 7, "resamples": 2000}
+    found = made.difference_of_means("changed", "absent", **settings_)
+    first, second = (
+        {at: float(np.mean(unit[name])) for at, unit in enumerate(units) if name in unit}
+        for name in ("changed", "absent")
+    )
+    assert found.value == pytest.approx(
+        sum(first.values()) / len(first) - sum(second.values()) / len(second)
+    )
+    assert (found.queries, found.units) == (13, 6)
+    drawn = np.random.default_rng([7, 6]).integers(0, 6, size=(2000, 6))
+    gaps = sorted(
+        np.mean([first[at] for at in row if at in first])
+        - np.mean([second[at] for at in row if at in second])
+        for row in drawn.tolist()
+    )
+    assert found.lower == pytest.approx(gaps[50])
+    assert found.upper == pytest.approx(gaps[1950])
+    # Within units only those count that have both groups.
+    within = made.difference("changed", "absent", **settings_)
+    assert within.value == pytest.approx(np.mean([first[at] - second[at] for at in (1, 3, 4, 5)]))
+    assert within.units == 4
+    assert made.difference_left_out("changed", "absent") == pytest.approx((1 / 24, 0.3333333333))
+
+
+def test_a_difference_of_means_without_a_group_in_some_resample_has_no_limits() -> None:
+    made = tally("unit", {"a": [1.0]}, {"b": [0.5]}, {"b": [0.0]})
+    found = made.difference_of_means("a", "b", interval="percentile", seed=1)
+    assert (found.value, found.lower, found.upper) == (0.75, None, None)
+    assert made.difference_of_means("a", "c", interval="percentile", seed=1) is None
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.integers(0, 2**31))
 def test_limits_enclose_plausible_values(values: list[float], seed: int) -> None:

@@ -10,6 +10,8 @@ from routeprism.measures import Interval, Tally, chosen_interval, limits_said
 from routeprism.measures._intervals import bootstrap_counts, limits
 from routeprism.records import Benchmark, load_benchmark
 
+pytestmark = pytest.mark.usefixtures("only_reversal")
+
 SKEWED = np.random.default_rng(3).exponential(size=25) ** 1.5
 
 
@@ -112,9 +114,9 @@ def test_a_run_says_in_words_how_its_limits_were_read() -> None:
     own = limits_said("expanded", "expanded")
     assert own == "95% limits: percentile bootstrap, expanded for few units"
     published = limits_said("percentile", "percentile")
-    assert "as in the published protocol; --interval expanded" in published
+    assert "as in the published protocol; interval=expanded" in published
     other = limits_said("expanded", "percentile")
-    assert "--interval percentile gives those of the published protocol" in other
+    assert "interval=percentile gives those of the published protocol" in other
 
 
 def test_only_the_published_benchmarks_declare_percentile_limits() -> None:

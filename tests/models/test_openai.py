@@ -15,7 +15,7 @@ import pytest
 
 from routeprism.errors import ModelError, SpecError
 from routeprism.models import Ask, Model, Reply
-from routeprism.models._retries import backoff, retry_after
+from routeprism.models._sessions import compute_backoff, read_retry_after
 from routeprism.models.openai import OpenAI
 
 SUPPORT = runpy.run_path(str(Path(__file__).parents[1] / "support_server.py"))
@@ -33,7 +33,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     # Waits are asserted where they matter; elsewhere they only take time.
-    monkeypatch.setattr("routeprism.models._retries._FIRST", 0.01)
+    monkeypatch.setattr("routeprism.models._sessions._FIRST", 0.01)
 
 
 def ask(text: str, draw: int = 0) -> Ask:
@@ -56,8 +56,8 @@ def answer(model: OpenAI, text: str, draw: int = 0) -> Reply:
         ("429:2", "HTTP 429: trouble with Bearer [hidden]"),
         ("500:2", "HTTP 500: trouble with Bearer [hidden]"),
         ("drop:2", "the connection failed"),
-        ("empty:2", "an answer that cannot be read (ValueError)"),
-        ("malformed:2", "an answer that cannot be read (JSONDecodeError)"),
+        ("empty:2", "an answer that cannot be read (no choice with a message)"),
+        ("malformed:2", "an answer that cannot be read (it is no valid JSON)"),
     ],
 )
 def test_a_passing_failure_is_tried_again_and_kept_in_the_history(
@@ -119,19 +119,19 @@ def test_retry_after_is_waited_for_by_every_request(
 
 def test_how_long_to_wait_is_read_from_headers() -> None:
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
-    assert retry_after({"retry-after": "7"}, now) == 7.0
-    assert retry_after({"retry-after": "Fri, 02 Jan 2026 03:04:35 GMT"}, now) == 30.0
-    assert retry_after({"retry-after": "Fri, 02 Jan 2026 03:00:00 GMT"}, now) == 0.0
-    assert retry_after({"retry-after-ms": "250", "retry-after": "9"}, now) == 0.25
-    assert retry_after({"retry-after": "soon"}, now) is None
-    assert retry_after({}, now) is None
+    assert read_retry_after({"retry-after": "7"}, now) == 7.0
+    assert read_retry_after({"retry-after": "Fri, 02 Jan 2026 03:04:35 GMT"}, now) == 30.0
+    assert read_retry_after({"retry-after": "Fri, 02 Jan 2026 03:00:00 GMT"}, now) == 0.0
+    assert read_retry_after({"retry-after-ms": "250", "retry-after": "9"}, now) == 0.25
+    assert read_retry_after({"retry-after": "soon"}, now) is None
+    assert read_retry_after({}, now) is None
 
 
 def test_backoff_doubles_with_jitter_up_to_a_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routeprism.models._retries._FIRST", 0.5)
+    monkeypatch.setattr("routeprism.models._sessions._FIRST", 0.5)
     for number in range(12):
         full = min(30.0, 0.5 * 2**number)
-        assert all(full / 2 <= backoff(number) <= full for _ in range(20))
+        assert all(full / 2 <= compute_backoff(number) <= full for _ in range(20))
 
 
 def test_the_request_says_what_was_set_and_nothing_else(server: Any) -> None:
@@ -214,9 +214,9 @@ def test_it_is_a_model_and_travels_without_connections(server: Any) -> None:
     [
         ({"concurrency": 0}, "concurrency of 1 or more but got concurrency=0"),
         ({"retries": -1}, "retries of 0 or more but got retries=-1"),
-        ({"timeout": 0}, "a timeout above 0 but got timeout=0"),
+        ({"timeout": 0}, "a timeout above 0 and up to 604800 seconds but got timeout=0"),
         ({"price_in": 1.0}, "both price_in and price_out"),
-        ({"base_url": "127.0.0.1:80"}, "a base_url such as"),
+        ({"base_url": "127.0.0.1:80"}, "to be an address such as"),
         ({"model": ""}, "a model's name"),
     ],
 )

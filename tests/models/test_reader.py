@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from routeprism.errors import SpecError
 from routeprism.models import Ask, Model
-from routeprism.models._passages import affect, read, stem, words
+from routeprism.models._passages import affect, read_passages, stem, words
 from routeprism.models.reader import NOTHING, Reader
 from routeprism.policies.interfaces import record_block
 from routeprism.prompts import Matched, categorical, match
@@ -157,7 +157,7 @@ def test_free_text_says_where_nothing_is_found() -> None:
 
 def test_headers_are_no_evidence() -> None:
     assert GREEDY.scores(ask(options=("session", "rye bread")))[0] == 0
-    assert all("session" not in text for text in read(MEMORY).texts)
+    assert all("session" not in text for text in read_passages(MEMORY).texts)
 
 
 @pytest.mark.parametrize("filler", [" one", " x"])

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from routeprism.errors import InputError, ModelError
 from routeprism.models import Ask, Model
-from routeprism.models._inspection import Inspection
-from routeprism.models.recorded import Recorded
+from routeprism.models.recorded import Inspection, Recorded
 
 PROMPT = "Which one?\na) this\nb) that"
 SHA = hashlib.sha256(PROMPT.encode()).hexdigest()
@@ -26,6 +25,11 @@ OTHER = "0" * 64
 
 def asked(draw: int = 0, text: str = PROMPT) -> Ask:
     return Ask(text, "", "Which one?", ("this", "that"), draw)
+
+
+def placed(question: str, policy: str, schedule: str, *, turn: int = 0, **more: str) -> Ask:
+    place = {"question": question, "policy": policy, "schedule": schedule, **more}
+    return replace(asked(), place=tuple(place.items()), turn=turn)
 
 
 def write(directory: Path, content: str | bytes, name: str = "answers.csv") -> str:
@@ -63,13 +67,9 @@ def test_answers_are_found_by_question_and_route(tmp_path: Path) -> None:
         "q1,focal,forward,,0,a,me\nq1,focal,reverse,,0,b,me\nq1,focal,reverse,restored,0,c,me\n",
     )
     model = Recorded(file)
-    route = {"question": "q1", "policy": "focal", "draw": 0}
-    assert model.lookup(schedule="forward", **route).raw == "a"  # type: ignore[arg-type]
-    assert model.lookup(schedule="reverse", **route).raw == "b"  # type: ignore[arg-type]
-    restored = model.lookup(
-        question="q1", policy="focal", schedule="reverse", condition="restored", draw=0
-    )
-    assert restored.raw == "c"
+    assert model.answer(placed("q1", "focal", "forward")).raw == "a"
+    assert model.answer(placed("q1", "focal", "reverse")).raw == "b"
+    assert model.answer(placed("q1", "focal", "reverse", condition="restored")).raw == "c"
     assert (model.by_prompt, model.by_route) == (False, True)
 
 
@@ -81,7 +81,8 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
     text = "\r\n".join(json.dumps(row) for row in rows)
     model = Recorded(write(tmp_path, text, "answers.jsonl"))
     assert model.answer(asked()).raw == "b, of\ncourse"
-    assert model.lookup(question="q", policy="raw", schedule="forward", draw=3).raw == ""
+    model = Recorded(write(tmp_path, json.dumps(rows[1]), "route.jsonl"))
+    assert model.answer(placed("q", "raw", "forward", turn=3)).raw == ""
 
 
 def test_a_byte_order_mark_and_gzip_are_no_hindrance(tmp_path: Path) -> None:
@@ -95,8 +96,9 @@ def test_a_missing_answer_is_named(tmp_path: Path) -> None:
     model = Recorded(write(tmp_path, f"prompt_sha256,draw,answer\n{SHA},0,a\n"))
     with pytest.raises(ModelError, match=f"no answer for prompt_sha256={SHA}, draw=2"):
         model.answer(asked(2))
+    route = "question,policy,schedule,draw,answer\nq,raw,forward,0,a\n"
     with pytest.raises(ModelError, match="question=q, policy=raw, schedule=reverse, draw=0"):
-        model.lookup(question="q", policy="raw", schedule="reverse", draw=0)
+        Recorded(write(tmp_path, route)).answer(placed("q", "raw", "reverse"))
 
 
 def test_every_batch_has_its_own_answers_and_one_can_be_chosen(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ HEADER = "prompt_sha256,draw,answer\n"
         (HEADER.encode() + b"\xff\xfe,0,a\n", "line 2", "is not UTF-8 text"),
         (HEADER.encode("utf-16"), "line 1", "is not UTF-8 text"),
         (f'{{"prompt_sha256": "{SHA}", "draw": 0, "answer": "a"}}\n[1]\n', "line 2", "Expected a"),
-        (f'{{"prompt_sha256": "{SHA}", "draw": 0, "answer"', "line 1", "is no JSON object"),
+        (f'{{"prompt_sha256": "{SHA}", "draw": 0, "answer"', "line 1", "is not a JSON object"),
         ('{"draw": 0, "draw": 1, "answer": "a"}', "line 1", "it gives a field twice"),
         (f'{{"prompt_sha256": "{SHA}", "draw": 0}}', "line 1, field 'answer'", "it is missing"),
         (
@@ -201,7 +203,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_place(
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.csv: cannot be read: No such file"):
         Recorded(str(tmp_path / "none.csv"))
-    with pytest.raises(InputError, match="is no complete gzip file"):
+    with pytest.raises(InputError, match="is not a complete gzip file"):
         Recorded(write(tmp_path, b"plain", "plain.csv.gz"))
 
 

@@ -12,7 +12,7 @@ import pytest
 from routeprism.errors import MissingExtraError, ModelError, SpecError
 from routeprism.models import Ask, Model
 from routeprism.models import smollm2 as module
-from routeprism.models._likelihood import contrast
+from routeprism.models._scores import contrast_options
 from routeprism.models.smollm2 import SmolLM2
 from routeprism.policies.interfaces import record_block
 from routeprism.records import load_benchmark
@@ -61,7 +61,7 @@ class Toy:
 
 
 def test_scores_are_what_the_memory_adds_for_each_token() -> None:
-    found = contrast(
+    found = contrast_options(
         Toy(), "rye bread", "what bread ?", ("rye bread", "oat bread"), model="toy", longest=None
     )
     # "rye" becomes likely (+3) through the memory; "bread" stands in the question already; "oat"
@@ -71,7 +71,7 @@ def test_scores_are_what_the_memory_adds_for_each_token() -> None:
 
 def test_a_prompt_that_is_too_long_is_refused_and_not_cut() -> None:
     with pytest.raises(ModelError, match="toy reads 6 tokens at once but this prompt has 8"):
-        contrast(Toy(), "rye bread", "what bread ?", ("rye",), model="toy", longest=6)
+        contrast_options(Toy(), "rye bread", "what bread ?", ("rye",), model="toy", longest=6)
 
 
 @installed

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from routeprism.errors import SpecError
 from routeprism.orders import ARRIVALS, Arrivals, completions, parse_arrival, parse_schedule
-from routeprism.orders._chain import mixed_extension
-from routeprism.orders._processes import LinearExtensions, draw
+from routeprism.orders._processes import LinearExtensions, draw, mixed_extension
 from routeprism.records import Pool, Record
 
 MODELS = [
@@ -280,6 +279,7 @@ def test_one_order_of_a_model_is_a_schedule() -> None:
     assert len(again.order(5)) == 7
 
 
+@pytest.mark.slow
 def test_long_pools_are_drawn_from_without_listing() -> None:
     for name in ("uniform", "jitter:w=3", "late-batch", "interleave:k=4", "redeliver:copies=2"):
         model = parse_arrival(name)

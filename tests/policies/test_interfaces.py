@@ -65,6 +65,31 @@ def test_budget_shows_full_text_when_asked() -> None:
     assert Budget().open([spoken], [spoken])("q").context == "[session 0]\napple"
 
 
+@pytest.mark.parametrize("interface", ["all", "budget", "bm25"])
+def test_every_interface_shows_user_turns_or_complete_records(interface: str) -> None:
+    spoken = record(0, "[USER] apple\n\n[ASSISTANT] pie")
+    shown = {
+        text: parse_interface(f"{interface}:text={text}").open([spoken], [spoken])("q").context
+        for text in ("user", "full")
+    }
+    assert shown == {
+        "user": "[session 0]\napple",
+        "full": "[session 0]\n[USER] apple\n\n[ASSISTANT] pie",
+    }
+    assert (
+        parse_interface(interface).open([spoken], [spoken])("q").context
+        == (shown["full" if interface == "bm25" else "user"])
+    )
+
+
+def test_top_k_ranks_by_user_turns_and_shows_complete_records() -> None:
+    # "oak" is a word of the assistant in r0, where ranking does not look for it.
+    said = record(0, "[USER] apple\n\n[ASSISTANT] oak oak oak")
+    asked = record(1, "[USER] oak\n\n[ASSISTANT] pear")
+    shown = Bm25Top(k=1).open([said, asked], [said, asked])("oak")
+    assert shown.context == "[session 1]\n[USER] oak\n\n[ASSISTANT] pear"
+
+
 def test_idf_overlap_is_another_ranking() -> None:
     often, both = record(0, "apple apple apple"), record(1, "apple oak and more words beside it")
     retained, query = [often, both], "apple " * 12 + "oak"
@@ -93,7 +118,8 @@ def test_too_long_records_are_known() -> None:
 def test_names_are_canonical() -> None:
     assert parse_interface("budget:k=10,chars=32768").name == "budget"
     assert parse_interface("budget:admit=source").name == "budget:admit=source"
-    assert parse_interface("bm25:k=3").name == "bm25"
+    assert parse_interface("bm25:k=3,text=full").name == "bm25"
+    assert parse_interface("bm25:text=user").name == "bm25:text=user"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -51,23 +52,30 @@ def memory_of(shown: Callable[[LastThree], Any], **methods: Any) -> type[LastThr
 # --- ten lines -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ones_own_class_is_audited_like_recent_three() -> None:
     """It is the same memory as `recent:k=3` without a budget, so every number is the same."""
     mine = routeprism.audit("sample", LastThree, resamples=100)
     same = routeprism.audit("sample", "recent:k=3", interface="all", resamples=100)
-    for quantity in ("J", "V_changed", "C_changed", "retained_changed", "context_length.route"):
-        own = mine.value(quantity, policy="LastThree")
-        other = same.value(quantity, policy="recent:k=3")
+    schedules = ("replay", "jitter:w=2", "late-batch")
+    quantities = ("J", "V_changed", "retained_changed", "context_length.route")
+    # A class shows its records in order of arrival, the interface in source order.
+    for schedule, quantity in [*itertools.product(schedules, quantities), ("replay", "C_changed")]:
+        own = mine.value(quantity, policy="LastThree", schedule=schedule)
+        other = same.value(quantity, policy="recent:k=3", schedule=schedule)
         assert (own.estimate, own.lower, own.upper) == (other.estimate, other.lower, other.upper)
-    assert mine.value("J", policy="LastThree").estimate < 1
-    assert mine.value("J", policy="LastThree").interface == "own"
+    assert mine.value("J", policy="LastThree", schedule="replay").estimate < 1
+    assert {row.interface for row in mine.rows.where(quantity="J", policy="LastThree")} == {"own"}
 
 
+@pytest.mark.slow
 def test_its_comparator_changes_nothing() -> None:
     found = routeprism.audit("sample", LastThree, comparators=True, resamples=100)
     comparator = "source-order(LastThree)"
-    assert found.value("J", policy=comparator).estimate == 1.0
-    assert found.value("C_changed_count", policy=comparator).estimate == 0
+    for schedule in ("replay", "jitter:w=2", "late-batch"):
+        where = {"policy": comparator, "schedule": schedule}
+        assert found.value("J", **where).estimate == 1.0
+        assert found.value("C_changed_count", **where).estimate == 0
 
 
 def test_every_build_has_a_memory_of_its_own() -> None:
@@ -336,7 +344,8 @@ def test_parameters_have_their_declared_type_or_that_of_their_default(
 
 def test_the_same_spec_twice_is_one_policy(spec: str) -> None:
     found = routeprism.audit("sample", *[f"{spec}:Configured:size=2"] * 2, resamples=100)
-    assert found.value("J").policy == f"{spec}:Configured:size=2"
+    (row,) = found.rows.where(quantity="J", stratum="all", schedule="replay")
+    assert row.policy == f"{spec}:Configured:size=2"
 
 
 def test_an_object_takes_no_parameters(spec: str) -> None:

@@ -8,7 +8,7 @@ from routeprism.policies import make_policy
 from routeprism.policies.lexical import Lexical
 from routeprism.policies.utility import salience
 from routeprism.records import Record, load_benchmark
-from routeprism.routes import signature
+from routeprism.routes import hash_state
 
 POOL = [Record(f"r{at}", at, f"record number {at} about things") for at in range(5)]
 
@@ -50,9 +50,9 @@ def test_lexical_ties_follow_insertion_order() -> None:
 def test_lexical_state_is_the_index_order() -> None:
     index = Lexical()
     forward, replay = index.build(POOL), index.build(POOL[::-1])
-    assert signature(forward.state()) != signature(replay.state())
+    assert hash_state(forward.state()) != hash_state(replay.state())
     assert sorted(forward.state()["index"]) == sorted(replay.state()["index"])
-    assert signature(index.build(POOL).state()) == signature(forward.state())
+    assert hash_state(index.build(POOL).state()) == hash_state(forward.state())
 
 
 def test_lexical_cuts_windows_and_shows_the_best_by_rank() -> None:
@@ -65,7 +65,7 @@ def test_lexical_cuts_windows_and_shows_the_best_by_rank() -> None:
 
 
 def test_lexical_scores_equal_the_shared_bm25() -> None:
-    from routeprism.text.bm25 import Statistics, bm25
+    from routeprism.text.bm25 import TermStatistics, bm25
     from routeprism.text.focal import words
 
     case = load_benchmark("sample").cases[0]
@@ -73,6 +73,6 @@ def test_lexical_scores_equal_the_shared_bm25() -> None:
     documents = [Counter(words(window.block.text)) for window in memory.windows]
     lengths = [document.total() for document in documents]
     for question in case.questions:
-        expected = bm25(words(question.text), documents, lengths, Statistics.of(documents))
+        expected = bm25(words(question.text), documents, lengths, TermStatistics.of(documents))
         found = memory.scores(question.text)[memory.places].tolist()
         assert found == pytest.approx(expected, abs=1e-12)

@@ -13,7 +13,7 @@ from routeprism.errors import ContractError, SpecError
 from routeprism.policies import Incremental, Learned, make_policy
 from routeprism.policies.streaming import Predictor, Streaming, fit_predictor
 from routeprism.records import Pool, Record, load_benchmark
-from routeprism.routes import signature
+from routeprism.routes import hash_state
 from routeprism.text.focal import focal_set, similarity
 
 
@@ -117,7 +117,7 @@ def test_what_was_learned_is_part_of_the_state() -> None:
     other = Streaming().fit([case.pool for case in cases[11:21]]).build(pool.records)
     again = Streaming().fit([case.pool for case in cases[1:11]]).build(pool.records)
     assert one.state()["retained"] == sorted(one.retained())
-    assert signature(one.state()) == signature(again.state()) != signature(other.state())
+    assert hash_state(one.state()) == hash_state(again.state()) != hash_state(other.state())
 
 
 CASES = load_benchmark("sample").cases
@@ -140,6 +140,6 @@ def test_equal_keys_mean_equal_futures(case, data) -> None:
             state = FITTED.step(state, one)
         memory = FITTED.finish(state)
         shown = [memory.expose(question.text).context for question in case.questions]
-        ends.append((key, memory.retained(), signature(memory.state()), shown))
+        ends.append((key, memory.retained(), hash_state(memory.state()), shown))
     if ends[0][0] == ends[1][0]:
         assert ends[0][1:] == ends[1][1:]

@@ -9,7 +9,7 @@ import pytest
 from routeprism.errors import InputError, SpecError
 from routeprism.policies import Block, Exposure
 from routeprism.prompts import Draft, Matched, Provenance, categorical, free_text, match
-from routeprism.prompts._wording import catalogue_numbers
+from routeprism.prompts._draft import catalogue_numbers
 from routeprism.records import Question
 
 CHOICE = Question("q1", "ann", "Which tea do I like?", ("Green.", "Black.", "None."), "a")

@@ -118,6 +118,7 @@ def assert_sound(
         assert prompt.tokens == bare.tokens + sum(prompt.padding)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(pair=st.lists(contexts, min_size=2, max_size=4), filler=fillers)
 @example(pair=["", "long " * 500], filler="A")
@@ -142,6 +143,7 @@ def test_balanced_pads_every_prompt_to_equal_totals(
     assert min(prompt.padding[1] for prompt in prompts) == EXTENSION == 64
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(pair=st.lists(contexts, min_size=2, max_size=4), filler=fillers)
 def test_aligned_gives_equal_totals_and_offsets_or_says_why_not(

@@ -11,7 +11,7 @@ from routeprism.orders import parse_schedule
 from routeprism.policies import make_policy
 from routeprism.prompts import FILLERS, Filler, Matched, Prompt, Provenance, categorical, match
 from routeprism.records import load_benchmark
-from routeprism.routes import Pair, pairs, trace_case
+from routeprism.routes import Pair, pair_routes, trace_case
 
 pytestmark = pytest.mark.realdata
 
@@ -23,7 +23,7 @@ def fact_pairs(data: Path, policy: str) -> list[Pair]:
     return [
         pair
         for case in load_benchmark("personamem", data).cases
-        for pair in pairs(trace_case(case, [made], [REPLAY]))
+        for pair in pair_routes(trace_case(case, [made], [REPLAY]))
         if pair.question.kind == "fact-recall"
     ]
 

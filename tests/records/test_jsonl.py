@@ -13,6 +13,7 @@ import pytest
 
 import routeprism
 from routeprism.errors import InputError
+from routeprism.orders import parse_arrival
 from routeprism.records import Turn, load_benchmark
 
 OwnData = Callable[..., Path]
@@ -195,9 +196,9 @@ BAD = {
         b"[" * 100_000, None, "cannot be used: it is nested too deeply"
     ),
     "no user": bad_record(
-        {"id": "r3", "text": "x"}, "user", "Expected a non-empty string but got user=None"
+        {"id": "r3", "text": "x"}, "user", "Expected a non-blank string but got user=None"
     ),
-    "number as id": bad_record({**R1, "id": 3}, "id", "Expected a non-empty string but got id=3"),
+    "number as id": bad_record({**R1, "id": 3}, "id", "Expected a non-blank string but got id=3"),
     "empty text": bad_record(
         {**R1, "id": "r3", "text": " \n"},
         "text",
@@ -220,7 +221,7 @@ BAD = {
     "unknown field": bad_record(
         {**R1, "id": "r3", "txet": "x"},
         "txet",
-        "unknown field; a line may have id, text, timestamp, turns, user",
+        "unknown field; a line may have id, supersedes, text, timestamp, turns, user",
     ),
     "duplicate record ids": bad_record(
         {**R1, "text": "Another."}, "id", "user 'ann' has the id 'r1' on line 1 already"
@@ -250,17 +251,66 @@ BAD = {
         "question 'q2' (benchmark) names the record 'r2', which user 'bob' does not have",
     ),
     "support as text": bad_question(
-        {**Q1, "id": "q2", "support": "r1"}, "support", "Expected a list of record ids"
+        {**Q1, "id": "q2", "support": "r1"},
+        "support",
+        "Expected a list of record ids but got support='r1'",
+    ),
+    "support as empty text": bad_question(
+        {**Q1, "id": "q2", "support": ""},
+        "support",
+        "Expected a list of record ids but got support=''",
+    ),
+    "support that is false": bad_question(
+        {**Q1, "id": "q2", "support": False},
+        "support",
+        "Expected a list of record ids but got support=False",
+    ),
+    "options as a number": bad_question(
+        {**Q1, "id": "q2", "options": 0}, "options", "Expected a list of strings but got options=0"
+    ),
+    "options as an object": bad_question(
+        {**Q1, "id": "q2", "options": {}},
+        "options",
+        "Expected a list of strings but got options={}",
+    ),
+    "an empty list as kind": bad_question(
+        {**Q1, "id": "q2", "kind": []},
+        "kind",
+        "Expected one line of text other than 'all', which names all kinds, but got kind=[]",
+    ),
+    "zero as kind": bad_question(
+        {**Q1, "id": "q2", "kind": 0},
+        "kind",
+        "Expected one line of text other than 'all', which names all kinds, but got kind=0",
+    ),
+    "blank record id": bad_record(
+        {**R1, "id": " \t"}, "id", "Expected a non-blank string but got id=' \\t'"
+    ),
+    "blank question id": bad_question(
+        {**Q2, "id": "\u00a0"}, "id", "Expected a non-blank string but got id='\\xa0'"
+    ),
+    "blank user": bad_record(
+        {**R1, "user": " "}, "user", "Expected a non-blank string but got user=' '"
+    ),
+    "a field given twice": bad_question(
+        b'{"user": "ann", "id": "q2", "text": "Which?", "id": "q3"}',
+        None,
+        "cannot be used: the field 'id' is given twice",
+    ),
+    "a number that is none": bad_record(
+        b'{"user": "ann", "id": "r3", "text": "x", "timestamp": NaN}',
+        None,
+        "cannot be used: NaN is not a JSON number",
     ),
     "gold is no option": bad_question(
         {**Q1, "id": "q2", "options": ["tea", "milk"], "gold": "coffee"},
         "gold",
-        "question 'q2': gold='coffee' is none of its option letters a, b",
+        "gold='coffee' is neither one of the option letters a, b nor the exact text of an option",
     ),
     "gold letter past the options": bad_question(
         {**Q1, "id": "q2", "options": ["tea", "milk"], "gold": "c"},
         "gold",
-        "question 'q2': gold='c' is none of its option letters a, b",
+        "gold='c' is neither one of the option letters a, b nor the exact text of an option",
     ),
     "gold as a number": bad_question(
         {**Q1, "id": "q2", "options": ["tea", "milk"], "gold": 1},
@@ -268,7 +318,9 @@ BAD = {
         "Expected a string but got gold=1",
     ),
     "options as text": bad_question(
-        {**Q1, "id": "q2", "options": "tea or milk"}, "options", "Expected a list of strings"
+        {**Q1, "id": "q2", "options": "tea or milk"},
+        "options",
+        "Expected a list of strings but got options='tea or milk'",
     ),
     "the kind of all kinds": bad_question(
         {**Q1, "id": "q2", "kind": "all"},
@@ -318,6 +370,7 @@ def test_the_command_line_says_the_same_and_leaves_nothing(
     assert ended.left == ()
 
 
+@pytest.mark.slow
 def test_a_fault_met_in_a_worker_process_is_told_alike(own_data: OwnData, tmp_path: Path) -> None:
     directory = own_data([R1, R1, B1], QUESTIONS)
     with pytest.raises(InputError) as refused:
@@ -332,7 +385,7 @@ def test_a_folder_is_no_file(own_data: OwnData, name: str) -> None:
     (directory / name).mkdir()
     with pytest.raises(InputError) as refused:
         load_benchmark(str(directory))
-    assert str(refused.value) == f"{directory / name}: cannot be read: Is a directory"
+    assert str(refused.value) == f"{directory / name}: is a directory; expected a regular file"
 
 
 @pytest.mark.parametrize("name", ["no/such/place", "no/" + "x" * 300])
@@ -351,6 +404,108 @@ def test_a_file_in_place_of_its_directory(own_data: OwnData) -> None:
     )
 
 
+# --- letters, times and roles ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "gold", "letter"),
+    [
+        (["Ada", "Bob"], "b", "b"),
+        (["Ada", "Bob"], "B", "b"),
+        (["Ada", "Bob"], " A ", "a"),
+        (["Ada", "Bob"], "Bob", "b"),
+        (["a", "b"], "b", "b"),
+        (["yes", "B"], "B", "b"),
+        (["c", "d"], "c", "a"),  # no third option: only the text can be meant
+    ],
+)
+def test_gold_is_a_letter_in_either_case_or_the_text(
+    own_data: OwnData, options: list[str], gold: str, letter: str
+) -> None:
+    directory = own_data(RECORDS, [{**Q1, "options": options, "gold": gold}])
+    (question,) = load_benchmark(str(directory)).cases[0].questions
+    assert question.gold == letter
+
+
+@pytest.mark.parametrize(
+    ("options", "gold", "told"),
+    [
+        (["b", "a"], "a", "it is the letter of option a and the text of option b"),
+        (["B", "x"], "B", "it is the letter of option b and the text of option a"),
+    ],
+)
+def test_a_gold_that_names_two_options_is_ambiguous(
+    own_data: OwnData, options: list[str], gold: str, told: str
+) -> None:
+    directory = own_data(RECORDS, [{**Q1, "options": options, "gold": gold}])
+    with pytest.raises(InputError) as refused:
+        list(load_benchmark(str(directory)).cases)
+    assert str(refused.value) == (
+        f"{directory / 'questions.jsonl'}, line 1, field 'gold': gold={gold!r} is ambiguous: "
+        f"{told}; write these options out, such as 'answer {gold}'"
+    )
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        *("2024-05-08", "2024-05-08T13:56", "2024-05-08 13:56:07.5Z", "2024-05-08T13:56+02:00"),
+        *("2024/05/08", "2024/05/08 13:56", "2023/05/20 (Sat) 02:21", "1:56 pm on 8 May, 2023"),
+        *(1715176560, 1715176560.25, "1715176560", 3, None, ""),
+    ],
+)
+def test_times_that_are_read(own_data: OwnData, stamp: object) -> None:
+    directory = own_data([{**R1, "timestamp": stamp}, R2], [Q1])
+    pool = load_benchmark(str(directory)).cases[0].pool
+    assert parse_arrival("timestamps").on(pool).count() == 2  # the other record has no time
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        *("soon", "2024-13-01", "2024-05", "20240508", "May 2024", "1715176560000000", "-5"),
+        *(20240508, True, {}, ["2024-05-08"], 1e30, -1),
+    ],
+)
+def test_times_that_nobody_could_read_are_refused(own_data: OwnData, stamp: object) -> None:
+    directory = own_data([R1, {**R2, "timestamp": stamp}], [Q1])
+    with pytest.raises(InputError) as refused:
+        load_benchmark(str(directory))
+    assert str(refused.value) == (
+        f"{directory / 'records.jsonl'}, line 2, field 'timestamp': Expected a time such as "
+        f"2024-05-08, 2024-05-08T13:56:00+02:00 or seconds since 1970 but got timestamp={stamp!r}"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["[USER] a [ASSISTANT] b", "Hello.\n[User] a [user] b", "[USER] a\n [ASSISTANT] b"]
+)
+def test_a_role_marker_inside_a_line_is_refused(own_data: OwnData, text: str) -> None:
+    directory = own_data([R1, {**R2, "text": text}], [Q1])
+    with pytest.raises(InputError) as refused:
+        load_benchmark(str(directory))
+    assert f"{directory / 'records.jsonl'}, line 2, field 'text': the role marker [" in str(
+        refused.value
+    )
+    assert "begins no turn; begin a new line with it, or give 'turns' instead of 'text'" in str(
+        refused.value
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["[USER] config[user] = 1", "[USER] a\n[ASSISTANT] b", "a [users]"]
+)
+def test_brackets_that_mark_no_role_are_text(own_data: OwnData, text: str) -> None:
+    assert load_benchmark(str(own_data([R1, {**R2, "text": text}], [Q1]))).cases
+
+
+def test_turns_may_speak_of_markers(own_data: OwnData) -> None:
+    turns = [{"role": "user", "text": "What does [ASSISTANT] mean?"}]
+    second = {"user": "ann", "id": "r2", "turns": turns}
+    case = load_benchmark(str(own_data([R1, second], [{**Q1, "support": []}]))).cases[0]
+    assert case.pool.records[1].user_text == "What does [ASSISTANT] mean?"
+
+
 # --- what can be used, with a note -----------------------------------------------------------
 
 
@@ -363,8 +518,10 @@ def test_a_pool_of_one_counts_as_unchanged_and_is_noted(own_data: OwnData) -> No
     assert found.notes == (
         "1 of 2 pools have one record: they have only one order, and count as unchanged",
     )
-    assert found.value("J", policy="recent:k=1").estimate == 0.5  # ann changed, bob did not
-    assert found.value("V_changed_count", policy="recent:k=1").estimate == 1
+    assert (
+        found.value("J", policy="recent:k=1", schedule="replay").estimate == 0.5
+    )  # ann changed, bob did not
+    assert found.value("V_changed_count", policy="recent:k=1", schedule="replay").estimate == 1
 
 
 def test_users_without_a_question_are_noted(own_data: OwnData) -> None:
@@ -380,10 +537,11 @@ def test_text_that_focal_cannot_see_is_counted_and_said_once(own_data: OwnData) 
         own_data(records, [{**Q1, "support": []}]), "focal", "recent", "lexical", resamples=100
     )
     assert found.notes == (
-        "4 of 5 records have no Latin-letter words: the lexical tokeniser of focal, lexical finds "
-        "nothing in them to compare or to rank",
+        "4 of 5 records have no Latin-letter words: the lexical tokeniser of focal, budget, "
+        "lexical finds nothing in them to compare or to rank",
     )
-    assert found.value("J", policy="focal").estimate == 1.0  # nothing merged, so nothing lost
+    merged = found.rows.where(quantity="J", policy="focal")
+    assert {row.estimate for row in merged} == {1.0}  # nothing merged, so nothing lost
 
 
 def test_text_that_retrieval_cannot_see_is_said_of_it(own_data: OwnData) -> None:
@@ -400,6 +558,36 @@ def test_text_that_retrieval_cannot_see_is_said_of_it(own_data: OwnData) -> None
     assert routeprism.audit(directory, "raw", interface="all", resamples=100).notes == ()
 
 
+NO_LATIN = "4 of 5 records have no Latin-letter words: "
+IN_RUSSIAN = [{"user": "ann", "id": f"r{at}", "text": "[USER] Чай люблю."} for at in range(4)]
+
+
+@pytest.mark.parametrize("policy", ["focal", "lexical", "utility:k=2", "memochat"])
+def test_every_policy_that_looks_for_words_says_where_there_are_none(
+    own_data: OwnData, policy: str
+) -> None:
+    """The role marker is no word of the record."""
+    directory = own_data([*IN_RUSSIAN, {"user": "ann", "id": "r4", "text": "I love tea."}], [Q1])
+    told = (
+        f"{NO_LATIN}the lexical tokeniser of {policy} finds nothing in them to compare or to rank"
+    )
+    assert told in routeprism.audit(directory, policy, interface="all", resamples=100).notes
+    found = routeprism.explore_orders(directory, policy, interface="all", resamples=100, orders=5)
+    assert told in found.notes
+
+
+def test_the_interface_and_the_reader_say_it_too(own_data: OwnData) -> None:
+    directory = own_data([*IN_RUSSIAN, {"user": "ann", "id": "r4", "text": "I love tea."}], [Q1])
+    (note,) = notes_of(directory, "raw")
+    assert note.startswith(f"{NO_LATIN}the lexical tokeniser of budget finds nothing")
+    found = routeprism.audit(directory, "raw", interface="all", models=["reader"], resamples=100)
+    assert (
+        f"{NO_LATIN}reader splits text at spaces and knows English word forms alone, so that its "
+        "answers about them show little"
+    ) in found.notes
+
+
+@pytest.mark.slow
 def test_a_record_of_five_megabytes_works_and_is_noted(own_data: OwnData, tmp_path: Path) -> None:
     long = "I love green tea in the morning. " * 160_000
     assert len(long) > 5_000_000
@@ -408,10 +596,13 @@ def test_a_record_of_five_megabytes_works_and_is_noted(own_data: OwnData, tmp_pa
         directory, "raw", "focal", "lexical", run=tmp_path / "run", resamples=100
     )
     assert found.notes == (
+        "raw shows nothing to any question: J is 1 because nothing is equal to nothing",
+        "focal shows nothing to any question: J is 1 because nothing is equal to nothing",
         "1 of 2 records alone pass the limit of the interface budget; they can be retained but "
         "never exposed",
     )
-    assert found.value("context_length.forward", policy="raw").estimate == 0  # it ranks first
+    lengths = found.rows.where(quantity="context_length.forward", policy="raw")
+    assert {row.estimate for row in lengths} == {0}  # it ranks first
     assert notes_of(directory, "lexical") == ()  # shows windows, not whole records
     assert routeprism.audit(directory, "raw", interface="all", resamples=100).notes == ()
 

@@ -103,7 +103,7 @@ def test_the_real_file_cut_short_is_refused(
     file.write_bytes(whole[: len(whole) // 2])
     ended = cli("audit", "locomo", "-p", "raw", "--data", tmp_path / "copy")
     assert (ended.code, ended.out, ended.left) == (2, "", ())
-    assert ended.err.startswith(f"routeprism: {file}: is no complete gzip file (")
+    assert ended.err.startswith(f"routeprism: {file}: is not a complete gzip file (")
 
     plain = file.with_suffix("")
     plain.write_bytes(gzip.decompress(whole)[:100_000])

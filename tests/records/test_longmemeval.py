@@ -14,7 +14,7 @@ import pytest
 
 from routeprism.errors import InputError
 from routeprism.records import Benchmark, Case, Turn, load_benchmark
-from routeprism.records._elements import scan_array
+from routeprism.records._files import scan_array
 
 # --- the real files --------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ def test_the_real_file_cut_short_is_refused(
     file.write_bytes(packed[: len(packed) // 2])
     ended = cli("audit", "longmemeval", "-p", "recent:k=8", "--data", tmp_path)
     assert (ended.code, ended.out, ended.left) == (2, "", ())
-    assert f"{file}: is no complete gzip file (" in ended.err
+    assert f"{file}: is not a complete gzip file (" in ended.err
 
 
 # --- small copies ----------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_questions_are_found_however_they_are_written(
     load: Load, name: str, written: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Blocks much shorter than a question: every boundary falls somewhere.
-    monkeypatch.setattr("routeprism.records._elements._BLOCK", 7)
+    monkeypatch.setattr("routeprism.records._files._BLOCK", 7)
     benchmark = load([asked(number) for number in range(5)], name=name, **written)
     travelled = pickle.loads(pickle.dumps(benchmark))  # noqa: S301 (as it goes to a worker)
     for cases in (benchmark.cases, travelled.cases):
@@ -240,7 +240,7 @@ WITHOUT_TEXT = {k: v for k, v in asked().items() if k not in ("haystack_sessions
 def test_another_variant_is_refused_by_name(
     load: Load, tmp_path: Path, content: Any, asked_for: str, found: str
 ) -> None:
-    with pytest.raises(InputError, match=f"say longmemeval:variant={found} if that"):
+    with pytest.raises(InputError, match=f"use longmemeval:variant={found} to load it"):
         load(content, f"longmemeval:variant={asked_for},path={tmp_path}/longmemeval_s.json")
     # Without a variant the file says which it is, and so does every output.
     benchmark = load(content, f"longmemeval:path={tmp_path}/longmemeval_s.json")

@@ -27,8 +27,8 @@ def pool(size: int = 2, user: str = "u") -> Pool:
 @pytest.mark.parametrize(
     ("id", "position", "text", "field", "problem"),
     [
-        ("", 0, "x", "id", "Expected a non-empty string but got id=''"),
-        (7, 0, "x", "id", "Expected a non-empty string but got id=7"),
+        ("", 0, "x", "id", "Expected a non-blank string but got id=''"),
+        (7, 0, "x", "id", "Expected a non-blank string but got id=7"),
         ("r", -1, "x", "position", "Expected a position of 0 or more but got position=-1"),
         ("r", 0, "", "text", "record 'r' has no text; give it some or leave it out"),
         ("r", 0, " \n\t", "text", "record 'r' has no text; give it some or leave it out"),
@@ -140,7 +140,7 @@ def test_a_pool_refuses(records: tuple[Record, ...], field: str | None, problem:
 @pytest.mark.parametrize(
     ("changes", "field", "problem"),
     [
-        ({"id": ""}, "id", "Expected a non-empty string but got id=''"),
+        ({"id": ""}, "id", "Expected a non-blank string but got id=''"),
         ({"text": " "}, "text", "question 'q' has no text"),
         (
             {"options": ("x",) * 27, "gold": None},

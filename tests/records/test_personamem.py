@@ -117,7 +117,7 @@ def test_a_real_file_cut_short_is_refused(
     (copy / name).write_bytes(whole[: len(whole) // 2])
     ended = cli("audit", "personamem", "-p", "raw", "--data", tmp_path / "copy")
     assert (ended.code, ended.out, ended.left) == (2, "", ())
-    assert ended.err.startswith(f"routeprism: {copy / name}: is no complete gzip file (")
+    assert ended.err.startswith(f"routeprism: {copy / name}: is not a complete gzip file (")
     assert ended.err.endswith("); get it again\n")
 
 
@@ -348,6 +348,27 @@ FAULTS: dict[str, tuple[dict[str, Any], str, int | None, str | None, str]] = {
         "all_options",
         OPTIONS,
     ),
+    "options that are one number": (
+        {"rows": as_csv({**ROW, "all_options": "12"})},
+        CSV,
+        2,
+        "all_options",
+        OPTIONS,
+    ),
+    **{
+        f"options that Python cannot read ({name})": (
+            {"rows": as_csv({**ROW, "all_options": written})},
+            CSV,
+            2,
+            "all_options",
+            OPTIONS,
+        )
+        for name, written in {
+            "a list as a key": "{[]: 1}",
+            "many signs": "-" * 100_000 + "1",
+            "many sums": "[1]+" * 20_000 + "[1]",
+        }.items()
+    },
     "options that are numbers": (
         {"rows": as_csv({**ROW, "all_options": "[1, 2]"})},
         CSV,
@@ -413,7 +434,7 @@ def test_without_a_directory_it_says_how_to_name_one(cli: Callable[..., Any]) ->
     ended = cli("audit", "personamem", "-p", "raw")
     assert (ended.code, ended.left) == (2, ())
     assert ended.err == (
-        "routeprism: where are the files of 'personamem'? Say --data DIR or set ROUTEPRISM_DATA; "
+        "routeprism: where are the files of 'personamem'? Pass data=DIR or set ROUTEPRISM_DATA; "
         "routeprism fetch personamem --data DIR gets them\n"
     )
     ended = cli("audit", "personamem", "-p", "raw", "--data", "nowhere")

@@ -6,6 +6,8 @@ import routeprism
 from routeprism.errors import SpecError
 from routeprism.records import load_benchmark, only_kinds
 
+pytestmark = pytest.mark.usefixtures("only_reversal")
+
 
 def test_only_the_named_kinds_stay_and_pools_stay_whole() -> None:
     whole = load_benchmark("sample")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,24 +20,22 @@ ARGUMENTS = (
 )
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Chromium; where CI is set, it has to be there."""
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Any]:
+    """Launch Chromium for one module; where CI is set, it must be installed.
+
+    Playwright keeps an event loop running in this thread, which would break `asyncio.run` in the
+    modules that the same process tests next.
+    """
     from playwright.sync_api import sync_playwright
 
-    path = shutil.which("chromium")
-    if path is None:
-        reason = "there is no chromium; as root `make test` installs it, else apt-get install it"
-        if os.environ.get("CI"):
-            pytest.fail(f"{reason} (CI is set, so that nothing may skip)", pytrace=False)
-        pytest.skip(reason)
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        launched = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         yield launched
         launched.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def opened(browser: Any) -> Callable[..., Any]:
     """Open a report; on leaving, nothing may have gone wrong or been fetched."""
 

@@ -10,9 +10,10 @@ import pytest
 
 import routeprism
 from routeprism.policies import Block, Exposure
-from routeprism.report import write_report
+from routeprism.report import write_comparison, write_report
+from routeprism.review import compare_runs
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 Opened = Callable[..., Any]
 
@@ -52,7 +53,14 @@ def intervened(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(run)
 
 
+def open_tab(page: Any, name: str) -> Any:
+    page.get_by_role("tab", name=name, exact=True).click()
+    return page.locator("main > .panel:visible")
+
+
 def ready(page: Any) -> Any:
+    if page.locator("#tab-questions").is_hidden():
+        open_tab(page, "Questions")
     page.wait_for_selector("article.question svg.prism rect.record")
     return page
 
@@ -72,19 +80,118 @@ def violations(page: Any) -> list[str]:
     ]
 
 
-def test_the_verdict_is_there_with_numbers_and_intervals(sample: Path, opened: Opened) -> None:
+def test_the_first_screen_has_the_verdict_and_what_to_do(sample: Path, opened: Opened) -> None:
     with opened(sample) as page:
         assert page.locator("h1").inner_text() == (
-            "Arrival order changes which records 2 of 3 memories show."
+            "2 of 3 memories lose evidence when records arrive out of order."
         )
-        card = page.locator("#verdict .card", has=page.locator("h3", has_text="focal"))
-        # The numbers of the README's demonstration.
-        said = card.inner_text()
-        assert "Every pair changed its sources" in said
-        assert "J = 0.053 [" in said
-        assert card.locator(".badge").all_inner_texts() == ["embedded", "synthetic"]
-        raw = page.locator("#verdict .card", has=page.locator("h3", has_text="raw"))
-        assert "Order changes the internal state alone" in raw.inner_text()
+        rows = page.locator("#verdict tbody tr")
+        assert rows.locator(".severity").evaluate_all("all => all.map(one => one.ariaLabel)") == [
+            "problem",
+            "problem",
+            "fine",
+        ]
+        assert rows.nth(0).locator("th").inner_text().split() == ["!", "focal"]
+        assert rows.nth(0).locator(".share").count() == 3
+        width = rows.nth(0).locator(".share").last.get_attribute("style")
+        reversal = rows.nth(0).locator("td.number").nth(4).inner_text()
+        assert float(width.removeprefix("--share:")) * 100 == float(reversal.split()[0])
+        assert rows.locator("td").evaluate_all(
+            "all => all.filter(one => one.dataset.column === 'severity').map(one => one.innerText)"
+        ) == ["evidence lost", "evidence lost", "internal only"]
+        actions = page.locator("#actions .action")
+        assert actions.locator("h3 bdi").all_inner_texts() == ["focal", "recent:k=3", "raw"]
+        assert "Likely cause under" in actions.first.inner_text()
+        step = actions.first.locator(".step code").inner_text()
+        assert step == "routeprism remedy sample --policy focal"
+        assert page.locator("#verdict").bounding_box()["y"] < 300
+        assert page.locator("#actions h2").bounding_box()["y"] < 900
+
+
+@pytest.mark.slow
+def test_tabs_work_with_the_keyboard_and_keep_what_is_linked(sample: Path, opened: Opened) -> None:
+    with opened(sample) as page:
+        tabs = page.get_by_role("tab")
+        assert tabs.all_inner_texts() == ["Summary", "Questions", "Experiments", "All numbers"]
+        tabs.first.focus()
+        page.keyboard.press("ArrowRight")
+        assert page.locator("#tab-questions").is_visible()
+        assert page.locator("#tab-summary").is_hidden()
+        page.keyboard.press("End")
+        assert page.locator("#tab-numbers").is_visible()
+        assert tabs.last.get_attribute("aria-selected") == "true"
+        assert page.evaluate("location.hash") == "#tab-numbers"
+        page.evaluate("location.hash = '#layers'")
+        page.locator("#tab-experiments").wait_for()
+
+
+def test_search_is_two_tabs_away_and_arrows_lead_to_a_question(
+    sample: Path, opened: Opened
+) -> None:
+    with opened(sample) as page:
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.id") == "search"
+        page.keyboard.type("telescope")
+        assert page.locator("#tab-questions").is_visible()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("ArrowDown")
+        wanted = page.evaluate("document.activeElement.dataset.at")
+        assert wanted == page.locator(".found a").nth(1).get_attribute("data-at")
+        page.keyboard.press("Enter")
+        page.locator(f".found a[data-at='{wanted}'][aria-current=true]").wait_for()
+        ready(page)
+
+
+def test_failures_come_first(sample: Path, opened: Opened) -> None:
+    with opened(sample) as page:
+        ready(page)
+        chosen(page, "policy").select_option(label="recent:k=3")
+        page.wait_for_function("document.querySelectorAll('.found a').length === 20")
+        while page.locator(".found .more button").count():
+            page.locator(".found .more button").click()
+        marks = page.locator(".found a").evaluate_all(
+            "all => all.map(one => one.querySelector('.mark.lost') ? 1 : 0)"
+        )
+        assert len(marks) == 165
+        lost = [at for at, mark in enumerate(marks) if mark]
+        assert 0 < len(lost) < 165
+        assert marks[0] == 1
+        assert marks[-1] == 0
+
+
+def test_tables_sort_explain_themselves_and_are_downloaded(sample: Path, opened: Opened) -> None:
+    with opened(sample) as page:
+        box = page.locator("#verdict .exhibit")
+        head = box.locator("thead th", has_text="kept")
+        head.locator("button").focus()
+        assert page.get_by_role("tooltip").inner_text() == (
+            "Share of the records that arrived which the memory keeps in source order."
+        )
+        head.locator("button").click()
+        head.locator("button").click()
+        assert head.get_attribute("aria-sort") == "descending"
+        assert box.locator("tbody th bdi").all_inner_texts() == ["raw", "recent:k=3", "focal"]
+        with page.expect_download() as waiting:
+            box.locator("[data-tool=csv]").click()
+        assert waiting.value.suggested_filename == "summary.csv"
+        lines = Path(waiting.value.path()).read_text("utf-8-sig").splitlines()
+        assert lines[0].startswith("memory,kept,evidence,ordinary disorder,")
+        assert [line.partition(",")[0] for line in lines[1:]] == ["raw", "recent:k=3", "focal"]
+        box.locator("[data-tool=copy]").click()
+        box.get_by_text("Copied").wait_for()
+        for name in ("Summary", "Experiments", "All numbers"):
+            panel = open_tab(page, name)
+            for exhibit in panel.locator(".exhibit").all():
+                assert exhibit.locator("[data-tool=csv]").count() == 1
+                assert exhibit.locator("thead th:not(:has(button))").count() == 0
+            wide = panel.locator(".scroll").evaluate_all(
+                "all => all.filter(one => one.scrollWidth > one.clientWidth + 1)"
+                ".map(one => one.ariaLabel)"
+            )
+            assert wide == []
 
 
 def test_paper_is_white_and_has_every_chart(sample: Path, opened: Opened) -> None:
@@ -97,7 +204,9 @@ def test_paper_is_white_and_has_every_chart(sample: Path, opened: Opened) -> Non
             "rgb(26, 31, 38)",
         ]
         shown = ".chart[data-chart]:not(details:not([open]) .chart)"
-        assert page.locator(shown).count() > 3
+        assert page.locator(shown).count() >= 3
+        for name in ("Summary", "Experiments"):
+            assert page.locator(f"#tab-{name.lower()}").is_visible()
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         page.locator(f"{shown}:not([data-drawn])").first.wait_for(state="detached")
 
@@ -105,18 +214,18 @@ def test_paper_is_white_and_has_every_chart(sample: Path, opened: Opened) -> Non
 def test_all_estimates_can_be_searched(sample: Path, opened: Opened) -> None:
     rows = (sample.parent / "estimates.csv").read_text("utf-8").count("\n") - 1
     with opened(sample) as page:
-        box = page.locator("#all-estimates")
-        box.locator("summary").click()
+        box = open_tab(page, "All numbers").locator("#all-estimates")
+        box.locator("tbody tr").first.wait_for()
         count = box.locator("[role=status]")
         assert count.inner_text() == f"{rows} of {rows} rows"
-        box.locator("input").fill("routes raw all V_changed_count")
+        box.locator("input").fill("routes raw all replay V_changed_count")
         assert count.inner_text() == "1 of 165 rows".replace("165", str(rows))
         assert "V_changed_count" in box.locator("tbody tr").inner_text()
 
 
 def test_a_number_leads_to_its_row_and_says_how_to_trace_it(sample: Path, opened: Opened) -> None:
     with opened(sample) as page:
-        layers = page.locator("#layers table").first
+        layers = open_tab(page, "Experiments").locator("#layers table").first
         line = layers.locator("tbody tr", has=page.locator("th", has_text="focal"))
         overlap = line.locator("td a").last
         assert overlap.inner_text().startswith("0.053 [")
@@ -127,9 +236,7 @@ def test_a_number_leads_to_its_row_and_says_how_to_trace_it(sample: Path, opened
         assert box.locator("[role=status]").inner_text().startswith("1 of ")
         assert box.locator("tbody th").inner_text() == number
         assert "0.053 [" in box.locator("tbody tr").inner_text()
-        assert 0 <= box.bounding_box()["y"] <= 100, (
-            "the row is in view, whatever is drawn on the way"
-        )
+        assert 0 <= box.locator("tbody tr").bounding_box()["y"] <= 850, "the row is in view"
         command = box.locator("code").inner_text()
         assert command == f"routeprism trace {sample.parent} --row {number}"
         box.locator("input").fill("raw")
@@ -189,6 +296,7 @@ def test_a_link_opens_its_question_on_its_pair(sample: Path, opened: Opened) -> 
             "The two contexts",
             "The answers of every draw",
             "What each arrival did",
+            "More findings",
         ]
         # Two draws on each route.
         assert pane.locator("tr[data-side] .draw").count() == 4
@@ -254,7 +362,10 @@ def test_restoration_prompts_highlight_what_was_exchanged(restored: Path, opened
         assert matched == "u01-r1"
         right = page.locator(".condition[data-condition=restored] .draw").first
         assert right.get_attribute("data-verdict") == "right"
+        open_tab(page, "Experiments")
         page.locator("#restoration").scroll_into_view_if_needed()
+        if not page.locator("#restoration .chart:visible").count():
+            page.locator("#restoration summary", has_text="chart").first.click()
         page.wait_for_selector("#restoration .chart[data-drawn] svg")
         said = page.locator("#restoration .chart").first.get_attribute("aria-label")
         assert "restored minus absent" in said
@@ -271,16 +382,16 @@ def test_every_experiment_shows_its_answers_and_what_was_read(
             "row.querySelectorAll('.draw').length])"
         )
         # Two readers; every side was asked twice.
-        sides = {
-            "routes": ["forward", "replay"],
-            "provenance": ["forward", "replay"],
-            "display": ["forward-native", "route-native", "forward-reversed", "route-reversed"],
-        }
+        sides = [
+            ("routes", ["forward", "replay"]),
+            ("routes", ["forward", "replay"]),  # under the second instruction
+            (
+                "display",
+                ["forward-native", "route-native", "forward-reversed", "route-reversed"],
+            ),
+        ]
         assert asked == [
-            [experiment, side, 2]
-            for experiment, named in sides.items()
-            for _ in range(2)
-            for side in named
+            [experiment, side, 2] for experiment, named in sides for _ in range(2) for side in named
         ]
         assert pane.locator("[data-reuse]").get_attribute("data-reuse") == "target"
         assert "the anchor u01-q0" in pane.locator("[data-reuse]").inner_text()
@@ -295,27 +406,20 @@ def test_every_experiment_shows_its_answers_and_what_was_read(
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.slow
 def test_models_are_shown_one_by_one(intervened: Path, opened: Opened) -> None:
     with opened(intervened) as page:
         ready(page)
-        section = page.locator("#replication")
-        models = section.locator("tbody tr td:nth-child(3)").all_inner_texts()
-        assert models == ["reader", "reader:temperature=0.1"]
-        section.scroll_into_view_if_needed()
-        page.wait_for_selector("#replication .chart[data-drawn] svg")
-        said = section.locator(".chart").first.get_attribute("aria-label")
-        assert "reader:temperature=0.1" in said
+        experiments = open_tab(page, "Experiments")
+        answers = experiments.locator("#answers").inner_text()
+        assert "Model by model" in answers
+        assert "reader:temperature=0.1" in answers
         for name, words in (
-            ("display", "what was built"),
-            ("reuse", "support changed"),
-            ("instructions", "gated"),
-            ("evidence", "preference"),
+            ("display", "different memories"),
+            ("reuse", "evidence changed"),
+            ("provenance", "gated"),
         ):
-            shown = page.locator(f"#{name} .chart")
-            shown.first.scroll_into_view_if_needed()
-            page.wait_for_selector(f"#{name} .chart[data-drawn] svg")
-            told = shown.evaluate_all("all => all.map(one => one.ariaLabel).join()")
-            assert words in told
+            assert words in experiments.locator(f"#{name}").inner_text()
         assert violations(page) == []
 
 
@@ -324,12 +428,29 @@ def test_nothing_serious_stands_in_the_way(
     sample: Path, opened: Opened, width: int, dark: bool
 ) -> None:
     with opened(sample, width=width, dark=dark) as page:
+        assert violations(page) == []
         ready(page)
+        assert violations(page) == []
+        open_tab(page, "Experiments")
         for chart in page.locator(".chart:visible").all()[:6]:
             chart.scroll_into_view_if_needed()
         page.wait_for_selector("#answers .chart[data-drawn] svg")
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_the_compare_page_has_nothing_serious_in_the_way(
+    sample: Path, opened: Opened, tmp_path: Path, width: int, dark: bool
+) -> None:
+    """Two memories of one run are compared: a window of three, and one that keeps all records."""
+    comparison = compare_runs(sample.parent, sample.parent, [("recent:k=3", "raw")])
+    path = write_comparison(comparison, tmp_path / "compare.html")
+    with opened(path, width=width, dark=dark) as page:
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        frames = "[...document.querySelectorAll('.scroll')].filter(one => one.offsetParent)"
+        assert page.evaluate(f"{frames}.every(one => one.scrollWidth <= one.clientWidth + 1)")
 
 
 HOSTILE = (
@@ -402,15 +523,17 @@ def test_hostile_text_is_shown_as_text(
     )
     with opened(write_report(run), width=390) as page:
         ready(page)
-        assert page.locator("#verdict .card h3").all_inner_texts() == [HOSTILE[0], HOSTILE[2]]
+        named = page.locator("#verdict tbody th bdi").all_text_contents()
+        assert named == [HOSTILE[0], HOSTILE[2]]
         for at in range(len(texts)):
             page.locator(".found a").nth(at).click()
             ready(page)
         shown = page.locator("article.question h3").inner_text()
-        assert shown.startswith(texts[-1])
+        assert shown.startswith(tuple(texts))
         page.locator("article.question summary", has_text="What the model read").click()
         page.wait_for_selector(".condition .block[data-record]")
-        for chart in page.locator("#answers .chart").all():
+        open_tab(page, "Experiments")
+        for chart in page.locator("#answers .chart:visible").all():
             chart.scroll_into_view_if_needed()
         page.wait_for_selector("#answers .chart[data-drawn] svg")
         assert page.evaluate("window.ran") is None
@@ -419,8 +542,48 @@ def test_hostile_text_is_shown_as_text(
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.realdata
 @pytest.mark.slow
+def test_direction_controls_in_data_are_named_and_turn_nothing(
+    own_data: Callable[..., Path], opened: Opened, tmp_path: Path
+) -> None:
+    override = "\N{RIGHT-TO-LEFT OVERRIDE}"
+    directory = own_data(
+        [{"user": "u", "id": f"r{n}", "text": f"parcel {override}{n}"} for n in range(3)],
+        [{"user": "u", "id": "q", "text": f"Which {override}parcel?", "support": ["r2"]}],
+    )
+    run = tmp_path / "run"
+    routeprism.audit(str(directory), "recent:k=1", interface="all", run=run, resamples=200)
+    with opened(write_report(run)) as page:
+        ready(page)
+        assert page.locator("article.question h3").inner_text() == "Which ⟨U+202E⟩parcel?"
+        assert override not in page.evaluate("document.body.innerText")
+        style = "getComputedStyle(document.querySelector('.found .text')).unicodeBidi"
+        assert page.evaluate(style) == "isolate"
+
+
+def test_the_demonstration_is_short(demonstration: Any, opened: Opened) -> None:
+    """All tabs together, as they open, have fewer than 6,000 words."""
+    with opened(demonstration.directory / "runs" / "demo" / "report.html") as page:
+        words = len(page.locator("header").inner_text().split())
+        for name in ("Summary", "Questions", "Experiments", "Orders", "All numbers"):
+            panel = open_tab(page, name)
+            if name == "Questions":
+                ready(page)
+            if name == "All numbers":
+                page.locator("#all-estimates tbody tr").first.wait_for()
+            wide = panel.locator(".scroll").evaluate_all(
+                "all => all.filter(one => one.scrollWidth > one.clientWidth + 1)"
+                ".map(one => one.ariaLabel)"
+            )
+            assert wide == []
+            words += len(panel.inner_text().split())
+        assert words < 6000
+        for name in ("Summary", "Experiments", "Orders"):
+            open_tab(page, name)
+            assert page.locator(".chart:visible").count() <= 3
+
+
+@pytest.mark.realdata
 def test_a_whole_benchmark_stays_small_and_usable(
     data: Path, opened: Opened, tmp_path: Path
 ) -> None:

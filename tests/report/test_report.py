@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import re
+import runpy
 import shlex
 import sqlite3
 import webbrowser
@@ -20,16 +21,16 @@ from typing import Any
 import pytest
 
 import routeprism
+from routeprism.cli import run_command
 from routeprism.errors import RunError
+from routeprism.exhibits import Results, Series, Table
 from routeprism.report import write_charts, write_comparison, write_report, write_tables
-from routeprism.report._command import command_of
-from routeprism.report._gates import gate_commands
+from routeprism.report._exhibits import list_charts
+from routeprism.report._gates import gate_command, suggest_gates
 from routeprism.report._html import data_block, tag
-from routeprism.report._page import all_charts, gather
-from routeprism.report._table import Table
-from routeprism.report._table_writing import as_latex, as_markdown
-from routeprism.report._templates import written
-from routeprism.report._units import Points
+from routeprism.report._page import gather
+from routeprism.report._tables import as_csv, as_latex, as_markdown
+from routeprism.runs import Rows
 
 OwnData = Callable[..., Path]
 
@@ -63,7 +64,7 @@ def said(run: Path, **settings: Any) -> str:
 def test_without_a_model_it_says_how_to_ask_one(own_data: OwnData, tmp_path: Path) -> None:
     directory = own_data(RECORDS, [question("a", support=["a2"]), question("b", support=["b0"])])
     text = said(audited(directory, tmp_path / "run"))
-    assert "Arrival order changes which records this memory shows." in text
+    assert "This memory loses evidence when records arrive out of order." in text
     assert "No model was asked, so there are no answers" in text
     assert "--model reader --draws 3" in text
     assert "There are no support labels" not in text
@@ -73,7 +74,7 @@ def test_without_a_model_it_says_how_to_ask_one(own_data: OwnData, tmp_path: Pat
 
 def test_without_labels_it_says_how_to_get_them(own_data: OwnData, tmp_path: Path) -> None:
     text = said(audited(own_data(RECORDS, [question("a"), question("b")]), tmp_path / "run"))
-    assert "There are no support labels, so nothing says whether what was lost matters." in text
+    assert "There are no support labels, so nothing shows whether what was lost matters." in text
     assert "routeprism support" in text
 
 
@@ -105,7 +106,7 @@ def test_an_interrupted_run_is_readable_and_says_how_to_go_on(
 ) -> None:
     run = audited(own_data(RECORDS, [question("a"), question("b")]), tmp_path / "run")
     manifest = json.loads((run / "manifest.json").read_text("utf-8"))
-    for name in ("sentences", "notes"):
+    for name in ("statements", "notes"):
         del manifest[name]
     (run / "manifest.json").write_text(
         json.dumps({**manifest, "status": "running", "counts": {}}), "utf-8"
@@ -115,33 +116,51 @@ def test_an_interrupted_run_is_readable_and_says_how_to_go_on(
             connection.execute(f"DROP TABLE {table}")
     text = said(run)
     assert "This run was interrupted before its estimates." in text
-    assert "The same command goes on where it stopped." in text
-    assert (
-        f"--policy recent:k=1 --schedule replay --interface all --resamples 100 --run {run}" in text
-    )
+    assert "The same command resumes where it stopped." in text
+    assert f"--policy recent:k=1 --interface all --resamples 100 --run {run}" in text
     assert len(gather(run).questions.chunks) == 2  # what was stored is there to look at
     (run / "run.sqlite").unlink()  # killed before anything was stored
     assert "The run was interrupted, so it has no estimates." in said(run)
 
 
-def test_the_command_has_all_that_would_make_it_another_run() -> None:
-    made = {
-        **{"command": "restore", "benchmark": "my data", "policies": ["focal", "lexical"]},
-        **{"interfaces": ["bm25:k=2", "own"], "draws": 3, "prompt_control": "aligned"},
-        **{"models": {"openai:m": {"base_url": "http://127.0.0.1:8000/v1"}, "reader": {}}},
-        **{"fillers": ["A"], "labels": "benchmark", "provenance": "gated"},
-        **{"judge": "embedded:f1=0.5", "seed": 3, "resamples": 10_000, "interval": "bca"},
-    }
-    assert command_of({"configuration": made}, Path("run")) == (
-        "routeprism restore 'my data' --policy focal --policy lexical --interface bm25:k=2 "
-        "--model openai:m,base_url=http://127.0.0.1:8000/v1 --model reader --draws 3 "
-        "--control aligned --filler A --provenance gated --labels benchmark --seed 3 "
-        "--interval bca --run run"
+@pytest.mark.slow
+def test_the_command_that_resumes_a_run_comes_from_its_settings(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    given: dict[str, Any] = {"models": ["reader"], "draws": 2, "provenance": "gated"}
+    routeprism.restore(
+        "sample", "focal", **given, judge="embedded", seed=3, resamples=100, workers=2,
+        interface="bm25:k=2", kinds=["preference"], run=run,
+    )  # fmt: skip
+    configuration = json.loads((run / "manifest.json").read_text("utf-8"))["configuration"]
+    words = configuration["command_line"]
+    assert shlex.join(words) == (
+        "restore sample --kind preference --policy focal --interface bm25:k=2 --model reader "
+        "--draws 2 --provenance gated --judge embedded --seed 3 --resamples 100"
     )
+    assert f"routeprism {shlex.join(words)} --run {run}" in said(run)
+    before = (run / "estimates.csv").read_bytes()
+    run_command([*words, "--run", str(run), "--dry-run"])
+    run_command([*words, "--run", str(run), "--quiet"])  # it is the same run
+    assert (run / "estimates.csv").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_the_recommended_repair_comes_first_and_all_orders_have_causes(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    routeprism.remedy("sample", "recent:k=3", run=run, resamples=100)
+    page = write_report(run).read_text(encoding="utf-8")
+    actions = page[page.index('class="actions"') :]
+    first = actions[actions.index("<li>") : actions.index("</li>")]
+    assert "Recommended: holding back 2 records" in first
+    assert "Try: <code>routeprism audit sample --policy" in actions
+    causes = page[page.index('id="causes"') :]
+    for arrival in ("ordinary disorder", "late batch", "reversal"):
+        assert arrival in causes[: causes.index("</table>")]
+    assert "hold:w=1" not in causes[: causes.index("</table>")]
 
 
 def test_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="holds no run"):
+    with pytest.raises(RunError, match="contains no run"):
         write_report(tmp_path)
 
 
@@ -157,6 +176,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
+@pytest.mark.slow
 def test_points_are_the_units_that_the_estimates_are_means_of(sample: Path) -> None:
     material = gather(sample)
     rows = {
@@ -164,12 +184,12 @@ def test_points_are_the_units_that_the_estimates_are_means_of(sample: Path) -> N
         for row in material.rows
         if row.stratum == "all" and not row.arm and not row.mask and row.filler in ("", "A+B")
     }
-    for quantity, model in (
-        ("J", ""),
-        ("accuracy.absent", "reader"),
-        ("accuracy.present", "reader"),
+    for experiment, quantity, model in (
+        ("routes", "J", ""),
+        ("restoration", "accuracy.absent", "reader"),
+        ("restoration", "accuracy.present", "reader"),
     ):
-        points = material.units[Points(quantity, "focal", "replay", model)]
+        points = material.results.units[Series(experiment, quantity, "focal", "replay", model)]
         assert sum(points.values()) / len(points) == pytest.approx(rows[quantity], abs=1e-9)
 
 
@@ -180,6 +200,7 @@ def put_together(chunk: Any, side: Any) -> str:
     return "".join(text * number for text, number in zip(texts, times, strict=True))
 
 
+@pytest.mark.slow
 def test_prompts_are_kept_with_the_places_of_their_records(sample: Path) -> None:
     """The four prompts of u01-q0 differ in one record; the pieces put together are the prompt."""
     chunk = json.loads(zlib.decompress(base64.b64decode(gather(sample).questions.chunks[0]), -15))
@@ -222,6 +243,7 @@ def intervened(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
+@pytest.mark.slow
 def test_every_experiment_keeps_what_was_asked_and_said(intervened: Path) -> None:
     """Each side is the prompt it names, and each of its two draws has an answer in the ledger."""
     chunk = json.loads(
@@ -232,8 +254,8 @@ def test_every_experiment_keeps_what_was_asked_and_said(intervened: Path) -> Non
         for question in chunk["questions"].values():
             (asked,) = question["asked"]
             sides = {(one["experiment"], one["arm"]): one["sides"] for one in asked}
-            assert sides.keys() >= {("routes", ""), ("provenance", "gated")}
-            assert [side["name"] for side in sides["provenance", "gated"]] == ["forward", "replay"]
+            assert sides.keys() >= {("routes", ""), ("routes", "gated")}
+            assert [side["name"] for side in sides["routes", "gated"]] == ["forward", "replay"]
             for one in asked:
                 for at, side in enumerate(one["sides"]):
                     (text,) = connection.execute(
@@ -258,22 +280,26 @@ def test_every_experiment_keeps_what_was_asked_and_said(intervened: Path) -> Non
     assert sorted(native) == sorted(other)
 
 
-def test_gates_are_the_numbers_of_the_run_and_hold(sample: Path, cli: Any) -> None:
-    """Each is rounded to the side on which the run keeps it."""
-    commands = gate_commands(gather(sample).rows, sample)
-    (command,) = commands
-    assert "policy=focal,schedule=replay,experiment=routes:J>=0.05" in command
+def test_suggested_gates_are_useful_limits(sample: Path, tmp_path: Path, cli: Any) -> None:
+    """A memory that loses evidence fails them, and one that loses none keeps them."""
+    gates = suggest_gates(gather(sample).rows)
+    assert any("evidence_lost<=0.05" in gate.text and gate.failing for gate in gates)
+    command = gate_command(gates, sample)
     assert html.escape(command, quote=False) in write_report(sample).read_text("utf-8")
-    assert cli(*shlex.split(command)[1:]).code == 0
-    worse = command.replace("J>=0.05", "J>=0.06")  # J is 0.053
-    assert cli(*shlex.split(worse)[1:]).code == 1
+    assert cli(*shlex.split(command)[1:]).code == 1
+    run = tmp_path / "run"
+    routeprism.audit("sample", "raw", schedules=["replay"], resamples=100, workers=1, run=run)
+    gates = suggest_gates(gather(run).rows)
+    assert [gate.failing for gate in gates] == [()]
+    assert cli(*shlex.split(gate_command(gates, run))[1:]).code == 0
 
 
+@pytest.mark.slow
 def test_arms_stand_aside_and_the_headline_speaks_of_memories(tmp_path: Path) -> None:
     run = tmp_path / "run"
     routeprism.audit("sample", "focal", mechanism=True, comparators=True, run=run, resamples=100)
     text = said(run)
-    assert "Arrival order changes which records this memory shows." in text
+    assert "This memory loses evidence when records arrive out of order." in text
     assert "Arms and comparators (4)" in text
 
 
@@ -286,7 +312,7 @@ def test_charts_of_names_that_are_cut_stay_apart(sample: Path) -> None:
         for row in material.rows
         if row.model
     ]
-    drawn = [chart.name for chart in all_charts(replace(material, rows=tuple(long)))]
+    drawn = [chart.name for chart in list_charts(Results(Rows.of(long)))]
     assert len(drawn) == len(set(drawn)) > 4
 
 
@@ -318,9 +344,14 @@ def test_the_same_run_gives_the_same_page(sample: Path, tmp_path: Path) -> None:
     assert one == other
 
 
+@pytest.mark.slow
 def test_the_templates_are_those_that_altair_makes() -> None:
-    """After a change: python -m routeprism.report._templates."""
+    """After a change: python tools/chart_templates.py."""
     from importlib import resources
+
+    written = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "chart_templates.py"))[
+        "written"
+    ]
 
     asset = resources.files("routeprism.report").joinpath("assets/charts.json")
     assert json.loads(asset.read_text("utf-8")) == json.loads(written())
@@ -340,6 +371,7 @@ def test_markdown_and_latex_escape_names() -> None:
     )
     assert r"a|b <script> \textbackslash{} \$1 \{\_\} & 0.5 {[}0.4, 0.6{]} \\" in as_latex(HOSTILE)
     assert r"\caption{100 \% of it}" in as_latex(HOSTILE)
+    assert as_csv(HOSTILE).splitlines()[0] == ",".join(HOSTILE.columns)
 
 
 def test_markup_is_only_what_was_made_as_markup() -> None:
@@ -355,21 +387,21 @@ def test_tables_and_charts_are_written(own_data: OwnData, tmp_path: Path) -> Non
     run = audited(own_data(RECORDS[:3], [question("a")]), tmp_path / "run")
     tables = write_tables(run, tmp_path / "tables")
     assert [path.name for path in tables] == [
-        "layers.md",
-        "layers.tex",
-        "estimates.md",
-        "estimates.tex",
+        f"{table}.{suffix}"
+        for table in ("summary", "causes", "layers", "estimates")
+        for suffix in ("md", "tex", "csv")
     ]
-    assert "| recent:k=1 | replay | 1 of 1 | 1 of 1 |" in tables[0].read_text("utf-8")
+    assert "| recent:k=1 | replay | 1 of 1 | 1 of 1 |" in tables[6].read_text("utf-8")
     charts = write_charts(run, tmp_path / "charts")
     assert [path.name for path in charts] == ["profile-J.svg", "profile-J.png"]
     assert charts[0].read_text("utf-8").startswith("<svg")
     assert charts[1].read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_every_number_of_a_table_names_its_row(tmp_path: Path) -> None:
     """The row that a cell links to is the one whose number it shows, and can be traced."""
-    from routeprism.experiments.tracing import trace_rows
+    from routeprism.review.tracing import trace_rows
 
     run = tmp_path / "run"
     routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100, run=run)
@@ -379,18 +411,20 @@ def test_every_number_of_a_table_names_its_row(tmp_path: Path) -> None:
     assert len(linked) > 20
     for number, text in linked:
         row = material.rows[int(number) - 1]
-        assert text.split(" ")[0] in (f"{row.estimate:.3f}", f"{row.estimate:.0f}")
+        shares = [f"{100 * row.estimate:{sign}.0f}\N{NO-BREAK SPACE}%" for sign in ("", "+")]
+        plain = (f"{row.estimate:.3f}", f"{row.estimate:+.3f}", f"{row.estimate:.0f}")
+        assert text.split(" ")[0] in (*plain, *shares)
     for trail in trace_rows(run, sorted({int(number) for number, _ in linked})):
         assert trail.agrees, trail.row.identity
     # What is no name and no link is no number, or no estimate: here the number of pairs alone.
     plain = re.findall(r'<td class="number">([^<]+)</td>', page)
     pairs = {str(row.queries) for row in material.rows if row.quantity == "restored-absent"}
-    assert set(plain) <= pairs
+    assert {text for text in plain if any(map(str.isdigit, text))} <= pairs
 
 
 def test_a_comparison_lists_newly_lost_support(own_data: OwnData, tmp_path: Path) -> None:
     """Of three records, keeping one instead of two loses the middle one on both routes."""
-    from routeprism.experiments import compare_runs
+    from routeprism.review import compare_runs
 
     questions = [question("a", support=["a1"]), question("b", support=["b2"])]
     directory = own_data(RECORDS, questions)
@@ -400,7 +434,7 @@ def test_a_comparison_lists_newly_lost_support(own_data: OwnData, tmp_path: Path
     ]
     found = compare_runs(*runs, [("recent:k=2", "recent:k=1")])
     page = write_comparison(found, tmp_path / "compare.html").read_text("utf-8")
-    assert "The second version newly loses support for 1 question." in page
+    assert "The new version loses evidence for 1 question that the old version kept." in page
     assert "recent:k=2 → recent:k=1" in page
     assert ">qa<" in page
     assert ">a1<" in page
@@ -429,13 +463,14 @@ def test_the_command_says_what_it_wrote(
     assert opened == [Path("out/report.html").resolve().as_uri()] * 2
     refused = cli("report", "nowhere")
     assert refused.code == 2
-    assert "nowhere holds no run" in refused.err
+    assert "nowhere contains no run" in refused.err
 
 
+@pytest.mark.slow
 def test_the_picture_of_evidence_by_policy_has_every_interface(tmp_path: Path) -> None:
     """`lexical` brings its own interface, the others are shown through the budget."""
     run = tmp_path / "run"
     routeprism.audit("sample", "recent:k=3", "lexical", run=run, resamples=200)
-    drawn = {chart.name: chart for chart in all_charts(gather(run))}
+    drawn = {chart.name: chart for chart in list_charts(gather(run).results)}
     labels = [value["label"] for value in drawn["coverage-exposed-replay"].values]
     assert labels == ["recent:k=3"] * 2 + ["lexical"] * 2

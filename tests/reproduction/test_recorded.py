@@ -12,10 +12,19 @@ import pytest
 
 from routeprism.errors import SpecError
 from routeprism.records import Question, load_benchmark
-from routeprism.reproduction import SOURCES, read_obtained, refresh
-from routeprism.reproduction._cells import Reference, find
-from routeprism.reproduction._perform import perform
-from routeprism.reproduction._sources import Source
+from routeprism.reproduction import (
+    SOURCES,
+    CheckedNumber,
+    PublishedNumber,
+    PublishedTable,
+    SourceRun,
+    check_number,
+    execute_source,
+    list_references,
+    price_source,
+    read_obtained,
+    refresh_values,
+)
 
 TRUTH = {"present": True, "absent": False, "restored": True, "replacement": False}
 USERS = 6
@@ -35,7 +44,7 @@ def write(path: Path, header: str, rows: list[tuple[str, ...]]) -> Path:
 
 
 @pytest.fixture
-def given(chosen: list[Question], tmp_path: Path) -> dict[str, Path]:
+def given(data: Path, chosen: list[Question], tmp_path: Path) -> dict[str, Path]:
     """Answers, labels and the list of primary questions, as a researcher has them."""
     answers = [
         (
@@ -56,7 +65,9 @@ def given(chosen: list[Question], tmp_path: Path) -> dict[str, Path]:
         for draw in range(3)
     ]
     columns = "question,policy,route,condition,design,filler,draw,answer"
-    labels = [(q.id, one) for q in chosen for one in q.labels["reference-session"]]
+    cases = load_benchmark("personamem", data).cases
+    facts = [q for case in cases for q in case.questions if q.kind == "fact-recall"]
+    labels = [(q.id, one) for q in facts for one in q.labels["reference-session"]]
     return {
         "answers": write(tmp_path / "answers.csv", columns, answers),
         "labels": write(tmp_path / "paper.csv", "question,record", labels),
@@ -81,10 +92,11 @@ def test_restoration_is_filled_from_recorded_answers_labels_and_primary_question
     )
     assert said.code == 0, said.err
     told = json.loads(said.out)
-    assert (told["executed"], told["missing"]) == (["restoration", "recent-restoration"], {})
+    assert told["executed"] == ["restoration", "recent-restoration", "recent-loss"]
+    assert told["missing"] == {}
     made = told["sources"]["restoration"]
     assert made["options"]["labels"] == "audited:paper"
-    assert made["mask"] == f"{len(chosen)} questions of primary.csv"
+    assert made["masks"] == {"primary": f"{len(chosen)} questions of primary.csv"}
     (table,) = told["tables"]
     found = {(c["row"], c["column"]): c for c in table["cells"] if c["obtained"] is not None}
     focal = {column: cell["obtained"] for (row, column), cell in found.items() if row == "Focal"}
@@ -92,7 +104,12 @@ def test_restoration_is_filled_from_recorded_answers_labels_and_primary_question
     assert {v for name, v in focal.items() if name.endswith(("Pres.", "Res."))} == {1.0}
     assert {v for name, v in focal.items() if name.endswith(("Abs.", "Repl."))} == {0.0}
     assert 0 < next(v for name, v in focal.items() if name.endswith("/ Q")) <= len(chosen)
-    assert not any(cell["embedded"] for cell in found.values())
+    assert not any(cell["embedded"] or cell["stand_in"] for cell in found.values())
+    # The file has answers on the primary questions alone: what is about more stays empty.
+    assert all(column.startswith("Primary") for _, column in found)
+    rest = {c["blank"] for c in table["cells"] if c["column"].startswith("All eligible")}
+    assert len(rest) == 2  # one for each policy's run, as the numbers of missing answers differ
+    assert all("only the questions of the given sets were answered" in why for why in rest)
 
 
 @pytest.mark.realdata
@@ -100,11 +117,11 @@ def test_a_source_whose_answers_are_not_in_the_file_stays_as_it_was(
     data: Path, given: dict[str, Path]
 ) -> None:
     before = {"display": read_obtained()["display"]}
-    done = refresh(
+    done = refresh_values(
         before,
         data=data,
         model=f"recorded:{given['answers']}",
-        mask=given["mask"],
+        masks={"primary": given["mask"]},
         sources={"display": SOURCES["display"]},
     )
     assert done.executed == ()
@@ -113,43 +130,121 @@ def test_a_source_whose_answers_are_not_in_the_file_stays_as_it_was(
     assert done.obtained == before
 
 
-def test_numbers_of_primary_questions_stand_for_those_of_fact_recall(tmp_path: Path) -> None:
-    """A source with all questions gives numbers within the mask where tables mean primary ones."""
+@pytest.fixture
+def sets(tmp_path: Path) -> dict[str, Any]:
+    """Answers to the sample that tell two sets of questions apart, and a source to ask them of."""
     sample = load_benchmark("sample")
     questions = [question for case in sample.cases for question in case.questions]
     primary = {question.id for question in questions[::4]}
+    gold = {question.id for question in questions[1::4]}
     rows = [
-        (
-            q.id,
-            "raw",
-            schedule,
-            "0",
-            q.gold if schedule == "forward" or q.id in primary else other(q),
-        )
+        (q.id, "raw", route, "0", q.gold if route == "forward" or q.id in primary else other(q))
         for q in questions
-        for schedule in ("forward", "replay")
+        for route in ("forward", "replay")
     ]
     columns = "question,policy,schedule,draw,answer"
-    answers = write(tmp_path / "answers.csv", columns, rows)
-    mask = write(tmp_path / "primary.csv", "question", [(id,) for id in sorted(primary)])
-    labels = write(tmp_path / "mine.csv", "question,record", [(questions[0].id, "")])
-    where = {"experiment": "routes", "quantity": "H", "policy": "whole", "arm": "", "mask": ""}
-    strata = ("all", "fact-recall")
-    wanted = [Reference("some", {**where, "stratum": one}, "estimate") for one in strata]
-    kept = perform(
-        Source("some", "some answers", "sample", {"whole": "raw"}, asks=True),
+    within = [row for row in rows if row[0] in primary | gold]
+    return {
+        "all": write(tmp_path / "all.csv", columns, rows),
+        "within": write(tmp_path / "within.csv", columns, within),
+        "primary": write(tmp_path / "primary.csv", "question", [(id,) for id in sorted(primary)]),
+        "gold": write(tmp_path / "gold.csv", "question", [(id,) for id in sorted(gold)]),
+        "questions": questions,
+        "source": SourceRun("some", "some answers", "sample", {"whole": "raw"}, asks=True),
+    }
+
+
+CELLS = PublishedTable(
+    "tab:some",
+    "some cells",
+    {
+        "kind": "machinery",
+        "source": "some",
+        "policy": "whole",
+        "schedule": "replay",
+        "filler": "A",
+        "quantity": "H",
+    },
+    rows={
+        "Primary": {"questions": "primary"},
+        "Outside primary": {"questions": "outside-primary"},
+        "Gold": {"questions": "gold"},
+        "Strict": {"questions": "strict"},
+        "Coverage": {},
+    },
+)
+
+
+def fill(sets: dict[str, Any], answers: str, *names: str) -> dict[str, CheckedNumber]:
+    """Perform the source with some sets of questions, and give the cell of each row."""
+    printed = {row: PublishedNumber("tab:some", "1", row, "H", "0.5") for row in CELLS.rows}
+    wanted = [ref for one in printed.values() for ref in list_references(CELLS, one)]
+    kept = execute_source(
+        sets["source"],
         wanted,
-        model=f"recorded:{answers}",
-        mask=mask,
-        readings=[labels],
-        labels="audited:mine",
+        model=f"recorded:{sets[answers]}",
+        masks={name: sets[name] for name in names},
         resamples=100,
     )
-    every, inside = (find(kept.rows, one) for one in wanted)
-    assert every is not None and inside is not None
-    assert inside.row.queries == len(primary) and inside.row.estimate == 0
-    assert every.row.queries == len(questions) and (every.row.estimate or 0) > 0.7
-    assert kept.made["options"]["labels"] == "audited:mine"
+    return {row: check_number(CELLS, one, {"some": kept}) for row, one in printed.items()}
+
+
+@pytest.mark.slow
+def test_each_set_of_questions_has_its_own_number(sets: dict[str, Any]) -> None:
+    """Answers change outside of the primary questions only, so every wrong set shows."""
+    cells = fill(sets, "all", "primary", "gold")
+    total = len(sets["questions"])
+    counts = {row: cell.questions for row, cell in cells.items()}
+    inside, gold = counts["Primary"], counts["Gold"]
+    assert inside is not None and gold is not None
+    assert (counts["Outside primary"], counts["Coverage"]) == (total - inside, total)
+    assert inside == len(sets["questions"][::4]) and gold == len(sets["questions"][1::4])
+    values = {row: cell.value for row, cell in cells.items()}
+    assert values["Primary"] == 0 and values["Gold"] == 1 and values["Outside primary"] == 1
+    assert 0.7 < (values["Coverage"] or 0) < 0.8
+    assert values["Strict"] is None
+    assert cells["Strict"].blank == (
+        "the questions 'strict' were not given: pass --mask strict=FILE"
+    )
+    assert {cell.stand_in for cell in cells.values()} == {""}
+
+
+@pytest.mark.slow
+def test_answers_on_the_sets_alone_leave_everything_else_empty(sets: dict[str, Any]) -> None:
+    cells = fill(sets, "within", "primary", "gold")
+    assert (cells["Primary"].value, cells["Gold"].value) == (0, 1)
+    for row in ("Coverage", "Outside primary"):
+        assert cells[row].value is None
+        assert cells[row].blank.startswith("only the questions of the given sets were answered")
+
+
+@pytest.mark.slow
+def test_a_price_counts_the_questions_that_will_be_asked(sets: dict[str, Any]) -> None:
+    """Cells about one set alone take the answers to its questions, two routes each."""
+
+    def calls(*rows: str) -> int:
+        printed = [PublishedNumber("tab:some", "1", row, "H", "0.5") for row in rows]
+        wanted = [ref for one in printed for ref in list_references(CELLS, one)]
+        costs = price_source(
+            sets["source"], wanted, data=None, model="reader", masks={"primary": sets["primary"]}
+        )
+        (plan,) = costs.values()
+        return plan.cells
+
+    assert calls("Primary") == 2 * len(sets["questions"][::4])
+    assert calls("Primary", "Coverage") == calls("Outside primary") == 2 * len(sets["questions"])
+
+
+@pytest.mark.slow
+def test_without_any_set_all_questions_stand_in_and_are_named(sets: dict[str, Any]) -> None:
+    cells = fill(sets, "all")
+    whole = cells["Coverage"].value
+    for row in ("Primary", "Gold", "Strict"):
+        assert (cells[row].value, cells[row].stand_in) == (whole, "fact-recall")
+        assert cells[row].status == "machinery"
+    assert cells["Coverage"].stand_in == ""
+    assert cells["Outside primary"].value is None
+    assert "pass --mask primary=FILE" in cells["Outside primary"].blank
 
 
 def test_several_models_are_refused_and_labels_need_answers(
@@ -161,7 +256,13 @@ def test_several_models_are_refused_and_labels_need_answers(
         [("one", "q", "raw", "forward", "0", "a"), ("two", "q", "raw", "forward", "0", "a")],
     )
     with pytest.raises(SpecError, match=r"choose one: recorded:.*model=one, recorded:.*model=two"):
-        refresh({}, model=f"recorded:{file}")
-    assert "nobody is asked" in cli("reproduce", "--run", "--mask", file).err
+        refresh_values({}, model=f"recorded:{file}")
+    assert (
+        "masks applies when tables are executed; set execute (--run)"
+        in cli("reproduce", "--mask", file).err
+    )
+    assert "Did you mean 'primary'?" in cli("reproduce", "--run", "--mask", f"primry={file}").err
+    twice = cli("reproduce", "--run", "--mask", file, "--mask", f"primary={file}")
+    assert twice.code == 2 and "twice" in twice.err
     said = cli("reproduce", "--run", "--model", f"recorded:{file},model=one", "--readings", file)
-    assert said.code == 2 and "--labels audited:NAME" in said.err
+    assert said.code == 2 and "labels='audited:NAME'" in said.err

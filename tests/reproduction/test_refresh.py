@@ -11,10 +11,10 @@ from routeprism.reproduction import (
     PROTOCOL,
     SOURCES,
     TABLES,
-    Refreshed,
-    cells_of,
+    RefreshResult,
+    check_table,
     read_obtained,
-    refresh,
+    refresh_values,
 )
 
 pytestmark = pytest.mark.realdata
@@ -23,11 +23,11 @@ FAST = ("index", "readings", "personamem")
 
 
 @pytest.fixture(scope="module")
-def refreshed(data: Path) -> Refreshed:
-    return refresh({}, data=data, sources={name: SOURCES[name] for name in FAST})
+def refreshed(data: Path) -> RefreshResult:
+    return refresh_values({}, data=data, sources={name: SOURCES[name] for name in FAST})
 
 
-def test_a_refresh_gives_the_stored_values(refreshed: Refreshed) -> None:
+def test_a_refresh_gives_the_stored_values(refreshed: RefreshResult) -> None:
     stored = read_obtained()
     for name in FAST:
         now = {one.row.identity: one for one in refreshed.obtained[name].rows}
@@ -38,8 +38,8 @@ def test_a_refresh_gives_the_stored_values(refreshed: Refreshed) -> None:
                 assert (again.lower, again.upper) == pytest.approx((one.row.lower, one.row.upper))
 
 
-def test_a_cell_without_its_run_is_not_called_reproduced(refreshed: Refreshed) -> None:
-    cells = cells_of(TABLES[PROTOCOL], refreshed.obtained)
+def test_a_cell_without_its_run_is_not_called_reproduced(refreshed: RefreshResult) -> None:
+    cells = check_table(TABLES[PROTOCOL], refreshed.obtained)
     assert {cell.status for cell in cells} == {"reproduced", "machinery"}
     assert {cell.source for cell in cells if cell.status == "reproduced"} == {"personamem", "index"}
     # Both limits of Recent-3 depend on the resamples: 0.087 and 0.154 there.
@@ -119,11 +119,13 @@ TURNED = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_policies_turn_all_their_cells_to_differs(data: Path, name: str) -> None:
     source = replace(SOURCES[name], policies=OTHERS[name])
-    found = refresh({}, data=data, sources={name: source}).obtained
+    found = refresh_values({}, data=data, sources={name: source}).obtained
     stored = read_obtained()
     turned: dict[str, int] = {}
     for table in TABLES.values():
-        for before, after in zip(cells_of(table, stored), cells_of(table, found), strict=True):
+        for before, after in zip(
+            check_table(table, stored), check_table(table, found), strict=True
+        ):
             printed, said = before.printed, table.part(before.printed)
             if before.status != "reproduced" or said.get("policy") not in OTHERS[name]:
                 continue
@@ -142,7 +144,7 @@ def test_every_source_of_reproduced_numbers_is_tried() -> None:
     roles = {
         (cell.source, table.part(cell.printed).get("policy"))
         for table in TABLES.values()
-        for cell in cells_of(table, stored)
+        for cell in check_table(table, stored)
         if cell.status == "reproduced"
         and table.part(cell.printed).get("number") not in ("queries", "units")
     }

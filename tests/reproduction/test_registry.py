@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -10,30 +12,34 @@ import pytest
 from routeprism.errors import SpecError
 from routeprism.reproduction import (
     PROTOCOL,
+    QUESTION_SETS,
     SOURCES,
+    STORED,
     TABLES,
-    Cell,
-    Printed,
-    Table,
-    cells_of,
-    chosen,
-    page,
-    published,
+    CheckedNumber,
+    MeasuredRow,
+    PublishedNumber,
+    PublishedTable,
+    SourceValues,
+    check_number,
+    check_table,
+    count_numbers,
+    count_tables,
+    list_all_rows,
     read_obtained,
-    refresh,
+    read_published,
+    refresh_values,
+    render_page,
+    select_tables,
     write_obtained,
 )
-from routeprism.reproduction._beyond import beyond_lines, beyond_references
-from routeprism.reproduction._cells import cell_of
-from routeprism.reproduction._obtained import Kept, Noted
-from routeprism.reproduction._registry import references
-from routeprism.runs import EstimateRow, Stored
+from routeprism.runs import EstimateRow, StoredRun
 
 PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
 
 
-def printed(text: str, column: str = "J / Estimate") -> Printed:
-    return Printed("tab:x", "1", "row", column, text)
+def printed(text: str, column: str = "J / Estimate") -> PublishedNumber:
+    return PublishedNumber("tab:x", "1", "row", column, text)
 
 
 @pytest.mark.parametrize(
@@ -54,21 +60,22 @@ def test_agreement_is_to_the_printed_digits(text: str, value: float, agrees: boo
 
 
 def test_every_printed_label_has_a_table() -> None:
-    labels = list(dict.fromkeys(one.label for one in published()))
+    labels = list(dict.fromkeys(one.label for one in read_published()))
     assert list(TABLES) == labels
-    # 68 tables, 5 figures, and the numbers of a correct build.
-    assert len(labels) == 74
+    # 68 tables, 5 figures, 9 sections with numbers of their own, and those of a correct build.
+    assert len(labels) == 83
+    assert sum(label.startswith("app:") for label in labels) == 9
     assert sum(label.startswith("fig:") for label in labels) == 5
 
 
 def test_no_cell_is_printed_twice() -> None:
-    places = [(one.label, one.panel, one.row, one.column) for one in published()]
+    places = [(one.label, one.panel, one.row, one.column) for one in read_published()]
     assert len(set(places)) == len(places)
 
 
 def test_every_cell_says_how_to_get_it_or_why_not() -> None:
     for table in TABLES.values():
-        for cell in cells_of(table, {}):
+        for cell in check_table(table, {}):
             assert cell.value is None
             if cell.status == "not derivable":
                 assert cell.reason, cell
@@ -77,29 +84,34 @@ def test_every_cell_says_how_to_get_it_or_why_not() -> None:
 
 
 def test_references_name_sources_and_roles() -> None:
-    for name, wanted in (*references(tuple(TABLES.values())).items(), *beyond_references().items()):
+    needed = list_all_rows()
+    assert {"answers", "locomo-answers", "locomo-restoration"} < needed.keys() <= SOURCES.keys()
+    for name, references in needed.items():
         roles = {"", *SOURCES[name].policies}
-        assert {one.where.get("policy", "") for one in wanted} <= roles, name
+        assert {reference.columns.get("policy", "") for reference in references} <= roles, name
 
 
 def test_protocol_numbers_are_all_reproduced() -> None:
-    cells = cells_of(TABLES[PROTOCOL], read_obtained())
+    cells = check_table(TABLES[PROTOCOL], read_obtained())
     assert {cell.status for cell in cells} == {"reproduced"}
     assert len(cells) == 77
 
 
 def test_locomo_end_to_end_has_every_number_and_names_the_licence() -> None:
-    said = "\n".join(beyond_lines(read_obtained()))
+    stored = read_obtained()
+    _, heading, said = render_page(stored).partition("## LoCoMo, end to end")
+    assert heading
     assert "CC BY-NC 4.0" in said and "embedded" in said
     assert "| – |" not in said
     # PROTOCOL §4: Recent-8 on LoCoMo has recall 0.315 forward and 0.310 reversed.
     assert "| recent:k=8 | 0.000 [0.000, 0.000] | 0.315 [0.282, 0.352] | 0.310 [" in said
-    assert beyond_lines({}) == []
+    without = {name: values for name, values in stored.items() if not name.startswith("locomo-")}
+    assert "## LoCoMo, end to end" not in render_page(without)
 
 
 def test_nothing_is_reproduced_without_a_run() -> None:
     for table in TABLES.values():
-        assert {cell.status for cell in cells_of(table, {})} <= {"machinery", "not derivable"}
+        assert {cell.status for cell in check_table(table, {})} <= {"machinery", "not derivable"}
 
 
 def test_every_reproduced_number_follows_its_row() -> None:
@@ -110,14 +122,16 @@ def test_every_reproduced_number_follows_its_row() -> None:
     }
     seen = 0
     for table in TABLES.values():
-        for before, after in zip(cells_of(table, stored), cells_of(table, moved), strict=True):
+        for before, after in zip(
+            check_table(table, stored), check_table(table, moved), strict=True
+        ):
             if before.status == "reproduced":
                 assert after.status == "differs", after
                 seen += 1
     assert seen > 150
 
 
-def other(noted: Noted) -> Noted:
+def other(noted: MeasuredRow) -> MeasuredRow:
     row = noted.row
     changed = {
         name: value + 1
@@ -130,7 +144,7 @@ def other(noted: Noted) -> Noted:
 def test_numbers_that_differ_or_have_no_value_say_why() -> None:
     stored = read_obtained()
     for table in TABLES.values():
-        for cell in cells_of(table, stored):
+        for cell in check_table(table, stored):
             if cell.status == "differs":
                 assert cell.reason and cell.value is not None, cell
             if cell.status == "machinery" and cell.printed.number is not None:
@@ -143,20 +157,25 @@ def test_a_stand_in_is_named_and_never_called_reproduced() -> None:
     )
     row = replace(row, policy="recent-8", schedule="replay", queries=10)
     table = TABLES["tab:longmem-exposed"]
-    cell = cells_of(table, {"locomo": Kept({}, (Noted(row),))})[0]
+    cell = check_table(table, {"locomo": SourceValues({}, (MeasuredRow(row),))})[0]
     assert (cell.printed.text, cell.value) == ("0.000", 0.0)
     assert (cell.status, cell.stand_in) == ("machinery", "locomo")
     own = replace(row, benchmark="longmemeval")
-    found = {"locomo": Kept({}, (Noted(row),)), "longmemeval": Kept({}, (Noted(own),))}
-    cell = cells_of(table, found)[0]
+    found = {
+        "locomo": SourceValues({}, (MeasuredRow(row),)),
+        "longmemeval": SourceValues({}, (MeasuredRow(own),)),
+    }
+    cell = check_table(table, found)[0]
     assert (cell.status, cell.stand_in) == ("reproduced", "")
 
 
 def test_limits_are_within_noise_by_a_stated_rule() -> None:
-    def judged(value: float, noise: float) -> Cell:
+    def judged(value: float, noise: float) -> CheckedNumber:
         row = replace(J, estimate=0.12, lower=0.08, upper=value)
-        return cell_of(
-            TABLE, printed("0.153", "J / Upper"), {"x": Kept({}, (Noted(row, 0, noise),))}
+        return check_number(
+            TABLE,
+            printed("0.153", "J / Upper"),
+            {"x": SourceValues({}, (MeasuredRow(row, 0, noise),))},
         )
 
     assert judged(0.1532, 0.0).agreement == "to print"
@@ -168,7 +187,7 @@ def test_limits_are_within_noise_by_a_stated_rule() -> None:
 
 
 J = EstimateRow(experiment="routes", benchmark="any", quantity="J", estimate=None)
-TABLE = Table("tab:x", "a table", {"kind": "data", "source": "x", "quantity": "J"})
+TABLE = PublishedTable("tab:x", "a table", {"kind": "data", "source": "x", "quantity": "J"})
 
 
 def test_what_is_kept_is_what_the_registry_needs() -> None:
@@ -179,7 +198,7 @@ def test_what_is_kept_is_what_the_registry_needs() -> None:
 
 
 def test_page_is_what_the_registry_renders() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(read_obtained()), (
+    assert PAGE.read_text(encoding="utf-8") == render_page(read_obtained()), (
         "run: routeprism reproduce --write docs/reproduction.md"
     )
 
@@ -191,7 +210,7 @@ def test_the_page_of_a_run_is_the_page_of_what_it_keeps(tmp_path: Path) -> None:
         name: replace(kept, made={**kept.made, "policies": dict(SOURCES[name].policies)})
         for name, kept in stored.items()
     }
-    assert page(run) == page(stored)
+    assert render_page(run) == render_page(stored)
 
 
 def test_obtained_values_are_written_as_they_are_read(tmp_path: Path) -> None:
@@ -201,10 +220,10 @@ def test_obtained_values_are_written_as_they_are_read(tmp_path: Path) -> None:
 
 
 def test_labels_may_leave_out_the_prefix_and_unknown_ones_suggest() -> None:
-    assert chosen(("mechanism-state",)) == chosen(("tab:mechanism-state",))
-    assert chosen(("tab:transfer-main",))[0].label == "tab:state-transfer-support"
+    assert select_tables(("mechanism-state",)) == select_tables(("tab:mechanism-state",))
+    assert select_tables(("tab:transfer-main",))[0].label == "tab:state-transfer-support"
     with pytest.raises(SpecError, match="mechanism-state"):
-        chosen(("tab:mechanism-stat",))
+        select_tables(("tab:mechanism-stat",))
 
 
 def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
@@ -214,26 +233,33 @@ def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
     assert "…" not in every.out
     one = cli("reproduce", "tab:mechanism-state", "--keep", tmp_path / "kept")
     assert "0.9730" in one.out and "reproduced" in one.out
-    with Stored(tmp_path / "kept") as stored:
+    with StoredRun(tmp_path / "kept") as stored:
         kept = {one.question: one.value for one in stored.findings("reproduction")}
     line = kept["tab:mechanism-state"]["lines"][0]
     assert line == ["Survivor selection", "Replay / J", "0.045", "0.0450", "reproduced"]
-    assert kept["tab:policy-interfaces-main"]["counts"][:2] == [["reproduced", 7], ["differs", 3]]
+    assert kept["tab:policy-interfaces-main"]["counts"][:3] == [
+        ["reproduced: measured", 3],
+        ["reproduced: denominators", 4],
+        ["differs", 3],
+    ]
     report = tmp_path / "kept" / "report.html"
     assert f"Report: {report}" in one.out
     shown = report.read_text(encoding="utf-8")
-    assert "169 of 2264 printed numbers are reproduced" in shown and "No estimates" not in shown
+    assert "Of the paper's 2280 numbers, 42 measured values are reproduced" in shown
+    assert "36 denominators and 14 numbers that follow from other printed numbers" in shown
+    assert "77 of 77 target values" in shown and "No estimates" not in shown
     assert 'id="tab-mechanism-state"' in shown
     # Below its table stands why a number differs, and which command gives one of its kind.
-    assert "ours is another" in shown and "routeprism audit personamem --kind" in shown
+    assert "RoutePrism uses a different one" in shown
+    assert "routeprism audit personamem --kind" in shown
     assert f"routeprism reproduce --keep {tmp_path / 'kept'}" in shown
     assert cli("reproduce", "tab:nothing").code == 2
 
 
 def test_what_is_known_is_held_after_every_run() -> None:
     held = []
-    found = refresh(
-        {}, sources={"readings": SOURCES["readings"]}, hold=lambda now: held.append(dict(now))
+    found = refresh_values(
+        {}, sources={"readings": SOURCES["readings"]}, save=lambda now: held.append(dict(now))
     )
     assert held == [found.obtained]
     assert list(held[0]) == ["readings"]
@@ -281,3 +307,140 @@ def test_other_files_are_no_obtained_values(cli, tmp_path: Path, content: str) -
     assert said.err.endswith(
         "is no file of obtained values; routeprism reproduce --run writes one\n"
     )
+
+
+def test_reproduced_numbers_are_counted_by_what_they_are() -> None:
+    """Values, denominators, arithmetic on print and targets beside the paper are never one sum."""
+    stored = read_obtained()
+    counts = sum((counts for _, counts in count_tables(stored)), Counter[str]())
+    assert {name: counts[name] for name in ("measured", "denominator", "arithmetic")} == {
+        "measured": 42,
+        "denominator": 36,
+        "arithmetic": 14,
+    }
+    assert "target" not in counts and "reproduced" not in counts
+    assert count_numbers(check_table(TABLES[PROTOCOL], stored)) == Counter(target=77)
+    for table in TABLES.values():
+        for cell in check_table(table, stored):
+            if cell.status == "reproduced" and cell.source == "readings":
+                assert cell.basis in ("arithmetic", "denominator"), cell
+            if table.part(cell.printed).get("number") in ("queries", "units"):
+                assert cell.basis in ("denominator", "target"), cell
+    said = render_page(stored)
+    assert "| all | | 2280 | 42 | 36 | 14 |" in said
+    assert "has 77 target values, of which 77 are reached here" in said
+
+
+def test_sets_of_questions_are_known_and_data_needs_none() -> None:
+    for table in TABLES.values():
+        for cell in check_table(table, {}):
+            said = table.part(cell.printed)
+            if name := said.get("questions", ""):
+                assert name.removeprefix("outside-") in QUESTION_SETS, cell
+                assert said["kind"] != "data", cell
+
+
+@pytest.mark.parametrize(
+    ("label", "row", "column", "questions"),
+    [
+        ("tab:restoration-main", "Focal", "Primary / Pres.", "primary"),
+        ("tab:restoration-main", "Focal", "All eligible / Pres.", ""),
+        ("tab:restoration-main", "Recent-3", "All eligible R-A / Lower", ""),
+        ("tab:personamem-restoration-expanded", "Recent-3 (Primary)", "Queries", "primary"),
+        ("tab:personamem-restoration-expanded", "Focal (All eligible)", "Absent / Upper", ""),
+        (
+            "tab:personamem-restoration-expanded",
+            "Focal (Outside primary)",
+            "Restored - Absent / Lower",
+            "outside-primary",
+        ),
+        ("tab:support-localization", "Consensus | Changed", "H / Estimate", "primary"),
+        ("tab:support-localization", "Coverage | Difference", "Users", ""),
+        ("tab:semantic-sensitivity", "A admissible", "D_res / Lower", "reading-a"),
+        ("tab:semantic-record-grounded", "Taxonomy", "D_res / Estimate", ""),
+        ("tab:experiment-index", "F-S+ | Focal restoration, all eligible | Luna", "Queries", ""),
+        ("tab:question-strata-main", "Exchangeable", "Γ_H / Estimate", ""),
+        ("tab:fresh-task-contrasts", "Recent / Strict", "R-A / Lower", "strict"),
+    ],
+)
+def test_cells_name_the_questions_that_the_paper_prints_them_for(
+    label: str, row: str, column: str, questions: str
+) -> None:
+    (cell,) = {
+        one for one in read_published() if (one.label, one.row, one.column) == (label, row, column)
+    }
+    assert TABLES[label].part(cell).get("questions", "") == questions
+
+
+@pytest.mark.parametrize(
+    ("label", "row", "column", "source", "quantity"),
+    [
+        ("answer-submission-balance", "Chronological*", "H / *", "balanced", "dispatch.H"),
+        ("answer-submission-balance", "Combined", "H", "balanced", "H"),
+        ("additional-operation-dispersion", "Odd-even", "Δ / *", "mechanism", "interaction.Delta"),
+        ("memochat-fixed-source", "Same sources", "H_× / *", "memochat", "H_cross"),
+        ("memochat-correctness", "Same sources", "D_correct / *", "memochat", "D_correct"),
+        ("answer-endpoint-support", "*padding B", "H", "answers", "by_question.H"),
+        ("app:additional-strata", "*absent", "* / Smallest", "restoration",
+         "loo_min.restored-absent"),
+        ("answer-canonical-serialization", "*exchangeable", "D_res / *", "repeated", "D_res"),
+        ("tab:support-intervention", "all", "Support present*", "presence", "accuracy.present"),
+        ("tab:recent-support-restoration", "all", "Support absent*", "recent-loss",
+         "accuracy.absent"),
+        ("tab:personamem-restoration-expanded", "Recent-3 (All*", "Absent*",
+         "recent-restoration", "accuracy.absent"),
+        ("tab:external-memochat-repeat", "all", "H / *", "memochat", "H_same"),
+        ("tab:external-memochat", "all", "Replay acc*", "memochat", "accuracy.route.single"),
+    ],
+)  # fmt: skip
+def test_numbers_have_the_experiment_that_the_paper_describes(
+    label: str, row: str, column: str, source: str, quantity: str
+) -> None:
+    (table,) = select_tables((label,))
+    stored = read_obtained()
+    found = [
+        cell
+        for cell in check_table(table, stored)
+        if fnmatchcase(cell.printed.row, row) and fnmatchcase(cell.printed.column, column)
+    ]
+    assert found
+    for cell in found:
+        said = table.part(cell.printed)
+        assert (said["source"], said["quantity"]) == (source, quantity)
+        assert cell.value is not None, cell
+
+
+def test_restoration_follows_the_rule_that_each_table_states() -> None:
+    """I.14 asks for no support at all on the other route, I.15 for one record fewer."""
+    assert SOURCES["recent-loss"].options["eligibility"] == "none"
+    assert "eligibility" not in SOURCES["recent-restoration"].options
+    stored = read_obtained()
+    pairs = {
+        name: stored[name].rows[0].row.queries or 0
+        for name in ("recent-loss", "recent-restoration")
+    }
+    assert 0 < pairs["recent-loss"] <= pairs["recent-restoration"]
+
+
+def test_a_run_writes_into_the_directory_of_the_user(
+    cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = STORED.read_bytes()
+    said = cli("reproduce", "tab:record-semantic", "--run", "--data", tmp_path / "none")
+    assert said.code == 0, said.err
+    assert "Values: reproduction/obtained.json" in said.out
+    assert "readings" in read_obtained(tmp_path / "reproduction" / "obtained.json")
+    assert STORED.read_bytes() == before
+
+
+def test_a_place_that_cannot_be_written_is_named(
+    cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file stands where the directory would be."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reproduction").write_text("a file of the user's", encoding="utf-8")
+    said = cli("reproduce", "tab:record-semantic", "--run", "--data", tmp_path / "none")
+    assert said.code == 2
+    assert "obtained.json: cannot be written" in said.err and "file as obtained" in said.err
+    assert (tmp_path / "reproduction").read_text(encoding="utf-8") == "a file of the user's"

@@ -122,6 +122,7 @@ class StaysBehind(Kept):
         Path(tempfile.mkdtemp(prefix="store-")).joinpath("notes").write_text("kept for ever")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "check", "said", "fix"),
     [
@@ -160,6 +161,7 @@ def test_a_thread_that_is_not_ended() -> None:
         stop.set()
 
 
+@pytest.mark.slow
 def test_an_open_file_is_found() -> None:
     opened = []
 
@@ -176,6 +178,7 @@ def test_an_open_file_is_found() -> None:
             file.close()
 
 
+@pytest.mark.slow
 def test_what_is_closed_in_time_is_fine() -> None:
     class Closing(Kept):
         def __init__(self, arrivals: Sequence[Record]) -> None:
@@ -188,6 +191,7 @@ def test_what_is_closed_in_time_is_fine() -> None:
     assert failed(adapter(Closing)) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("events", "said"),
     [
@@ -201,6 +205,7 @@ def test_an_event_log_that_cannot_be_right(events: list[Event], said: str) -> No
     assert said in failed(adapter(broken))["traceability"][0]
 
 
+@pytest.mark.slow
 def test_declared_chance_is_no_fault_and_is_counted() -> None:
     policy = adapter(Chancy)
     type(policy).deterministic = False
@@ -225,6 +230,7 @@ def test_an_adapter_that_wants_the_question() -> None:
     assert "construction receives the arriving records and nothing else" in contract.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["recent:k=2", "focal", "lexical", "raw", "memochat"])
 def test_the_built_in_policies_pass(spec: str) -> None:
     assert failed(make_policy(spec)) == {}
@@ -233,6 +239,7 @@ def test_the_built_in_policies_pass(spec: str) -> None:
 # --- the command -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_wrong_and_exits_with_one(
     cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,5 +258,6 @@ def test_the_command_says_what_is_wrong_and_exits_with_one(
     assert cli("check-adapter", "no_such_module:Name").code == 2
 
 
+@pytest.mark.slow
 def test_a_policy_that_learns_is_fitted_first() -> None:
     assert {check.outcome for check in check_adapter(make_policy("streaming"))} == {"passed"}

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routeprism.errors import ContractError
-from routeprism.policies import Named, make_policy
+from routeprism.policies import NamedPolicy, make_policy
 from routeprism.policies.recent import Recent
 from routeprism.records import Pool, Record, load_benchmark
-from routeprism.routes import moments, over_time
+from routeprism.routes import list_moments, trace_moments
 
 POOLS = [case.pool for case in load_benchmark("sample").cases]
 
@@ -20,22 +20,22 @@ def pool(size: int) -> Pool:
 
 
 def test_every_moment_at_first_and_then_four_in_each_doubling() -> None:
-    assert moments(3) == [1, 2, 3]
-    assert moments(70)[15:] == [16, 20, 24, 28, 32, 40, 48, 56, 64]
-    assert moments(130)[-3:] == [96, 112, 128]
-    assert len(moments(10_000)) < 60
+    assert list_moments(3) == [1, 2, 3]
+    assert list_moments(70)[15:] == [16, 20, 24, 28, 32, 40, 48, 56, 64]
+    assert list_moments(130)[-3:] == [96, 112, 128]
+    assert len(list_moments(10_000)) < 60
 
 
 @given(st.integers(1, 3000), st.integers(1, 3000))
 def test_pools_have_the_moments_of_smaller_ones(one: int, other: int) -> None:
     small, large = sorted((one, other))
-    assert moments(large)[: len(moments(small))] == moments(small)
-    assert moments(small)[-1] <= small
+    assert list_moments(large)[: len(list_moments(small))] == list_moments(small)
+    assert list_moments(small)[-1] <= small
 
 
 def test_recent_by_hand() -> None:
     """After t records forward holds the last three and reversed the first three."""
-    for moment in over_time(make_policy("recent:k=3"), pool(18)):
+    for moment in trace_moments(make_policy("recent:k=3"), pool(18)):
         t = moment.after
         assert moment.arrived == {f"r{at}" for at in range(t)}
         assert moment.forward == {f"r{at}" for at in range(max(0, t - 3), t)}
@@ -47,7 +47,7 @@ def test_recent_by_hand() -> None:
 def test_a_history_that_grows_is_the_same_as_one_built_at_once(spec: str) -> None:
     policy = make_policy(spec)
     for one in POOLS[:10]:
-        for moment in over_time(policy, one):
+        for moment in trace_moments(policy, one):
             records = one.records[: moment.after]
             assert moment.forward == policy.build(records).retained()
             assert moment.reversed == policy.build(records[::-1]).retained()
@@ -66,10 +66,10 @@ def test_an_incremental_policy_goes_forward_once() -> None:
         def build(self, arrivals, /):
             return Recent(k=self.k).build(arrivals)
 
-    list(over_time(Counted(), pool(30)))
+    list(trace_moments(Counted(), pool(30)))
     assert steps == [f"r{at}" for at in range(30)]
     # Behind a name it cannot be stepped, and is built for every moment.
-    found = list(over_time(Named(Recent(), "mine"), pool(5)))
+    found = list(trace_moments(NamedPolicy(Recent(), "mine"), pool(5)))
     assert [moment.forward for moment in found][-1] == {"r2", "r3", "r4"}
 
 
@@ -81,4 +81,4 @@ def test_what_has_not_arrived_cannot_be_held() -> None:
             return Recent(k=9).build(pool(5).records)
 
     with pytest.raises(ContractError, match="ahead retains 'r1', which had not arrived"):
-        list(over_time(Ahead(), pool(5)))
+        list(trace_moments(Ahead(), pool(5)))

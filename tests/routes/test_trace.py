@@ -11,7 +11,7 @@ from routeprism.errors import ContractError
 from routeprism.orders import parse_schedule
 from routeprism.policies import Block, Exposure, make_policy
 from routeprism.records import Case, Pool, Question, Record
-from routeprism.routes import pairs, signature, trace_case
+from routeprism.routes import hash_state, pair_routes, trace_case
 
 RECORDS = tuple(Record(f"r{at}", at, f"record {at} on walnut trees") for at in range(4))
 POOL = Pool("ann", RECORDS)
@@ -62,18 +62,18 @@ def test_a_trace_holds_sources_context_state_and_events() -> None:
     assert shown.context_sha256 == hashlib.sha256(context.encode()).hexdigest()
     assert shown.context_chars == len(context) == 74
     assert shown.length == 19  # ⌈74/4⌉
-    assert forward.signature == signature(["r2", "r3"])
+    assert forward.signature == hash_state(["r2", "r3"])
     assert [event.kind for event in forward.events].count("evict") == 2
-    (pair,) = pairs((forward, replay))
+    (pair,) = pair_routes((forward, replay))
     assert (pair.forward.schedule, pair.route.schedule) == ("forward", "replay")
 
 
 def test_signatures_are_canonical() -> None:
-    assert signature({"b": 1, "a": [1.5, None]}) == signature({"a": [1.5, None], "b": 1})
-    assert signature([1, 2]) != signature([2, 1])
-    assert signature(None) is None
+    assert hash_state({"b": 1, "a": [1.5, None]}) == hash_state({"a": [1.5, None], "b": 1})
+    assert hash_state([1, 2]) != hash_state([2, 1])
+    assert hash_state(None) is None
     with pytest.raises(ContractError, match="plain JSON values"):
-        signature({"a": {1, 2}})
+        hash_state({"a": {1, 2}})
 
 
 def test_an_exposure_derives_sources_and_context_from_its_blocks() -> None:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import routeprism
-from routeprism.errors import RoutePrismError, RunError
+from routeprism.errors import OwnCodeError, RoutePrismError, RunError
 from routeprism.records import Record
-from routeprism.runs import COLUMNS, EstimateRow, Finding, Run, Stored, to_csv
+from routeprism.runs import COLUMNS, EstimateRow, Finding, Run, StoredRun, to_csv
 
 CONFIGURATION = {"command": "audit", "policies": ["raw"], "seed": 1}
 INPUTS = {"records.jsonl": "ab12"}
@@ -95,7 +95,7 @@ def test_another_configuration_is_refused_with_the_difference(tmp_path: Path) ->
     with pytest.raises(RunError) as refused:
         write(directory, other, {"records.jsonl": "cd34"})
     assert str(refused.value) == (
-        f"{directory} holds another run; choose another --run. It differs in:\n"
+        f"{directory} holds another run; choose a different directory. It differs in:\n"
         '  inputs: {"records.jsonl": "ab12"} there, {"records.jsonl": "cd34"} here\n'
         '  policies: ["raw"] there, ["raw", "focal"] here\n'
         "  ties: null there, true here"
@@ -141,7 +141,7 @@ def test_a_name_that_no_directory_can_have(tmp_path: Path, name: str) -> None:
 )
 def test_a_manifest_that_cannot_be_read_is_not_overwritten(tmp_path: Path, manifest: str) -> None:
     (tmp_path / "manifest.json").write_text(manifest)
-    with pytest.raises(RunError, match=r"manifest\.json cannot be read \(.*\); choose another"):
+    with pytest.raises(RunError, match=r"manifest\.json cannot be read \(.*\); choose a different"):
         write(tmp_path)
     assert files(tmp_path) == {"manifest.json": manifest.encode()}
 
@@ -209,7 +209,7 @@ def test_findings_are_replaced_experiment_by_experiment(tmp_path: Path) -> None:
         run.keep("retention", [curve])
         run.keep("orders", [worst, curve])
         run.keep("orders", [worst])
-        with Stored(tmp_path / "run") as stored:
+        with StoredRun(tmp_path / "run") as stored:
             assert stored.findings("retention") == [curve]
             assert stored.findings("orders", "worst_order") == [worst]
             assert stored.findings("orders") == [worst]
@@ -254,7 +254,7 @@ def test_a_memory_that_raises_midway_leaves_no_run(
 ) -> None:
     monkeypatch.setattr(Fragile, "broken", True)
     done: list[int] = []
-    with pytest.raises(OtherError, match="cannot take u20"):
+    with pytest.raises(OwnCodeError, match="cannot take u20"):
         routeprism.audit(
             "sample", Fragile, run=tmp_path / "run", progress=lambda at, of: done.append(at)
         )
@@ -262,6 +262,7 @@ def test_a_memory_that_raises_midway_leaves_no_run(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_memory_that_raises_midway_leaves_the_run_that_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,7 +271,7 @@ def test_a_memory_that_raises_midway_leaves_the_run_that_was_there(
     before = files(directory)
     stored = query(directory, "SELECT policy, schedule, user, retained FROM traces")
     monkeypatch.setattr(Fragile, "broken", True)
-    with pytest.raises(OtherError):
+    with pytest.raises(OwnCodeError):
         routeprism.audit("sample", Fragile, run=directory, resamples=100)
     assert files(directory)["manifest.json"] == before["manifest.json"]
     assert (
@@ -290,12 +291,14 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_texts_are_kept_under_their_digest(stored: Path) -> None:
     texts = query(stored, "SELECT sha256, text FROM texts")
     assert len(texts) > 165  # every record of the sample, and what was shown of it
     assert all(hashlib.sha256(text.encode()).hexdigest() == digest for digest, text in texts)
 
 
+@pytest.mark.slow
 def test_every_context_can_be_put_together_again(stored: Path) -> None:
     texts = dict(query(stored, "SELECT sha256, text FROM texts"))
     contexts = query(stored, "SELECT context_sha256, context_chars, sources, blocks FROM contexts")

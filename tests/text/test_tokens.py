@@ -84,6 +84,7 @@ def fuzz_texts(count: int) -> list[str]:
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_thousands_of_odd_texts_have_tiktokens_tokens(
     reference: dict[str, tiktoken.Encoding], encoding: tokens.Encoding

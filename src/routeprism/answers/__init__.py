@@ -1,7 +1,13 @@
 """What did it say: collecting, reading and judging answers."""
 
-from routeprism.answers._cells import Cell, Plan, dispatch_order, key_of, plan
+from routeprism.answers._cells import AnswerTurns, Cell, Cost, dispatch_order, key_of, plan
 from routeprism.answers._collector import collect
+from routeprism.answers._comparison import (
+    Comparison,
+    RecordSpans,
+    find_records,
+    match_prompts,
+)
 from routeprism.answers._consulting import Consultant
 from routeprism.answers._judges import (
     EmbeddedJudge,
@@ -12,30 +18,38 @@ from routeprism.answers._judges import (
     Verdict,
     ask_judge,
     judge_all,
+    make_judge,
     plan_judging,
     read_verdict,
     rubric_of,
 )
 from routeprism.answers._parse import Parsed, normalise, parse, parse_text
-from routeprism.answers._results import Collected, Progress
+from routeprism.answers._results import AnswerProgress, Collected, Progress
 
 __all__ = [
     "Cell",
     "Collected",
+    "Comparison",
     "Consultant",
+    "Cost",
     "EmbeddedJudge",
     "Judge",
     "Judged",
     "ModelJudge",
     "Parsed",
-    "Plan",
+    "AnswerProgress",
     "Progress",
+    "RecordSpans",
     "RecordedJudge",
+    "AnswerTurns",
     "Verdict",
     "ask_judge",
     "collect",
     "dispatch_order",
+    "find_records",
     "judge_all",
+    "make_judge",
+    "match_prompts",
     "key_of",
     "normalise",
     "parse",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from routeprism.models import Ask, Model
 from routeprism.runs import Key, Ledger, Request, sha256
 from routeprism.text import tokens
 
-__all__ = ["Cell", "Plan", "dispatch_order", "key_of", "plan"]
+__all__ = ["Cell", "Cost", "AnswerTurns", "dispatch_order", "key_of", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,34 +24,62 @@ class Cell:
     """The route's or condition's name: what the comparison compares."""
     group: str = ""
     """What is compared with each other, such as a question under one filler; else the question."""
+    series: str = ""
+    """Comparisons over which routes take turns, such as those of two routes under one filler."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What it would take to collect."""
+class Cost:
+    """What collecting answers takes: calls, tokens and money."""
 
     cells: int
     kept: int
     """How many distinct answers the ledger has already."""
-    calls: int
-    """How many distinct answers are missing."""
-    input_tokens: int
-    """Of the missing ones, under `o200k_base`."""
+    calls: int | None
+    """How many distinct answers are missing; None if it cannot be known."""
+    input_tokens: int | None
+    """Of the missing ones, under `o200k_base`; None if it cannot be known."""
     cost: float | None
     """At least this much: the input's price, where prices are known."""
     most: float | None
     """At most this much, without retries, where the longest answer is known too."""
     note: str = ""
     """What the numbers leave open."""
+    estimated: bool = False
+    """Whether the prompts are not known yet, so that the numbers are an estimate."""
 
     def __str__(self) -> str:
-        said = f"{self.calls:,} calls, {self.input_tokens:,} input tokens"
+        calls = "an unknown number of" if self.calls is None else f"{self.calls:,}"
+        read = "an unknown number of" if self.input_tokens is None else f"{self.input_tokens:,}"
+        said = f"{calls} calls, {read} input tokens"
         if self.kept:
             said += f" ({self.kept:,} answers are there already)"
         if self.cost is not None:
             said += f"; {self.cost:.2f} for the input"
             said += f", at most {self.most:.2f} in all" if self.most is not None else ""
         return f"{said} ({self.note})" if self.note else said
+
+    def add_to(self, other: Cost | None) -> Cost:
+        """Add this cost to a different one, if there is one; unknown numbers stay unknown."""
+        if other is None:
+            return self
+        return Cost(
+            other.cells + self.cells,
+            other.kept + self.kept,
+            _add(other.calls, self.calls),
+            _add(other.input_tokens, self.input_tokens),
+            _add(other.cost, self.cost),
+            _add(other.most, self.most),
+            other.note or self.note,
+            other.estimated or self.estimated,
+        )
+
+
+Number = TypeVar("Number", int, float)
+
+
+def _add(first: Number | None, second: Number | None) -> Number | None:
+    return None if first is None or second is None else first + second
 
 
 def key_of(model: Model, ask: Ask, batch: str = "") -> Key:
@@ -84,28 +113,68 @@ def keys_of(model: Model, cells: Sequence[Cell], batch: str) -> list[Key]:
     ]
 
 
-def dispatch_order(cells: Sequence[Cell]) -> list[Cell]:
-    """Order cells so that no route is always asked first.
+class AnswerTurns:
+    """Counts which route began each comparison, so that within a series all begin equally often."""
 
-    Group by group; a group's n-th cells of each route make a round, and which route begins a round
-    moves on by one from round to round and from group to group.
+    def __init__(self) -> None:
+        self._begun: dict[tuple[str, int], tuple[int, list[int]]] = {}
+
+    def begin(self, series: str, routes: int, submitted: int | None = None) -> int:
+        """Choose the place of the route that begins the next comparison of a series.
+
+        `submitted` is the place of a route whose answer was requested earlier: it has begun.
+        """
+        new = len(self._begun), [0] * routes
+        number, counts = self._begun.setdefault((series, routes), new)
+        place = submitted
+        if place is None:
+            due = number + sum(counts)  # the fillers of a question begin with different routes
+            place = min(range(routes), key=lambda at: (counts[at], (at - due) % routes))
+        counts[place] += 1
+        return place
+
+
+def dispatch_order(cells: Sequence[Cell], turns: AnswerTurns | None = None) -> list[Cell]:
+    """Order cells so that each route is asked first equally often in every series of comparisons.
+
+    Group by group; a group's n-th cells of each route make a round, and which route begins moves on
+    by one from round to round. A request that comparisons share is made with the first of them.
     """
+    turns = AnswerTurns() if turns is None else turns
     grouped: dict[str, dict[str, list[Cell]]] = {}
     for cell in cells:
         grouped.setdefault(cell.group or cell.question, {}).setdefault(cell.route, []).append(cell)
     ordered: list[Cell] = []
-    for number, routes in enumerate(grouped.values()):
-        columns = list(routes.values())
+    places: dict[tuple[str, int], int] = {}
+    for routes in grouped.values():
+        columns, start = list(routes.values()), len(ordered)
+        begun = turns.begin(columns[0][0].series, len(columns), _submitted(columns, places))
         for round_ in range(max(map(len, columns))):
-            first = (number + round_) % len(columns)
+            first = (begun + round_) % len(columns)
             turn = columns[first:] + columns[:first]
             ordered.extend(column[round_] for column in turn if round_ < len(column))
+        for at, cell in enumerate(ordered[start:], start):
+            places.setdefault((cell.ask.text, cell.ask.draw), at)
     return ordered
 
 
-def requests(model: Model, cells: Iterable[Cell], batch: str) -> dict[Key, tuple[Request, Cell]]:
+def _submitted(
+    columns: Sequence[Sequence[Cell]], places: Mapping[tuple[str, int], int]
+) -> int | None:
+    """Find the route whose first request an earlier comparison made, the earliest if several."""
+    known = {
+        at: places[key]
+        for at, column in enumerate(columns)
+        if (key := (column[0].ask.text, column[0].ask.draw)) in places
+    }
+    return min(known, key=known.__getitem__) if known else None
+
+
+def requests(
+    model: Model, cells: Iterable[Cell], batch: str, turns: AnswerTurns | None = None
+) -> dict[Key, tuple[Request, Cell]]:
     """Give the distinct requests in dispatch order; equal keys are one request."""
-    ordered = dispatch_order(list(cells))
+    ordered = dispatch_order(list(cells), turns)
     wanted: dict[Key, tuple[Request, Cell]] = {}
     for key, cell in zip(keys_of(model, ordered, batch), ordered, strict=True):
         if key not in wanted:
@@ -120,8 +189,8 @@ def plan(
     *,
     batch: str = "",
     planned: set[Key] | None = None,
-) -> Plan:
-    """Say what collecting would take; without a ledger everything is missing.
+) -> Cost:
+    """Describe what collecting would take; without a ledger everything is missing.
 
     What is `planned` already counts no more; what counts now is added to it.
     """
@@ -137,11 +206,11 @@ def plan(
             counted[key.prompt] = tokens.count(wanted[key][0].text)
         total += counted[key.prompt]
     cost, most = money(model, len(missing), total)
-    return Plan(len(cells), len(wanted) - len(missing), len(missing), total, cost, most)
+    return Cost(len(cells), len(wanted) - len(missing), len(missing), total, cost, most)
 
 
 def money(model: Model, calls: int, input_tokens: int) -> tuple[float | None, float | None]:
-    """Give what so many calls cost at least and at most, where prices are known."""
+    """Compute the least and the greatest price of a number of calls, if prices are known."""
     price_in: float | None = getattr(model, "price_in", None)
     price_out: float | None = getattr(model, "price_out", None)
     longest: int | None = getattr(model, "max_tokens", None)

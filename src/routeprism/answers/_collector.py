@@ -13,12 +13,11 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from routeprism.answers._asking import GRACE, Asking, Pace, cancel_on_interrupt, responsive, shift
-from routeprism.answers._cells import Cell, requests
-from routeprism.answers._entries import answer_entry, failure_entry
-from routeprism.answers._results import Collected, Progress
-from routeprism.errors import ModelError, SpecError
-from routeprism.models import Model
+from routeprism.answers._calls import GRACE, ModelCaller, Pace, cancel_on_interrupt, shift
+from routeprism.answers._cells import AnswerTurns, Cell, requests
+from routeprism.answers._results import Collected, Progress, answer_entry, failure_entry
+from routeprism.errors import LimitError, ModelError, SpecError, UnansweredError
+from routeprism.models import Allowance, Model
 from routeprism.runs import Answer, Failure, Key, Ledger, Run
 
 __all__ = ["collect"]
@@ -36,9 +35,11 @@ def collect(
     cells: Sequence[Cell],
     *,
     batch: str = "",
+    turns: AnswerTurns | None = None,
     progress: Callable[[Progress], None] | None = None,
     rate_limit: float | None = None,
     concurrency: int | None = None,
+    allowance: Allowance | None = None,
 ) -> Collected:
     """Give an answer for each cell, asking for those that the run's ledger does not have.
 
@@ -47,9 +48,12 @@ def collect(
         model: who is asked.
         cells: what is wanted; equal requests are made once, different draws never share.
         batch: names another, independent realisation of the same requests.
-        progress: is told now and then, and at the end.
+        turns: which route began earlier comparisons, where these cells are a portion of many.
+        progress: called from time to time, and at the end.
         rate_limit: requests a minute at most, evenly spaced.
         concurrency: requests at once, where it should differ from the model's own number.
+        allowance: what may still be spent; where it ends, `LimitError` is raised, and the answers
+            that came in are kept.
 
     """
     if rate_limit is not None and not rate_limit > 0:
@@ -64,13 +68,15 @@ def collect(
                 ledger = stack.enter_context(Ledger(where))
             else:
                 ledger = stack.enter_context(run.ledger())
-            stack.enter_context(responsive())
-            collector = _Collector(ledger, model, cells, batch, progress)
+            collector = _Collector(ledger, model, cells, batch, turns, progress, allowance)
             try:
                 asyncio.run(collector.run(concurrency or model.concurrency, rate_limit))
             except asyncio.CancelledError:
                 raise KeyboardInterrupt from None
-            return collector.collected()
+            collected = collector.collected()
+            if run is not None:
+                run.note_unanswered({k: one.error for k, one in collected.failures.items()})
+            return collected
 
     try:
         asyncio.get_running_loop()
@@ -89,10 +95,12 @@ class _Collector:
         model: Model,
         cells: Sequence[Cell],
         batch: str,
+        turns: AnswerTurns | None,
         progress: Callable[[Progress], None] | None,
+        allowance: Allowance | None = None,
     ) -> None:
         self._ledger, self._model, self._batch, self._progress = ledger, model, batch, progress
-        self._wanted = requests(model, cells, batch)
+        self._wanted = requests(model, cells, batch, turns)
         self._kept = ledger.answers(self._wanted)
         self._missing = [key for key in self._wanted if key not in self._kept]
         # Written down while the first requests are already under way.
@@ -104,10 +112,11 @@ class _Collector:
         self._asked = self._in_a_row = 0
         self._patience = 0
         self._stopping = False
-        self._broken: ModelError | None = None
+        self._broken: UnansweredError | None = None
         self._shift = shift(batch)
         self._began = self._told = time.monotonic()
-        self._asking = Asking(model)
+        self._caller = ModelCaller(model, allowance)
+        self._limit: LimitError | None = None
         self._written: deque[tuple[asyncio.Future[None], Future[None]]] = deque()
         self._waking = False
 
@@ -118,7 +127,7 @@ class _Collector:
         pace = Pace(rate_limit)
         todo = iter(enumerate(self._missing))
         number = min(concurrency, len(self._missing))
-        apart = 0.0 if self._asking.instant else _APART
+        apart = 0.0 if self._caller.instant else _APART
         workers = [asyncio.create_task(self._work(todo, pace, n * apart)) for n in range(number)]
         try:
             if workers:
@@ -132,12 +141,19 @@ class _Collector:
             for worker in workers:
                 worker.cancel()
             ends = await asyncio.gather(*workers, return_exceptions=True)
-            await self._asking.close()
-        for end in ends:
-            if isinstance(end, BaseException):
-                raise end
+            await self._caller.close()
+        errors = [end for end in ends if isinstance(end, BaseException)]
+        # Workers that were cancelled because one failed say nothing of why it did.
+        for error in sorted(errors, key=lambda end: isinstance(end, asyncio.CancelledError)):
+            raise error
         if self._broken is not None:
             raise self._broken
+        if self._limit is not None:
+            raise LimitError(
+                f"{self._limit}. {len(self._kept):,} of {len(self._wanted):,} answers of "
+                f"{self._model.name} are in the run; run the same command again, or with a higher "
+                f"limit, to collect the rest"
+            )
         self._tell(last=True)
 
     async def _work(self, todo: Iterator[tuple[int, Key]], pace: Pace, after: float) -> None:
@@ -154,7 +170,10 @@ class _Collector:
             asked_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             begun = time.monotonic()
             try:
-                reply = await self._asking.reply(ask)
+                reply = await self._caller.reply(ask)
+            except LimitError as error:
+                self._limit, self._stopping = error, True
+                return
             except ModelError as error:
                 latency = time.monotonic() - begun
                 await self._failed(key, place, error, asked_at, latency)
@@ -180,7 +199,7 @@ class _Collector:
         if self._in_a_row >= self._patience and not self._stopping:
             # Nothing gets through: a wrong key, a wrong name, a server that is down.
             self._stopping = True
-            self._broken = ModelError(
+            self._broken = UnansweredError(
                 f"{self._in_a_row} requests in a row failed, the last one so: {error}"
                 + (
                     f". The {len(self._kept):,} answers that are there are kept; the same command "

@@ -1,6 +1,6 @@
 """Replies one at a time, through the ledger: what a policy needs that asks while it builds.
 
-Within a build each request waits for the one before, so several builds go on at once, in threads;
+Within a build each request waits for the one before, so several builds run at once, in threads;
 the requests of all of them share one event loop, one pace and one ledger.
 """
 
@@ -16,11 +16,11 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from types import TracebackType
 
-from routeprism.answers._asking import GRACE, Asking, Pace, shift
-from routeprism.answers._cells import Plan, key_of, money
-from routeprism.answers._entries import answer_entry, failure_entry
+from routeprism.answers._calls import GRACE, ModelCaller, Pace, shift
+from routeprism.answers._cells import Cost, key_of, money
+from routeprism.answers._results import answer_entry, failure_entry
 from routeprism.errors import ModelError, SpecError
-from routeprism.models import Ask, Model
+from routeprism.models import Allowance, Ask, Model
 from routeprism.runs import Ledger, Request, Run
 from routeprism.text import tokens
 
@@ -30,8 +30,8 @@ __all__ = ["Consultant"]
 class Consultant:
     """Asks one model for the builds of one run; use it as a context.
 
-    With `dry_run` nobody is asked: what the ledger does not have is counted, and the reply is
-    empty, so that a policy goes on as it does after a reply that it cannot use.
+    With `dry_run` no model is asked: what the ledger does not have is counted, and the reply is
+    empty, so that a policy continues as it does after a reply that it cannot use.
     """
 
     def __init__(
@@ -41,16 +41,18 @@ class Consultant:
         *,
         dry_run: bool = False,
         rate_limit: float | None = None,
+        allowance: Allowance | None = None,
     ) -> None:
         if rate_limit is not None and not rate_limit > 0:
             raise SpecError(f"Expected a rate limit above 0 but got rate_limit={rate_limit}")
         self._run, self._model, self._dry_run = run, model, dry_run
         self._pace = Pace(rate_limit)
+        self._allowance = allowance
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="consultant", daemon=True)
         self._opened: Future[None] = Future()
         self._ledger: Ledger
-        self._asking: Asking
+        self._caller: ModelCaller
         self.asked = 0
         """Replies that were asked for now."""
         self._kept = self._missing = self._tokens = 0
@@ -93,10 +95,10 @@ class Consultant:
 
         return ask
 
-    def plan(self) -> Plan:
-        """Say what was missing, after a dry run."""
+    def plan(self) -> Cost:
+        """List what was missing, after a dry run."""
         cost, most = money(self._model, self._missing, self._tokens)
-        return Plan(
+        return Cost(
             self._kept + self._missing,
             self._kept,
             self._missing,
@@ -104,14 +106,15 @@ class Consultant:
             cost,
             most,
             "an estimate: what is asked while building can depend on the replies before",
+            estimated=True,
         )
 
     def _serve(self) -> None:
-        """Own the event loop and, because SQLite wants one thread, the ledger."""
+        """Own the event loop and, because SQLite requires one thread, the ledger."""
         asyncio.set_event_loop(self._loop)
         try:
             self._ledger = self._run.ledger()
-            self._asking = Asking(self._model)
+            self._caller = ModelCaller(self._model, self._allowance)
         except BaseException as error:
             self._loop.close()
             self._opened.set_exception(error)
@@ -123,7 +126,7 @@ class Consultant:
             for task in under_way:
                 task.cancel()
             self._loop.run_until_complete(asyncio.gather(*under_way, return_exceptions=True))
-            self._loop.run_until_complete(self._asking.close())
+            self._loop.run_until_complete(self._caller.close())
         finally:
             self._ledger.close()
             self._loop.close()
@@ -146,7 +149,7 @@ class Consultant:
         asked_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         begun = time.monotonic()
         try:
-            reply = await self._asking.reply(replace(ask, draw=ask.draw + shift(batch)))
+            reply = await self._caller.reply(replace(ask, draw=ask.draw + shift(batch)))
         except ModelError as error:
             failure = failure_entry(submission, error, asked_at, time.monotonic() - begun)
             await asyncio.wrap_future(self._ledger.put(failure))

@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from routeprism.answers._cells import Cell, Plan, money
+from routeprism import specs
+from routeprism.answers._cells import Cell, Cost, money
 from routeprism.answers._collector import collect
 from routeprism.answers._parse import normalise
 from routeprism.answers._results import Progress
 from routeprism.errors import SpecError
-from routeprism.models import Ask, Model
+from routeprism.models import Allowance, Ask, Model, make_model, registered_models
 from routeprism.runs import Run
 from routeprism.text import tokens
 
@@ -30,6 +31,7 @@ __all__ = [
     "Verdict",
     "ask_judge",
     "judge_all",
+    "make_judge",
     "plan_judging",
     "read_verdict",
     "rubric_of",
@@ -55,6 +57,8 @@ class Verdict:
 
     correct: bool | None
     raw: str = ""
+    missing: bool = False
+    """Whether the judge could not be asked; the same command asks again."""
 
 
 @runtime_checkable
@@ -163,6 +167,7 @@ class ModelJudge:
         progress: Callable[[Progress], None] | None = None,
         rate_limit: float | None = None,
         concurrency: int | None = None,
+        allowance: Allowance | None = None,
     ) -> list[Verdict]:
         """Judge many, through the collector; equal items have one verdict."""
         cells = [Cell(self.ask(item), "", "judge", group="judge") for item in items]
@@ -174,9 +179,12 @@ class ModelJudge:
             progress=progress,
             rate_limit=rate_limit,
             concurrency=concurrency,
+            allowance=allowance,
         )
         found = (collected.of(cell) for cell in cells)
-        return [Verdict(None) if one is None else read_verdict(one.raw) for one in found]
+        return [
+            Verdict(None, missing=True) if one is None else read_verdict(one.raw) for one in found
+        ]
 
     def ask(self, item: Judged) -> Ask:
         """Write the question to the judge."""
@@ -188,7 +196,7 @@ class EmbeddedJudge:
     """Counts words: no model, no download, and not the judgement of a reader."""
 
     threshold: float = 0.5
-    """The token F1 from which on a response is right that does not contain the gold answer."""
+    """The token F1 at which a response counts as correct without containing the gold answer."""
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
@@ -223,17 +231,39 @@ class RecordedJudge:
 
     @property
     def name(self) -> str:
-        """Says that somebody else judged."""
+        """Marks verdicts that come with the answers."""
         return "recorded"
 
     @property
     def embedded(self) -> bool:
-        """Whoever judged is not part of this package."""
+        """The judge is not part of this package."""
         return False
 
     def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
         """Refuse: there is a verdict for each recorded answer, and none for a text."""
         raise SpecError("the judge 'recorded' knows answers of recorded:FILE alone")
+
+
+def make_judge(text: str, *, base_url: str | None = None) -> Judge:
+    """Give the judge that a user named.
+
+    That is `embedded`, a judge of an installed package, `package.module:Name`, or a model's spec.
+    """
+    head = text.partition(":")[0]
+    if text == "embedded":
+        return EmbeddedJudge()
+    if head not in registered_models():
+        spec = specs.parse(text)
+        try:
+            factory = specs.find_extension("judges", spec)
+        except specs.NoSuchModuleError:
+            factory = None  # a misspelt model, which the model's error says
+        if factory is not None:
+            made: Judge = specs.construct(factory, spec) if callable(factory) else factory
+            if not specs.fulfils(made, Judge):
+                raise SpecError(f"'{spec.name}' is not a judge: it needs name, embedded and judge")
+            return made
+    return ModelJudge(make_model(text, base_url=base_url))
 
 
 def token_f1(one: str, other: str) -> float:
@@ -251,6 +281,7 @@ def judge_all(
     progress: Callable[[Progress], None] | None = None,
     rate_limit: float | None = None,
     concurrency: int | None = None,
+    allowance: Allowance | None = None,
 ) -> list[Verdict]:
     """Judge many; a model judge several at a time and through its ledger."""
     if isinstance(judge, ModelJudge):
@@ -260,15 +291,17 @@ def judge_all(
             progress=progress,
             rate_limit=rate_limit,
             concurrency=concurrency,
+            allowance=allowance,
         )
     return [judge.judge(one.question, one.gold, one.response, one.kind) for one in items]
 
 
-def plan_judging(judge: ModelJudge, items: Sequence[Judged], calls: int) -> Plan:
-    """Say what so many verdicts take, before there is any response to read."""
+def plan_judging(judge: ModelJudge, items: Sequence[Judged], calls: int) -> Cost:
+    """Estimate the cost of the verdicts before there is any response to read."""
     read = sum(tokens.count(ask_judge(item).text) for item in items) * calls // len(items)
     cost, most = money(judge.model, calls, read)
-    return Plan(calls, 0, calls, read, cost, most, "at most, and without the answers that it reads")
+    note = "at most, and without the answers that it reads"
+    return Cost(calls, 0, calls, read, cost, most, note, estimated=True)
 
 
 _ABSTAINS = re.compile(

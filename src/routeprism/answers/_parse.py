@@ -106,12 +106,17 @@ def _stated(text: str, raw: str, options: Sequence[str], known: Sequence[str]) -
     if len(lines) > 1 and (last := _ALONE.match(lines[-1])):
         declared.add(last[1])
     leads = set(_LEAD.findall(text))
-    if not declared and _DECLINES.match(text.strip()):
-        return _REFUSED
     if declared:
         # `A) is old. B) is new. The answer is b` lists options; `B) … The answer is a` wavers.
         wavers = len(leads) == 1 and leads != declared
         return _UNPARSABLE if wavers or _several(text, declared) else _one(declared, known)
+    if _DECLINES.match(text.strip()):
+        return _REFUSED
+    return _read_lead(text, leads, options, known)
+
+
+def _read_lead(text: str, leads: set[str], options: Sequence[str], known: Sequence[str]) -> Parsed:
+    """Read the letter that a text begins with, unless the rest is a different option."""
     first = _LEAD.match(text)
     if first is None or len(leads) > 1 or _several(text[: first.end() + 8], leads):
         return _UNPARSABLE
@@ -124,7 +129,7 @@ def _stated(text: str, raw: str, options: Sequence[str], known: Sequence[str]) -
 
 
 def _several(text: str, named: set[str]) -> bool:
-    """Say whether a letter comes with another one, as in `a or b`."""
+    """Return whether a letter comes with another one, as in `a or b`."""
     return any(found[0][0] in named for found in _SEVERAL.finditer(text))
 
 

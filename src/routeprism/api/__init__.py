@@ -7,22 +7,40 @@ from typing import TYPE_CHECKING
 from routeprism._on_demand import names_on_demand
 
 if TYPE_CHECKING:
-    from routeprism.api._audit import audit
-    from routeprism.api._curve import curve
-    from routeprism.api._orders import explore_orders
-    from routeprism.api._restore import restore
+    from routeprism.api.audits import audit, curve, demo, explore_orders, merge, remedy, restore
+    from routeprism.api.extensions import use_extensions
+    from routeprism.api.reviews import check, check_adapter, compare, plan, trace, write_report
+    from routeprism.api.studies import screen, support
     from routeprism.experiments import Audit
 
-__all__ = ["Audit", "audit", "curve", "explore_orders", "restore"]
+__all__ = [
+    "Audit",
+    "audit",
+    "check",
+    "check_adapter",
+    "compare",
+    "curve",
+    "demo",
+    "explore_orders",
+    "merge",
+    "plan",
+    "remedy",
+    "restore",
+    "screen",
+    "support",
+    "trace",
+    "use_extensions",
+    "write_report",
+]
 
 if not TYPE_CHECKING:  # else every name would pass for one that is there
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            "._audit": "audit",
-            "._curve": "curve",
-            "._orders": "explore_orders",
-            "._restore": "restore",
+            ".audits": "audit curve demo explore_orders merge remedy restore",
+            ".extensions": "use_extensions",
+            ".reviews": "check check_adapter compare plan trace write_report",
+            ".studies": "screen support",
             "routeprism.experiments": "Audit",
         },
     )

@@ -1,202 +1,287 @@
-"""What `audit` and `restore` do and print."""
+"""What `audit`, `restore`, `remedy`, `merge` and `demo` print."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
-from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as TerminalTable
 
-from routeprism.api import Audit, audit
-from routeprism.cli._passes import read_masks
-from routeprism.cli._tables import (
-    evidence_table,
-    interface_table,
-    mechanism_table,
-    replication_table,
-    restoration_table,
-    retention_table,
-    ties_table,
+from routeprism.api.audits import (
+    DEMO_POLICIES,
+    perform,
+    prepare_demo,
+    prepare_update_demo,
+    read_shards,
 )
-from routeprism.cli._terminal import confirm, default_run, progress, show_costs, spends
-from routeprism.errors import SpecError
-from routeprism.models import Model, make_model, make_models
-from routeprism.policies import builder_model, make_policy, own_source
-from routeprism.records import load_benchmark
-from routeprism.report import REPORT, write_report
-from routeprism.runs import COLUMNS
-from routeprism.support import with_label_file
+from routeprism.api.requests import RunRequest, prepare
+from routeprism.cli._app import COMMANDS, load_handler
+from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._terminal import end_if_incomplete, execute, name_flags, shorten_notes
+from routeprism.exhibits import Statement, Table
+from routeprism.experiments import Audit, registered_experiments, tabulate_layers
+from routeprism.experiments.remedies import summarise_remedies
+from routeprism.experiments.severity import tabulate_verdicts
+from routeprism.experiments.statements import choose_statements
+from routeprism.printing import printable
+from routeprism.report import REPORT
+from routeprism.runs import COLUMNS, Rows
 
-__all__ = ["run_and_show", "shortened", "written"]
+__all__ = [
+    "audit_to_json",
+    "price",
+    "render_table",
+    "run_request",
+    "show_audit",
+    "show_demo",
+    "show_merge",
+    "show_remedies",
+    "show_restoration",
+]
 
 
-def run_and_show(
-    benchmark: str,
-    policies: Sequence[str],
+def show_audit(settings: Any) -> None:
+    """Run `audit`."""
+    _run_and_show("audit", settings)
+
+
+def show_remedies(settings: Any) -> None:
+    """Run `remedy`."""
+    _run_and_show("remedy", settings, kind="remedies")
+
+
+def show_restoration(settings: Any) -> None:
+    """Run `restore`."""
+    _run_and_show("restore", settings, kind="restoration")
+
+
+def _run_and_show(command: str, settings: Any, *, kind: str = "severity") -> None:
+    request = prepare(command, settings)
+    published = not request.benchmark.arrivals
+    first = "recommendation" if kind == "remedies" else kind
+    show = partial(_show, settings=settings, is_published=published, kind=first)
+    run_request(request, show, kind=kind)
+
+
+def show_demo(settings: Any) -> None:
+    """Run `demo`: facts that change, then the whole protocol; JSON is that of the protocol."""
+    if not settings.json:
+        run_request(prepare_update_demo(settings), _show_updates, kind="updates")
+    run_request(prepare_demo(settings), lambda audit: _show(_select_policies(audit), settings))
+
+
+def _show_updates(audit: Audit) -> None:
+    """Print which value of a changed fact each memory ends with."""
+    print_line(f"{audit.benchmark}: which value of a changed fact does a memory end with?")
+    seen: set[str] = set()
+    for statement in audit.statements:
+        if statement.kind == "updates" and statement.policy not in seen:
+            seen.add(statement.policy)
+            print_line(str(statement))
+    if audit.directory is not None:
+        print_line(f"Report: {audit.directory / REPORT}")
+    print_line("")
+
+
+def run_request(
+    request: RunRequest,
+    show: Callable[[Audit], None],
+    to_json: Callable[[Audit], Mapping[str, Any]] | None = None,
     *,
-    run: Path | None,
-    as_json: bool,
-    quiet: bool,
-    call: Callable[..., Audit] = audit,
-    data: Path | None = None,
-    readings: Sequence[Path] = (),
-    masks: Sequence[str] = (),
-    models: Sequence[str] = (),
-    base_url: str | None = None,
-    dry_run: bool = False,
-    yes: bool = False,
-    main: Callable[[Audit], Audit] | None = None,
-    **settings: Any,
+    kind: str = "severity",
 ) -> None:
-    """Audit, then print the layer table and a sentence for each policy.
-
-    `main` chooses what of it is printed; --json has all.
-    """
-    made = [one for text in models for one in make_models(text, base_url=base_url)]
-    told = {
-        **settings,
-        "call": call.__name__,
-        "models": [(one.name, dict(one.settings)) for one in made],
-    }
-    named_policies = [make_policy(text, base_url=base_url) for text in policies]
-    builders = [model for one in named_policies if (model := builder_model(one)) is not None]
-    if builders:
-        told["builders"] = [(one.name, dict(one.settings)) for one in builders]
-    _refuse_idle(settings, dry_run=dry_run and not builders, models=models)
-    loaded = load_benchmark(benchmark, data)
-    for file in readings:
-        loaded = with_label_file(loaded, file)
-    if readings and settings.get("labels") is None:
-        raise SpecError(f"say which labels to use: --labels {loaded.labels[-1]}")
-    told["content"] = [loaded.fingerprint, *map(own_source, named_policies)]
-    directory = run or default_run(benchmark, policies, told)
-    named = {mask.name: mask.question_ids for mask in read_masks(masks, loaded)}
-    if base_url is not None:
-        settings["base_url"] = base_url
-    ask = partial(call, loaded, *policies, models=made, masks=named, run=directory, **settings)
-    paid = (*made, *builders, *_judging(settings.get("judge"), base_url))
-    if dry_run or (not yes and any(map(spends, paid))):
-        costs = ask(dry_run=True).costs
-        if dry_run:
-            show_costs(costs, as_json)
-            return
-        confirm(costs)
-    with progress(quiet or as_json) as (pools, answers):
-        found = ask(progress=pools, asked=answers)
-        if found.directory is not None:
-            write_report(found.directory)
-    if as_json:
-        json.dump(written(found), sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+    """Perform a request, and print what comes out; `kind` names the statements of its verdict."""
+    audit = execute(request.with_run(), price, perform)
+    if audit is None:
         return
-    _show(found if main is None else main(found), Console())
+    if request.settings.json:
+        print_json((to_json or audit_to_json)(audit))
+    elif request.settings.quiet:
+        print_line(state_verdict(audit, kind))
+    else:
+        show(audit)
+    end_if_incomplete(audit.shortfall, audit.directory)
 
 
-def _judging(judge: str | None, base_url: str | None) -> list[Model]:
-    """Give the model that judges, where one does."""
-    if judge is None or judge in ("embedded", "recorded"):
-        return []
-    return [make_model(judge, base_url=base_url)]
+def state_verdict(audit: Audit, kind: str) -> str:
+    """Give the verdict in one line: the most severe statement of a kind, or else the first."""
+    chosen = [one for one in audit.statements if one.kind == kind] or list(audit.statements)
+    if not chosen:
+        return "Nothing was measured."
+    worst = max(chosen, key=lambda one: _SEVERITIES.index(one.severity))
+    more = len(chosen) - 1
+    place = "" if audit.directory is None else ": see the report"
+    return str(worst) + (f" (and {more} more{place})" if more else "")
 
 
-_ANSWER_DEFAULTS: Mapping[str, tuple[str, object]] = {
-    "--draws": ("draws", 1),
-    "--control": ("control", "exact"),
-    "--filler": ("fillers", ["A"]),
-    "--provenance": ("provenance", ["preserved"]),
-    "--margin": ("margin", 0.02),
-    "--display": ("display", []),
-    "--reuse": ("reuse", False),
-    "--batch": ("batches", [""]),
-    "--judge": ("judge", None),
-}
+_SEVERITIES = ("good", "info", "warning", "problem")
 
 
-def _refuse_idle(settings: Mapping[str, Any], *, dry_run: bool, models: Sequence[str]) -> None:
-    """Refuse options that do nothing because nobody is asked."""
-    if models:
-        return
-    idle = [
-        option
-        for option, (name, default) in _ANSWER_DEFAULTS.items()
-        if name in settings and settings[name] != default
-    ]
-    if dry_run:
-        idle.insert(0, "--dry-run")
-    if idle:
-        raise SpecError(f"{idle[0]} is about answers, and nobody is asked: say --model, too")
+def price(request: RunRequest) -> Mapping[str, Any]:
+    """Count what a request would take."""
+    return perform(replace(request, settings=replace(request.settings, dry_run=True))).costs
 
 
-def written(found: Audit) -> Mapping[str, Any]:
+def audit_to_json(audit: Audit) -> Mapping[str, Any]:
     """Give the object that --json prints."""
     return {
-        "benchmark": found.benchmark,
-        "counts": dict(found.counts),
-        "notes": list(found.notes),
-        "limits": found.limits,
-        "sentences": list(found.sentences),
-        "run": None if found.directory is None else str(found.directory),
-        "report": None if found.directory is None else str(found.directory / REPORT),
-        "estimates": [{name: getattr(row, name) for name in COLUMNS} for row in found.rows],
+        "benchmark": audit.benchmark,
+        "counts": dict(audit.counts),
+        "notes": list(audit.notes),
+        "missing": dict(audit.shortfall.to_manifest()),
+        "limits": audit.limits,
+        "verdicts": [asdict(reach) for reach in audit.reaches],
+        "sentences": list(audit.sentences),
+        "run": None if audit.directory is None else str(audit.directory),
+        "report": None if audit.directory is None else str(audit.directory / REPORT),
+        "estimates": [{name: getattr(row, name) for name in COLUMNS} for row in audit.rows],
     }
 
 
-def _show(found: Audit, console: Console) -> None:
-    synthetic = any("synthetic" in row.flags for row in found.rows)
-    title = f"{found.benchmark}{' (synthetic)' if synthetic else ''}: " + ", ".join(
-        f"{number} {name if number != 1 else name[:-1]}" for name, number in found.counts.items()
+def _select_policies(audit: Audit) -> Audit:
+    """Leave out the arms of the demonstration's first policy."""
+    rows = (row for row in audit.rows if row.policy in DEMO_POLICIES)
+    statements = (s for s in audit.statements if s.policy in ("", *DEMO_POLICIES))
+    return replace(audit, rows=Rows.of(rows), statements=tuple(statements))
+
+
+def _print_details(console: SafeConsole, audit: Audit) -> None:
+    """Print every table and every statement, with the symbols of the paper."""
+    console.print(audit.limits, style="dim", highlight=False)
+    printed = {table.name for table in tabulate_verdicts(audit.results)}
+    for experiment in registered_experiments():
+        for table in experiment.make_tables(audit.results):
+            if table.name in printed:
+                continue
+            _print_table(console, table)
+    for sentence in audit.sentences:
+        print_plain(console, sentence)
+
+
+def print_plain(console: SafeConsole, text: str, **style: Any) -> None:
+    """Print a text as it is, without colours or markup; a terminal wraps it between words."""
+    whole = not console.is_terminal
+    console.print(text, highlight=False, markup=False, soft_wrap=whole, **style)
+
+
+def _print_table(console: SafeConsole, table: Table) -> None:
+    console.print(f"\n{table.title}", style="bold", highlight=False)
+    console.print(render_table(table))
+    console.print(table.caption, style="dim", highlight=False)
+
+
+def _describe_run(audit: Audit) -> str:
+    """Describe in one line what was audited, and who answered."""
+    synthetic = any("synthetic" in row.flags for row in audit.rows)
+    title = f"{audit.benchmark}{' (synthetic)' if synthetic else ''}: " + ", ".join(
+        f"{number} {name if number != 1 else name[:-1]}" for name, number in audit.counts.items()
     )
-    console.print(title, highlight=False, markup=False)
-    console.print(interface_table(found.rows))
-    legend = (
-        "retained, V (sources), C (context), I (state): pairs that changed; "
-        "J: overlap of sources, 1 = the same"
-    )
-    answered = {row.quantity for row in found.rows if row.model}
-    if "D_res" in answered:
-        legend += "; D_res: disagreement beyond the model's own"
-    elif "H" in answered:
-        legend += "; H: disagreement of the answers"
-    if "Delta_rep" in answered:
-        legend += "; Δ_rep: change of accuracy"
-    console.print(legend, style="dim", highlight=False)
-    console.print(found.limits, style="dim", highlight=False)
-    tables = {
-        "Evidence kept and shown: its recall forward (F) and on the other route (R)": (
-            evidence_table(found.rows)
-        ),
-        "Answers, model by model": replication_table(found.rows),
-        "Accuracy in the four conditions": restoration_table(found.rows),
-        "Each operation against the canonical arm (δ)": mechanism_table(found.rows),
-        "Overlap of what is retained after t records, forward and reversed": retention_table(
-            found.rows
-        ),
-        "Ties that processing order decided, summed over questions": ties_table(found.rows),
-    }
-    for heading, table in tables.items():
-        if table is not None:
-            console.print(f"\n{heading}", style="bold", highlight=False)
-            console.print(table)
-    for sentence in found.sentences:
-        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
-    for note in shortened(found.notes):
-        console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
-    if found.directory is not None:
-        console.print(
-            f"Run: {found.directory} (estimates.csv, run.sqlite, manifest.json)\n"
-            f"Report: {found.directory / REPORT}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
+    readers = dict.fromkeys((row.model, "embedded" in row.flags) for row in audit.rows if row.model)
+    for model, embedded in readers:
+        title += f"; answers by {model}{' (embedded)' * embedded}"
+    return title
+
+
+def _print_memories(console: SafeConsole, statements: Sequence[Statement]) -> None:
+    """Print what matters most about each memory below its name."""
+    for memory in dict.fromkeys(statement.policy for statement in statements):
+        print_plain(console, memory, style="bold")
+        for statement in statements:
+            if statement.policy == memory:
+                _print_indented(console, statement.text)
+                if statement.next_step:
+                    _print_indented(console, f"Try: {statement.next_step}")
+
+
+def _print_indented(console: SafeConsole, text: str) -> None:
+    """Print a text below a heading; a terminal wraps it between words and keeps it indented."""
+    if not console.is_terminal:
+        print_plain(console, f"  {text}")
+        return
+    whole = printable(text).replace(" %", f"{_UNBROKEN}%")  # a number stays with its sign
+    for line in wrap(whole, max(40, console.width - 2)):
+        print_plain(console, f"  {line.replace(_UNBROKEN, ' ')}")
+
+
+_UNBROKEN = "\u00a0"
+
+
+def _show(
+    audit: Audit, settings: Any, *, is_published: bool = False, kind: str = "severity"
+) -> None:
+    """Print the verdict table, at most three statements for each memory, and where the rest is.
+
+    For a benchmark whose numbers are published, the numbers of the paper are printed as well.
+    """
+    console = SafeConsole()
+    print_plain(console, _describe_run(audit))
+    for statement in audit.statements:
+        if statement.kind == "sanity":  # this comes before anything about order
+            print_plain(console, str(statement))
+    for table in tabulate_verdicts(audit.results):
+        console.print(render_table(table))
+        console.print(table.caption, style="dim", highlight=False)
+    remedies = summarise_remedies(audit.results)
+    for table in remedies:
+        console.print(f"\n{table.title}", style="bold", highlight=False)
+        console.print(render_table(table))
+    for caption in dict.fromkeys(table.caption for table in remedies):
+        console.print(caption, style="dim", highlight=False)
+    if is_published:
+        for table in tabulate_layers(audit.results):
+            _print_table(console, table)
+        console.print(audit.limits, style="dim", highlight=False)
+    if getattr(settings, "verbose", False):
+        _print_details(console, audit)
+    else:
+        memories = [verdict.policy for verdict in audit.verdicts]
+        _print_memories(console, list(choose_statements(audit.statements, memories, first=kind)))
+        print_plain(
+            console, "Use --verbose for every table and statement, with the symbols of the paper."
+        )
+    for note in shorten_notes(audit.notes):
+        print_plain(console, f"Note: {name_flags(note, settings)}")
+    if audit.directory is not None:
+        print_plain(
+            console,
+            f"Run: {audit.directory} (estimates.csv, run.sqlite, manifest.json)\n"
+            f"Report: {audit.directory / REPORT}",
         )
 
 
-def shortened(notes: Sequence[str], most: int = 8) -> Sequence[str]:
-    """Give the first notes, and say how many more there are."""
-    if len(notes) <= most:
-        return notes
-    return (*notes[:most], f"… and {len(notes) - most} more; --json gives them all")
+def show_merge(settings: Any) -> None:
+    """Run `merge`: perform the shards' command with their results instead of their work."""
+    printing = {name: getattr(settings, name) for name in ("json", "quiet", "verbose")}
+    with read_shards(settings) as (name, merged):
+        load_handler(COMMANDS[name])(replace(merged, **printing))
+
+
+_LONGEST_NAME = 16
+"""How wide the first column of names is at least, if its names are that long."""
+
+
+def render_table(table: Table) -> TerminalTable:
+    """Render a table for the terminal; the console folds it where it is too wide."""
+    rendered = TerminalTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), caption_justify="left")
+    for at, column in enumerate(table.columns):
+        if at < table.names:
+            longest = max((len(str(row[at])) for row in table.rows), default=0)
+            width = min(_LONGEST_NAME, longest) if at == 0 else None
+            rendered.add_column(escape(column), overflow="fold", min_width=width)
+        else:
+            is_text = any(len(str(row[at])) > _LONGEST_NAME + 8 for row in table.rows)
+            heading = column if is_text else column.replace(" ", "\n")
+            rendered.add_column(
+                escape(heading), justify="left" if is_text else "right", no_wrap=not is_text
+            )
+    before = ""
+    for row in table.rows:
+        first, *rest = (str(cell) or "–" for cell in row)
+        repeated = first == before and table.names > 1
+        rendered.add_row("" if repeated else escape(first), *map(escape, rest))
+        before = first
+    return rendered

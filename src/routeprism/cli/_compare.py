@@ -1,25 +1,23 @@
-"""What `compare` prints: the change of every layer, and the questions whose support moved."""
+"""What `compare` and `plan` print: changes between two runs, and the size a study needs."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from routeprism.errors import SpecError
-from routeprism.experiments import Comparison, compare_runs
-from routeprism.experiments.comparison import Difference, SupportChange, said_pair
-from routeprism.report import write_comparison
+from routeprism.api.reviews import compare, plan_settings
+from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._terminal import reading
+from routeprism.review import RunComparison, StudyPlan
+from routeprism.review.comparison import Difference, SupportChange, name_pair
+from routeprism.runs import format_interval
 
-__all__ = ["show_comparison"]
+__all__ = ["show_comparison", "show_plan"]
 
 _SHOWN = (
     *("J", "retained_changed", "V_changed", "C_changed", "I_changed"),
@@ -27,62 +25,53 @@ _SHOWN = (
     *("accuracy.forward", "accuracy.route", "H", "D_res"),
     *("restored-absent", "restored-replacement"),
 )
+_ARGUMENTS = ("first", "second", "policies_a", "policies_b", "html", "markdown")
 _MOST = 10
 """Questions listed for each of lost and kept; --json gives them all."""
 _WIDEST = 36
 """How wide names of quantities may make their column: 80 have to do for all."""
 
 
-def show_comparison(
-    first: Path,
-    second: Path,
-    policies_before: Sequence[str],
-    policies_after: Sequence[str],
-    *,
-    html: Path | None,
-    as_json: bool,
-) -> None:
-    """Compare two runs and print what changed; also as a page where one is named."""
-    if len(policies_before) != len(policies_after):
-        raise SpecError(
-            f"Expected as many --policy-a as --policy-b but got {len(policies_before)} and "
-            f"{len(policies_after)}"
-        )
-    pairs = list(zip(policies_before, policies_after, strict=True))
-    found = compare_runs(first, second, pairs)
-    if html is not None:
-        write_comparison(found, html)
-    if as_json:
-        json.dump(_as_json(found), sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+def show_comparison(settings: Any) -> None:
+    """Run `compare`."""
+    with reading(settings.first, settings.second):
+        _show(compare(**{name: getattr(settings, name) for name in _ARGUMENTS}), settings)
+
+
+def _show(comparison: RunComparison, settings: Any) -> None:
+    if settings.json:
+        print_json(_as_json(comparison))
         return
-    console = Console()
-    for table in _tables(found):
+    if settings.quiet:
+        print_line(comparison.sentences[0] if comparison.sentences else "Nothing can be compared.")
+        return
+    console = SafeConsole()
+    for table in _tables(comparison):
         console.print(table)
-    console.print(found.limits, style="dim", highlight=False)
-    for sentence in (*found.sentences, *(f"Note: {note}" for note in found.notes)):
+    console.print(comparison.limits, style="dim", highlight=False)
+    for sentence in (*comparison.sentences, *(f"Note: {note}" for note in comparison.notes)):
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     for title, chosen in (
-        ("Support newly lost", [change for change in found.support if change.lost]),
-        ("Support newly kept", [change for change in found.support if change.kept]),
+        ("Evidence lost", [change for change in comparison.support if change.lost]),
+        ("Evidence gained", [change for change in comparison.support if change.kept]),
     ):
         for line in _listed(title, chosen, lost="lost" in title):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
-    if html is not None:
-        console.print(f"Page: {html}", highlight=False, markup=False, soft_wrap=True)
+    if settings.html is not None:
+        console.print(f"Page: {settings.html}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _tables(found: Comparison) -> Iterator[Table]:
+def _tables(comparison: RunComparison) -> Iterator[Table]:
     """Give a table for each policy and schedule; beside the numbers long names have no room."""
     shown = [
         one
-        for one in found.differences
+        for one in comparison.differences
         if one.column.quantity in _SHOWN and not one.column.arm and not one.column.mask
     ]
     widest = max((len(_quantity(one)) for one in shown), default=0)
     groups: dict[str, list[Difference]] = {}
     for one in shown:
-        groups.setdefault(said_pair(one), []).append(one)
+        groups.setdefault(name_pair(one), []).append(one)
     for heading, rows in groups.items():
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.title = Text(heading, style="bold")
@@ -91,9 +80,8 @@ def _tables(found: Comparison) -> Iterator[Table]:
         for side in ("before", "after", "change [95%]"):
             table.add_column(side, justify="right", no_wrap=True)
         for one in rows:
-            change = f"{one.difference.value:+.3f}"
-            if one.difference.lower is not None and one.difference.upper is not None:
-                change += f" [{one.difference.lower:+.3f}, {one.difference.upper:+.3f}]"
+            gap = one.difference
+            change = format_interval(gap.value, gap.lower, gap.upper, signed=True)
             table.add_row(escape(_quantity(one)), f"{one.before:.3f}", f"{one.after:.3f}", change)
         yield table
 
@@ -119,16 +107,17 @@ def _listed(title: str, changes: Sequence[SupportChange], *, lost: bool) -> list
     return lines
 
 
-def _as_json(found: Comparison) -> dict[str, Any]:
+def _as_json(comparison: RunComparison) -> dict[str, Any]:
     return {
-        "benchmark": found.benchmark,
-        "first": found.first,
-        "second": found.second,
-        "policies": [list(pair) for pair in found.pairs],
-        "labels": found.labels,
-        "sentences": list(found.sentences),
-        "notes": list(found.notes),
-        "limits": found.limits,
+        "benchmark": comparison.benchmark,
+        "first": comparison.first,
+        "second": comparison.second,
+        "policies": [list(pair) for pair in comparison.pairs],
+        "labels": comparison.labels,
+        "verdicts": [[asdict(before), asdict(after)] for before, after in comparison.reaches],
+        "sentences": list(comparison.sentences),
+        "notes": list(comparison.notes),
+        "limits": comparison.limits,
         "differences": [
             {
                 **one.column._asdict(),
@@ -142,7 +131,53 @@ def _as_json(found: Comparison) -> dict[str, Any]:
                 "units": one.difference.units,
                 "flags": one.flags,
             }
-            for one in found.differences
+            for one in comparison.differences
         ],
-        "support": [asdict(change) for change in found.support],
+        "support": [asdict(change) for change in comparison.support],
     }
+
+
+def show_plan(settings: Any) -> None:
+    """Run `plan`."""
+    with reading(settings.run):
+        _print_plan(plan_settings(settings), as_json=settings.json)
+
+
+def _print_plan(plan: StudyPlan, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**asdict(plan), "sentence": plan.sentence})
+        return
+    console = SafeConsole()
+    console.print(plan.sentence, highlight=False, markup=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    alone = plan.unit == "question"
+    inside = [] if alone else [f"questions per {plan.unit}"]
+    for heading in (*inside, "draws", f"{plan.unit}s"):
+        table.add_column(heading, justify="right")
+    for way in plan.ways:
+        drawn = "n/a" if way.draws is None else str(way.draws)
+        table.add_row(*([] if alone else [f"{way.questions:.1f}"]), drawn, str(way.units))
+    console.print(table)
+    units, asked, _ = plan.pilot
+    spread = plan.spread
+    console.print(
+        f"Pilot: {units} {plan.unit}s"
+        + ("" if alone else f", {asked} questions")
+        + f"; standard deviation between {plan.unit}s {spread.unit**0.5:.3f}"
+        + ("" if alone else f", between a {plan.unit}'s questions {spread.question**0.5:.3f}")
+        + (f", between draws {spread.draw**0.5:.3f}" if spread.draw else ""),
+        style="dim",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if plan.sequential is not None:
+        middle, most = plan.sequential
+        console.print(
+            f"With --until, an audit is expected to stop after {middle} {plan.unit}s, and in 90% "
+            f"of simulated studies after {most} at most. Its limits hold at every look, so they "
+            f"take more {plan.unit}s than a number that is fixed in advance.",
+            highlight=False,
+            soft_wrap=True,
+        )
+    for note in plan.notes:
+        console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)

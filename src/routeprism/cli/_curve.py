@@ -1,26 +1,23 @@
-"""What `curve` does and prints: a table of budgets, and which of them buys stability."""
+"""What `curve` prints: a table of budgets, and which of them buys stability."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from routeprism.api import Audit, curve
-from routeprism.cli._audit import shortened, written
-from routeprism.cli._tables import cell, point
-from routeprism.cli._terminal import default_run, progress
-from routeprism.records import load_benchmark
-from routeprism.report import REPORT, write_report
+from routeprism.api.requests import prepare
+from routeprism.cli._audit import run_request
+from routeprism.cli._console import SafeConsole
+from routeprism.cli._terminal import shorten_notes
+from routeprism.exhibits import format_row
+from routeprism.experiments import Audit
+from routeprism.report import REPORT
 from routeprism.runs import EstimateRow
 
-__all__ = ["run_and_show_curve"]
+__all__ = ["show_curve"]
 
 _COLUMNS = (
     ("overlap.retained", "retained overlap"),
@@ -35,49 +32,42 @@ _ANY = 1000
 """A width that no table needs."""
 
 
-def run_and_show_curve(
-    benchmark: str,
-    policy: str,
-    *,
-    data: Path | None,
-    run: Path | None,
-    as_json: bool,
-    quiet: bool,
-    **settings: Any,
-) -> None:
-    """Audit at every budget, then print the table and a sentence for each order."""
-    loaded = load_benchmark(benchmark, data)
-    told = {**settings, "call": "curve", "content": loaded.fingerprint}
-    directory = run or default_run(benchmark, [policy], told)
-    with progress(quiet or as_json) as (pools, _):
-        found = curve(loaded, policy, run=directory, progress=pools, **settings)
-        write_report(directory)
-    if as_json:
-        json.dump(written(found), sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
-        return
-    console = Console()
-    counted = ", ".join(f"{number} {name}" for name, number in found.counts.items())
-    console.print(f"{found.benchmark}: {counted}", highlight=False, markup=False)
-    tables, unbound = _tables(found, cell), console.options.update(width=_ANY)
+def show_curve(settings: Any) -> None:
+    """Run `curve`."""
+    run_request(prepare("curve", settings), _show, kind="curve")
+
+
+def _show_interval(row: EstimateRow | None) -> str:
+    return str(format_row(row)) or "n/a"
+
+
+def _show_value(row: EstimateRow | None) -> str:
+    return "n/a" if row is None or row.estimate is None else f"{row.estimate:.3f}"
+
+
+def _show(audit: Audit) -> None:
+    console = SafeConsole()
+    counted = ", ".join(f"{number} {name}" for name, number in audit.counts.items())
+    console.print(f"{audit.benchmark}: {counted}", highlight=False, markup=False)
+    tables, unbound = _tables(audit, _show_interval), console.options.update(width=_ANY)
     wide = max(console.measure(table, options=unbound).maximum for table in tables)
     fits = wide <= console.width
-    for table in tables if fits else _tables(found, point):
+    for table in tables if fits else _tables(audit, _show_value):
         console.print(table)
-    limits = found.limits if fits else f"{found.limits}; a wider terminal shows them"
+    limits = audit.limits if fits else f"{audit.limits}; a wider terminal shows them"
     console.print(limits, style="dim", highlight=False)
     for line in (
-        *found.sentences,
-        *(f"Note: {note}" for note in shortened(found.notes)),
-        f"Run: {directory} (estimates.csv, run.sqlite, manifest.json)",
-        f"Report: {directory / REPORT}",
+        *audit.sentences,
+        *(f"Note: {note}" for note in shorten_notes(audit.notes)),
+        f"Run: {audit.directory} (estimates.csv, run.sqlite, manifest.json)",
+        f"Report: {audit.directory / REPORT}" if audit.directory else "",
     ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _tables(found: Audit, written: Callable[[EstimateRow | None], str]) -> list[Table]:
+def _tables(audit: Audit, written: Callable[[EstimateRow | None], str]) -> list[Table]:
     """Make a table for each order and interface: side by side they would not fit on a screen."""
-    rows = [row for row in found.rows if row.stratum == "all" and row.policy]
+    rows = [row for row in audit.rows if row.stratum == "all" and row.policy]
     labelled = any(row.quantity == "overlap.retained" for row in rows)
     columns: Sequence[tuple[str, str]] = _COLUMNS if labelled else _UNLABELLED
     grouped: dict[tuple[str, str], dict[str, dict[str, EstimateRow]]] = {}

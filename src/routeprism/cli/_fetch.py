@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TransferSpeedColumn
 from rich.progress import Progress as Bar
 
+from routeprism.cli._console import SafeConsole, print_json, print_line
 from routeprism.downloads import Collection, Source, address, collection, fetch_all, missing
 from routeprism.errors import SpecError
 
-__all__ = ["run_fetch"]
+__all__ = ["show_download"]
 
 
-def run_fetch(
-    benchmark: str,
-    *,
-    data: Path | None,
-    base_url: str | None,
-    yes: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Show the licence, ask, then get what is missing."""
+def show_download(settings: Any) -> None:
+    """Run `fetch`: show the licence, ask, then get the files that are missing."""
+    benchmark, data, base_url = settings.benchmark, settings.data, settings.base_url
     found = collection(benchmark)
     if data is None:
-        raise SpecError("where should the files go? Say --data DIR or set ROUTEPRISM_DATA")
+        raise SpecError("where should the files go? Pass --data DIR or set ROUTEPRISM_DATA")
     wanted = missing(found, data)
     if wanted:
-        _ask(found, wanted, base_url, yes)
-    with _bar(quiet or as_json) as progress:
+        _ask(found, wanted, base_url, settings.yes)
+    with _bar(settings.quiet or settings.json) as progress:
         fetched = fetch_all(found, data, base_url=base_url, progress=progress)
-    if as_json:
+    if settings.json:
         told = [
             {
                 "file": str(one.path),
@@ -48,32 +40,31 @@ def run_fetch(
             }
             for one in fetched
         ]
-        json.dump({"benchmark": benchmark, "licence": found.licence, "files": told}, sys.stdout)
-        sys.stdout.write("\n")
+        print_json({"benchmark": benchmark, "licence": found.licence, "files": told})
         return
     for one in fetched:
         state = "was there" if one.was_there else "fetched"
         sure = "SHA-256 as expected" if one.checked else f"SHA-256 {one.sha256}, not known before"
-        print(f"{one.path}: {state}, {one.size:,} bytes, {sure}")
-    print(f"Use it: routeprism audit {benchmark} --data {data} --policy recent:k=8")
+        print_line(f"{one.path}: {state}, {one.size:,} bytes, {sure}")
+    print_line(f"Use it: routeprism audit {benchmark} --data {data} --policy recent:k=8")
 
 
-def _ask(found: Collection, wanted: list[Source], base_url: str | None, yes: bool) -> None:
-    print(f"Licence: {found.licence}", file=sys.stderr)
-    for one in wanted:
+def _ask(collection: Collection, sources: list[Source], base_url: str | None, yes: bool) -> None:
+    print_line(f"Licence: {collection.licence}", file=sys.stderr)
+    for one in sources:
         size = f" ({one.size:,} bytes)" if one.size else ""
-        print(f"To fetch: {one.name}{size} from {address(one, base_url)}", file=sys.stderr)
+        print_line(f"To fetch: {one.name}{size} from {address(one, base_url)}", file=sys.stderr)
     if yes:
         return
     if not sys.stdin.isatty():
-        raise SpecError("say --yes to accept the licence and download")
+        raise SpecError("pass --yes to accept the licence and download")
     if input("Accept and download? [y/N] ").strip().lower() not in ("y", "yes"):
         raise SpecError("not accepted; nothing was downloaded")
 
 
 @contextmanager
 def _bar(silent: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     if silent or not console.is_terminal:
         yield None
         return

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from routeprism import specs
+from routeprism.answers import EmbeddedJudge, ModelJudge, RecordedJudge
+from routeprism.cli._console import SafeConsole, print_json
 from routeprism.errors import SpecError, nearest
+from routeprism.experiments import registered_experiments
 from routeprism.measures import (
     ANSWER_COORDINATES,
     BUILD_COORDINATES,
     COORDINATES,
     RETENTION,
     Coordinate,
+    registered_coordinates,
 )
 from routeprism.models import registered_models
-from routeprism.orders import ARRIVALS, SCHEDULES
+from routeprism.orders import ARRIVALS, PROCEDURES, SCHEDULES
 from routeprism.policies import INTERFACES, registered_policies, takes_model
 from routeprism.records import registered_benchmarks
 
@@ -46,7 +48,13 @@ def _policies() -> Mapping[str, str]:
 
 
 def _with_parameters(name: str, factory: Callable[..., object]) -> str:
-    known = specs.parameters(factory)
+    """Write a spec with the parameters that are part of its name: not prices and time limits."""
+    fields = getattr(factory, "__dataclass_fields__", {})
+    known = [
+        key
+        for key in specs.parameters(factory)
+        if key not in fields or fields[key].metadata.get("named", True)
+    ]
     return f"{name}:{','.join(f'{key}=…' for key in known)}" if known else name
 
 
@@ -66,9 +74,25 @@ def _interfaces() -> Mapping[str, str]:
     }
 
 
+def _judges() -> Mapping[str, str]:
+    return {
+        "embedded": _first_line(EmbeddedJudge),
+        "recorded": _first_line(RecordedJudge),
+        "MODEL": _first_line(ModelJudge),
+        **_extensions("judges", "judge"),
+    }
+
+
+def _extensions(group: str, noun: str) -> Mapping[str, str]:
+    """Give what installed packages register, and how to name an object of one's own."""
+    found = {name: _first_line(point.load()) for name, point in specs.registered(group).items()}
+    return {**found, "package.module:Name": f"A {noun} of your own."}
+
+
 def _coordinates() -> Mapping[str, str]:
     every: Sequence[Coordinate[Any]] = (
         *COORDINATES,
+        *registered_coordinates(),
         *RETENTION,
         *BUILD_COORDINATES,
         *ANSWER_COORDINATES,
@@ -80,29 +104,36 @@ def _models() -> Mapping[str, str]:
     return {name: _first_line(point.load()) for name, point in registered_models().items()}
 
 
+def _experiments() -> Mapping[str, str]:
+    return {one.name: one.summary or one.title for one in registered_experiments()}
+
+
 _LISTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "policies": _policies,
     "benchmarks": _benchmarks,
     "models": _models,
-    "schedules": lambda: SCHEDULES,
+    "schedules": lambda: {**SCHEDULES, **PROCEDURES, **_extensions("schedules", "schedule")},
+    "procedures": lambda: {**PROCEDURES, **_extensions("procedures", "procedure")},
     "arrivals": lambda: ARRIVALS,
-    "interfaces": _interfaces,
+    "interfaces": lambda: {**_interfaces(), **_extensions("interfaces", "interface")},
+    "judges": _judges,
     "coordinates": _coordinates,
+    "experiments": _experiments,
 }
 
 
-def show_list(what: str, *, as_json: bool) -> None:
-    """Print one of the lists."""
+def show_list(settings: Any) -> None:
+    """Run `list`."""
+    what = settings.what
     if what not in _LISTS:
         raise SpecError(f"There is no list of '{what}'. {nearest(what, _LISTS)}")
     found = _LISTS[what]()
-    if as_json:
-        json.dump(dict(found), sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+    if settings.json:
+        print_json(dict(found))
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(overflow="fold")
     table.add_column()
     for name, meaning in found.items():
         table.add_row(name, meaning)
-    Console().print(table, markup=False)
+    SafeConsole().print(table, markup=False)

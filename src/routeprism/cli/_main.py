@@ -2,55 +2,163 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import logging
+import os
+import re
 import shlex
+import signal
 import sys
+import threading
 import traceback
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
-from routeprism.cli import _commands, _later_commands  # noqa: F401 (they add themselves)
-from routeprism.cli._app import app
-from routeprism.errors import RoutePrismError
+from routeprism.cli._app import run_command
+from routeprism.errors import OwnCodeError, RoutePrismError
+from routeprism.printing import printable
+from routeprism.redaction import Redactor, address_secrets, hide_credentials
 
 __all__ = ["main"]
 
 _STOPPED = (
-    "routeprism: stopped. Answers that came in are kept in the run and are not asked for again; a "
-    "new run without answers leaves nothing behind. To go on:"
+    "routeprism: stopped. Answers that were already collected are kept in the run and are not "
+    "requested again; a new run without answers leaves nothing behind. To resume:"
 )
 _INTERRUPTED = 130
-"""What typer makes of Ctrl-C."""
+"""128 + the number of SIGINT, as shells count."""
+_TERMINATED = 143
+"""128 + the number of SIGTERM, as shells count."""
 
 
 def main() -> None:
-    """Run the command line: 0 fine, 1 a gate or finding failed, 2 the call or input was wrong."""
-    # A memory class of the user's own is named as module:Name and lies where they are.
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    _print_whatever()
+    """Run the command line.
+
+    Exit codes: 0 fine, 1 a gate or finding failed, 2 the call or input was wrong, 3 answers or
+    routes are missing, 130 Ctrl-C, 143 SIGTERM.
+    """
+    _print_any_letter()
+    with _foreign_logs(), Termination() as termination:
+        try:
+            _run_app()
+        except (KeyboardInterrupt, SystemExit, Exception) as error:
+            # What fails after a signal, fails because the command is being stopped.
+            if isinstance(error, KeyboardInterrupt) or termination.requested:
+                _print_resume_command()
+                sys.exit(_TERMINATED if termination.requested else _INTERRUPTED)
+            if isinstance(error, SystemExit):
+                raise
+            sys.exit(_report(error))
+        sys.exit(0)
+
+
+@contextmanager
+def _foreign_logs() -> Iterator[None]:
+    """Hide what libraries log below errors, such as each request; workers do the same."""
+    before = logging.root.manager.disable
+    if not os.environ.get("ROUTEPRISM_LOG"):
+        logging.disable(max(before, logging.WARNING))
     try:
-        app(prog_name="routeprism")
-    except RoutePrismError as error:
-        print(f"routeprism: {error}", file=sys.stderr)
-        sys.exit(2)
-    except SystemExit as end:
-        if end.code == _INTERRUPTED:
-            _say_how_to_go_on()
-        raise
-    except Exception:
-        # A memory class of the user's own may raise anything; 1 would say that a gate failed.
-        traceback.print_exc()
-        _say_how_to_go_on()
-        sys.exit(2)
+        yield
+    finally:
+        logging.disable(before)
 
 
-def _print_whatever() -> None:
+def _run_app() -> None:
+    """Run the command, and make sure that all it printed has arrived."""
+    try:
+        try:
+            run_command(sys.argv[1:])
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        # Files that a command writes have errors of their own; this one has no file.
+        if error.filename is not None or error.errno not in _UNWRITABLE:
+            raise
+        _discard_output()
+        if error.errno != errno.EPIPE:  # whoever read it has seen enough
+            raise RoutePrismError(f"the output cannot be written: {error.strerror}") from error
+        sys.exit(1)
+
+
+def _discard_output() -> None:
+    """Send what is still to be printed nowhere, so that it does not fail again at the end."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        sys.stdout.flush()
+
+
+_UNWRITABLE = {
+    *(errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EPIPE),
+    getattr(errno, "EDQUOT", errno.ENOSPC),  # Windows has no quotas of this kind
+}
+
+
+class Termination:
+    """Makes SIGTERM end a command as Ctrl-C does: whatever handles one handles the other."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._before: Any = None
+
+    def __enter__(self) -> Termination:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGTERM, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGTERM, self._before)
+
+    def _interrupt(self, *_: object) -> None:
+        self.requested = True
+        if not callable(signal.getsignal(signal.SIGINT)):  # ignored, as a shell's background job
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+
+
+def _report(error: Exception) -> int:
+    """Print an error without secrets; give the exit code."""
+    known = isinstance(error, RoutePrismError)
+    text = f"routeprism: {error}" if known else _format_traceback(error)
+    redactor = Redactor.configured(*_address_secrets())
+    print(printable(redactor.redact(hide_credentials(text)), lines=True), file=sys.stderr)
+    if isinstance(error, RoutePrismError) and not isinstance(error, OwnCodeError):
+        return error.exit_code
+    # A memory class of the user's own may raise anything; 1 would say that a gate failed.
+    _print_resume_command()
+    return 2
+
+
+def _address_secrets() -> Iterator[str]:
+    """Give the secrets in the addresses of the command line."""
+    for word in sys.argv[1:]:
+        yield from address_secrets(word[word.find("http") :] if "://" in word else "")
+
+
+def _print_any_letter() -> None:
     """Write what an ASCII or Windows code page lacks, such as Δ, as its number."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _say_how_to_go_on() -> None:
-    print(f"{_STOPPED}\n  {shlex.join(['routeprism', *sys.argv[1:]])}", file=sys.stderr)
+def _format_traceback(error: Exception) -> str:
+    """Write an exception with its traceback, without the frames of the command line itself."""
+    frames = traceback.extract_tb(error.__traceback__)
+    libraries = [at for at, frame in enumerate(frames) if _LIBRARY.search(frame.filename)]
+    inner = frames[libraries[-1] + 1 :] if libraries else frames
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(inner)]
+    return "".join([*lines, *traceback.format_exception_only(error)]).rstrip()
+
+
+_LIBRARY = re.compile(r"[/\\]routeprism[/\\]cli[/\\]_(?:main|app)\.py$")
+
+
+def _print_resume_command() -> None:
+    command = hide_credentials(shlex.join(["routeprism", *sys.argv[1:]]))
+    print(f"{_STOPPED}\n  {command}", file=sys.stderr)

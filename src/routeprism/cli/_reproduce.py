@@ -2,154 +2,77 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Shown
 
-from routeprism.cli._terminal import progress, spends
-from routeprism.errors import InputError, SpecError
-from routeprism.models import make_models
-from routeprism.report import REPORT, write_report
+from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._terminal import may_proceed, progress
+from routeprism.report import REPORT
 from routeprism.reproduction import (
-    STATUSES,
-    STORED,
-    Cell,
-    Obtained,
-    Refreshed,
-    Table,
-    blanks,
-    cells_of,
-    chosen,
-    keep,
-    lines_of,
-    page,
-    read_obtained,
-    refresh,
-    summary,
-    write_obtained,
+    COUNTED,
+    PROTOCOL,
+    REPRODUCED,
+    TABLES,
+    CheckedNumber,
+    ObtainedValues,
+    PublishedTable,
+    RefreshResult,
+    check_table,
+    count_numbers,
+    count_tables,
+    explain_blanks,
+    group_lines,
+    list_commands,
+    list_reasons,
+    perform_reproduction,
+    prepare_reproduction,
 )
 
-__all__ = ["run_reproduce"]
+__all__ = ["show_reproduction"]
 
 
-def run_reproduce(
-    labels: Sequence[str],
-    *,
-    run: bool,
-    model: str | None,
-    support: str | None,
-    readings: Sequence[Path],
-    mask: Path | None,
-    data: Path | None,
-    write: Path | None,
-    obtained: Path | None,
-    kept: Path | None,
-    workers: int | None,
-    yes: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Print a summary of all tables, or the numbers of some; execute and write where asked."""
-    tables = chosen(tuple(labels))
-    if model is not None and not run:
-        raise SpecError(f"--model {model} answers while tables are executed; say --run, too")
-    given: dict[str, Any] = {"labels": support, "readings": tuple(readings), "mask": mask}
-    given = {name: value for name, value in given.items() if value}
-    if given and model is None:
-        raise SpecError(f"--{next(iter(given))} is about answers, and nobody is asked: say --model")
-    if readings and support is None:
-        raise SpecError("say which labels to use: --labels audited:NAME")
-    # The user named these: a wrong name ends the call, where missing data only leaves tables empty.
-    named = [*readings, *([mask] if mask else []), *([] if run or not obtained else [obtained])]
-    for file in named:
-        if not file.is_file():
-            raise InputError("there is no such file", file=file)
-    if model is not None and not yes and any(map(spends, make_models(model))):
-        raise SpecError(
-            f"{model} may cost money, and these tables take tens of thousands of answers; "
-            f"say --yes to go on, or audit with --dry-run to see what one run would take"
-        )
-    store = obtained or STORED
-    values = read_obtained(store)
-    done: Refreshed | None = None
-    if run:
-
-        def hold(values: Obtained) -> None:
-            try:
-                write_obtained(values, store)
-            except OSError as error:
-                raise InputError(
-                    f"cannot be written ({error.strerror or error}); say --obtained FILE",
-                    file=store,
-                ) from error
-
-        done = _refreshed(values, tables, model, given, data, workers, quiet or as_json, hold)
-        values = done.obtained
-    if write is not None:
-        try:
-            write.write_text(page(values), encoding="utf-8")
-        except OSError as error:
-            raise InputError(
-                f"cannot be written ({error.strerror or error})", file=write
-            ) from error
-    if kept is not None:
-        keep(kept, values)
-        write_report(kept)
-    if as_json:
-        json.dump(_as_json(tables, values, done), sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+def show_reproduction(settings: Any) -> None:
+    """Run `reproduce`: print a summary of all tables, or the numbers of some."""
+    request = prepare_reproduction(settings)
+    if not may_proceed(settings, request.may_spend(), request.price):
         return
-    _show(tables if labels else (), values, done, Console())
-    for said, path in (("Written", write), ("Report", kept and kept / REPORT)):
-        if path is not None:
-            Console().print(f"{said}: {path}", highlight=False, markup=False, soft_wrap=True)
+    silent = settings.quiet or settings.json
+    console = SafeConsole(stderr=True)
 
-
-def _refreshed(
-    before: Obtained,
-    tables: tuple[Table, ...],
-    model: str | None,
-    given: Mapping[str, Any],
-    data: Path | None,
-    workers: int | None,
-    silent: bool,
-    hold: Callable[[Obtained], None],
-) -> Refreshed:
-    console = Console(stderr=True)
-
-    def told(meaning: str) -> None:
+    def announce(meaning: str) -> None:
         if not silent:
             console.print(meaning, style="dim", highlight=False, markup=False)
 
-    with progress(silent) as (pools, _):
-        return refresh(
-            before,
-            tables,
-            data=data,
-            model=model,
-            workers=workers,
-            told=told,
-            hold=hold,
-            progress=pools,
-            **given,
-        )
+    with progress(silent) as meter:
+        result = perform_reproduction(request, announce, meter.pools)
+    if settings.json:
+        print_json(_as_json(result.tables, result.obtained, result.refresh))
+        return
+    tables = result.tables if settings.tables else ()
+    if settings.quiet:
+        print_line(_state_verdict(tables or tuple(TABLES.values()), result.obtained))
+        return
+    _show(tables, result.obtained, result.refresh, SafeConsole())
+    page = settings.keep and settings.keep / REPORT
+    places = (("Values", result.values_file), ("Written", settings.write), ("Report", page))
+    for name, path in places:
+        if path is not None:
+            SafeConsole().print(f"{name}: {path}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _as_json(
-    tables: Sequence[Table], obtained: Obtained, done: Refreshed | None
+    tables: Sequence[PublishedTable], obtained: ObtainedValues, done: RefreshResult | None
 ) -> Mapping[str, Any]:
     return {
         "tables": [
             {
                 "label": table.label,
                 "title": table.title,
-                "cells": [_cell(cell) for cell in cells_of(table, obtained)],
+                "cells": [_cell(cell) for cell in check_table(table, obtained)],
             }
             for table in tables
         ],
@@ -159,7 +82,7 @@ def _as_json(
     }
 
 
-def _cell(cell: Cell) -> Mapping[str, Any]:
+def _cell(cell: CheckedNumber) -> Mapping[str, Any]:
     printed = cell.printed
     return {
         "panel": printed.panel,
@@ -169,6 +92,7 @@ def _cell(cell: Cell) -> Mapping[str, Any]:
         "status": cell.status,
         "obtained": cell.value,
         "agreement": cell.agreement,
+        "basis": cell.basis,
         "embedded": cell.embedded,
         "stand_in": cell.stand_in,
         "source": cell.source,
@@ -179,35 +103,49 @@ def _cell(cell: Cell) -> Mapping[str, Any]:
     }
 
 
+def _state_verdict(tables: Sequence[PublishedTable], obtained: ObtainedValues) -> str:
+    """Give in one line how many of the printed numbers are reproduced and how many differ."""
+    printed = (table for table in tables if table.label != PROTOCOL)
+    counts: Counter[str] = Counter()
+    for table in printed:
+        counts.update(number.status for number in check_table(table, obtained))
+    named = ", ".join(f"{number} {status}" for status, number in counts.most_common())
+    return f"{counts.total()} numbers: {named}"
+
+
 def _show(
-    tables: Sequence[Table],
-    obtained: Obtained,
-    done: Refreshed | None,
-    console: Console,
+    tables: Sequence[PublishedTable],
+    obtained: ObtainedValues,
+    done: RefreshResult | None,
+    console: SafeConsole,
 ) -> None:
     def say(text: str, **style: Any) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True, **style)
 
     if not tables:
         console.print(_overview(obtained, titles=console.width >= _WIDE))
+        targets = count_numbers(check_table(TABLES[PROTOCOL], obtained))
+        say("reproduced: measured values + denominators + arithmetic on printed numbers")
         say(
-            "routeprism reproduce LABEL prints a table's numbers; --run executes again", style="dim"
+            f"Not counted: {PROTOCOL}, {targets['target']} of {targets.total()} target values that "
+            f"are not in the paper are reached"
+        )
+        say(
+            "routeprism reproduce LABEL prints the numbers of a table; --run computes them again",
+            style="dim",
         )
     for table in tables:
-        cells = cells_of(table, obtained)
+        cells = check_table(table, obtained)
         say(f"{table.label}: {table.title}", style="bold")
         console.print(_details(cells))
         if table.note:
             say(f"note: {table.note}")
-        for status in ("differs", "machinery", "not derivable"):
-            for reason in dict.fromkeys(one.reason for one in cells if one.status == status):
-                if reason:
-                    say(f"{status}: {reason}")
-        for blank in blanks(cells):
+        for status, reason in list_reasons(cells):
+            say(f"{status}: {reason}")
+        for blank in explain_blanks(cells):
             say(f"no value here: {blank}")
-        for command in dict.fromkeys(one.command for one in cells if one.status == "machinery"):
-            if command:
-                say(f"runs with: {command}")
+        for command in list_commands(cells):
+            say(f"runs with: {command}")
     if done is not None:
         say(f"Executed: {', '.join(done.executed) or 'nothing'}")
         for name, why in done.missing.items():
@@ -218,32 +156,39 @@ _WIDE = 110
 """From how many columns on the overview has room for what each table shows."""
 
 
-def _overview(obtained: Obtained, *, titles: bool) -> Shown:
+def _overview(obtained: ObtainedValues, *, titles: bool) -> Shown:
     shown = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     shown.add_column("label", no_wrap=True)
     if titles:
         shown.add_column("shows", overflow="fold")
-    for status in STATUSES:
-        shown.add_column(status, justify="right", min_width=max(map(len, status.split())))
-    totals = [0] * len(STATUSES)
-    for table, counts in summary(obtained):
-        numbers = [counts[status] for status in STATUSES]
-        totals = [one + other for one, other in zip(totals, numbers, strict=True)]
-        named = [table.label, *([escape(table.title)] if titles else [])]
-        shown.add_row(*named, *(str(n) if n else "" for n in numbers))
-    shown.add_row("all", *([""] if titles else []), *map(str, totals))
+    for name in ("reproduced", *_REST):
+        shown.add_column(name, justify="right", min_width=max(map(len, name.split())))
+    total: Counter[str] = Counter()
+    for table, counts in count_tables(obtained):
+        total += counts
+        shown.add_row(table.label, *([escape(table.title)] if titles else []), *_counts(counts))
+    shown.add_row("all", *([""] if titles else []), *_counts(total))
     return shown
 
 
-def _details(cells: Sequence[Cell]) -> Shown:
+_REST = COUNTED[len(REPRODUCED) :]
+
+
+def _counts(counts: Mapping[str, int]) -> list[str]:
+    """Write the counts of a table: what is reproduced as a sum that keeps its kinds apart."""
+    kinds = [counts[name] for name in REPRODUCED]
+    reproduced = "+".join(map(str, kinds)) if any(kinds) else ""
+    return [reproduced, *(str(counts[name] or "") for name in _REST)]
+
+
+def _details(cells: Sequence[CheckedNumber]) -> Shown:
     shown = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     shown.add_column("row", overflow="fold", min_width=12)
     shown.add_column("column", overflow="fold", min_width=8)
     shown.add_column("published", no_wrap=True)
     shown.add_column("here", overflow="fold")
     shown.add_column("status", overflow="fold")
-    for line in lines_of(cells):
-        here = line.here.replace("*embedded*", "(embedded)")
-        texts = (line.row, line.column, line.printed, here, line.status)
+    for line in group_lines(cells):
+        texts = (line.row, line.column, line.printed, line.here, line.status)
         shown.add_row(*map(escape, texts))
     return shown

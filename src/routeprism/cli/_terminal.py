@@ -1,103 +1,216 @@
-"""What commands share at the terminal: where runs go, progress, and asking before spending."""
+"""What commands share at the terminal: progress, asking before spending, and damaged runs."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, TypeVar
 
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from routeprism.answers import Plan, Progress
-from routeprism.errors import SpecError
-from routeprism.models import Model
+from routeprism.answers import Cost, Progress
+from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.errors import RunError, SpecError, UnansweredError
+from routeprism.redaction import hide_credentials
+from routeprism.report import write_final_report
+from routeprism.runs import Shortfall
+from routeprism.settings import options_of
 
-__all__ = ["confirm", "default_run", "progress", "show_costs", "spends"]
+__all__ = [
+    "ProgressMeter",
+    "end_if_incomplete",
+    "execute",
+    "may_proceed",
+    "progress",
+    "reading",
+    "name_flags",
+    "shorten_notes",
+]
 
-
-def spends(model: Model) -> bool:
-    """Whether asking may cost money: a model elsewhere, unless it is on this machine."""
-    if model.embedded or not model.settings.get("remote", hasattr(model, "base_url")):
-        return False
-    host = urlsplit(str(model.settings.get("base_url") or "")).hostname
-    return host not in ("localhost", "127.0.0.1", "::1")
-
-
-def show_costs(costs: Mapping[str, Plan], as_json: bool) -> None:
-    if as_json:
-        json.dump({name: asdict(plan) for name, plan in costs.items()}, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-        return
-    for name, plan in costs.items():
-        print(f"{name}: {plan}")
-
-
-def confirm(costs: Mapping[str, Plan]) -> None:
-    if not any(plan.calls for plan in costs.values()):
-        return
-    asked = "; ".join(f"{name}: {plan}" for name, plan in costs.items())
-    if not sys.stdin.isatty():
-        raise SpecError(f"this would ask a model that may cost money ({asked}); say --yes to go on")
-    print(asked, file=sys.stderr)
-    if input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise SpecError("not asked; nothing was spent")
-
-
-_WHERE = ("workers", "ray")
-"""Settings that say where the work is done, which changes nothing about it."""
-
-
-def default_run(benchmark: str, policies: Sequence[str], settings: Mapping[str, Any]) -> Path:
-    """Name the run by what is asked, so that the same command meets its own run again."""
-    asked = {key: str(value) for key, value in settings.items() if key not in _WHERE}
-    written = json.dumps([benchmark, list(policies), asked], sort_keys=True)
-    name = Path(benchmark.partition(":")[0]).name or "data"
-    return Path("runs") / f"{name}-{hashlib.sha256(written.encode()).hexdigest()[:8]}"
-
-
+Result = TypeVar("Result")
 Pools = Callable[[int, int], None]
 Answers = Callable[[str, Progress], None]
+Steps = Callable[[str, int, int], None]
+_UNEXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Errors of values that have a different shape. Commands that only read run no code of the user."""
 
 
 @contextmanager
-def progress(silent: bool) -> Iterator[tuple[Pools | None, Answers | None]]:
-    """Show pools, then for each model its answers, with rate, cost and time left."""
-    console = Console(stderr=True)
+def reading(*runs: Path | None) -> Iterator[None]:
+    """Report in one line that a run cannot be read, whichever of its values is wrong."""
+    try:
+        yield
+    except _UNEXPECTED as error:
+        names = " or ".join(str(run) for run in runs if run is not None)
+        reason = " ".join(str(error).split())
+        raise RunError(
+            f"{names} cannot be read: it is damaged, or was not written by this version of "
+            f"RoutePrism ({type(error).__name__}: {reason:.200}). Nothing in it was changed"
+        ) from error
+
+
+def execute(
+    request: Any,
+    price: Callable[[Any], Mapping[str, Cost]],
+    perform: Callable[[Any, Pools | None, Answers | None, Steps | None], Result],
+) -> Result | None:
+    """Ask before spending, do what is requested, and write its report; None for a dry run."""
+    settings = request.settings
+    if not may_proceed(settings, request.may_spend(), lambda: price(request)):
+        return None
+    further = int(request.directory is not None)
+    with progress(settings.quiet or settings.json, further) as meter:
+        result = perform(request, meter.pools, meter.answers, meter.steps)
+        if request.directory is not None:
+            meter.begin_last("report")
+            write_final_report(request.directory)
+        return result
+
+
+def may_proceed(settings: Any, spends: bool, price: Callable[[], Mapping[str, Cost]]) -> bool:
+    """Print the costs of a dry run, or ask before spending; return whether to continue."""
+    if settings.dry_run:
+        show_costs(price(), settings.json)
+        return False
+    if spends and not settings.yes:
+        confirm(price())
+    return True
+
+
+def name_flags(note: str, settings: Any) -> str:
+    """Name the options of the command line instead of the arguments of Python: `arrivals=`."""
+    for item in options_of(type(settings)):
+        if item.flag:
+            note = re.sub(rf"(?<!\S){item.name}=", f"{item.flag} ", note)
+    return note
+
+
+def shorten_notes(notes: Sequence[str], most: int = 8) -> Sequence[str]:
+    """Give the first notes, and how many more there are."""
+    if len(notes) <= most:
+        return notes
+    return (*notes[:most], f"… and {len(notes) - most} more; --json gives them all")
+
+
+def show_costs(costs: Mapping[str, Cost], as_json: bool) -> None:
+    """Print what a dry run found."""
+    if as_json:
+        print_json({name: asdict(plan) for name, plan in costs.items()})
+        return
+    for name, plan in costs.items():
+        print_line(f"{name}: {plan}")
+    if not costs:
+        print_line("No model and no memory system would be asked: 0 calls")
+
+
+def end_if_incomplete(shortfall: Shortfall, directory: Path | None) -> None:
+    """Report what a finished run lacks, and exit with code 3; return if nothing is missing."""
+    if not shortfall:
+        return
+    again = "" if directory is None else f" Run the same command with --run {directory} to resume."
+    said = f"routeprism: the results are incomplete: {shortfall}.{again}"
+    print_line(hide_credentials(said), file=sys.stderr)
+    sys.exit(UnansweredError.exit_code)
+
+
+def confirm(costs: Mapping[str, Cost]) -> None:
+    """Ask before spending; without a terminal, refuse."""
+    if not any(plan.calls is None or plan.calls for plan in costs.values()):
+        return
+    asked = "; ".join(f"{name}: {plan}" for name, plan in costs.items())
+    if not sys.stdin.isatty():
+        raise SpecError(
+            f"this would ask a model that may cost money ({asked}); pass --yes to continue"
+        )
+    print_line(asked, file=sys.stderr)
+    if input("Continue? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise SpecError("stopped before the first request; nothing was spent")
+
+
+class ProgressMeter:
+    """Shows how far a command is: all of its steps, and the pools or answers of the current one.
+
+    Each step counts the same. Within a step, pools and answers move the bar of the whole.
+    """
+
+    pools: Pools | None = None
+    answers: Answers | None = None
+    steps: Steps | None = None
+
+    def begin_last(self, name: str) -> None:
+        """Show that the last step begins."""
+
+
+class _BarMeter(ProgressMeter):
+    def __init__(self, bar: Bar, further: int) -> None:
+        self._bar, self._further = bar, further
+        self._step, self._number = 0, 1
+        self._whole = bar.add_task("memories", total=1.0, count="", said="")
+        self._tasks: dict[str, TaskID] = {}
+        self.pools = self._show_pools
+        self.answers = self._show_answers
+        self.steps = self._begin
+
+    def begin_last(self, name: str) -> None:
+        self._begin(name, self._number, self._number)
+
+    def _begin(self, name: str, step: int, number: int) -> None:
+        self._step, self._number = step, number
+        total = number + self._further
+        self._bar.update(
+            self._whole, description=name, count=f"step {min(step + 1, total)} of {total}"
+        )
+        self._advance(0.0)
+
+    def _advance(self, share: float) -> None:
+        whole = (self._step + share) / (self._number + self._further)
+        self._bar.update(self._whole, completed=min(whole, 1.0))
+
+    def _show_pools(self, done: int, total: int) -> None:
+        if "pools" not in self._tasks:
+            self._tasks["pools"] = self._bar.add_task("pools", total=total, count="", said="")
+        task = self._tasks["pools"]
+        speed = self._bar.tasks[task].speed
+        said = "" if speed is None else f"{speed:.1f}/s"
+        self._bar.update(task, completed=done, total=total, count=f"{done}/{total}", said=said)
+        self._advance(done / max(total, 1))
+
+    def _show_answers(self, model: str, now: Progress) -> None:
+        task = self._tasks.get(model)
+        if task is None:
+            task = self._bar.add_task(escape(model), total=None, count="", said="")
+            self._tasks[model] = task
+        elif now.done < self._bar.tasks[task].completed:  # the next experiment asks it
+            self._bar.reset(task, total=now.total, count="", said="")
+        said = f"{now.rate:.0f}/s" + (f", {now.cost:.2f} so far" if now.cost else "")
+        said += f", {now.failed} failed" if now.failed else ""
+        count = f"{now.done}/{now.total}"
+        self._bar.update(task, completed=now.done, total=now.total, count=count, said=said)
+        self._advance(now.done / max(now.total, 1))
+
+
+@contextmanager
+def progress(silent: bool, further: int = 0) -> Iterator[ProgressMeter]:
+    """Show all steps, and pools or answers, with rate, cost and time left, on a terminal.
+
+    `further` is the number of steps that follow those of the study.
+    """
+    console = SafeConsole(stderr=True)
     if silent or not console.is_terminal:
-        yield None, None
+        yield ProgressMeter()
         return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[said]}"),
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("pools", total=None, said="")
-        models: dict[str, TaskID] = {}
-
-        def pools(done: int, total: int) -> None:
-            speed = bar.tasks[task].speed
-            said = "" if speed is None else f"{speed:.1f}/s"
-            bar.update(task, completed=done, total=total, said=said)
-
-        def answers(model: str, now: Progress) -> None:
-            if model not in models:
-                models[model] = bar.add_task(escape(model), total=None, said="")
-            elif now.done < bar.tasks[models[model]].completed:  # the next experiment asks it
-                bar.reset(models[model], total=now.total, said="")
-            said = f"{now.rate:.0f}/s" + (f", {now.cost:.2f} so far" if now.cost else "")
-            said += f", {now.failed} failed" if now.failed else ""
-            bar.update(models[model], completed=now.done, total=now.total, said=said)
-
-        yield pools, answers
+        yield _BarMeter(bar, further)

@@ -1,22 +1,24 @@
-"""What `trace` prints: a number, how it was made, and the rows that it rests on."""
+"""What `trace` and `report` print: how a number was made, and where a page was written."""
 
 from __future__ import annotations
 
 import json
 import sys
+import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from routeprism.experiments.tracing import RULES, Trail, trace_row
+from routeprism.api.reviews import write_files
+from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._terminal import reading
+from routeprism.review.tracing import RULES, Trail, trace_row
 from routeprism.runs import COLUMNS, EstimateRow, UnitValues
 
-__all__ = ["run_trace"]
+__all__ = ["show_report", "show_trail"]
 
 _NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed")
 _LONGEST = 60
@@ -25,14 +27,22 @@ _DIGITS = 12
 """How much of a prompt's SHA-256 a line shows; `--json` and `--prompts` give all of it."""
 
 
-def run_trace(run: Path, row: str, *, question: str | None, prompts: bool, as_json: bool) -> None:
-    """Trace a row, and print what is found."""
-    trail = trace_row(run, row, question=question, prompts=prompts)
+def show_trail(settings: Any) -> None:
+    """Run `trace`."""
+    with reading(settings.run):
+        _show(
+            trace_row(
+                settings.run, settings.row, question=settings.question, prompts=settings.prompts
+            ),
+            as_json=settings.json,
+        )
+
+
+def _show(trail: Trail, *, as_json: bool) -> None:
     if as_json:
-        json.dump(_as_json(trail), sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        print_json(_as_json(trail))
         return
-    console = Console()
+    console = SafeConsole()
     for line in (*_said(trail), *_entry(trail.experiment)):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     for table in _tables(trail):
@@ -68,7 +78,7 @@ def _interval(row: EstimateRow) -> str:
 
 
 def _entry(entry: Mapping[str, Any]) -> Iterator[str]:
-    """Say the index entry, a line for each of its parts."""
+    """Print the index entry, a line for each of its parts."""
     for part, told in entry.items():
         if told is None:
             yield f"  {part}: none"
@@ -101,8 +111,8 @@ def _tables(trail: Trail) -> Iterator[Table]:
     if trail.answers:
         yield _answers(trail)
     if trail.items:
-        passes = list(trail.items[0].said)
-        items = [(i.user, i.question, i.item, *i.said.values()) for i in trail.items]
+        passes = list(trail.items[0].labels)
+        items = [(i.user, i.question, i.item, *i.labels.values()) for i in trail.items]
         yield _table((unit, "question", "item", *passes), items)
     if trail.findings:
         found = [(f.name, f.user, f.question, _short(json.dumps(f.value))) for f in trail.findings]
@@ -171,6 +181,44 @@ def _as_json(trail: Trail) -> dict[str, Any]:
 
 
 def _asked(trail: Trail) -> set[str]:
-    """Name the questions that the trail speaks of."""
+    """Name the questions of the trail."""
     values = {q for units in trail.groups.values() for unit in units for q in unit.questions}
     return values | {item.question for item in trail.items}
+
+
+def show_report(settings: Any) -> None:
+    """Run `report`: write the page, and tables, charts and answers if they are wanted."""
+    with reading(settings.run):
+        files = write_files(settings)
+    page, tables, charts = files["report"], settings.tables, settings.charts
+    answers = settings.answers
+    if settings.json:
+        print_json(
+            {
+                "report": str(page),
+                "tables": [str(path) for path in files["tables"]],
+                "charts": [str(path) for path in files["charts"]],
+                "answers": str(answers) if answers else None,
+            }
+        )
+    elif not settings.quiet:
+        console = SafeConsole()
+        _say(console, f"Report: {page}")
+        if tables:
+            _say(console, f"Tables: {len(files['tables'])} files in {tables}")
+        if charts:
+            _say(console, f"Charts: {len(files['charts'])} files in {charts}")
+        if answers:
+            number = files["answers"]
+            _say(
+                console, f"Answers: {number:,} in {answers}; --model recorded:{answers} reads them"
+            )
+        for name, file in (("Parquet", settings.parquet), ("Inspect log", settings.inspect)):
+            if file:
+                _say(console, f"{name}: {file}")
+    if settings.open and not webbrowser.open(page.resolve().as_uri()):
+        print_line(f"routeprism: no browser could be started; open {page}", file=sys.stderr)
+
+
+def _say(console: SafeConsole, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)

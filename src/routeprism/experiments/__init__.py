@@ -7,90 +7,160 @@ from typing import TYPE_CHECKING
 from routeprism._on_demand import names_on_demand
 
 if TYPE_CHECKING:
-    from routeprism.experiments._asked import Manner
-    from routeprism.experiments._asking import Asking
+    from routeprism.experiments._arrival_values import DRAWN_ORDERS
+    from routeprism.experiments._audit import Tracing
+    from routeprism.experiments._collection import Asking, Manner
+    from routeprism.experiments._comparison_stage import (
+        CaseComparisons,
+        ComparisonStage,
+        enter_measures,
+    )
+    from routeprism.experiments._construction import construction_costs, stand_ins
     from routeprism.experiments._contrasts import with_arms
     from routeprism.experiments._diagnosis import layers
+    from routeprism.experiments._execution import (
+        SEED,
+        Audit,
+        Pacing,
+        RunExecution,
+        Statistics,
+        Subject,
+    )
+    from routeprism.experiments._experiment import (
+        AnswerNames,
+        AnswerSelection,
+        Experiment,
+        find_experiment,
+        list_answer_sources,
+        make_stages,
+        name_answer,
+        registered_experiments,
+        source_of_answers,
+    )
     from routeprism.experiments._layouts import LAYOUTS, Layout
+    from routeprism.experiments._observations import is_unsourced
     from routeprism.experiments._order_case import Looking
-    from routeprism.experiments._order_outcomes import OUTCOMES, Outcome, outcome_named
-    from routeprism.experiments._over_time import moment_of
+    from routeprism.experiments._order_search import OUTCOMES, Outcome, outcome_named
+    from routeprism.experiments._route_comparisons import compare_routes
+    from routeprism.experiments._route_exhibits import list_arms, tabulate_layers
+    from routeprism.experiments._rows import BY_QUESTION
+    from routeprism.experiments._shards import Shard, ShardResults, check_shards, parse_shard
     from routeprism.experiments._stages import OnlyPolicies
-    from routeprism.experiments.answers import AskRoutes
-    from routeprism.experiments.comparison import Comparison, compare_runs
-    from routeprism.experiments.curves import STABLE, Budgets, run_curve
-    from routeprism.experiments.display import Display
-    from routeprism.experiments.gates import Checked, check_run
-    from routeprism.experiments.orders import EveryOrder, run_orders
+    from routeprism.experiments._until import find_range, parse_until
+    from routeprism.experiments.answers import ask_routes
+    from routeprism.experiments.curves import STABLE, Budgets, Curve, audit_budgets
+    from routeprism.experiments.display import compare_displays
+    from routeprism.experiments.orders import EveryOrder, explore_subject
+    from routeprism.experiments.over_time import moment_of
     from routeprism.experiments.passes import SupportChangeAgreement, passes_of
-    from routeprism.experiments.planning import Plan, plan_study
-    from routeprism.experiments.provenance import MARGIN, Provenances
-    from routeprism.experiments.restoration import Restore
-    from routeprism.experiments.reuse import Reuse
-    from routeprism.experiments.routes import SEED, WORKPLACE, Audit, run_audit
+    from routeprism.experiments.provenance import MARGIN, compare_instructions
+    from routeprism.experiments.remedies import Remedies
+    from routeprism.experiments.restoration import restore_records
+    from routeprism.experiments.reuse import reuse_states
+    from routeprism.experiments.routes import WORKPLACE, audit_subject
+    from routeprism.experiments.statements import is_claim_shown
 
 __all__ = [
-    "LAYOUTS",
-    "MARGIN",
-    "OUTCOMES",
-    "SEED",
-    "STABLE",
-    "WORKPLACE",
-    "AskRoutes",
+    "parse_shard",
+    "check_shards",
+    "ShardResults",
+    "Shard",
+    "AnswerNames",
+    "AnswerSelection",
     "Asking",
     "Audit",
+    "BY_QUESTION",
     "Budgets",
-    "Checked",
-    "Comparison",
-    "Display",
+    "CaseComparisons",
+    "DRAWN_ORDERS",
+    "ComparisonStage",
+    "Curve",
     "EveryOrder",
+    "RunExecution",
+    "Experiment",
+    "LAYOUTS",
     "Layout",
     "Looking",
+    "MARGIN",
     "Manner",
+    "OUTCOMES",
     "OnlyPolicies",
     "Outcome",
-    "Plan",
-    "Provenances",
-    "Restore",
-    "Reuse",
+    "Pacing",
+    "Remedies",
+    "SEED",
+    "STABLE",
+    "Statistics",
+    "Subject",
     "SupportChangeAgreement",
-    "check_run",
-    "compare_runs",
+    "Tracing",
+    "WORKPLACE",
+    "audit_budgets",
+    "audit_subject",
+    "explore_subject",
+    "ask_routes",
+    "compare_displays",
+    "compare_instructions",
+    "compare_routes",
+    "enter_measures",
+    "construction_costs",
+    "find_experiment",
+    "find_range",
+    "is_claim_shown",
+    "is_unsourced",
+    "list_answer_sources",
     "layers",
-    "outcome_named",
+    "list_arms",
+    "make_stages",
     "moment_of",
+    "name_answer",
+    "outcome_named",
+    "parse_until",
     "passes_of",
-    "plan_study",
-    "run_audit",
-    "run_orders",
+    "registered_experiments",
+    "restore_records",
+    "reuse_states",
+    "stand_ins",
+    "source_of_answers",
+    "tabulate_layers",
     "with_arms",
-    "run_curve",
 ]
 
 if not TYPE_CHECKING:  # else every name would pass for one that is there
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            "._asked": "Manner",
-            "._asking": "Asking",
+            "._arrival_values": "DRAWN_ORDERS",
+            "._collection": "Asking Manner",
+            "._shards": "Shard ShardResults check_shards parse_shard",
+            "._audit": "Tracing",
+            "._construction": "construction_costs stand_ins",
+            "._comparison_stage": "CaseComparisons ComparisonStage enter_measures",
             "._contrasts": "with_arms",
             "._diagnosis": "layers",
+            "._execution": "SEED Audit RunExecution Pacing Statistics Subject",
+            "._experiment": "AnswerNames AnswerSelection Experiment find_experiment "
+            "list_answer_sources make_stages name_answer registered_experiments source_of_answers",
             "._layouts": "LAYOUTS Layout",
             "._order_case": "Looking",
-            "._order_outcomes": "OUTCOMES Outcome outcome_named",
-            "._over_time": "moment_of",
+            "._order_search": "OUTCOMES Outcome outcome_named",
+            ".over_time": "moment_of",
+            "._observations": "is_unsourced",
+            "._route_comparisons": "compare_routes",
+            "._route_exhibits": "list_arms tabulate_layers",
+            "._rows": "BY_QUESTION",
             "._stages": "OnlyPolicies",
-            ".answers": "AskRoutes",
-            ".comparison": "Comparison compare_runs",
-            ".curves": "STABLE Budgets run_curve",
-            ".display": "Display",
-            ".gates": "Checked check_run",
-            ".orders": "EveryOrder run_orders",
+            "._until": "find_range parse_until",
+            ".statements": "is_claim_shown",
+            ".answers": "ask_routes",
+            ".curves": "STABLE Budgets Curve audit_budgets",
+            ".display": "compare_displays",
+            ".orders": "EveryOrder explore_subject",
             ".passes": "SupportChangeAgreement passes_of",
-            ".planning": "Plan plan_study",
-            ".provenance": "MARGIN Provenances",
-            ".restoration": "Restore",
-            ".reuse": "Reuse",
-            ".routes": "SEED WORKPLACE Audit run_audit",
+            ".provenance": "MARGIN compare_instructions",
+            ".remedies": "Remedies",
+            ".restoration": "restore_records",
+            ".reuse": "reuse_states",
+            ".routes": "WORKPLACE audit_subject",
         },
     )

@@ -2,31 +2,125 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-import numpy as np
+from routeprism.experiments._arrival_values import enter_arrivals, has_few_orders, trace_examples
+from routeprism.experiments._case_values import (
+    coordinates_of,
+    enter_counts,
+    enter_displacements,
+    enter_duplicate_options,
+    enter_failed_pairs,
+    enter_pairs,
+    enter_ties,
+)
+from routeprism.experiments._contrasts import Contrast
+from routeprism.experiments._observations import (
+    Observations,
+    observe_case,
+    observe_failures,
+    observe_routes,
+)
+from routeprism.experiments._rows import Key
+from routeprism.experiments._storage import (
+    StoredRoutes,
+    make_tables,
+    rows_of,
+    unit_rows_of,
+    value_rows_of,
+)
+from routeprism.experiments._strata import Masks, enter, strata_of
+from routeprism.experiments.builds import build_findings, build_values
+from routeprism.experiments.over_time import enter_over_time
+from routeprism.measures import Coordinate, Sums
+from routeprism.models import Model
+from routeprism.orders import ArrivalModel, Schedule
+from routeprism.policies import Policy, StandIn, interface_of
+from routeprism.records import Benchmark, Case
+from routeprism.routes import (
+    CrossFit,
+    Loss,
+    Pair,
+    Route,
+    RouteChecks,
+    RouteCounts,
+    check_isolation,
+    explain_absence,
+    observe_losses,
+    trace_case,
+)
+from routeprism.runs import Finding, States, StoredRun, question_row
+from routeprism.specs import EXTENSIONS, Extension
 
-from routeprism.experiments._case_rows import rows_of, tables, unit_rows_of, value_rows_of
-from routeprism.experiments._inside import enter_insides
-from routeprism.experiments._kept import KeptRoutes, enter_failures
-from routeprism.experiments._over_time import enter_over_time
-from routeprism.experiments._plans import Contrast, Plan, coordinates_of, interface_of
-from routeprism.experiments._repeated import build_findings, build_values
-from routeprism.experiments._rows import Column, Key
-from routeprism.experiments._strata import enter, enter_all, strata_of
-from routeprism.measures import Sums
-from routeprism.orders import FORWARD
-from routeprism.policies import innermost
-from routeprism.records import Case
-from routeprism.routes import Route, pairs, trace_case
-from routeprism.runs import Finding, States, Stored, question_row
+__all__ = ["CaseResult", "Plan", "work"]
 
-__all__ = ["CaseResult", "work"]
+
+def list_own_coordinates() -> tuple[Extension, ...]:
+    """List the coordinates that the caller extends RoutePrism with."""
+    return tuple(one for one in EXTENSIONS.get() if one.group == "coordinates")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a process needs to work on any case of a benchmark."""
+
+    benchmark: Benchmark
+    policies: tuple[Policy, ...]
+    schedules: tuple[Schedule, ...]
+    labels: str
+    """The label source that retention is read from; empty for none."""
+    contrasts: tuple[Contrast, ...]
+    ties: bool
+    store: bool
+    masks: Masks = field(default_factory=dict)
+    fits: CrossFit | None = None
+    """The policies as they are used on each user, where some have to learn from others first."""
+    states: Path | None = None
+    """The store with snapshots of memories that are not to be built again."""
+    over_time: bool = False
+    """Whether to examine every pool as it grows."""
+    kept: Path | None = None
+    """The run whose routes of memory systems outside are not to be traced again."""
+    builds: int = 1
+    """How often each route is built."""
+    checks: RouteChecks = field(default_factory=RouteChecks)
+    """Which routes of the user's own memory are built again, to check it."""
+    values: Collection[str] = ()
+    """Quantities whose values are handed on although no traces are kept."""
+    arrivals: tuple[ArrivalModel, ...] = ()
+    """Arrival models whose expectations are estimated."""
+    readers: tuple[Model, ...] = ()
+    """Models that can report which records contain no word for them."""
+    updates: str = ""
+    """The label source that outdated evidence is read from; empty for none."""
+    extensions: tuple[Extension, ...] = field(default_factory=list_own_coordinates)
+    """Coordinates that the caller extends RoutePrism with, which worker processes need as well."""
+
+    def __call__(self) -> Plan:
+        """Set a process up: it needs the plan itself, and its coordinates."""
+        if self.extensions and not EXTENSIONS.get():
+            EXTENSIONS.set(self.extensions)
+        return self
+
+    def only(self, policies: Sequence[Policy]) -> Plan:
+        """Give the same plan for some policies, without anything that compares or stores."""
+        return replace(
+            self, policies=tuple(policies), contrasts=(), fits=None, ties=False, store=False
+        )
+
+    def policies_for(self, user: str) -> tuple[Policy, ...]:
+        """Give the policies as they are used on one user."""
+        return self.policies if self.fits is None else self.fits.for_user(user)
+
+    @property
+    def coordinates(self) -> tuple[tuple[str, str, Coordinate[Pair]], ...]:
+        """Give (experiment, label source, coordinate) for everything that is observed."""
+        return coordinates_of(self.labels, self.updates)
 
 
 @dataclass(slots=True)
@@ -34,10 +128,11 @@ class CaseResult:
     """What comes back for one pool."""
 
     sums: Sums[Key] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
-    """What the run should say once, with its number."""
+    observations: Observations = field(default_factory=Observations)
     tables: dict[str, list[Sequence[Any]]] = field(default_factory=dict)
     """Rows for the store."""
+    values: dict[str, list[Sequence[Any]]] = field(default_factory=dict)
+    """Rows that are handed back to who asked for some quantities' values."""
     findings: list[Finding] = field(default_factory=list)
     """What each build showed, where there are several."""
 
@@ -46,182 +141,114 @@ def work(plan: Plan, index: int) -> CaseResult:
     """Trace one case under every policy and schedule."""
     case = plan.benchmark.cases[index]
     result = CaseResult()
-    _count(plan, case, result.counts)
+    observe_case(case, plan.policies, plan.readers, result.observations)
     if not case.questions:
         return result
-    with ExitStack() as stack:
-        states = None if plan.states is None else stack.enter_context(States(plan.states))
-        interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
-        kept = None
-        if plan.kept is not None:
-            kept = KeptRoutes(stack.enter_context(Stored(plan.kept)), interfaces).route
-        policies = plan.policies_for(case.pool.user)
-        routes = trace_case(
-            case,
-            policies,
-            plan.schedules,
-            events=plan.store,
-            twice=index == 0 and plan.builds == 1,
-            snapshots=None if states is None else states.get,
-            kept=kept,
-        )
-        repeated = [routes]
-        for build in range(1, plan.builds):
-            again = None if states is None else partial(states.get, build=build)
-            more = trace_case(case, policies, plan.schedules, events=False, snapshots=again)
-            repeated.append(more)
+    policies = plan.policies_for(case.pool.user)
+    repeated = _trace(plan, case, index, policies, result.observations.routes)
+    strata = strata_of(case, plan.masks)
+    observe_failures(repeated, result.observations)
+    observe_routes(repeated[0], result.observations)
     if plan.builds > 1:
-        strata = strata_of(case, plan.masks)
         for column, values in build_values(case, repeated).items():
             enter(result.sums, strata, column, values)
         if plan.store:
+            interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
             result.findings = list(build_findings(case, repeated, interfaces))
-    enter_failures(case, routes, result.sums, result.counts)
-    _measure(plan, case, routes, result.sums)
-    enter_insides(case, routes, result.sums, result.counts)
-    _count_rewritten(routes, result.counts)
-    _note_duplicate_options(plan, case, result.sums)
+    enter_failed_pairs(case, repeated[0], result.sums)
+    enter_pairs(
+        case,
+        repeated[0],
+        strata,
+        result.sums,
+        labels=plan.labels,
+        updates=plan.updates,
+        contrasts=plan.contrasts,
+        keep=plan.store or bool(plan.values),
+    )
+    enter_arrivals(
+        case,
+        policies,
+        plan.arrivals,
+        strata,
+        result.sums,
+        labels=plan.labels,
+        updates=plan.updates,
+        keep=plan.store or bool(plan.values),
+    )
+    for model in plan.arrivals:
+        result.observations.arrivals[model.name, has_few_orders(model, case.pool)] += 1
+    if plan.arrivals:
+        result.observations.losses.extend(_observe_losses(plan, case, policies, repeated[0]))
+    enter_counts(case, repeated[0], result.sums)
+    enter_displacements(case, repeated[0], result.sums)
+    enter_duplicate_options(case, strata, result.sums)
     if plan.ties:
-        _note_ties(plan, case, result.sums)
+        enter_ties(case, plan.policies, plan.schedules, strata, result.sums)
     if plan.over_time:
-        enter_over_time(case, plan.policies_for(case.pool.user), plan.labels, result.sums)
-    if plan.store:
-        result.tables = {
-            **tables(plan.policies, case, routes),
-            "per_question": rows_of(case, result.sums),
-            "per_unit": unit_rows_of(case, result.sums),
-        }
-    elif plan.values:
-        result.tables = {
-            "questions": [question_row(question) for question in case.questions],
-            "per_unit": value_rows_of(plan, case, result.sums),
-        }
+        enter_over_time(case, policies, plan.labels, result.sums)
+    _keep_rows(plan, case, repeated[0], result)
+    for policy in policies:
+        if isinstance(policy, StandIn):
+            result.observations.assumed.update(policy.drain())
     return result
 
 
-def _measure(plan: Plan, case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
-    strata = strata_of(case, plan.masks)
-    taken: dict[tuple[str, str], list[list[float | None]]] = {}
-    known: dict[tuple[object, ...], list[float | None]] = {}
-    for pair in pairs(routes):
-        # Of a question a coordinate reads its labels alone, and many questions see the same.
-        alike = (
-            pair.route.policy,
-            pair.route.schedule,
-            pair.forward_exposure.sources,
-            pair.route_exposure.sources,
-            pair.forward_exposure.context_sha256,
-            pair.route_exposure.context_sha256,
-            pair.question.labels.get(plan.labels),
-        )
-        row = known.get(alike)
-        if row is None:
-            row = known[alike] = [c.value(pair) for _, _, c in plan.coordinates]
-        taken.setdefault((pair.route.policy, pair.route.schedule), []).append(row)
-    missing: list[list[float | None]] = [[None] * len(plan.coordinates)] * len(case.questions)
-    for route in routes:
-        if route.schedule != FORWARD.name:  # a pair with a failed route is not applicable
-            taken.setdefault((route.policy, route.schedule), missing)
-    wide = {route: np.array(rows, dtype=np.float64) for route, rows in taken.items()}
-    traced = sum(experiment == "routes" for experiment, _, _ in plan.coordinates)
-    parts = [
-        *wide.values(),
-        *(
-            sum(sign * wide[name, schedule.name][:, :traced] for sign, name in contrast.terms)
-            for contrast in plan.contrasts
-            for schedule in plan.schedules
-        ),
-    ]
-    schedules = tuple(schedule.name for schedule in plan.schedules)
-    columns = _columns(plan.labels, tuple(wide), plan.contrasts, schedules)
-    enter_all(sums, strata, columns, np.hstack(parts), keep=plan.store or bool(plan.values))
+def _observe_losses(
+    plan: Plan, case: Case, policies: Sequence[Policy], routes: Sequence[Route]
+) -> Iterator[Loss]:
+    """Explain losses under ordinary arrivals first, then on the routes, then in source order."""
+    examples = trace_examples(case, policies, plan.arrivals)
+    yield from observe_losses(case, policies, examples, plan.labels)
+    yield from observe_losses(case, policies, routes, plan.labels)
+    for policy in policies:
+        yield from explain_absence(case, policy, routes, plan.labels)
 
 
-@lru_cache(maxsize=8)
-def _columns(
-    labels: str,
-    routes: tuple[tuple[str, str], ...],
-    contrasts: tuple[Contrast, ...],
-    schedules: tuple[str, ...],
-) -> tuple[Column, ...]:
-    """Name the columns of a case's values: coordinates of each route, then of each contrast."""
-    coordinates = coordinates_of(labels)
-    plain = [
-        Column(experiment, coordinate.name, policy, schedule, labels=source)
-        for policy, schedule in routes
-        for experiment, source, coordinate in coordinates
-    ]
-    compared = [
-        Column(
-            contrast.experiment,
-            f"{contrast.prefix}.{coordinate.name}",
-            contrast.policy,
-            schedule,
-            contrast.arm,
-        )
-        for contrast in contrasts
-        for schedule in schedules
-        for experiment, _, coordinate in coordinates
-        if experiment == "routes"
-    ]
-    return (*plain, *compared)
+def _trace(
+    plan: Plan, case: Case, index: int, policies: Sequence[Policy], counts: RouteCounts
+) -> list[tuple[Route, ...]]:
+    """Trace every build of a case; check on some pools that builds do not share state."""
+    with ExitStack() as stack:
+        states = None if plan.states is None else stack.enter_context(States(plan.states))
+        kept = None
+        if plan.kept is not None:
+            interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
+            kept = StoredRoutes(stack.enter_context(StoredRun(plan.kept)), interfaces).route
+        repeated = [
+            trace_case(
+                case,
+                policies,
+                plan.schedules,
+                events=plan.store or bool(case.supersedes or plan.arrivals),
+                rebuilt={p.name: plan.checks.schedules(p.name, index) for p in policies},
+                counts=counts,
+                snapshots=None if states is None else states.get,
+                stored_routes=kept,
+            )
+        ]
+        for build in range(1, plan.builds):
+            again = None if states is None else partial(states.get, build=build)
+            repeated.append(
+                trace_case(case, policies, plan.schedules, events=False, snapshots=again)
+            )
+        for policy in policies:
+            if index in plan.checks.isolated.get(policy.name, ()):
+                outcome = check_isolation(case, policy, plan.schedules)
+                counts.isolation[policy.name, outcome] += 1
+    return repeated
 
 
-def _note_duplicate_options(plan: Plan, case: Case, sums: Sums[Key]) -> None:
-    """Count the questions two of whose options have the same text (Appendix C.6)."""
-    values = [float(q.duplicate_options) if q.options else None for q in case.questions]
-    enter(sums, strata_of(case, plan.masks), Column("routes", "count.duplicate_options"), values)
-
-
-def _note_ties(plan: Plan, case: Case, sums: Sums[Key]) -> None:
-    """Count, for each question, the ties that its pool's construction met (Appendix D.5)."""
-    for policy in plan.policies:
-        count = getattr(policy, "ties", None)
-        if not callable(count):
-            continue
-        for schedule in (FORWARD, *plan.schedules):
-            order = schedule.on(case.pool)
-            met = count(tuple(case.pool.records[position] for position in order))
-            for name, number in met.items():
-                column = Column("routes", f"count.{name}", policy.name, schedule.name)
-                enter(
-                    sums, strata_of(case, plan.masks), column, [float(number)] * len(case.questions)
-                )
-
-
-def _count(plan: Plan, case: Case, counts: Counter[str]) -> None:
-    counts["pools"] += 1
-    counts["records"] += len(case.pool)
-    counts["questions"] += len(case.questions)
-    counts["pools of one record"] += len(case.pool) == 1
-    blind: set[str] = set()
-    for policy in plan.policies:
-        inner = innermost(policy)
-        interface = getattr(inner, "interface", None)
-        for name, reader in ((policy.name, inner), (getattr(interface, "name", ""), interface)):
-            unseen = getattr(reader, "unseen", None)
-            if callable(unseen) and f"unseen\0{name}" not in counts:
-                found = {record.id for record in case.pool.records if unseen(record)}
-                blind |= found
-                counts[f"unseen\0{name}"] = len(found)
-        if interface is not None:
-            key = f"too long\0{interface.name}"
-            if key not in counts:
-                counts[key] = sum(map(interface.too_long, case.pool.records))
-    counts["unseen records"] += len(blind)
-
-
-def _count_rewritten(routes: Sequence[Route], counts: Counter[str]) -> None:
-    """Count, by the kind of block, the pairs that show the same sources in other blocks."""
-    known: dict[tuple[object, object], frozenset[str]] = {}
-    for pair in pairs(routes):
-        one, other = pair.forward_exposure, pair.route_exposure
-        if one.sources != other.sources or one.context_sha256 == other.context_sha256:
-            continue
-        kinds = known.get((one.blocks, other.blocks))
-        if kinds is None:
-            before = Counter((block.kind, block.text) for block in one.blocks)
-            after = Counter((block.kind, block.text) for block in other.blocks)
-            differ = (before - after) + (after - before)
-            kinds = known[one.blocks, other.blocks] = frozenset(kind for kind, _ in differ)
-        counts.update(f"rewritten\0{pair.route.policy}\0{kind}" for kind in kinds)
+def _keep_rows(plan: Plan, case: Case, routes: Sequence[Route], result: CaseResult) -> None:
+    """Write the rows for the store, and those that the caller asked for."""
+    if plan.store:
+        result.tables = {
+            **make_tables(plan.policies, case, routes),
+            "per_question": rows_of(case, result.sums),
+            "per_unit": unit_rows_of(case, result.sums),
+        }
+    if plan.values:
+        result.values = {
+            "questions": [question_row(question) for question in case.questions],
+            "per_unit": value_rows_of(plan.policies, plan.values, case, result.sums),
+        }

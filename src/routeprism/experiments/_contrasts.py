@@ -7,16 +7,41 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from routeprism.errors import SpecError
-from routeprism.experiments._plans import Contrast
-from routeprism.policies import Policy, SourceOrder, arms, operations_of
+from routeprism.policies import Policy, SourceOrder, list_operations, make_arms
 from routeprism.runs import Finding
 
-__all__ = ["Mechanism", "contrasts", "mechanisms", "with_arms"]
+__all__ = ["Contrast", "Mechanism", "contrasts", "mechanisms", "with_arms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A signed sum over policies, taken question by question."""
+
+    experiment: str
+    prefix: str
+    """`Gamma`, `delta_op` or `interaction`."""
+    policy: str
+    """The policy that the row is listed under."""
+    arm: str
+    terms: tuple[tuple[int, str], ...]
+    """(sign, policy name)."""
+
+    def finding(self, interface: str) -> Finding:
+        """Keep what it is made of, so that its numbers can be traced."""
+        value = {
+            "experiment": self.experiment,
+            "quantity": self.prefix,
+            "policy": self.policy,
+            "arm": self.arm,
+            "terms": [list(term) for term in self.terms],
+        }
+        name = f"{self.experiment}:{self.prefix}:{self.arm}"
+        return Finding(name=name, value=value, policy=self.policy, interface=interface)
 
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """A policy with operations of its own, and its arms that are in the run."""
+    """A policy with its own operations, and its arms that are in the run."""
 
     policy: str
     arms: Mapping[tuple[str, ...], str]
@@ -27,8 +52,13 @@ class Mechanism:
         """All operations that the policy declares."""
         return max(self.arms, key=len)
 
+    @property
+    def inner_arms(self) -> tuple[str, ...]:
+        """The arms that stand for the policy with some of its operations fixed."""
+        return tuple(name for name in self.arms.values() if name != self.policy)
+
     def finding(self, interface: str) -> Finding:
-        """Say which policy is which arm, so that a reader of the run can tell."""
+        """Record which policy is which arm, so that a reader of the run knows."""
         listed = [{"operations": list(key), "policy": name} for key, name in self.arms.items()]
         return Finding(name="arms", value=listed, policy=self.policy, interface=interface)
 
@@ -37,12 +67,12 @@ def with_arms(policies: Sequence[Policy]) -> list[Policy]:
     """Add the arms of every policy that declares operations."""
     found = {policy.name: policy for policy in policies}
     for policy in policies:
-        for arm in arms(policy).values():
+        for arm in make_arms(policy).values():
             found.setdefault(arm.name, arm)
-    if not any(map(operations_of, policies)):
+    if not any(map(list_operations, policies)):
         raise SpecError(
             f"{', '.join(policy.name for policy in policies)}: no policy here declares operations "
-            f"to tell apart; focal does, and your own can (operations, fixed(operation))"
+            f"to distinguish; focal does, and your own can (operations, fixed(operation))"
         )
     return list(found.values())
 
@@ -52,7 +82,7 @@ def mechanisms(policies: Sequence[Policy]) -> list[Mechanism]:
     names = {policy.name for policy in policies}
     found: list[Mechanism] = []
     for policy in policies:
-        made = {key: arm.name for key, arm in arms(policy).items() if arm.name in names}
+        made = {key: arm.name for key, arm in make_arms(policy).items() if arm.name in names}
         if made and () in made:
             found.append(Mechanism(policy.name, made))
     inner = {name for one in found for key, name in one.arms.items() if key != one.operations}

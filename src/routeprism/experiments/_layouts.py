@@ -1,21 +1,34 @@
-"""Which prompts a display intervention needs: two states, each in two orders of its own blocks."""
+"""Layouts of what a route shows: native, reversed within kinds, and in source order."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
-from routeprism.experiments._asked import Manner, drafted
-from routeprism.experiments._plans import interface_of
+from routeprism.answers import Comparison, match_prompts
+from routeprism.experiments._collection import Manner
+from routeprism.experiments._route_comparisons import (
+    RoutePair,
+    draft_question,
+    list_blocks,
+    list_route_pairs,
+)
 from routeprism.orders import FORWARD, Schedule
-from routeprism.policies import Block, Policy, SourceOrder
-from routeprism.prompts import Filler, Prompt, Unmatched, match
-from routeprism.records import Case, Pool, Question
-from routeprism.runs import Shown, Stored
+from routeprism.policies import Block, Exposure, Policy, SourceOrder
+from routeprism.prompts import Prompt
+from routeprism.records import Case, Pool
+from routeprism.runs import StoredExposure, StoredRun, sha256
 
-__all__ = ["LAYOUTS", "Cells", "Layout", "display_cells", "reversed_within_kinds"]
+__all__ = [
+    "LAYOUTS",
+    "Arrangement",
+    "Layout",
+    "compare_layouts",
+    "hides_arrival",
+    "reversed_within_kinds",
+    "show_arrival",
+]
 
 Layout = Literal["reversed", "source"]
 """What the native order is compared with: blocks reversed within their kinds, or source order."""
@@ -30,126 +43,82 @@ _NOTHING_CHANGES = (
 _NO_PLACE = "a block that comes from several records has no single place in source order"
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # told apart by identity: its texts are long
-class Cells:
-    """The four matched prompts of one question under one filler: two states × two layouts."""
+class Arrangement(NamedTuple):
+    """How a layout changes what two routes show."""
 
-    question: Question
-    policy: str
-    schedule: str
-    layout: Layout
-    filler: Filler
-    shown: tuple[Shown, Shown]
-    """What forward and the other route exposed."""
+    refused: bool
+    """Whether there is nothing to intervene on, as opposed to prompts that cannot be matched."""
     rearranged: tuple[bool, bool]
-    """Whether the layout shows forward's blocks, and the other route's, in another order."""
+    """Whether the layout shows forward's blocks, and the other route's, in a different order."""
     partly: bool
     """Whether some kind has one block, which stays where it is."""
-    prompts: tuple[Prompt, ...]
-    """In the order of `names`; none where they were refused or could not be matched."""
-    reason: str = ""
-    """Why there are none."""
-    refused: bool = False
-    """Whether there is nothing to intervene on, as opposed to prompts that could not be matched."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name the cells."""
-        layouts = ("native", self.layout)
-        return tuple(f"{state}-{layout}" for layout in layouts for state in ("forward", "route"))
-
-    @property
-    def experiment(self) -> str:
-        """Name whose answers these are."""
-        return "display"
-
-    @property
-    def condition(self) -> str:
-        """Tell layouts of the same pair apart."""
-        return self.layout
-
-    @property
-    def group(self) -> str:
-        """Name the comparison."""
-        parts = (self.layout, self.policy, self.schedule, self.question.id, self.filler)
-        return "\0".join(("display", *parts))
-
-    @property
-    def sides(self) -> tuple[tuple[str, Prompt], ...]:
-        """Give the cells with their prompts."""
-        return tuple(zip(self.names, self.prompts, strict=True)) if self.prompts else ()
-
-
-def display_cells(
-    case: Case,
-    stored: Stored,
-    policies: Sequence[Policy],
-    schedules: Sequence[Schedule],
-    manner: Manner,
-    layouts: Sequence[Layout],
-) -> Iterator[Cells]:
-    """Make the prompts of every cell of a case from what the run stored; no memory is built."""
-    for policy in policies:
-        interface = interface_of(policy)
-        user = case.pool.user
-        there = [one for one in schedules if stored.both(policy.name, interface, one.name, user)]
-        for question in case.questions if there else ():
-            base = stored.shown(policy.name, interface, FORWARD.name, question.id)
-            for schedule in there:
-                other = stored.shown(policy.name, interface, schedule.name, question.id)
-                for layout in layouts:
-                    states = [
-                        _laid_out(policy, case.pool, shown, one, layout)
-                        for shown, one in ((base, FORWARD), (other, schedule))
-                    ]
-                    yield from _cells(
-                        case.pool, question, policy, schedule, layout, (base, other), states, manner
-                    )
-    stored.forget()
 
 
 State = tuple[tuple[Block, ...], tuple[Block, ...]]
 """One route's blocks, natively and in the other layout."""
 
 
-def _cells(
-    pool: Pool,
-    question: Question,
-    policy: Policy,
-    schedule: Schedule,
-    layout: Layout,
-    shown: tuple[Shown, Shown],
-    states: Sequence[State | str],
+def compare_layouts(
+    case: Case,
+    stored: StoredRun,
+    policies: Sequence[Policy],
+    schedules: Sequence[Schedule],
     manner: Manner,
-) -> Iterator[Cells]:
-    refusal = next((state for state in states if isinstance(state, str)), "")
-    laid = [state for state in states if not isinstance(state, str)]
-    rearranged = [native != other for native, other in laid]
-    drafts = [
-        drafted(state[at], question, pool, manner) for at in (0, 1) for state in laid if not refusal
+    layouts: Sequence[Layout],
+) -> Iterator[Comparison]:
+    """Make the prompts of two states in two layouts each; no memory is built."""
+    for pair in list_route_pairs(case, stored, policies, schedules):
+        for layout in layouts:
+            yield from _compare_layout(case.pool, pair, layout, manner)
+
+
+def _compare_layout(
+    pool: Pool, pair: RoutePair, layout: Layout, manner: Manner
+) -> Iterator[Comparison]:
+    states = [
+        _lay_out(pair.policy, pool, shown, schedule, layout)
+        for shown, schedule in (
+            (pair.forward, pair.schedule.reference or FORWARD),
+            (pair.route, pair.schedule),
+        )
     ]
+    refusal = next((state for state in states if isinstance(state, str)), "")
+    laid_out = [state for state in states if not isinstance(state, str)]
+    blocks = [state[at] for at in (0, 1) for state in laid_out]
+    drafts = [draft_question(shown, pair.question, pool, manner) for shown in blocks]
+    routes = (FORWARD.name, "route")
+    sides = tuple(f"{route}-{name}" for name in ("native", layout) for route in routes)
     for filler in manner.fillers:
-        found = match(drafts, manner.control, filler) if drafts else None
-        yield Cells(
-            question,
-            policy.name,
-            schedule.name,
-            layout,
+        prompts: tuple[Prompt, ...] = ()
+        reason = refusal
+        if not refusal:
+            prompts, reason = match_prompts(drafts, manner.control, filler)
+        yield Comparison(
+            "display",
+            pair.question,
+            pair.policy.name,
+            pair.schedule.name,
             filler,
-            shown,
-            (rearranged[0], rearranged[1]) if not refusal else (False, False),
-            any(1 in Counter(b.kind for b in native).values() for native, _ in laid),
-            () if found is None or isinstance(found, Unmatched) else found.prompts,
-            found.reason if isinstance(found, Unmatched) else refusal,
-            refused=bool(refusal),
+            sides,
+            prompts,
+            layout,
+            reason,
+            (pair.forward, pair.route),
+            detail=_describe_states(laid_out, bool(refusal)),
         )
 
 
-def _laid_out(
-    policy: Policy, pool: Pool, shown: Shown, schedule: Schedule, layout: Layout
+def _describe_states(states: Sequence[State], refused: bool) -> Arrangement:
+    forward, route = (False, False) if refused else (native != shown for native, shown in states)
+    partly = any(1 in Counter(b.kind for b in native).values() for native, _ in states)
+    return Arrangement(refused, (forward, route), partly)
+
+
+def _lay_out(
+    policy: Policy, pool: Pool, shown: StoredExposure, schedule: Schedule, layout: Layout
 ) -> State | str:
     """Give a route's blocks in both layouts, or say why there is nothing to compare."""
-    blocks = tuple(Block(*block) for block in shown.blocks)
+    blocks = list_blocks(shown)
     if layout == "reversed":
         if len({block.kind for block in blocks}) == len(blocks):
             return _NOTHING_TO_REVERSE
@@ -160,15 +129,28 @@ def _laid_out(
     if any(len(block.sources) != 1 for block in blocks):
         return _NO_PLACE
     positions = {record.id: record.position for record in pool.records}
-    native = blocks
-    if _hides_arrival(policy):
-        order = schedule.order(len(pool), pool.user)
-        arrived = {pool.records[position].id: at for at, position in enumerate(order)}
-        native = _by_source(blocks, arrived)
+    native = _by_source(blocks, _arrivals(pool, schedule)) if hides_arrival(policy) else blocks
     return native, _by_source(native, positions)
 
 
-def _hides_arrival(policy: Policy) -> bool:
+def _arrivals(pool: Pool, schedule: Schedule) -> dict[str, int]:
+    """Give each record's place in the order of arrival."""
+    order = schedule.on(pool)
+    return {pool.records[position].id: at for at, position in enumerate(order)}
+
+
+def show_arrival(
+    policy: Policy, pool: Pool, shown: StoredExposure, schedule: Schedule
+) -> StoredExposure:
+    """Lay what a route shows out in order of arrival, where its interface hides that order."""
+    if not hides_arrival(policy) or any(len(sources) != 1 for *_, sources in shown.blocks):
+        return shown
+    blocks = _by_source(list_blocks(shown), _arrivals(pool, schedule))
+    laid_out = tuple((block.kind, block.text, block.sources) for block in blocks)
+    return StoredExposure(shown.sources, sha256(Exposure(blocks).context), laid_out)
+
+
+def hides_arrival(policy: Policy) -> bool:
     """Whether an interface put the blocks into source order; a comparator's arrive in it."""
     interface = getattr(policy, "interface", None)
     return not isinstance(policy, SourceOrder) and getattr(interface, "display", "") == "source"
@@ -176,7 +158,7 @@ def _hides_arrival(policy: Policy) -> bool:
 
 def reversed_within_kinds(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """Reverse the blocks of each kind; kinds keep their places, and no text is touched."""
-    return _rearranged(blocks, lambda found: found[::-1])
+    return _rearrange(blocks, lambda blocks: blocks[::-1])
 
 
 def _by_source(blocks: Sequence[Block], places: Mapping[str, int]) -> tuple[Block, ...]:
@@ -184,14 +166,14 @@ def _by_source(blocks: Sequence[Block], places: Mapping[str, int]) -> tuple[Bloc
         (source,) = block.sources
         return places[source]
 
-    return _rearranged(blocks, lambda found: sorted(found, key=place))
+    return _rearrange(blocks, lambda blocks: sorted(blocks, key=place))
 
 
-def _rearranged(
+def _rearrange(
     blocks: Sequence[Block], order: Callable[[list[Block]], list[Block]]
 ) -> tuple[Block, ...]:
     kinds: dict[str, list[Block]] = {}
     for block in blocks:
         kinds.setdefault(block.kind, []).append(block)
-    waiting = {kind: iter(order(found)) for kind, found in kinds.items()}
+    waiting = {kind: iter(order(same)) for kind, same in kinds.items()}
     return tuple(next(waiting[block.kind]) for block in blocks)

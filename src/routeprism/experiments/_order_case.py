@@ -4,47 +4,52 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
-from routeprism.experiments._case_rows import rows_of, tables, unit_rows_of
-from routeprism.experiments._order_outcomes import (
-    Outcome,
-    objective,
-    predicate,
-    reordering_sentence,
-    worst_sentence,
-)
-from routeprism.experiments._plans import interface_of
+from routeprism.experiments._observations import Observations, observe_case
+from routeprism.experiments._order_search import OrderSearch, Outcome, is_stale_only
+from routeprism.experiments._order_sharing import Sharing
 from routeprism.experiments._rows import Column, Key
-from routeprism.experiments._strata import Masks, enter, strata_of
+from routeprism.experiments._storage import make_tables, rows_of, unit_rows_of
+from routeprism.experiments._strata import Masks, Strata, Values, enter, strata_of
 from routeprism.landscape import (
     DRAWN,
     MOST_DRAWN,
     MOST_STATES,
+    ArrivalTrie,
     Landscape,
     Method,
-    StateGraph,
+    OrderBuilds,
+    TriePolicy,
+    check_restoration,
     explore,
-    merge_states,
+    explore_trie,
     normalised,
-    shrink_all,
-    worst_order,
 )
-from routeprism.landscape._build import build
 from routeprism.measures import Sums
-from routeprism.orders import ArrivalModel, every_permutation
-from routeprism.policies import Policy, innermost
+from routeprism.orders import ArrivalModel, Order, every_permutation
+from routeprism.policies import Policy, interface_of, unwrap_policy
 from routeprism.policies.focal import Focal
+from routeprism.policies.own import report_own_errors
 from routeprism.records import Benchmark, Case
-from routeprism.routes import CrossFit
+from routeprism.routes import CrossFit, RouteChecks, check_isolation
 from routeprism.runs import Finding
 
-__all__ = ["Looking", "OrderPlan", "PoolResult", "look_at"]
+__all__ = ["Looking", "OrderCounts", "OrderPlan", "PoolResult", "explore_pool"]
 
 _MOST_SETS = 50
 """How many retained sets of a distribution are kept; a sample of a long pool has no end of them."""
+
+
+_CHANGE = {"changed": "value", "lower": "lower", "upper": "upper"}
+"""The share of orders that change the retained set, with its limits, as findings name them."""
+
+
+_MOST_WEIGHED = 10**300
+"""Up to how many orders pools are weighted by their number; a float has no room for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class Looking:
     most_drawn: int = MOST_DRAWN
     most_states: int = MOST_STATES
     worst: str = ""
-    """What the worst order makes lowest: `support` or `J`; empty for no search."""
+    """What the worst order makes lowest: `support`, `J` or `stale-only`; empty for no search."""
     outcome: Outcome | None = None
     """What the smallest reordering changes; None for no shrinking."""
 
@@ -73,10 +78,27 @@ class OrderPlan:
     labels: str
     masks: Masks
     store: bool
+    checks: RouteChecks = field(default_factory=RouteChecks)
+    """On which pools builds of the user's own memory are checked for shared state."""
+    updates: str = ""
+    """The label source of outdated evidence; empty for none."""
+    sharing: Sharing = field(default_factory=Sharing)
+    """The plans of memories whose orders share their beginnings."""
 
     def __call__(self) -> OrderPlan:
         """Set a process up: it needs the plan itself."""
         return self
+
+
+@dataclass(slots=True)
+class OrderCounts:
+    """How many orders were looked at, by policy and arrival model."""
+
+    orders: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Orders in which the memory raised an error."""
+    methods: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """(policy, arrival model, method) → pools."""
 
 
 @dataclass(slots=True)
@@ -87,7 +109,8 @@ class PoolResult:
     clusters: Sums[Key] = field(default_factory=dict)
     """Clusters and orders, which weight pools by their orders."""
     findings: list[Finding] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
+    observations: Observations = field(default_factory=Observations)
+    looks: OrderCounts = field(default_factory=OrderCounts)
     tables: dict[str, list[Sequence[Any]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What happened to this pool that a reader should know."""
@@ -99,251 +122,315 @@ class PoolResult:
     """(policy, side) → mean support position of each question kept on that side alone."""
 
 
-def look_at(plan: OrderPlan, index: int) -> PoolResult:
+def explore_pool(plan: OrderPlan, index: int) -> PoolResult:
     """Look at the orders of one pool."""
     case = plan.benchmark.cases[index]
     result = PoolResult()
-    result.counts.update(pools=1, records=len(case.pool), questions=len(case.questions))
-    supports = [question.labels.get(plan.labels, frozenset()) for question in case.questions]
-    places = {record: position for position, record in enumerate(case.pool.ids)}
-    where = [
-        [
-            spot
-            for record in support
-            if (spot := normalised(places[record], len(places))) is not None
-        ]
-        for support in supports
-    ]
-    result.positions = sorted(itertools.chain.from_iterable(where))
-    for policy in plan.fits.for_user(case.pool.user):
-        sides = None
-        for model in plan.looking.arrivals:
-            found = _explored(plan, policy, case, model, supports)
-            sides = found
-            _enter(plan, case, policy, model, found, supports, result)
-            result.findings += _findings(policy, model, found)
-            result.notes += _notes(found)
-            if not found.exact:
-                result.sampled.add((policy.name, model.name))
-        if sides is not None:
-            _place(policy, sides, supports, where, result)
-            if sides.chance is None:
-                _search(plan, case, policy, supports, result)
+    policies = plan.fits.for_user(case.pool.user)
+    observe_case(case, policies, (), result.observations)
+    supports = tuple(q.labels.get(plan.labels, frozenset()) for q in case.questions)
+    positions = _find_positions(case, supports)
+    result.positions = sorted(itertools.chain.from_iterable(positions))
+    strata = strata_of(case, plan.masks)
+    for policy in policies:
+        with report_own_errors(policy, user=case.pool.user):
+            if index in plan.checks.isolated.get(policy.name, ()):
+                outcome = check_isolation(case, policy, ())
+                result.observations.routes.isolation[policy.name, outcome] += 1
+            _Exploration(plan, case, policy, supports, positions, strata, result).explore()
     if plan.store:
         result.tables = {
-            **tables((), case, ()),
+            **make_tables((), case, ()),
             "per_question": rows_of(case, result.sums),
             "per_unit": unit_rows_of(case, {**result.sums, **result.clusters}),
         }
     return result
 
 
-def _explored(
-    plan: OrderPlan,
-    policy: Policy,
-    case: Case,
-    model: ArrivalModel,
-    supports: Sequence[frozenset[str]],
-) -> Landscape:
-    looking = plan.looking
-    return explore(
-        policy,
-        case.pool,
-        model,
-        method=looking.method,
-        supports=list(dict.fromkeys(support for support in supports if support)),
-        drawn=looking.drawn,
-        half_width=looking.half_width,
-        most_drawn=looking.most_drawn,
-        most_states=looking.most_states,
-    )
+def _find_positions(case: Case, supports: Sequence[frozenset[str]]) -> list[list[float]]:
+    """Give, for each question, where in the source its support records are, from 0 to 1."""
+    places = {record: position for position, record in enumerate(case.pool.ids)}
+    return [
+        [
+            position
+            for record in support
+            if (position := normalised(places[record], len(places))) is not None
+        ]
+        for support in supports
+    ]
 
 
-def _enter(
-    plan: OrderPlan,
-    case: Case,
-    policy: Policy,
-    model: ArrivalModel,
-    found: Landscape,
-    supports: Sequence[frozenset[str]],
-    result: PoolResult,
-) -> None:
-    """Enter what is asked of every order: a pool's values count once for each of its questions."""
-    result.counts[f"orders\0{policy.name}\0{model.name}"] += found.orders
-    result.counts[f"method\0{policy.name}\0{model.name}\0{found.method}"] += 1
-    strata = strata_of(case, plan.masks)
-    column = Column("orders", "", policy.name, model.name)
-    if case.questions and found.total:
-        changed = found.changed.value
-        values = [changed] * len(case.questions)
-        enter(result.sums, strata, column._replace(quantity="order_change"), values)
-    if plan.labels and any(supports) and found.total:
-        uniform = every_permutation(model.on(case.pool)) or model.name == "uniform"
-        known: dict[frozenset[str], float] = {}
-        for support in supports:
-            if support and support not in known:
-                known[support] = found.kept(support).value
-        sides: dict[str, list[float | None]] = {
-            "forward": [float(bool(found.forward & s)) if s else None for s in supports],
-            "uniform" if uniform else "arrival": [known.get(support) for support in supports],
+@dataclass(frozen=True, slots=True)
+class _Exploration:
+    """The orders of one pool under one policy."""
+
+    plan: OrderPlan
+    case: Case
+    policy: Policy
+    supports: tuple[frozenset[str], ...]
+    """The supporting records of each question."""
+    positions: Sequence[Sequence[float]]
+    """Where in the source they are."""
+    strata: Strata
+    result: PoolResult
+
+    def explore(self) -> None:
+        """Look at the orders of every arrival model, then search for the worst and the smallest."""
+        landscape = None
+        trie = self._open_trie()
+        looking = self.plan.looking
+        searches = bool(looking.worst) or looking.outcome is not None
+        builds = OrderBuilds(self.policy, self.case.pool, keeps_graphs=searches)
+        known: dict[Order, None] = {tuple(reversed(range(len(self.case.pool)))): None}
+        for model in looking.arrivals:
+            landscape = self._landscape(model, builds) if trie is None else self._grow(trie, model)
+            known.update(dict.fromkeys(_list_reorderings(landscape)))
+            self._count(model, landscape)
+            self._enter_change(model, landscape)
+            self._enter_support(model, landscape)
+            self._enter_stale(model, landscape)
+            self._enter_clusters(model, landscape)
+            self.result.findings += _list_findings(self.policy, model, landscape)
+            self.result.notes += _list_notes(landscape)
+        if landscape is not None:
+            self._compare_ends(landscape)
+            if landscape.chance is None:
+                self._search(list(known), trie, builds)
+
+    def _open_trie(self) -> ArrivalTrie | None:
+        """Begin the trie of a memory whose orders share their beginnings, and check it once."""
+        sharing, policy, pool = self.plan.sharing, self.policy, self.case.pool
+        if policy.name not in sharing.policies:
+            return None
+        trie = sharing.open_trie(policy, pool)
+        if sharing.checked.get(policy.name) == pool.user:
+            check_restoration(trie)
+        return trie
+
+    def _grow(self, trie: ArrivalTrie, model: ArrivalModel) -> Landscape:
+        """Build the planned orders of an arrival model."""
+        pool = self.case.pool
+        plan = self.plan.sharing.plans[self.policy.name, pool.user, model.name]
+        landscape = explore_trie(trie, model.on(pool), plan)
+        if landscape.building is not None and landscape.building.covered is not None:
+            covered = [landscape.building.covered] * len(self.case.questions)
+            self._enter(model, "orders_covered", covered)
+        return landscape
+
+    def _landscape(self, model: ArrivalModel, builds: OrderBuilds) -> Landscape:
+        looking = self.plan.looking
+        return explore(
+            self.policy,
+            self.case.pool,
+            model,
+            method=looking.method,
+            supports=list(dict.fromkeys(support for support in self.supports if support)),
+            drawn=looking.drawn,
+            half_width=looking.half_width,
+            most_drawn=looking.most_drawn,
+            most_states=looking.most_states,
+            builds=builds,
+        )
+
+    def _count(self, model: ArrivalModel, landscape: Landscape) -> None:
+        place = (self.policy.name, model.name)
+        self.result.looks.orders[place] += landscape.orders
+        self.result.looks.failed[place] += landscape.failed
+        self.result.looks.methods[self.policy.name, model.name, landscape.method] += 1
+        if not landscape.exact:
+            self.result.sampled.add(place)
+
+    def _enter(self, model: ArrivalModel, quantity: str, values: Values, labels: str = "") -> None:
+        column = Column("orders", quantity, self.policy.name, model.name, labels=labels)
+        enter(self.result.sums, self.strata, column, values)
+
+    def _enter_change(self, model: ArrivalModel, landscape: Landscape) -> None:
+        """Add how often order changes the retained set; a pool counts once for each question."""
+        number = len(self.case.questions)
+        if number and landscape.orders:
+            self._enter(model, "order_failed", [landscape.failed / landscape.orders] * number)
+        if number and landscape.total:
+            self._enter(model, "order_change", [landscape.changed.value] * number)
+
+    def _enter_support(self, model: ArrivalModel, landscape: Landscape) -> None:
+        """Add how often support is kept in source order, in reverse, and over all orders."""
+        if not (self.plan.labels and any(self.supports) and landscape.total):
+            return
+        shares = {s: landscape.kept(s).value for s in dict.fromkeys(self.supports) if s}
+        sides: dict[str, Values] = {
+            "forward": self._keeps(landscape.forward),
+            self._name_orders(model): [shares.get(s) for s in self.supports],
         }
-        if found.reverse is not None:
-            held = found.reverse
-            sides["reverse"] = [float(bool(held & s)) if s else None for s in supports]
-        for side, kept in sides.items():
-            named = column._replace(quantity=f"support_kept.{side}", labels=plan.labels)
-            enter(result.sums, strata, named, kept)
-    if isinstance(innermost(policy), Focal) and found.exact and not model.redelivers:
-        total = float(sum(number * weight for number, weight in found.counts().items()))
-        named = column._replace(quantity="mean_clusters")
-        result.clusters[named, "all"] = (total, found.total)
+        if landscape.reverse is not None:
+            sides["reverse"] = self._keeps(landscape.reverse)
+        for side, values in sides.items():
+            self._enter(model, f"support_kept.{side}", values, self.plan.labels)
+
+    def _name_orders(self, model: ArrivalModel) -> str:
+        uniform = every_permutation(model.on(self.case.pool)) or model.name == "uniform"
+        return "uniform" if uniform else "arrival"
+
+    def _keeps(self, retained: frozenset[str]) -> Values:
+        """Return for each question with support whether a retained set has some of it."""
+        return [float(bool(retained & s)) if s else None for s in self.supports]
+
+    def _enter_stale(self, model: ArrivalModel, landscape: Landscape) -> None:
+        """Add how often outdated evidence is kept without current evidence."""
+        updates = self.plan.updates
+        if not (updates and landscape.total):
+            return
+        pairs = [
+            (current, stale)
+            if (current := q.labels.get(updates)) and (stale := q.stale.get(updates))
+            else None
+            for q in self.case.questions
+        ]
+        sides: dict[str, Values] = {
+            "forward": [p and float(is_stale_only(landscape.forward, *p)) for p in pairs],
+            self._name_orders(model): [
+                p and landscape.share(partial(is_stale_only, current=p[0], stale=p[1])).value
+                for p in pairs
+            ],
+        }
+        if landscape.reverse is not None:
+            held = landscape.reverse
+            sides["reverse"] = [p and float(is_stale_only(held, *p)) for p in pairs]
+        for side, values in sides.items():
+            self._enter(model, f"stale_only.{side}", values, updates)
+
+    def _enter_clusters(self, model: ArrivalModel, landscape: Landscape) -> None:
+        """Add the mean number of clusters; every order counts equally (Appendix D.11)."""
+        counted = landscape.exact and not model.redelivers and landscape.total < _MOST_WEIGHED
+        if isinstance(unwrap_policy(self.policy), Focal) and counted:
+            column = Column("orders", "mean_clusters", self.policy.name, model.name)
+            total = sum(number * weight for number, weight in landscape.counts().items())
+            self.result.clusters[column, "all"] = (float(total), landscape.total)
+
+    def _compare_ends(self, landscape: Landscape) -> None:
+        """Note where support is in the source that one end of it keeps and the opposite drops."""
+        if landscape.reverse is None:
+            return
+        for support, positions in zip(self.supports, self.positions, strict=True):
+            forward, reverse = bool(landscape.forward & support), bool(landscape.reverse & support)
+            if positions and forward != reverse:
+                side = "forward" if forward else "reverse"
+                mean = sum(positions) / len(positions)
+                self.result.one_sided.setdefault((self.policy.name, side), []).append(mean)
+
+    def _search(self, known: list[Order], trie: ArrivalTrie | None, builds: OrderBuilds) -> None:
+        """Find the worst order of each arrival model, and the smallest reordering of each question.
+
+        `known` are orders that the exploration has met.
+        """
+        looking = self.plan.looking
+        if not looking.worst and looking.outcome is None:
+            return
+        if trie is not None and not self._is_complete():
+            self.result.notes.append(
+                f"{self.policy.name}: worst orders and smallest reorderings were searched only in "
+                f"pools all of whose orders were built; a search in the others would build more"
+            )
+            return
+        policy = self.policy
+        if trie is not None:
+            shown = getattr(unwrap_policy(self.policy), "interface", None)
+            policy = TriePolicy(trie, shown)
+            builds = OrderBuilds(policy, self.case.pool)
+        search = OrderSearch(
+            policy,
+            self.case,
+            looking.arrivals,
+            looking.most_states,
+            self.plan.labels,
+            self.plan.updates,
+            builds,
+        )
+        if looking.worst == "J" or looking.outcome == "exposed":
+            search.observe_exposures(self.result.observations)
+        if looking.worst:
+            findings, orders = search.find_worst(looking.worst)
+            self.result.findings += findings
+            known += orders
+        if looking.outcome is not None:
+            self.result.findings += search.find_smallest(looking.outcome, self.supports, known)
+
+    def _is_complete(self) -> bool:
+        """Whether every order of the pool is among those that were built."""
+        plans = self.plan.sharing.plans
+        user = self.case.pool.user
+        return any(
+            plans[self.policy.name, user, model.name].complete
+            and every_permutation(model.on(self.case.pool))
+            for model in self.plan.looking.arrivals
+        )
 
 
-def _findings(policy: Policy, model: ArrivalModel, found: Landscape) -> list[Finding]:
+def _list_findings(policy: Policy, model: ArrivalModel, landscape: Landscape) -> list[Finding]:
+    """Give how often each record survives, and the distribution of retained sets."""
     place = {
         "policy": policy.name,
         "interface": interface_of(policy),
         "schedule": model.name,
-        "user": found.user,
+        "user": landscape.user,
     }
-    at = {record: position for position, record in enumerate(found.ids)}
-    changed = found.changed if found.total else None
-    sets = sorted(found.retained.items(), key=lambda one: -one[1])
-    distribution = {
-        "method": found.method,
-        "exact": found.exact,
-        "orders": found.orders,
-        "changed": None if changed is None else changed.value,
-        "lower": None if changed is None else changed.lower,
-        "upper": None if changed is None else changed.upper,
-        "forward": sorted(at[record] for record in found.forward),
-        "reverse": None
-        if found.reverse is None
-        else sorted(at[record] for record in found.reverse),
-        "sets": len(sets),
-        "retained": [
-            [sorted(at[record] for record in kept), weight / found.total]
-            for kept, weight in sets[:_MOST_SETS]
-        ],
-        "counts": {str(number): weight for number, weight in found.counts().items()},
-        "sizes": {str(size): weight for size, weight in found.sizes.items()},
-        "failed": found.failed,
-        "failures": [asdict(failure) for failure in found.failures],
-        "chance": found.chance,
-        "note": found.note,
-    }
-    survival = (
-        [[record, position, share.value] for record, position, share in found.survival()]
-        if found.total
-        else []
-    )
+    survival: list[list[object]] = []
+    if landscape.total:
+        survival = [[record, at, share.value] for record, at, share in landscape.survival()]
     return [
         Finding(name="survival", value=survival, **place),
-        Finding(name="order_distribution", value=distribution, **place),
+        Finding(name="order_distribution", value=_distribution(landscape), **place),
     ]
 
 
-def _notes(found: Landscape) -> list[str]:
-    said = []
-    if found.chance is not None:
-        said.append(f"{found.note} (user '{found.user}')")
-    for failure in found.failures[:1]:
-        order = "-".join(map(str, failure.order))
-        drawn = "" if failure.index is None else f", draw {failure.index} of {found.arrival}"
-        said.append(
-            f"{found.policy} raised an error in {found.failed} of {found.orders} orders of user "
-            f"'{found.user}', such as {order}{drawn}: {failure.message}. It comes again with "
-            f"--schedule explicit:order={order}"
-        )
-    return said
+def _distribution(landscape: Landscape) -> dict[str, object]:
+    """Write a distribution of retained sets as plain JSON; records are source positions."""
+    places = {record: position for position, record in enumerate(landscape.ids)}
 
+    def positions(retained: frozenset[str] | None) -> list[int] | None:
+        return None if retained is None else sorted(places[record] for record in retained)
 
-def _place(
-    policy: Policy,
-    found: Landscape,
-    supports: Sequence[frozenset[str]],
-    where: Sequence[Sequence[float]],
-    result: PoolResult,
-) -> None:
-    """Say where support sits that one end of the source keeps and the other does not."""
-    if found.reverse is None:
-        return
-    for support, spots in zip(supports, where, strict=True):
-        forward, reverse = bool(found.forward & support), bool(found.reverse & support)
-        if spots and forward != reverse:
-            side = "forward" if forward else "reverse"
-            mean = sum(spots) / len(spots)
-            result.one_sided.setdefault((policy.name, side), []).append(mean)
-
-
-def _search(
-    plan: OrderPlan,
-    case: Case,
-    policy: Policy,
-    supports: Sequence[frozenset[str]],
-    result: PoolResult,
-) -> None:
-    """Find the worst order of each arrival model, and the smallest reordering of each question."""
-    looking = plan.looking
-    if not looking.worst and looking.outcome is None:
-        return
-    graphs: dict[str, StateGraph | None] = {}
-    uniform = next((m for m in looking.arrivals if every_permutation(m.on(case.pool))), None)
-    if uniform is not None:
-        bound = uniform.on(case.pool)
-        graphs[uniform.name] = merge_states(policy, case.pool, bound, limit=looking.most_states)
-    place = {
-        "policy": policy.name,
-        "interface": interface_of(policy),
-        "user": case.pool.user,
+    changed = landscape.changed if landscape.total else None
+    sets = sorted(landscape.retained.items(), key=lambda item: -item[1])
+    return {
+        "method": landscape.method,
+        "exact": landscape.exact,
+        "orders": landscape.orders,
+        **{name: getattr(changed, key, None) for name, key in _CHANGE.items()},
+        "forward": positions(landscape.forward),
+        "reverse": positions(landscape.reverse),
+        "sets": len(sets),
+        "retained": [
+            [positions(retained), weight / landscape.total]
+            for retained, weight in sets[:_MOST_SETS]
+        ],
+        "counts": {str(number): weight for number, weight in landscape.counts().items()},
+        "sizes": {str(size): weight for size, weight in landscape.sizes.items()},
+        "failed": landscape.failed,
+        "failures": [asdict(failure) for failure in landscape.failures],
+        "chance": landscape.chance,
+        "note": landscape.note,
+        **({} if landscape.building is None else {"building": asdict(landscape.building)}),
     }
-    if looking.worst:
-        with build(policy, case.pool, tuple(range(len(case.pool)))) as forward:
-            lowest = objective(looking.worst, case, plan.labels, forward)
-            for model in looking.arrivals if lowest is not None else ():
-                worst = worst_order(
-                    policy,
-                    case.pool,
-                    lowest,  # type: ignore[arg-type]
-                    model,
-                    seed=model.seed,
-                    most_states=looking.most_states,
-                    graph=graphs.get(model.name),
-                )
-                value = {
-                    **asdict(worst),
-                    "objective": looking.worst,
-                    "sentence": worst_sentence(worst, looking.worst, case.pool.user),
-                }
-                finding = Finding(name="worst_order", schedule=model.name, value=value, **place)
-                result.findings.append(finding)
-    if looking.outcome is None:
-        return
-    asked = [
-        (question, support, wanted)
-        for question, support in zip(case.questions, supports, strict=True)
-        if (wanted := predicate(looking.outcome, question, support)) is not None
-    ]
-    graph = graphs.get(uniform.name) if uniform is not None else None
-    found = shrink_all(
-        policy,
-        case.pool,
-        [wanted for _, _, wanted in asked],
-        most_states=looking.most_states,
-        graph=graph,
-    )
-    for (question, support, _), one in zip(asked, found, strict=True):
-        value = {
-            "found": one.found,
-            "order": one.order,
-            "moves": [[move.record, move.after] for move in one.moves],
-            "inversions": one.inversions,
-            "exact": one.exact,
-            "looked": one.looked,
-            "outcome": looking.outcome if isinstance(looking.outcome, str) else "own",
-            "forward_keeps": bool(one.forward) if looking.outcome == "support" else None,
-            "sentence": reordering_sentence(one, looking.outcome, question, support),
-        }
-        result.findings.append(
-            Finding(name="smallest_reordering", question=question.id, value=value, **place)
+
+
+def _list_notes(landscape: Landscape) -> list[str]:
+    notes = []
+    if landscape.chance is not None:
+        notes.append(f"{landscape.note} (user '{landscape.user}')")
+    for failure in landscape.failures[:1]:
+        order = "-".join(map(str, failure.order))
+        drawn = "" if failure.index is None else f", draw {failure.index} of {landscape.arrival}"
+        notes.append(
+            f"{landscape.policy} raised an error in {landscape.failed} of {landscape.orders} "
+            f"orders of user '{landscape.user}', such as {order}{drawn}: {failure.message}. It "
+            f"comes again with schedule explicit:order={order}"
         )
+    return notes
+
+
+def _list_reorderings(landscape: Landscape) -> Iterator[Order]:
+    """Give one order for each retained set that differs from forward's."""
+    every = list(range(len(landscape.ids)))
+    for retained, order in landscape.examples.items():
+        if retained != landscape.forward and sorted(order) == every:  # no record came twice
+            yield order

@@ -4,16 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
-from routeprism.measures import RESAMPLES, Drawing, Estimate, Interval, Tally
+from routeprism.measures import (
+    RESAMPLES,
+    Alternative,
+    Drawing,
+    Estimate,
+    Interval,
+    Tally,
+    adjust_holm,
+)
 from routeprism.records import Benchmark
 from routeprism.runs import Column, EstimateRow
 
-__all__ = ["Column", "Key", "Setting", "difference_rows", "drawing", "estimate_rows", "in_order"]
+__all__ = [
+    "BY_QUESTION",
+    "Column",
+    "Group",
+    "Key",
+    "Setting",
+    "difference_rows",
+    "drawing",
+    "estimate_rows",
+    "P_ADJUSTED",
+    "adjust_p_values",
+    "in_order",
+]
+
+BY_QUESTION = "by_question"
+"""Prefix of estimates in which every question counts equally, where units usually do (I.4)."""
 
 
 Key = tuple[Column, str]
 """A column and a stratum."""
+
+
+class Group(NamedTuple):
+    """Two arms with different questions that are compared."""
+
+    name: str
+    """The prefix of the difference."""
+    first: str
+    second: str
+    rule: Literal["within", "means"] = "within"
+    """Within the units that have both arms (F.2), or as a difference of the arms' means (D.9)."""
+    left_out: Collection[str] = ()
+    """Quantities whose range within units is reported when any one unit is left out (F.1)."""
+    union: str = ""
+    """Where a question can be in both arms, a quantity that every question of either has once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +67,16 @@ class Setting:
     """How limits are read from the resamples."""
     resamples: int = RESAMPLES
     counted: Collection[str] = ()
-    """Quantities whose ones are counted too."""
+    """Quantities whose ones are also counted."""
     embedded: Collection[str] = ()
-    """Models, judges and policies built by such models that are built in: their rows say so."""
+    """Models and judges that are built in, and policies built by them; their rows are flagged."""
     draws: int | None = None
     """Answers per route and prompt."""
+    scripted: Collection[str] = ()
+    """Policies whose memories the scripted model built; their rows are flagged."""
+    sequential: Callable[[str], tuple[float, float] | None] | None = None
+    """In a run that stops early, gives the range of a quantity; its limits then hold at every
+    look."""
 
 
 def drawing(setting: Setting) -> Drawing:
@@ -41,9 +85,18 @@ def drawing(setting: Setting) -> Drawing:
 
 
 def estimate_rows(
-    tally: Tally[Key], setting: Setting, *, left_out: Collection[str] = ()
+    tally: Tally[Key],
+    setting: Setting,
+    *,
+    left_out: Collection[str] = (),
+    by_question: Collection[str] = (),
+    tested: Mapping[str, Alternative] | None = None,
 ) -> list[EstimateRow]:
-    """Turn every column into a row; give leave-one-out limits for the quantities named."""
+    """Turn every column into a row.
+
+    The quantities named also have leave-one-out limits, and an estimate in which every question
+    counts equally. Quantities that are `tested` against zero have a p-value over all questions.
+    """
     rows: list[EstimateRow] = []
     found = tally.estimates(**drawing(setting))
     for (column, stratum), estimate in found.items():
@@ -51,45 +104,169 @@ def estimate_rows(
         if column.quantity.startswith(("count.", "miss.", "extra.")):
             rows.append(template)
             continue
-        rows.append(_with_limits(template, estimate, setting.seed))
+        held = _hold_at_every_look(tally, (column, stratum), estimate, setting)
+        rows.append(_with_limits(template, held, setting.seed))
         if column.quantity in setting.counted:
             rows.append(replace(template, quantity=f"{column.quantity}_count"))
-        plain = not column.arm and not column.mask and column.quantity in left_out
+        plain = not column.arm and column.quantity in left_out
         if plain and (limits := tally.leave_one_out((column, stratum))):
-            for name, value in zip(("loo_min", "loo_max"), limits, strict=True):
-                rows.append(replace(template, quantity=f"{name}.{column.quantity}", estimate=value))
-    return rows
+            rows.extend(_left_out_rows(template, limits))
+        # The p-value of a fixed number of units does not hold after stopping early.
+        whole = stratum == "all" and not (column.arm or column.mask or setting.sequential)
+        if whole and (alternative := (tested or {}).get(column.quantity)) is not None:
+            p = tally.p_value((column, stratum), seed=setting.seed, alternative=alternative)
+            rows.append(replace(template, quantity=f"{P_VALUE}.{column.quantity}", estimate=p))
+    return _mark_floor([*rows, *_question_rows(tally, setting, by_question)])
 
 
-def _difference_row(
-    tally: Tally[Key],
-    setting: Setting,
-    column: Column,
-    stratum: str,
-    groups: tuple[Key, Key],
-) -> EstimateRow | None:
-    """Make the row that compares two groups of questions within units."""
-    found = tally.difference(*groups, **drawing(setting))
-    if found is None:
-        return None
-    template = _template(setting, column, stratum, found, found.value)
-    return _with_limits(template, found, setting.seed)
+SEQUENTIAL, FIXED_LIMITS = "sequential", "fixed-limits"
+"""Flags of a run that stopped early: on all its rows, and on those with ordinary limits."""
+
+
+def _hold_at_every_look(
+    tally: Tally[Key], key: Key, estimate: Estimate, setting: Setting
+) -> Estimate:
+    """Replace the limits of an estimate from a run that stopped early, where that is possible."""
+    if setting.sequential is None:
+        return estimate
+    bounds = setting.sequential(key[0].quantity)
+    limits = None if bounds is None else tally.sequence_limits(key, bounds)
+    if limits is None:
+        return replace(estimate, warnings=(*estimate.warnings, FIXED_LIMITS))
+    return replace(estimate, lower=limits[0], upper=limits[1], warnings=())
+
+
+P_VALUE, P_ADJUSTED = "p", "p_holm"
+"""Prefixes of p-values: of a claim by itself, and adjusted for all claims of the run (Holm)."""
+
+
+def adjust_p_values(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
+    """Adjust the p-values of all claims that a run makes.
+
+    Of several fillers the average over all of them makes the claim, of several batches the first.
+    """
+    claims: dict[tuple[str, ...], EstimateRow] = {}
+    for row in rows:
+        if row.quantity.startswith(f"{P_VALUE}."):
+            place = (row.experiment, row.policy, row.schedule, row.model, row.quantity)
+            earlier = claims.get(place)
+            wider = earlier is not None and len(row.filler) > len(earlier.filler)
+            if earlier is None or (wider and earlier.batch == row.batch):
+                claims[place] = row
+    adjusted = adjust_holm({row: row.estimate or 0.0 for row in claims.values()})
+    return [
+        replace(row, quantity=f"{P_ADJUSTED}.{row.quantity.partition('.')[2]}", estimate=value)
+        for row, value in adjusted.items()
+    ]
+
+
+def _left_out_rows(template: EstimateRow, limits: tuple[float, float]) -> list[EstimateRow]:
+    """Give the range of an estimate when any one unit is left out."""
+    return [
+        replace(template, quantity=f"{name}.{template.quantity}", estimate=value)
+        for name, value in zip(("loo_min", "loo_max"), limits, strict=True)
+    ]
+
+
+def _question_rows(
+    tally: Tally[Key], setting: Setting, quantities: Collection[str]
+) -> list[EstimateRow]:
+    """Weigh questions equally where the benchmark weighs units equally; limits resample units."""
+    if not quantities or setting.benchmark.weighting != "unit":
+        return []
+
+    def wanted(key: Key) -> bool:
+        return not key[0].arm and key[0].quantity in quantities
+
+    found = tally.select(wanted, weighting="question").estimates(**drawing(setting))
+    return [
+        _with_limits(
+            _template(
+                setting,
+                column._replace(quantity=f"{BY_QUESTION}.{column.quantity}"),
+                stratum,
+                estimate,
+                estimate.value,
+            ),
+            estimate,
+            setting.seed,
+        )
+        for (column, stratum), estimate in found.items()
+    ]
+
+
+FLOOR = "floor"
+"""Flag of estimates of correctness where no answer was right, so that nothing can be concluded."""
+_Place = tuple[str, ...]
+_ON_CORRECTNESS = ("Delta", "Delta_rep", "D_correct")
+
+
+def _mark_floor(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
+    """Flag statements about correctness if every accuracy that they compare is zero."""
+    accuracies: dict[_Place, list[float | None]] = {}
+    for row in rows:
+        if row.quantity.startswith("accuracy."):
+            accuracies.setdefault(_place(row), []).append(row.estimate)
+    floor = {place for place, values in accuracies.items() if all(v == 0 for v in values)}
+    return [_flagged(row, FLOOR) if _is_of_floor(row, floor) else row for row in rows]
+
+
+def _is_of_floor(row: EstimateRow, floor: Collection[_Place]) -> bool:
+    quantity = row.quantity
+    for prefix in ("loo_min", "loo_max", BY_QUESTION):
+        quantity = quantity.removeprefix(f"{prefix}.")
+    contrast = row.experiment == "restoration" and "-" in quantity
+    named = contrast or quantity in _ON_CORRECTNESS or quantity.startswith("accuracy.")
+    return bool(floor) and named and not quantity.startswith("count.") and _place(row) in floor
+
+
+def _place(row: EstimateRow) -> _Place:
+    """Give the names that rows share which are taken from the same answers."""
+    names = (name for name in Column._fields if name != "quantity")
+    return (*(str(getattr(row, name)) for name in names), row.stratum)
+
+
+def _flagged(row: EstimateRow, flag: str) -> EstimateRow:
+    return replace(row, flags=";".join(filter(None, (row.flags, flag))))
 
 
 def difference_rows(
-    tally: Tally[Key], setting: Setting, groups: Sequence[tuple[str, str, str]]
+    tally: Tally[Key], setting: Setting, groups: Sequence[Group]
 ) -> list[EstimateRow]:
-    """Compare groups of questions within units; each is (name, one arm, the other)."""
+    """Compare arms with different questions, with leave-one-out limits where the group has them."""
     rows = []
-    for prefix, one, other in groups:
+    for group in groups:
         for column, stratum in tally.keys():  # noqa: SIM118 (a method of its own)
-            if column.arm == one and stratum == "all":
-                sides = ((column, stratum), (column._replace(arm=other), stratum))
-                named = column._replace(quantity=f"{prefix}.{column.quantity}", arm="")
-                row = _difference_row(tally, setting, named, stratum, sides)
-                if row is not None:
-                    rows.append(row)
+            if column.arm == group.first and stratum == "all":
+                sides = ((column, stratum), (column._replace(arm=group.second), stratum))
+                named = column._replace(quantity=f"{group.name}.{column.quantity}", arm="")
+                limits = column.quantity in group.left_out
+                rows += _difference_rows(tally, setting, group, named, sides, left_out=limits)
     return rows
+
+
+def _difference_rows(
+    tally: Tally[Key],
+    setting: Setting,
+    group: Group,
+    column: Column,
+    sides: tuple[Key, Key],
+    *,
+    left_out: bool,
+) -> list[EstimateRow]:
+    """Make the row that compares two arms, and its leave-one-out limits."""
+    if group.rule == "means":
+        found = tally.difference_of_means(*sides, **drawing(setting))
+    else:
+        counted = column._replace(quantity=group.union)
+        union = (counted, sides[0][1]) if group.union else None
+        found = tally.difference(*sides, union=union, **drawing(setting))
+    if found is None:
+        return []
+    template = _template(setting, column, sides[0][1], found, found.value)
+    rows = [_with_limits(template, found, setting.seed)]
+    limits = tally.difference_left_out(*sides) if left_out else None
+    return rows if limits is None else [*rows, *_left_out_rows(template, limits)]
 
 
 def _template(
@@ -98,6 +275,10 @@ def _template(
     flags = ["synthetic"] if setting.benchmark.synthetic else []
     if {column.model, column.judge, column.policy} & {*setting.embedded}:
         flags.append("embedded")
+    if column.policy in setting.scripted:
+        flags.append("scripted")
+    if setting.sequential is not None:
+        flags.append(SEQUENTIAL)
     return EstimateRow(
         **column._asdict(),
         benchmark=setting.benchmark.name,

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from routeprism.answers import Plan as Cost
-from routeprism.answers import Progress
-from routeprism.experiments._plans import Contrast
+from routeprism.answers import AnswerProgress, Cost
+from routeprism.exhibits import Statement
+from routeprism.experiments._contrasts import Contrast
 from routeprism.experiments._rows import Setting
 from routeprism.experiments._strata import Masks
+from routeprism.experiments._until import Stop, Until
 from routeprism.models import Model
-from routeprism.models._inspection import Inspection
+from routeprism.models.recorded import Inspection, Recorded
 from routeprism.orders import Schedule
 from routeprism.policies import Policy
 from routeprism.records import Benchmark
-from routeprism.runs import EstimateRow, Key, Run
+from routeprism.runs import EstimateRow, Finding, Key, Run
 
-__all__ = ["Asked", "AsksNobody", "Found", "OnlyPolicies", "Stage", "Traced", "add_costs"]
-
-Asked = Callable[[str, Progress], None]
-"""Told how the collecting of a model's answers goes on."""
+__all__ = [
+    "AsksNobody",
+    "StageResult",
+    "OnlyPolicies",
+    "Stage",
+    "Traced",
+    "inspect_stages",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +44,29 @@ class Traced:
     masks: Masks = field(default_factory=dict)
     planned: set[Key] = field(default_factory=set)
     """The answers that a dry run has counted: stages share some, and pay for none twice."""
+    assumed: frozenset[str] = frozenset()
+    """The policies that a dry run did not build as a run would, by name."""
+    until: Until | None = None
+    """The statement at which collecting stops."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StageResult:
     """What a stage gives."""
 
     rows: list[EstimateRow] = field(default_factory=list)
-    sentences: tuple[str, ...] = ()
+    statements: tuple[Statement, ...] = ()
     notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """Findings that the result shows; a stage stores its findings by itself."""
+    describe: Callable[[Sequence[EstimateRow]], Iterable[Statement]] | None = None
+    """Makes statements from all rows of the run, once their p-values are adjusted."""
+    stop: Stop | None = None
+    """Where collecting stopped because a statement held."""
+
+    def list_statements(self, rows: Sequence[EstimateRow]) -> tuple[Statement, ...]:
+        """List its statements, given all rows of the run."""
+        return (*self.statements, *(self.describe(rows) if self.describe else ()))
 
 
 class Stage(Protocol):
@@ -64,9 +83,9 @@ class Stage(Protocol):
         """Look up what recorded models will be asked, by their names."""
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
-        """Say for each model what it would take, without asking."""
+        """Return for each model what it would take, without asking."""
 
-    def perform(self, traced: Traced, asked: Asked | None) -> Found:
+    def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
         """Collect what is missing and estimate."""
 
 
@@ -77,14 +96,14 @@ class AsksNobody:
 
     @property
     def models(self) -> Sequence[Model]:
-        """Nobody is asked."""
+        """No model is asked."""
         return ()
 
     def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
         """There is nothing to look up."""
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
-        """Say that it is free."""
+        """Return no cost."""
         return {}
 
 
@@ -109,27 +128,26 @@ class OnlyPolicies:
         self.stage.inspect(self._some(traced), inspections)
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
-        """Say for each model what it would take."""
+        """Return for each model what it would take."""
         return self.stage.price(self._some(traced))
 
-    def perform(self, traced: Traced, asked: Asked | None) -> Found:
+    def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
         """Collect what is missing and estimate."""
-        return self.stage.perform(self._some(traced), asked)
+        return self.stage.perform(self._some(traced), progress)
 
     def _some(self, traced: Traced) -> Traced:
         return replace(traced, policies=[p for p in traced.policies if p.name in self.names])
 
 
-def add_costs(one: Cost | None, other: Cost) -> Cost:
-    """Add up what two portions take."""
-    if one is None:
-        return other
-    return Cost(
-        one.cells + other.cells,
-        one.kept + other.kept,
-        one.calls + other.calls,
-        one.input_tokens + other.input_tokens,
-        None if one.cost is None or other.cost is None else one.cost + other.cost,
-        None if one.most is None or other.most is None else one.most + other.most,
-        one.note or other.note,
-    )
+def inspect_stages(stages: Sequence[Stage], traced: Traced) -> tuple[str, ...]:
+    """Refuse recorded answers that lack something; note those that the run does not use."""
+    inspections = {
+        model.name: Inspection(model)
+        for stage in stages
+        for model in stage.models
+        if isinstance(model, Recorded)
+    }
+    if inspections:
+        for stage in stages:
+            stage.inspect(traced, inspections)
+    return tuple(note for each in inspections.values() if (note := each.finish()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,21 @@ from routeprism.experiments._rows import Column, Key
 from routeprism.measures import Sums
 from routeprism.records import Case
 
-__all__ = ["Masks", "Strata", "Values", "enter", "enter_all", "signed", "strata_of"]
+__all__ = [
+    "DISTINCT",
+    "Masks",
+    "Strata",
+    "Values",
+    "anchors_of",
+    "distinct_options",
+    "enter",
+    "enter_all",
+    "signed",
+    "strata_of",
+]
+
+DISTINCT = "distinct-options"
+"""The mask of questions no two of whose options read the same (Appendix C.6)."""
 
 
 Values = Sequence[float | None]
@@ -20,7 +34,7 @@ Values = Sequence[float | None]
 
 
 Masks = Mapping[str, Collection[str]]
-"""Named sets of question ids; each is reported, and what is outside of it, too."""
+"""Named sets of question ids; each is reported, and also the remaining questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +59,24 @@ def strata_of(case: Case, masks: Masks) -> Strata:
     return Strata(tuple(question.id for question in case.questions), strata)
 
 
+def anchors_of(questions: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """Name, of questions given as (user, id), the one with the smallest id of each user (D.9)."""
+    anchors: dict[str, str] = {}
+    for user, question in questions:
+        anchors[user] = min(question, anchors.get(user, question))
+    return frozenset(anchors.values())
+
+
 def enter(sums: Sums[Key], strata: Strata, column: Column, values: Values) -> None:
-    """Add a column's values up, over all questions, over each kind and within each mask."""
+    """Add a column's values up, over all questions, over each kind and within each mask.
+
+    A column that is a subset of the questions already keeps its own name behind the mask's:
+    `primary:fixed-source` are those of the mask `primary` that are `fixed-source`.
+    """
     for (stratum, mask), places in strata.places.items():
-        if mask and column.mask:
-            continue  # a column that is a subset already is not cut again
         known = [value for at in places if (value := values[at]) is not None]
         if known:  # not applicable is never zero
-            named = column._replace(mask=mask) if mask else column
+            named = column._replace(mask=":".join(filter(None, (mask, column.mask))))
             one = (float(sum(known)), len(known))
             whole = stratum == "all" and not mask
             sums[named, stratum] = (*one, (strata.questions, values)) if whole else one
@@ -87,6 +111,12 @@ def enter_all(
             elif count:
                 named = column._replace(mask=mask) if mask else column
                 sums[named, stratum] = (total, count)
+
+
+def distinct_options(case: Case, values: Values) -> Values:
+    """Leave out the questions two of whose options read the same."""
+    pairs = zip(case.questions, values, strict=True)
+    return [None if question.duplicate_options else value for question, value in pairs]
 
 
 def signed(sides: Sequence[tuple[int, Values]]) -> Values:

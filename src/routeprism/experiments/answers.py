@@ -2,93 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Collection, Mapping
+from typing import Any, get_args
 
-from routeprism.answers import Plan as Cost
-from routeprism.experiments._answered import MAIN, enter_answers, paired
-from routeprism.experiments._asked import AskedPair, asked_pairs
-from routeprism.experiments._asking import Answers, Asking
-from routeprism.experiments._collecting import gather, inspect_all, price_of
-from routeprism.experiments._contrast_sentences import fixed_source_sentences
-from routeprism.experiments._keepsakes import Keepsakes
-from routeprism.experiments._rows import Key, difference_rows, estimate_rows
-from routeprism.experiments._sentences import answer_sentences
-from routeprism.experiments._stages import Asked, Found, Traced
-from routeprism.measures import Sums
-from routeprism.models import Model
-from routeprism.models._inspection import Inspection
-from routeprism.records import Case
-from routeprism.runs import Stored
+from routeprism.experiments._answer_exhibits import (
+    chart_answers,
+    chart_replication,
+    tabulate_answers,
+    tabulate_replication,
+)
+from routeprism.experiments._answer_statements import answer_statements, fixed_source_statements
+from routeprism.experiments._collection import Asking, leave_out_silent
+from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
+from routeprism.experiments._experiment import AnswerNames, AnswerSelection, Experiment
+from routeprism.experiments._route_comparisons import compare_routes
+from routeprism.experiments._route_values import MAIN, enter_answers
+from routeprism.experiments._rows import Group, difference_rows, estimate_rows
+from routeprism.experiments._stages import StageResult, Traced
+from routeprism.experiments._strata import DISTINCT
+from routeprism.measures import Alternative
+from routeprism.orders import name_reference
+from routeprism.prompts import Provenance
+from routeprism.records import Benchmark, Case
+from routeprism.runs import EstimateRow, StoredRun
 
-__all__ = ["GROUPS", "AskRoutes"]
-
+__all__ = ["GROUPS", "ask_routes", "experiment", "instructions_of", "place_route", "sides_read"]
 
 GROUPS = (
-    ("dispatch", "forward-first", "route-first"),
-    ("changed-preserved", "support-changed", "support-preserved"),
+    Group("dispatch", "forward-first", "route-first", union="count.forward_first"),
+    Group("changed-preserved", "support-changed", "support-preserved", left_out=MAIN),
 )
 """Groups of questions that are compared within units: by dispatch order, by change of support."""
+TESTED: Mapping[str, Alternative] = {
+    "Delta_rep": "two-sided",
+    "D_res": "greater",
+    "outdated_answer.route-forward": "greater",
+}
+"""Quantities whose difference from zero is a claim about order."""
+_SINGLE = ".single"
+"""The end of quantities that read the formal answer alone."""
+_REPLICATION = "replication"
 
 
-@dataclass(frozen=True, slots=True)
-class AskRoutes:
-    """Asks every question on both routes of every pair."""
+def _compare(traced: Traced, asking: Asking, case: Case, stored: StoredRun) -> CaseComparisons:
+    routes = traced.policies, traced.schedules
+    return CaseComparisons(case, list(compare_routes(case, stored, *routes, asking.manner)))
 
-    asking: Asking
 
-    def described(self) -> Mapping[str, object]:
-        """Give what makes the answers comparable."""
-        return self.asking.described()
-
-    @property
-    def models(self) -> Sequence[Model]:
-        """Who is asked."""
-        return self.asking.models
-
-    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
-        """Look up what recorded models will be asked."""
-        inspect_all(traced, self.asking, partial(self._pairs, traced), inspections)
-
-    def price(self, traced: Traced) -> Mapping[str, Cost]:
-        """Say for each model what asking would take."""
-        return price_of(traced, self.asking, partial(self._pairs, traced))
-
-    def perform(self, traced: Traced, asked: Asked | None) -> Found:
-        """Collect what is missing, pool by pool, and turn all answers into rows."""
-        duplicates = False
-        kept = Keepsakes(traced.setting.interfaces)
-
-        def enter(
-            case: Case,
-            pairs: Sequence[AskedPair],
-            answered: Mapping[tuple[str, str], Answers],
-            sums: Sums[Key],
-        ) -> None:
-            nonlocal duplicates
-            duplicates |= any(question.duplicate_options for question in case.questions)
-            found = {key: paired(pairs, one) for key, one in answered.items()}
-            enter_answers(case, pairs, traced, self.asking, found, sums)
-            kept.add(pairs, answered)
-
-        make = partial(self._pairs, traced)
-        gathered = gather("routes", traced, self.asking, make, enter, asked)
-        traced.run.keep("answers.routes", kept.findings())
-        setting = self.asking.setting(traced.setting)
-        rows = [
-            row
-            for row in estimate_rows(gathered.tally, setting, left_out=MAIN)
-            if duplicates or row.mask != "distinct-options"  # else it repeats the plain rows
-        ]
-        rows += difference_rows(gathered.tally, setting, GROUPS)
-        unmatched = tuple(
-            f"{number} pairs could not be matched and are in no matched estimate: {reason}"
-            for reason, number in gathered.reasons.items()
+def _finish(gathered: Gathered) -> StageResult:
+    setting = gathered.asking.setting(gathered.traced.setting)
+    duplicates = gathered.has_duplicate_options
+    rows = [
+        row
+        for row in estimate_rows(
+            gathered.tally, setting, left_out=MAIN, by_question=MAIN, tested=TESTED
         )
-        sentences = (*answer_sentences(rows), *fixed_source_sentences(rows))
-        return Found(rows, sentences, (*unmatched, *gathered.notes))
+        if duplicates or not row.mask.endswith(DISTINCT)  # else it repeats the plain rows
+        if row.estimate or not row.quantity.startswith("count.no_answer")
+    ]
+    rows += difference_rows(gathered.tally, setting, GROUPS)
+    unmatched = tuple(
+        f"{number} pairs could not be matched and are in no matched estimate: {reason}"
+        for reason, number in gathered.reasons.items()
+    )
+    readable, _ = leave_out_silent(rows, gathered.outcomes, "routes")
+    fixed = tuple(fixed_source_statements(readable))
+    notes = (*unmatched, *gathered.notes)
+    return StageResult(
+        rows, notes=notes, describe=lambda every: (*answer_statements(every), *fixed)
+    )
 
-    def _pairs(self, traced: Traced, case: Case, stored: Stored) -> list[AskedPair]:
-        routes = traced.policies, traced.schedules
-        return list(asked_pairs(case, stored, *routes, self.asking.manner))
+
+def ask_routes(asking: Asking) -> ComparisonStage:
+    """Make the stage that asks every question on both routes of every pair."""
+    return ComparisonStage("routes", asking, _compare, enter_answers, _finish)
+
+
+def instructions_of(arm: str) -> tuple[str, ...]:
+    """Name the instructions of an arm: one, or two that are compared; empty for another arm."""
+    names = tuple(arm.split("-"))
+    return names if len(names) <= 2 and set(names) <= set(get_args(Provenance)) else ()
+
+
+def place_route(names: AnswerNames) -> Mapping[str, str]:
+    """Name an answer on a route, and the route that it is compared with."""
+    return {"schedule": names.side, "condition": names.condition, "pair": names.schedule}
+
+
+def sides_read(row: EstimateRow) -> tuple[str, ...]:
+    """Name the routes whose answers a quantity reads; empty for both."""
+    quantity = row.quantity.rpartition("accuracy.")[2].removesuffix(_SINGLE)
+    if "accuracy." not in row.quantity or quantity not in ("forward", "route"):
+        return ()
+    return (name_reference(row.schedule),) if quantity == "forward" else (row.schedule,)
+
+
+def _answers_behind(
+    row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
+) -> AnswerSelection:
+    batches: tuple[str, ...] = (row.batch,)
+    if row.experiment == _REPLICATION:
+        batches += (configuration["batches"][0],)
+    return AnswerSelection("routes", sides_read(row), ("",), batches)
+
+
+def _stage(settings: None, asking: Asking | None, benchmark: Benchmark) -> ComparisonStage | None:
+    return None if asking is None else ask_routes(asking)
+
+
+experiment = Experiment(
+    name="answers",
+    title="Answers",
+    summary="Ask every question on both routes of each pair and compare the answers.",
+    rank=20,
+    stage=_stage,
+    columns=("routes", "readouts", _REPLICATION, "support"),
+    row_filter=lambda row: bool(row.model) and not instructions_of(row.arm),
+    answers="routes",
+    growing=("draws", "batches"),
+    masks=(DISTINCT, "flip-sample", "fixed-source"),
+    groups=GROUPS,
+    tables=lambda results: [*tabulate_answers(results), *tabulate_replication(results)],
+    charts=lambda results: [*chart_answers(results), *chart_replication(results)],
+    place=place_route,
+    answers_behind=_answers_behind,
+)

@@ -7,25 +7,37 @@ traces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from routeprism import specs
+from routeprism.answers import Cost
 from routeprism.errors import SpecError
-from routeprism.experiments._plans import interface_of
-from routeprism.experiments.routes import SEED, Audit, run_audit
-from routeprism.measures import RESAMPLES, Interval, chosen_interval, limits_said
+from routeprism.exhibits import Part, Statement, compose, join_parts
+from routeprism.experiments._audit import Tracing
+from routeprism.experiments._execution import (
+    Audit,
+    Pacing,
+    RunExecution,
+    Statistics,
+    Subject,
+    describe_benchmark,
+    finish_run,
+    open_run,
+)
+from routeprism.experiments.routes import audit_subject
+from routeprism.experiments.statements import show_value
 from routeprism.orders import Schedule
-from routeprism.policies import Interface, Policy
-from routeprism.records import Benchmark
-from routeprism.runs import EstimateRow, Finding, Run
+from routeprism.policies import Interface, Policy, builder_model, describe_client, interface_of
+from routeprism.runs import EstimateRow, Finding, Rows, Shortfall
 
-__all__ = ["STABLE", "Budgets", "budgeted", "run_curve"]
+__all__ = ["STABLE", "Budgets", "Curve", "audit_budgets"]
 
 STABLE = 0.9
-"""The overlap of two routes from which on a budget is said to buy stability."""
+"""The overlap of two routes at which a budget counts as stable."""
+
+PARTS = "parts"
+"""Where the audits are kept that a curve is made of, where building asks a model."""
 
 _READ = (
     "J",
@@ -42,7 +54,7 @@ _READ = (
         for side in sides
     ),
 )
-"""What a point of a curve tells."""
+"""What a point of a curve shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,147 +86,180 @@ class Budgets:
         return [f"{spec}{joint}{self.parameter}={value}" for value in self.values]
 
 
-Budgeted = tuple[str, Policy]
-"""A budget and the policy that has it."""
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A family of policies, its budgets, and the interfaces that it is read through."""
+
+    family: str
+    """The spec without its budget."""
+    budgets: Budgets
+    make: Callable[[Interface], Sequence[Policy]]
+    """Makes one policy for each budget."""
+    interfaces: Sequence[Interface]
+    stable: float = STABLE
+    """The overlap of two routes at which a budget counts as stable."""
 
 
-def budgeted(budgets: Budgets, policies: Sequence[Policy]) -> tuple[Budgeted, ...]:
-    """Put each budget beside its policy."""
-    return tuple(zip(budgets.values, policies, strict=True))
-
-
-def run_curve(
-    benchmark: Benchmark,
-    family: str,
-    budgets: Budgets,
-    make: Callable[[Interface], Sequence[Policy]],
-    interfaces: Sequence[Interface],
-    schedules: Sequence[Schedule],
+def audit_budgets(
+    subject: Subject,
+    curve: Curve,
     *,
-    kinds: Sequence[str] = (),
-    labels: str | None = None,
-    stable: float = STABLE,
-    seed: int = SEED,
-    resamples: int = RESAMPLES,
-    interval: Interval | None = None,
-    workers: int | None = None,
-    directory: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    statistics: Statistics | None = None,
+    pacing: Pacing | None = None,
+    execution: RunExecution | None = None,
 ) -> Audit:
-    """Audit a policy at every budget, through every interface."""
-    rows: list[EstimateRow] = []
-    findings: list[Finding] = []
-    notes: dict[str, None] = {}
-    counts: Mapping[str, int] = {}
-    used = chosen_interval(interval, benchmark.interval)
-    said_limits = limits_said(used, benchmark.interval)
-    configuration = {
-        "command": "curve",
-        "benchmark": benchmark.name,
-        "fingerprint": benchmark.fingerprint,
-        "policy": family,
-        "budgets": [budgets.parameter, *budgets.values],
-        "interfaces": [interface.name for interface in interfaces],
-        "schedules": [schedule.name for schedule in schedules],
-        "kinds": sorted(kinds),
-        "labels": labels,
-        "stable": stable,
-        "unit": benchmark.unit,
-        "weighting": benchmark.weighting,
-        "seed": seed,
-        "resamples": resamples,
-        "interval": used,
-    }
-    with ExitStack() as stack:
-        run = None
-        if directory is not None:
-            opened = Run.open(directory, configuration, inputs=benchmark.inputs)
-            run = stack.enter_context(opened)
+    """Audit a policy at every budget, through every interface; the subject needs no policies.
+
+    Where building asks a model, the audit of each interface is a run of its own inside of the
+    directory, so that no call is repeated when the curve is continued.
+    """
+    benchmark, pacing, execution = (
+        subject.benchmark,
+        pacing or Pacing(),
+        execution or RunExecution(),
+    )
+    statistics = (statistics or Statistics()).check(benchmark)
+    points = _Points()
+    directory = None if pacing.dry_run else execution.directory
+    configuration = {**_describe(subject, curve, statistics), **execution.describe_shard()}
+    words = execution.command_line
+    with open_run(directory, configuration, benchmark, command_line=words) as run:
+        if run is not None:
             with run.writing():
-                pass  # whatever an earlier call kept
-        for number, interface in enumerate(interfaces):
-            policies = make(interface)
-            found = run_audit(
-                benchmark,
-                policies,
-                schedules,
-                kinds=kinds,
-                labels=labels,
-                seed=seed,
-                resamples=resamples,
-                interval=used,
-                workers=workers,
-                progress=_part(progress, number, len(interfaces)),
-                values=_READ if run is not None else (),
+                pass  # empties the tables of an earlier call
+        for number, interface in enumerate(curve.interfaces):
+            policies = curve.make(interface)
+            part = _audit_part(
+                replace(subject, policies=policies),
+                Tracing(values=_READ if run is not None else ()),
+                statistics,
+                pacing,
+                execution,
+                (number, len(curve.interfaces)),
             )
             if run is not None:
-                for table, entries in found.tables.items():
+                for table, entries in part.tables.items():
                     run.add(table, entries)
-            kept = [row for row in found.rows if row.quantity in _READ]
-            rows += kept
-            notes |= dict.fromkeys(found.notes)
-            counts = found.counts
-            points = budgeted(budgets, policies)
-            for schedule in schedules:
-                findings.append(_curve(family, budgets, points, schedule.name, kept))
-        findings += _context_curves(findings)
+            points.add(part, curve, policies, subject.schedules)
+        if pacing.dry_run:
+            return Audit.of_costs(benchmark, points.costs)
+        findings = [*points.findings, *_context_curves(points.findings)]
         if run is not None:
             run.keep("retention", findings)
-            run.finish(
-                rows,
-                {**counts, "estimates": len(rows)},
-                sentences=_sentences(findings, stable),
-                notes=tuple(notes),
-                limits=said_limits,
-            )
-    return Audit(
-        benchmark.name,
-        tuple(rows),
-        _sentences(findings, stable),
-        tuple(notes),
-        counts,
-        directory,
-        limits=said_limits,
+        return finish_run(
+            run,
+            Audit(
+                benchmark.name,
+                Rows.of(points.rows),
+                tuple(_statements(points.rows, findings, curve.stable)),
+                tuple(points.notes),
+                points.counts,
+                execution.directory,
+                limits=statistics.explain_limits(benchmark),
+                shortfall=points.shortfall,
+            ),
+        )
+
+
+def _describe(subject: Subject, curve: Curve, statistics: Statistics) -> dict[str, object]:
+    """Give what makes results comparable, for the manifest."""
+    return {
+        "command": "curve",
+        **describe_benchmark(subject.benchmark),
+        "policy": curve.family,
+        "budgets": [curve.budgets.parameter, *curve.budgets.values],
+        "interfaces": [interface.name for interface in curve.interfaces],
+        "schedules": [schedule.name for schedule in subject.schedules],
+        "kinds": sorted(subject.kinds),
+        "labels": subject.labels,
+        "stable": curve.stable,
+        **statistics.describe(),
+    }
+
+
+def _audit_part(
+    subject: Subject,
+    tracing: Tracing,
+    statistics: Statistics,
+    pacing: Pacing,
+    execution: RunExecution,
+    place: tuple[int, int],
+) -> Audit:
+    """Audit one of several parts; `place` is its number and how many there are."""
+    number, parts = place
+    directory, progress = None, execution.progress
+    if execution.directory is not None and any(map(_asks, subject.policies)):
+        directory = execution.directory / PARTS / str(number)
+
+    def report(done: int, total: int) -> None:
+        if progress is not None:
+            progress(number * total + done, parts * total)
+
+    execution = replace(execution, directory=directory, progress=report)
+    return audit_subject(
+        subject, tracing=tracing, statistics=statistics, pacing=pacing, execution=execution
     )
 
 
-def _sentences(findings: Sequence[Finding], stable: float) -> tuple[str, ...]:
-    said = (_sentence(one, stable) for one in findings if one.name == "budget_curve")
-    return tuple(dict.fromkeys(said))
+@dataclass(slots=True)
+class _Points:
+    """What the audits of all interfaces add up to."""
+
+    rows: list[EstimateRow] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    shortfall: Shortfall = field(default_factory=Shortfall)
+    costs: dict[str, Cost] = field(default_factory=dict)
+
+    def add(
+        self,
+        part: Audit,
+        curve: Curve,
+        policies: Sequence[Policy],
+        schedules: Sequence[Schedule],
+    ) -> None:
+        """Add the audit of one interface, or its costs."""
+        for name, cost in part.costs.items():
+            self.costs[name] = cost.add_to(self.costs.get(name))
+        rows = [row for row in part.rows if row.quantity in _READ]
+        self.rows += rows
+        self.notes |= dict.fromkeys(part.notes)
+        self.counts = part.counts
+        self.shortfall += part.shortfall
+        plain = Rows.of(rows).plain()
+        self.findings += (
+            _draw_curve(curve, policies, schedule.name, plain) for schedule in schedules
+        )
 
 
-def _part(
-    progress: Callable[[int, int], None] | None, number: int, parts: int
-) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    return lambda done, total: progress(number * total + done, parts * total)
+def _asks(policy: Policy) -> bool:
+    """Whether building asks a model, so that what was built should not be built again."""
+    return builder_model(policy) is not None or describe_client(policy) is not None
 
 
 Point = dict[str, object]
 
 
-def _curve(
-    family: str,
-    budgets: Budgets,
-    points: Sequence[Budgeted],
-    schedule: str,
-    rows: Sequence[EstimateRow],
-) -> Finding:
-    told: list[Point] = []
-    for budget, policy in points:
-        point: Point = {"budget": float(budget), "policy": policy.name}
-        for row in rows:
-            plain = row.stratum == "all" and not row.mask and not row.arm
-            if plain and (row.policy, row.schedule) == (policy.name, schedule):
-                point[row.quantity] = [row.estimate, row.lower, row.upper]
-        told.append(point)
+def _draw_curve(curve: Curve, policies: Sequence[Policy], schedule: str, rows: Rows) -> Finding:
+    """Give the points of one curve, one for each budget."""
+    points: list[Point] = [
+        {
+            "budget": float(budget),
+            "policy": policy.name,
+            **{
+                row.quantity: [row.estimate, row.lower, row.upper]
+                for row in rows.where(policy=policy.name, schedule=schedule)
+            },
+        }
+        for budget, policy in zip(curve.budgets.values, policies, strict=True)
+    ]
     return Finding(
         name="budget_curve",
-        policy=family,
-        interface=interface_of(points[0][1]),
+        policy=curve.family,
+        interface=interface_of(policies[0]),
         schedule=schedule,
-        value={"parameter": budgets.parameter, "points": told},
+        value={"parameter": curve.budgets.parameter, "points": points},
     )
 
 
@@ -233,43 +278,73 @@ def _context_curves(curves: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def _sentence(curve: Finding, stable: float) -> str:
-    """Say which budget buys stability, and what recall does."""
-    points = curve.value["points"]
-    parameter = curve.value["parameter"]
-    where = f"{curve.policy} on {curve.schedule}, shown through {curve.interface}"
-    parts = [
-        _bought(points, parameter, quantity, what, stable)
-        for quantity, what in (("overlap.retained", "retained"), ("overlap.exposed", "exposed"))
-        if all(quantity in point for point in points)
-    ] or [_bought(points, parameter, "J", "exposed", stable)]
-    if all("recall.exposed.route" in point for point in points):
-        first, last = points[0], points[-1]
-        ends = " to ".join(
-            f"{point['recall.exposed.forward'][0]:.3f} / {point['recall.exposed.route'][0]:.3f}"
-            for point in (first, last)
-        )
-        parts.append(f"exposed evidence recall, forward / {curve.schedule}, goes from {ends}")
-    return f"{where}: {'; '.join(parts)}"
-
-
-def _bought(
-    points: Sequence[Point], parameter: str, quantity: str, what: str, stable: float
-) -> str:
-    def overlap(point: Point) -> float:
-        value = point[quantity]
-        assert isinstance(value, list)  # noqa: S101 (made above)
-        return float(value[0])
-
-    for point in points:
-        if overlap(point) >= stable:
-            return (
-                f"{parameter}={point['budget']:g} is the smallest budget at which the two orders "
-                f"share {stable:g} of what is {what} ({overlap(point):.3f})"
+def _statements(
+    rows: Sequence[EstimateRow], findings: Sequence[Finding], stable: float
+) -> Iterator[Statement]:
+    """Describe for each curve which budget buys stability, and what recall does."""
+    plain = Rows.of(rows).plain()
+    for curve in findings:
+        if curve.name != "budget_curve":
+            continue
+        own = plain.where(schedule=curve.schedule, interface=curve.interface)
+        parameter = curve.value["parameter"]
+        points = [
+            (
+                f"{parameter}={point['budget']:g}",
+                {row.quantity: row for row in own.where(policy=point["policy"])},
             )
-    best = max(points, key=overlap)
-    return (
-        f"no budget up to {parameter}={points[-1]['budget']:g} makes the two orders share "
-        f"{stable:g} of what is {what} (at most {overlap(best):.3f}, at "
-        f"{parameter}={best['budget']:g})"
+            for point in curve.value["points"]
+        ]
+        phrases = [
+            _describe_budget(points, quantity, what, stable)
+            for quantity, what in (("overlap.retained", "retained"), ("overlap.exposed", "exposed"))
+            if all(quantity in quantities for _, quantities in points)
+        ] or [_describe_budget(points, "J", "exposed", stable)]
+        if all("recall.exposed.route" in quantities for _, quantities in points):
+            ends = [
+                compose(
+                    "{forward} / {route}",
+                    forward=show_value(quantities["recall.exposed.forward"]),
+                    route=show_value(quantities["recall.exposed.route"]),
+                )
+                for _, quantities in (points[0], points[-1])
+            ]
+            phrases.append(
+                compose(
+                    "exposed evidence recall, forward / {schedule}, goes from {ends}",
+                    schedule=curve.schedule,
+                    ends=join_parts(" to ", ends),
+                )
+            )
+        parts = compose("{phrases}", phrases=join_parts("; ", phrases))
+        scope = f"{curve.schedule}, shown through {curve.interface}"
+        yield Statement(parts, "curve", curve.policy, curve.schedule, scope=scope)
+
+
+def _describe_budget(
+    points: Sequence[tuple[str, Mapping[str, EstimateRow]]],
+    quantity: str,
+    what: str,
+    stable: float,
+) -> tuple[Part, ...]:
+    overlaps = [(budget, quantities[quantity]) for budget, quantities in points]
+    for budget, row in overlaps:
+        if (row.estimate or 0) >= stable:
+            return compose(
+                "{budget} is the smallest budget at which the two orders share {stable} of what is "
+                "{what} ({value})",
+                budget=budget,
+                stable=f"{stable:g}",
+                what=what,
+                value=show_value(row),
+            )
+    budget, row = max(overlaps, key=lambda overlap: overlap[1].estimate or 0)
+    return compose(
+        "no budget up to {last} makes the two orders share {stable} of what is {what} (at most "
+        "{value}, at {budget})",
+        last=points[-1][0],
+        stable=f"{stable:g}",
+        what=what,
+        value=show_value(row),
+        budget=budget,
     )

@@ -2,130 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from routeprism.answers import Plan as Cost
-from routeprism.experiments._asked import draws_of
-from routeprism.experiments._asking import Answers, Asking
-from routeprism.experiments._collecting import gather, inspect_all, price_of
-from routeprism.experiments._contrast_sentences import display_sentences
-from routeprism.experiments._keepsakes import Keepsakes
-from routeprism.experiments._layouts import Cells, Layout, display_cells
-from routeprism.experiments._profiles import averaged, profile, templates
+from routeprism.answers import Comparison
+from routeprism.errors import SpecError, nearest
+from routeprism.experiments._answer_exhibits import chart_display, tabulate_display
+from routeprism.experiments._answer_statements import display_statements
+from routeprism.experiments._collection import Answers, AnswersByModel, Asking, leave_out_silent
+from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
+from routeprism.experiments._experiment import AnswerNames, AnswerSelection, Experiment
+from routeprism.experiments._layouts import LAYOUTS, Arrangement, Layout, compare_layouts
+from routeprism.experiments._profiles import (
+    REPEATED,
+    Profile,
+    average,
+    make_columns,
+    make_draws,
+    make_profile,
+    select_pairs,
+)
 from routeprism.experiments._rows import Column, Key, estimate_rows
-from routeprism.experiments._stages import Asked, Found, Traced
-from routeprism.experiments._strata import Strata, Values, enter, signed, strata_of
+from routeprism.experiments._stages import StageResult, Traced
+from routeprism.experiments._strata import Strata, enter, signed, strata_of
 from routeprism.measures import Draws, Sums
-from routeprism.models import Model
-from routeprism.models._inspection import Inspection
-from routeprism.records import Case
-from routeprism.runs import EstimateRow, Finding, Stored
+from routeprism.records import Benchmark, Case
+from routeprism.runs import EstimateRow, Rows, StoredRun
+from routeprism.settings import RESEARCH, option
 
-__all__ = ["Display"]
-
-Profile = Mapping[str, Values]
+__all__ = ["DisplaySettings", "compare_displays", "experiment"]
 
 _PAIRS = {"native": (0, 1), "other": (2, 3), "forward": (0, 2), "route": (1, 3)}
 """Which cells are compared: the two states in one layout, or the two layouts of one state."""
 
 
-@dataclass(frozen=True, slots=True)
-class Display:
-    """Asks each constructed state in its native order and in another one."""
-
-    asking: Asking
-    layouts: tuple[Layout, ...]
-    """The orders that the native one is compared with."""
-
-    def described(self) -> Mapping[str, object]:
-        """Give what makes the results comparable."""
-        return {**self.asking.described(), "display": list(self.layouts)}
-
-    @property
-    def models(self) -> Sequence[Model]:
-        """Who is asked."""
-        return self.asking.models
-
-    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
-        """Look up what recorded models will be asked."""
-        inspect_all(traced, self.asking, partial(self._cells, traced), inspections)
-
-    def price(self, traced: Traced) -> Mapping[str, Cost]:
-        """Say for each model what asking would take."""
-        return price_of(traced, self.asking, partial(self._cells, traced))
-
-    def perform(self, traced: Traced, asked: Asked | None) -> Found:
-        """Ask every cell, and estimate the contrasts of construction and of display."""
-        refused: list[Finding] = []
-        kept = Keepsakes(traced.setting.interfaces)
-
-        def put(
-            case: Case,
-            cells: Sequence[Cells],
-            answered: Mapping[tuple[str, str], Answers],
-            sums: Sums[Key],
-        ) -> None:
-            refused.extend(_refusals(cells, traced))
-            made = [one for one in cells if not one.refused]
-            kept.add(made, answered, arms=[one.layout for one in made])
-            self._enter(case, cells, traced, answered, sums)
-
-        gathered = gather("display", traced, self.asking, partial(self._cells, traced), put, asked)
-        traced.run.keep("display", refused)
-        traced.run.keep("answers.display", kept.findings())
-        rows = estimate_rows(gathered.tally, self.asking.setting(traced.setting))
-        reasons = tuple(
-            f"display: {number} comparisons are left out: {reason}"
-            for reason, number in gathered.reasons.items()
-        )
-        notes = (*_partly(rows), *reasons, *gathered.notes)
-        return Found(rows, display_sentences(rows), notes)
-
-    def _cells(self, traced: Traced, case: Case, stored: Stored) -> list[Cells]:
-        routes = traced.policies, traced.schedules
-        return list(display_cells(case, stored, *routes, self.asking.manner, self.layouts))
-
-    def _enter(
-        self,
-        case: Case,
-        cells: Sequence[Cells],
-        traced: Traced,
-        answered: Mapping[tuple[str, str], Answers],
-        sums: Sums[Key],
-    ) -> None:
-        strata = strata_of(case, traced.masks)
-        grouped: dict[tuple[str, str, Layout], dict[tuple[str, str], Cells]] = {}
-        for one in cells:
-            found = grouped.setdefault((one.policy, one.schedule, one.layout), {})
-            found[one.question.id, one.filler] = one
-        for (policy, schedule, layout), found in grouped.items():
-            first = [found[q.id, self.asking.manner.fillers[0]] for q in case.questions]
-            _enter_counts(strata, Column("display", "", policy, schedule), first, sums)
-            for template, fillers, answers in templates("display", self.asking, case, answered):
-                column = template._replace(policy=policy, schedule=schedule)
-                asked = [[found[q.id, filler] for filler in fillers] for q in case.questions]
-                profiles = {
-                    name: profile(asked, _draws(asked, answers, *sides))
-                    for name, sides in _PAIRS.items()
-                }
-                if layout == "reversed":
-                    _enter_reversed(strata, column, profiles, sums)
-                else:
-                    _enter_serialised(strata, column, profiles, first, sums)
+def compare_displays(asking: Asking, layouts: Sequence[Layout]) -> ComparisonStage:
+    """Make the stage that asks each constructed state in its native order and in other layouts."""
+    chosen = tuple(dict.fromkeys(layouts))
+    return ComparisonStage(
+        "display",
+        asking,
+        partial(_compare, chosen),
+        _enter,
+        _finish,
+        {"display": list(chosen)},
+    )
 
 
-def _draws(
-    asked: Sequence[Sequence[Cells]], answers: Answers, one: int, other: int
-) -> dict[Cells, Draws]:
-    """Put the answers of two cells together."""
-    draws: dict[Cells, Draws] = {}
-    for cells in (cells for several in asked for cells in several):
-        if cells in answers.said:
-            said, right = answers.said[cells], answers.right[cells]
-            verdicts = (right[one], right[other]) if right else ()
-            draws[cells] = draws_of(cells.question, (said[one], said[other]), verdicts)
+def _compare(
+    layouts: tuple[Layout, ...], traced: Traced, asking: Asking, case: Case, stored: StoredRun
+) -> CaseComparisons:
+    routes = traced.policies, traced.schedules
+    return CaseComparisons(
+        case, list(compare_layouts(case, stored, *routes, asking.manner, layouts))
+    )
+
+
+def _finish(gathered: Gathered) -> StageResult:
+    rows = estimate_rows(gathered.tally, gathered.asking.setting(gathered.traced.setting))
+    reasons = tuple(
+        f"display: {number} comparisons are left out: {reason}"
+        for reason, number in gathered.reasons.items()
+    )
+    notes = (*_describe_partly(rows), *reasons, *gathered.notes)
+    readable, silent = leave_out_silent(rows, gathered.outcomes, "display")
+    return StageResult(rows, (*silent, *display_statements(readable)), notes)
+
+
+def _enter(
+    traced: Traced,
+    asking: Asking,
+    item: CaseComparisons,
+    answers: AnswersByModel,
+    sums: Sums[Key],
+) -> None:
+    case = item.case
+    strata = strata_of(case, traced.masks)
+    grouped: dict[tuple[str, str, str], dict[tuple[str, str], Comparison]] = {}
+    for cells in item.comparisons:
+        place = grouped.setdefault((cells.policy, cells.schedule, cells.condition), {})
+        place[cells.question.id, cells.filler] = cells
+    for (policy, schedule, layout), place in grouped.items():
+        first = [place[q.id, asking.manner.fillers[0]] for q in case.questions]
+        _enter_counts(strata, Column("display", "", policy, schedule), first, sums)
+        for template, fillers, given in make_columns("display", asking, case, answers):
+            column = template._replace(policy=policy, schedule=schedule)
+            cells_of = select_pairs(case, place, fillers)
+            profiles = {
+                name: make_profile(cells_of, _pair_cells(cells_of, given, *sides))
+                for name, sides in _PAIRS.items()
+            }
+            if layout == "reversed":
+                _enter_reversed(strata, column, profiles, sums)
+            else:
+                _enter_serialised(strata, column, profiles, first, sums)
+                draws = _pair_cells(cells_of, given, *_PAIRS["other"])
+                fresh = {cells: pair.fresh() for cells, pair in draws.items()}
+                _enter_fresh(strata, column, make_profile(cells_of, fresh), first, sums)
+
+
+def _pair_cells(
+    cells_of: Sequence[Sequence[Comparison]], answers: Answers, first: int, second: int
+) -> dict[Comparison, Draws]:
+    """Join the answers of two cells of each comparison."""
+    draws: dict[Comparison, Draws] = {}
+    for cells in (cells for under_fillers in cells_of for cells in under_fillers):
+        if cells in answers.symbols:
+            symbols, right = answers.symbols[cells], answers.right[cells]
+            verdicts = (right[first], right[second]) if right else ()
+            draws[cells] = make_draws(cells.question, (symbols[first], symbols[second]), verdicts)
     return draws
 
 
@@ -153,17 +140,11 @@ def _enter_serialised(
     strata: Strata,
     column: Column,
     profiles: Mapping[str, Profile],
-    cells: Sequence[Cells],
+    cells: Sequence[Comparison],
     sums: Sums[Key],
 ) -> None:
     """Enter the route contrast under each display, changed and unchanged selections apart."""
-    changed = [one.shown[0].sources != one.shown[1].sources for one in cells]
-    masks = {
-        "": [True] * len(cells),
-        "selection-changed": changed,
-        "selection-unchanged": [not flag for flag in changed],
-    }
-    for mask, inside in masks.items():
+    for mask, inside in _selections(cells).items():
         kept = {name: _within(values, inside) for name, values in profiles.items()}
         arms = {
             "serialisation:native": kept["native"],
@@ -177,6 +158,27 @@ def _enter_serialised(
         _enter_difference(strata, named, kept["native"], kept["other"], sums)
 
 
+def _enter_fresh(
+    strata: Strata, column: Column, fresh: Profile, cells: Sequence[Comparison], sums: Sums[Key]
+) -> None:
+    """Enter the route contrast in source order without the first answers (Appendix I.8)."""
+    for mask, inside in _selections(cells).items():
+        kept = _within(fresh, inside)
+        named = column._replace(arm="serialisation:source:fresh", mask=mask)
+        for name in REPEATED:
+            enter(sums, strata, named._replace(quantity=name), kept[name])
+
+
+def _selections(cells: Sequence[Comparison]) -> dict[str, list[bool]]:
+    """Give all questions, and those whose selected sources differ or agree between the routes."""
+    changed = [one.shown[0].sources != one.shown[1].sources for one in cells]
+    return {
+        "": [True] * len(cells),
+        "selection-changed": changed,
+        "selection-unchanged": [not flag for flag in changed],
+    }
+
+
 def _enter_profile(strata: Strata, column: Column, values: Profile, sums: Sums[Key]) -> None:
     for name, numbers in values.items():
         # Between layouts of one state there is no forward and no route to be right on.
@@ -185,17 +187,18 @@ def _enter_profile(strata: Strata, column: Column, values: Profile, sums: Sums[K
 
 
 def _enter_difference(
-    strata: Strata, column: Column, one: Profile, other: Profile, sums: Sums[Key]
+    strata: Strata, column: Column, first: Profile, second: Profile, sums: Sums[Key]
 ) -> None:
-    for name in one:
+    for name in first:
         if not name.startswith("accuracy."):
-            numbers = signed([(1, one[name]), (-1, other[name])])
+            numbers = signed([(1, first[name]), (-1, second[name])])
             enter(sums, strata, column._replace(quantity=f"Gamma.{name}"), numbers)
 
 
-def _mean(one: Profile, other: Profile) -> Profile:
+def _mean(first: Profile, second: Profile) -> Profile:
     return {
-        name: [averaged(pair) for pair in zip(one[name], other[name], strict=True)] for name in one
+        name: [average(pair) for pair in zip(first[name], second[name], strict=True)]
+        for name in first
     }
 
 
@@ -206,48 +209,94 @@ def _within(values: Profile, inside: Sequence[bool]) -> Profile:
     }
 
 
-def _enter_counts(strata: Strata, column: Column, cells: Sequence[Cells], sums: Sums[Key]) -> None:
-    """Count what was refused or could not be matched, and what the layout showed otherwise."""
-    reverses = cells[0].layout == "reversed"
-    made = [None if one.refused else one for one in cells]
+def _enter_counts(
+    strata: Strata, column: Column, cells: Sequence[Comparison], sums: Sums[Key]
+) -> None:
+    """Count what was refused or could not be matched, and what the layout shows differently."""
+    reverses = cells[0].condition == "reversed"
+    details: list[Arrangement] = [one.detail for one in cells]
+    failed = [bool(one.reason) for one in cells]
+
+    def count(read: Callable[[Arrangement], bool]) -> list[float | None]:
+        return [None if detail.refused else float(read(detail)) for detail in details]
+
     counts: dict[str, list[float | None]] = {
-        "refused": [float(one.refused) for one in cells],
-        "unmatched": [float(bool(one.reason) and not one.refused) for one in cells],
-        "rearranged.forward": [None if one is None else float(one.rearranged[0]) for one in made],
-        "rearranged.route": [None if one is None else float(one.rearranged[1]) for one in made],
+        "refused": [float(detail.refused) for detail in details],
+        "unmatched": [float(f and not d.refused) for f, d in zip(failed, details, strict=True)],
+        "rearranged.forward": count(lambda detail: detail.rearranged[0]),
+        "rearranged.route": count(lambda detail: detail.rearranged[1]),
     }
     if reverses:
-        counts["partly_reversed"] = [None if one is None else float(one.partly) for one in made]
+        counts["partly_reversed"] = count(lambda detail: detail.partly)
     arm = "display" if reverses else "serialisation"
     for name, numbers in counts.items():
         enter(sums, strata, column._replace(quantity=f"count.{name}", arm=arm), numbers)
 
 
-def _partly(rows: Sequence[EstimateRow]) -> list[str]:
-    """Say where some kinds have nothing to reverse."""
+def _describe_partly(rows: Sequence[EstimateRow]) -> list[str]:
+    """Describe where some kinds have nothing to reverse."""
     return [
         f"display: in {row.estimate:.0f} of {row.queries} pairs of {row.policy} on {row.schedule} "
         f"some kind has one block, which stays where it is"
-        for row in rows
-        if row.quantity == "count.partly_reversed"
-        and (row.stratum, row.mask) == ("all", "")
-        and row.estimate
+        for row in Rows.of(rows).where(quantity="count.partly_reversed", stratum="all", mask="")
+        if row.estimate
     ]
 
 
-def _refusals(cells: Sequence[Cells], traced: Traced) -> list[Finding]:
-    """Say of every question that was refused why it was."""
-    first = cells[0].filler if cells else ""
-    return [
-        Finding(
-            name=f"refused:{one.layout}",
-            value=one.reason,
-            policy=one.policy,
-            interface=traced.setting.interfaces[one.policy],
-            schedule=one.schedule,
-            user=one.question.user,
-            question=one.question.id,
-        )
-        for one in cells
-        if one.refused and one.filler == first
-    ]
+@dataclass(frozen=True, slots=True)
+class DisplaySettings:
+    """Options for the display intervention."""
+
+    display: Sequence[Layout] = option(
+        (),
+        help="Compare native block order with `reversed` or `source`; repeat for both.",
+        group=RESEARCH,
+    )
+
+
+def _place(names: AnswerNames) -> Mapping[str, str]:
+    return {"condition": f"{names.condition}:{names.side}"}
+
+
+def _answers_behind(
+    row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
+) -> AnswerSelection:
+    """Select both states in one layout, or one state in both layouts."""
+    layout = "source" if "serialisation" in row.arm else "reversed"
+    *kind, last = row.arm.removesuffix(":fresh").split(":")
+    sides: tuple[str, ...] = ()
+    if last in ("forward", "route") and kind[:1] == ["display"]:
+        sides = tuple(f"{last}-{name}" for name in ("native", layout))
+    elif last in ("native", layout):
+        sides = tuple(f"{state}-{last}" for state in ("forward", "route"))
+    return AnswerSelection("display", sides, (layout,))
+
+
+def _stage(
+    settings: DisplaySettings, asking: Asking | None, benchmark: Benchmark
+) -> ComparisonStage | None:
+    for layout in settings.display:
+        if layout not in LAYOUTS:
+            raise SpecError(f"There is no display '{layout}'. {nearest(layout, LAYOUTS)}")
+    if not settings.display:
+        return None
+    if asking is None:
+        raise SpecError("display needs a model to answer")
+    return compare_displays(asking, settings.display)
+
+
+experiment = Experiment(
+    name="display",
+    title="Construction and display",
+    summary="Ask each memory state in its own block order and in a different one.",
+    rank=40,
+    settings=DisplaySettings,
+    stage=_stage,
+    configuration=("display",),
+    growing=("display",),
+    masks=("selection-changed", "selection-unchanged"),
+    tables=tabulate_display,
+    charts=chart_display,
+    place=_place,
+    answers_behind=_answers_behind,
+)

@@ -1,27 +1,38 @@
 """Whether two label passes agree on what order did to the exposed support of a pair.
 
-Passes may differ on records and still agree on the one thing that route claims rest on: did the
+Passes may differ on records and still agree on the one thing that route claims depend on: did the
 exposed support change between the routes, or not?
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
-from routeprism.experiments._plans import interface_of
+from routeprism.answers import AnswerProgress
+from routeprism.exhibits import Statement, compose
+from routeprism.experiments._collection import Asking
+from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._rows import drawing
-from routeprism.experiments._sentences import interval, said_flags
-from routeprism.experiments._stages import Asked, AsksNobody, Found, Traced
+from routeprism.experiments._stages import AsksNobody, StageResult, Traced
 from routeprism.experiments._strata import strata_of
+from routeprism.experiments.statements import show_estimate, show_flags
+from routeprism.labels import (
+    PREFIX,
+    LabelledItem,
+    LabelledItems,
+    tabulate_readings,
+    trace_items,
+)
 from routeprism.measures import Confusion, Estimate, agreement_estimate, kappa_estimate
-from routeprism.orders import FORWARD
+from routeprism.orders import name_reference
+from routeprism.policies import interface_of
 from routeprism.records import Benchmark
-from routeprism.runs import EstimateRow, Stored
-from routeprism.support._labels import PREFIX
+from routeprism.runs import EstimateRow, Rows, StoredRun
 
-__all__ = ["ARM", "LABELS", "SupportChangeAgreement", "passes_of"]
+__all__ = ["ARM", "LABELS", "SupportChangeAgreement", "experiment", "passes_of"]
 
 ARM = "support-change"
 LABELS = ("changed", "preserved")
@@ -37,24 +48,24 @@ def passes_of(benchmark: Benchmark) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SupportChangeAgreement(AsksNobody):
-    """Compares label passes two by two, pair of routes by pair of routes. It asks nobody."""
+    """Compares label passes two by two, pair of routes by pair of routes. It asks no model."""
 
     def described(self) -> Mapping[str, object]:
         """Labels are part of the benchmark's fingerprint; there is nothing else to say."""
         return {}
 
-    def perform(self, traced: Traced, asked: Asked | None) -> Found:
+    def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
         """Count agreement per unit, then estimate it and its κ."""
         units: dict[Place, list[Confusion]] = {}
-        with Stored(traced.run.directory) as stored:
+        with traced.run.read() as stored:
             for found in _units(traced, stored):
                 for place, pairs in found.items():
                     units.setdefault(place, []).append(Confusion.of(pairs, LABELS))
         rows = [row for place, several in units.items() for row in _rows(traced, place, several)]
-        return Found(rows, _sentences(rows))
+        return StageResult(rows, tuple(_statements(rows)))
 
 
-def _units(traced: Traced, stored: Stored) -> Iterator[dict[Place, list[tuple[str, str]]]]:
+def _units(traced: Traced, stored: StoredRun) -> Iterator[dict[Place, list[tuple[str, str]]]]:
     """Give, pool by pool, what two passes say of every pair that both have read."""
     sources = passes_of(traced.benchmark)
     for case in traced.benchmark.cases:
@@ -64,9 +75,11 @@ def _units(traced: Traced, stored: Stored) -> Iterator[dict[Place, list[tuple[st
         for policy in traced.policies:
             interface = interface_of(policy)
             for at, question in enumerate(case.questions):
-                forward = stored.shown(policy.name, interface, FORWARD.name, question.id).sources
                 for schedule in traced.schedules:
-                    route = stored.shown(policy.name, interface, schedule.name, question.id).sources
+                    forward, route = (
+                        stored.exposure(policy.name, interface, name, question.id).sources
+                        for name in (name_reference(schedule.name), schedule.name)
+                    )
                     said = {
                         source: LABELS[forward & support == route & support]
                         for source in sources
@@ -77,7 +90,7 @@ def _units(traced: Traced, stored: Stored) -> Iterator[dict[Place, list[tuple[st
                             if at in places:
                                 place = (policy.name, schedule.name, one, other, mask)
                                 found.setdefault(place, []).append((said[one], said[other]))
-        stored.forget()
+        stored.clear_texts()
         yield found
 
 
@@ -121,18 +134,81 @@ def _rows(traced: Traced, place: Place, units: Sequence[Confusion]) -> Iterator[
             yield row(f"count.{first}~{second}", float(number))
 
 
-def _sentences(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
-    said = []
-    plain = [row for row in rows if not row.mask]
-    kappas = {
-        (row.policy, row.schedule, row.labels): row for row in plain if row.quantity == "kappa"
-    }
-    for row in plain:
-        if row.quantity == "agreement":
-            kappa = kappas[row.policy, row.schedule, row.labels]
-            said.append(
-                f"{row.policy}, {row.schedule}: {' and '.join(row.labels.split('~'))} agree on "
-                f"whether the exposed support changed in {interval(row)} of {row.queries} pairs "
-                f"(κ = {interval(kappa)}){said_flags(row)}"
-            )
-    return tuple(said)
+def _statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+    plain = Rows.of(rows).where(mask="")
+    for row in plain.where(quantity="agreement"):
+        kappa = plain.one("kappa", policy=row.policy, schedule=row.schedule, labels=row.labels)
+        parts = compose(
+            "{passes} agree on whether the exposed support changed in {agreement} of {pairs} pairs "
+            "(κ = {kappa})",
+            passes=" and ".join(row.labels.split("~")),
+            agreement=show_estimate(row),
+            pairs=str(row.queries),
+            kappa=show_estimate(kappa),
+        )
+        flags = show_flags(row)
+        yield Statement(
+            parts, "agreement", row.policy, row.schedule, scope=row.schedule, flags=flags
+        )
+
+
+def _list_changes(
+    run: Path, stored: StoredRun, row: EstimateRow, inside: Collection[str]
+) -> LabelledItems:
+    """List whether the exposed support of every question changed, by either label source."""
+    routes = [
+        stored.sources(row.policy, row.interface, schedule)
+        for schedule in (name_reference(row.schedule), row.schedule)
+    ]
+    items = []
+    for question in stored.questions().values():
+        supports = {source: question.labels.get(source) for source in row.labels.split("~")}
+        if question.id in inside and all(support is not None for support in supports.values()):
+            forward, route = (sources[question.id] for sources in routes)
+            labels = {
+                source: LABELS[forward & support == route & support]
+                for source, support in supports.items()
+                if support is not None
+            }
+            items.append(LabelledItem(question.user, question.id, question.id, labels))
+    return LabelledItems(tuple(items), LABELS)
+
+
+def _list_readings(
+    run: Path, stored: StoredRun, row: EstimateRow, inside: Collection[str]
+) -> LabelledItems:
+    return trace_items(run, row, stored.questions(), inside)
+
+
+def _stage(
+    settings: None, asking: Asking | None, benchmark: Benchmark
+) -> SupportChangeAgreement | None:
+    return SupportChangeAgreement() if len(passes_of(benchmark)) > 1 else None
+
+
+experiment = Experiment(
+    name="agreement",
+    title="Agreement of label passes",
+    summary="Compare label passes on whether the exposed support changed.",
+    commands=("audit", "restore"),
+    rank=10,
+    stage=_stage,
+    columns=("support",),
+    row_filter=lambda row: row.arm == ARM,
+    items_behind=_list_changes,
+    tables=lambda results: (),  # its numbers are in the sentences and in the table of all estimates
+    charts=lambda results: (),
+)
+
+readings = Experiment(
+    name="readings",
+    title="Agreement",
+    summary="Compare the labels of several passes, and list what they admit.",
+    commands=("screen", "support"),
+    rank=80,
+    columns=("screen", "support"),
+    row_filter=lambda row: not row.policy,
+    items_behind=_list_readings,
+    tables=tabulate_readings,
+    charts=lambda results: (),
+)

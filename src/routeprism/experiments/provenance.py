@@ -1,30 +1,45 @@
-"""Provenance instructions: does saying how to treat conflicts change the answers? (F.6, E.1)."""
+"""Provenance instructions: does saying how to treat conflicts change the answers? (F.6, E.1).
+
+All arms show the records in order of arrival, so that routes with the same sources differ in text
+(Appendices D.6, F.6).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
-from routeprism.answers import Plan as Cost
-from routeprism.experiments._answered import Grouped, by_route, enter_fixed_source, paired
-from routeprism.experiments._asked import AskedPair, asked_pairs
-from routeprism.experiments._asking import Answers, Asking
-from routeprism.experiments._collecting import gather, inspect_all, price_of
-from routeprism.experiments._contrast_sentences import provenance_sentences
-from routeprism.experiments._keepsakes import Keepsakes
-from routeprism.experiments._profiles import profile, templates
+from routeprism.errors import SpecError
+from routeprism.experiments._answer_exhibits import chart_instructions, tabulate_instructions
+from routeprism.experiments._answer_statements import provenance_statements
+from routeprism.experiments._collection import AnswersByModel, Asking, leave_out_silent
+from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
+from routeprism.experiments._experiment import AnswerSelection, Experiment
+from routeprism.experiments._layouts import hides_arrival, show_arrival
+from routeprism.experiments._profiles import (
+    ByRoute,
+    Profile,
+    group_by_route,
+    make_columns,
+    make_profile,
+    pair_answers,
+    select_pairs,
+)
+from routeprism.experiments._route_comparisons import compare_routes
+from routeprism.experiments._route_values import enter_same_sources
 from routeprism.experiments._rows import Key, estimate_rows
-from routeprism.experiments._stages import Asked, Found, Traced
-from routeprism.experiments._strata import Values, enter, signed, strata_of
+from routeprism.experiments._stages import StageResult, Traced
+from routeprism.experiments._strata import enter, signed, strata_of
+from routeprism.experiments.answers import instructions_of, sides_read
 from routeprism.measures import Sums
-from routeprism.models import Model
-from routeprism.models._inspection import Inspection
 from routeprism.prompts import Provenance
-from routeprism.records import Case
-from routeprism.runs import Stored
+from routeprism.records import Benchmark, Case
+from routeprism.runs import EstimateRow, StoredRun
+from routeprism.settings import RESEARCH, option
 
-__all__ = ["CONTRASTS", "MARGIN", "Provenances"]
+__all__ = ["CONTRASTS", "MARGIN", "ProvenanceSettings", "compare_instructions", "experiment"]
 
 MARGIN = 0.02
 """By how much accuracy may be worse and still pass for not worse (Appendix F.6)."""
@@ -39,105 +54,135 @@ CONTRASTS: tuple[tuple[Provenance, Provenance], ...] = (
 """The paired differences between instructions, first minus second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Provenances:
-    """Asks every pair of routes under several instructions, and compares them."""
+def compare_instructions(
+    asking: Asking, arms: tuple[Provenance, ...], margin: float = MARGIN
+) -> ComparisonStage:
+    """Make the stage that asks every pair of routes under several instructions.
 
-    asking: Asking
-    """Its own instruction is the first arm, whose answers are those of the routes."""
-    arms: tuple[Provenance, ...]
-    """All instructions."""
-    margin: float = MARGIN
+    The instruction of `asking` is the first arm.
+    """
+    return ComparisonStage(
+        "routes",
+        asking,
+        partial(_compare, arms),
+        partial(_enter, arms),
+        partial(_finish, margin),
+        {"provenance_arms": list(arms), "margin": margin},
+    )
 
-    def described(self) -> Mapping[str, object]:
-        """Give what makes the results comparable."""
-        arms = {"provenance_arms": list(self.arms), "margin": self.margin}
-        return {**self.asking.described(), **arms}
 
-    @property
-    def models(self) -> Sequence[Model]:
-        """Who is asked."""
-        return self.asking.models
-
-    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
-        """Look up what recorded models will be asked."""
-        inspect_all(traced, self.asking, partial(self._pairs, traced), inspections)
-
-    def price(self, traced: Traced) -> Mapping[str, Cost]:
-        """Say for each model what asking would take; the routes have asked the first arm."""
-        return price_of(traced, self.asking, partial(self._pairs, traced))
-
-    def perform(self, traced: Traced, asked: Asked | None) -> Found:
-        """Collect every arm, and estimate the arms and their contrasts."""
-        kept = Keepsakes(traced.setting.interfaces)
-
-        def put(
-            case: Case,
-            pairs: Sequence[AskedPair],
-            answered: Mapping[tuple[str, str], Answers],
-            sums: Sums[Key],
-        ) -> None:
-            self._enter(traced, case, pairs, answered, sums)
-            more = [pair for pair in pairs if pair.condition]  # the routes keep the first arm
-            kept.add(more, answered, arms=[pair.condition for pair in more])
-
-        make = partial(self._pairs, traced)
-        gathered = gather("routes", traced, self.asking, make, put, asked)
-        traced.run.keep("answers.provenance", kept.findings())
-        rows = estimate_rows(gathered.tally, self.asking.setting(traced.setting))
-        unmatched = tuple(
-            f"provenance: {number} pairs could not be matched and are in no estimate: {reason}"
-            for reason, number in gathered.reasons.items()
+def _compare(
+    arms: tuple[Provenance, ...], traced: Traced, asking: Asking, case: Case, stored: StoredRun
+) -> CaseComparisons:
+    own = asking.manner
+    pairs = [
+        pair
+        for arm in arms
+        for policy in traced.policies
+        for pair in compare_routes(
+            case,
+            stored,
+            [policy],
+            traced.schedules,
+            replace(own, provenance=arm),
+            # The plain routes ask the first arm where they show records as they arrived.
+            condition="" if arm == own.provenance and not hides_arrival(policy) else arm,
+            arrange=show_arrival,
         )
-        sentences = provenance_sentences(rows, CONTRASTS, self.margin)
-        return Found(rows, sentences, (*unmatched, *gathered.notes))
+    ]
+    return CaseComparisons(case, pairs)
 
-    def _pairs(self, traced: Traced, case: Case, stored: Stored) -> list[AskedPair]:
-        own = self.asking.manner
-        return [
-            pair
-            for arm in self.arms
-            for pair in asked_pairs(
-                case,
-                stored,
-                traced.policies,
-                traced.schedules,
-                replace(own, provenance=arm),
-                condition="" if arm == own.provenance else arm,
-            )
-        ]
 
-    def _enter(
-        self,
-        traced: Traced,
-        case: Case,
-        pairs: Sequence[AskedPair],
-        answered: Mapping[tuple[str, str], Answers],
-        sums: Sums[Key],
-    ) -> None:
-        strata = strata_of(case, traced.masks)
-        own = self.asking.manner.provenance
-        arms: dict[Provenance, Grouped] = {
-            arm: by_route([p for p in pairs if p.condition == ("" if arm == own else arm)])
-            for arm in self.arms
-        }
-        routes = list(arms[own])
-        found = {key: paired(pairs, answers) for key, answers in answered.items()}
-        for template, fillers, answers in templates("routes", self.asking, case, found):
-            for policy, schedule in routes:
-                column = template._replace(policy=policy, schedule=schedule)
-                taken: dict[Provenance, Mapping[str, Values]] = {}
-                for arm, grouped in arms.items():
-                    route = grouped[policy, schedule]
-                    asked = [[route[q.id, filler] for filler in fillers] for q in case.questions]
-                    values = taken[arm] = profile(asked, answers.draws)
-                    named = column._replace(arm=arm)
-                    for name, numbers in values.items():
-                        enter(sums, strata, named._replace(quantity=name), numbers)
-                    enter_fixed_source(strata, named, asked, values, sums)
-                for one, other in CONTRASTS:
-                    if one in taken and other in taken:
-                        named = column._replace(arm=f"{one}-{other}")
-                        for name in taken[one]:
-                            gap = signed([(1, taken[one][name]), (-1, taken[other][name])])
-                            enter(sums, strata, named._replace(quantity=f"Gamma.{name}"), gap)
+def _enter(
+    arms: tuple[Provenance, ...],
+    traced: Traced,
+    asking: Asking,
+    item: CaseComparisons,
+    answers: AnswersByModel,
+    sums: Sums[Key],
+) -> None:
+    case, pairs = item.case, item.comparisons
+    strata = strata_of(case, traced.masks)
+    own = asking.manner.provenance
+    grouped: dict[Provenance, ByRoute] = {
+        arm: group_by_route([pair for pair in pairs if (pair.condition or own) == arm])
+        for arm in arms
+    }
+    paired = {key: pair_answers(pairs, given) for key, given in answers.items()}
+    for template, fillers, given in make_columns("routes", asking, case, paired):
+        for policy, schedule in grouped[own]:
+            column = template._replace(policy=policy, schedule=schedule)
+            profiles: dict[Provenance, Profile] = {}
+            for arm, routes in grouped.items():
+                selected = select_pairs(case, routes[policy, schedule], fillers)
+                profile = profiles[arm] = make_profile(selected, given.draws)
+                named = column._replace(arm=arm)
+                for name, numbers in profile.items():
+                    enter(sums, strata, named._replace(quantity=name), numbers)
+                enter_same_sources(strata, named, selected, profile, sums)
+            for first, second in CONTRASTS:
+                if first in profiles and second in profiles:
+                    named = column._replace(arm=f"{first}-{second}")
+                    for name in profiles[first]:
+                        gap = signed([(1, profiles[first][name]), (-1, profiles[second][name])])
+                        enter(sums, strata, named._replace(quantity=f"Gamma.{name}"), gap)
+
+
+def _finish(margin: float, gathered: Gathered) -> StageResult:
+    rows = estimate_rows(gathered.tally, gathered.asking.setting(gathered.traced.setting))
+    unmatched = tuple(
+        f"provenance: {number} pairs could not be matched and are in no estimate: {reason}"
+        for reason, number in gathered.reasons.items()
+    )
+    readable, silent = leave_out_silent(rows, gathered.outcomes, "provenance")
+    statements = provenance_statements(readable, CONTRASTS, margin)
+    return StageResult(rows, (*silent, *statements), (*unmatched, *gathered.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenanceSettings:
+    """Options for comparing instructions."""
+
+    margin: float = option(
+        MARGIN,
+        help="How much worse accuracy may be under one of several instructions.",
+        group=RESEARCH,
+    )
+
+
+def _answers_behind(
+    row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
+) -> AnswerSelection:
+    own = configuration["provenance"]
+    names = instructions_of(row.arm)
+    # The plain routes are the first arm where they show records in order of arrival.
+    arms = tuple("" if name == own and own not in conditions else name for name in names)
+    return AnswerSelection("routes", sides_read(row), arms)
+
+
+def _stage(
+    settings: ProvenanceSettings, asking: Asking | None, benchmark: Benchmark
+) -> ComparisonStage | None:
+    if not 0 < settings.margin < 1:
+        raise SpecError(f"Expected a margin between 0 and 1 but got margin={settings.margin}")
+    if asking is None or len(asking.instructions) < 2:
+        return None
+    return compare_instructions(asking, asking.instructions, settings.margin)
+
+
+experiment = Experiment(
+    name="provenance",
+    title="Instructions about conflicting records",
+    summary="Ask the same routes under several instructions about conflicting records.",
+    rank=30,
+    settings=ProvenanceSettings,
+    stage=_stage,
+    columns=("routes",),
+    row_filter=lambda row: bool(row.model and instructions_of(row.arm)),
+    answers="routes",
+    configuration=("provenance_arms",),
+    growing=("provenance_arms", "margin"),
+    tables=tabulate_instructions,
+    charts=chart_instructions,
+    answers_behind=_answers_behind,
+)

@@ -2,238 +2,199 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from routeprism.answers import Plan as Cost
-from routeprism.errors import SpecError
-from routeprism.experiments._asking import (
-    Answers,
-    Asking,
-    answers_to,
-    cost_of,
-    count_outcomes,
-    filling,
-    outcome_notes,
-)
-from routeprism.experiments._case_rows import rows_of
-from routeprism.experiments._conditions import (
+from routeprism.answers import Comparison, Cost
+from routeprism.errors import SpecError, nearest
+from routeprism.experiments._answer_statements import restoration_statements
+from routeprism.experiments._collection import AnswersByModel, Asking, leave_out_silent
+from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
+from routeprism.experiments._condition_values import CONTRASTS, enter_conditions
+from routeprism.experiments._designs import (
     DESIGNS,
-    SWAP,
-    Conditions,
+    KNOWN_DESIGNS,
+    UPDATE,
+    DesignDecision,
     DesignName,
-    Verdict,
-    conditions,
+    DesignRules,
+    decide_designs,
 )
-from routeprism.experiments._inspecting import inspect_answers
-from routeprism.experiments._keepsakes import Keepsakes
-from routeprism.experiments._overall import Overall
-from routeprism.experiments._restored import CONTRASTS, enter_conditions
+from routeprism.experiments._experiment import AnswerNames, AnswerSelection, Experiment
+from routeprism.experiments._profiles import make_columns
+from routeprism.experiments._restoration_exhibits import chart_restoration, tabulate_restoration
 from routeprism.experiments._rows import Column, Key, estimate_rows
-from routeprism.experiments._sentences import restoration_sentences
-from routeprism.experiments._stages import Asked, Found, Traced
-from routeprism.experiments._strata import Masks, enter, strata_of
-from routeprism.measures import Sums, Tally
-from routeprism.models import Model
-from routeprism.models._inspection import Inspection
-from routeprism.records import Case
-from routeprism.runs import Finding, Stored
-from routeprism.support._bundles import Bundle
-from routeprism.support._eligibility import STRATA, Design, Ineligible
+from routeprism.experiments._stages import StageResult, Traced
+from routeprism.experiments._strata import DISTINCT, Strata, enter, strata_of
+from routeprism.labels import (
+    ELIGIBILITY,
+    STRATA,
+    Bundle,
+    Design,
+    Eligibility,
+    Ineligible,
+    Presence,
+    Update,
+)
+from routeprism.measures import Alternative, Sums
+from routeprism.records import Benchmark, Case
+from routeprism.runs import EstimateRow, Finding, StoredRun
+from routeprism.settings import ANSWERS, option
+from routeprism.specs import SIZES, check_sizes
 
-__all__ = ["CONTRASTS", "Restore"]
+__all__ = ["CONTRASTS", "RestorationSettings", "experiment", "restore_records"]
 
 _LEFT_OUT = ("restored-absent", "restored-replacement", "restored-present")
+_TESTED: Mapping[str, Alternative] = {"restored-absent": "greater"}
+"""Quantities whose difference from zero is a claim about the displaced record."""
+BUNDLE_TOKENS = 16_000
+"""How many tokens the prompt of a bundle may have by default."""
 
-Decided = tuple[Case, list[tuple[Verdict, list[Conditions]]]]
+
+def restore_records(
+    asking: Asking,
+    budget: int = BUNDLE_TOKENS,
+    designs: tuple[DesignName, ...] = DESIGNS,
+    eligibility: Eligibility = "one-fewer",
+) -> ComparisonStage:
+    """Make the stage that puts displaced records back, against ones without the answer.
+
+    `budget` is how many tokens the prompt of a bundle may have. Only these `designs` are asked;
+    eligibility is decided for all, by the rule `eligibility`.
+    """
+    some = {} if set(designs) == set(DESIGNS) else {"designs": list(designs)}
+    return ComparisonStage(
+        "restoration",
+        asking,
+        partial(_compare, DesignRules("", budget, designs, eligibility)),
+        _enter,
+        _finish,
+        {"bundle_tokens": budget, "eligibility": eligibility, **some},
+        _list_decisions,
+        _check_labels,
+        _leave_open,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Restore:
-    """Puts displaced records back, against matched ones that do not carry the answer."""
-
-    asking: Asking
-    budget: int = 16_000
-    """How many tokens the prompt of a bundle may have."""
-    designs: tuple[DesignName, ...] = DESIGNS
-    """Which designs are asked; eligibility is decided for all."""
-
-    def described(self) -> Mapping[str, object]:
-        """Give what makes the results comparable."""
-        some = {} if set(self.designs) == set(DESIGNS) else {"designs": list(self.designs)}
-        return {**self.asking.described(), "bundle_tokens": self.budget, **some}
-
-    @property
-    def models(self) -> Sequence[Model]:
-        """Who is asked."""
-        return self.asking.models
-
-    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
-        """Look up what recorded models will be asked."""
-        with Stored(traced.run.directory) as stored:
-            for portion in self._portions(traced, stored):
-                inspect_answers(_all(portion), self.asking, inspections)
-
-    def price(self, traced: Traced) -> Mapping[str, Cost]:
-        """Say for each model what asking would take."""
-        totals: dict[str, Cost] = {}
-        with Stored(traced.run.directory) as stored, traced.run.ledger() as ledger:
-            for portion in self._portions(traced, stored):
-                totals = cost_of(_all(portion), self.asking, ledger, totals, traced.planned)
-        return totals
-
-    def perform(self, traced: Traced, asked: Asked | None) -> Found:
-        """Decide by labels and sources, then ask, then estimate."""
-        tally: Tally[Key] = Tally(traced.benchmark.weighting)
-        outcomes: Counter[tuple[str, str]] = Counter()
-        reasons: Counter[str] = Counter()
-        overall = None if asked is None else Overall(asked, len(traced.benchmark.cases))
-        kept = Keepsakes(traced.setting.interfaces)
-        verdicts: list[Finding] = []
-        with Stored(traced.run.directory) as stored:
-            for portion in self._portions(traced, stored):
-                everything = _all(portion)
-                reasons.update(one.reason for one in everything if one.reason)
-                if overall is not None:
-                    overall.portion(len(portion))
-                answered = answers_to("restoration", everything, self.asking, traced.run, overall)
-                count_outcomes(outcomes, answered)
-                kept.add(
-                    everything,
-                    answered,
-                    arms=[one.arm for one in everything],
-                    places=[one.places for one in everything],
-                )
-                verdicts.extend(_verdict_findings(portion, traced))
-                values: list[Sequence[str]] = []
-                for case, decided in portion:
-                    unit: Sums[Key] = {}
-                    _enter_eligibility(case, decided, traced, unit)
-                    for (model, batch), answers in answered.items():
-                        column = Column(
-                            "restoration",
-                            "",
-                            labels=traced.labels,
-                            model=model,
-                            judge=self._judge(case),
-                            prompt_control=self.asking.manner.control,
-                            batch=batch,
-                        )
-                        self._enter(case, decided, column, traced.masks, answers, unit)
-                    tally.append(unit)
-                    values += rows_of(case, unit)
-                traced.run.add("per_question", values)
-        traced.run.keep("answers.restoration", [*kept.findings(), *verdicts])
-        setting = self.asking.setting(traced.setting)
-        rows = [
-            row
-            for row in estimate_rows(tally, setting, left_out=_LEFT_OUT)
-            if row.estimate or row.quantity == "count.eligible" or not _counts(row.quantity)
-        ]
-        unmatched = tuple(
-            f"{number} eligible designs are left out: {reason}"
-            for reason, number in reasons.items()
+def _check_labels(traced: Traced) -> None:
+    if not traced.labels:
+        raise SpecError(
+            f"benchmark '{traced.benchmark.name}' has no support labels: restoration needs to "
+            f"know which records carry the answer"
         )
-        notes = (*unmatched, *outcome_notes(outcomes))
-        return Found(rows, restoration_sentences(rows), notes)
 
-    def _judge(self, case: Case) -> str:
-        free_text = any(not q.options and q.gold is not None for q in case.questions)
-        return self.asking.judge.name if free_text else ""
 
-    def _portions(self, traced: Traced, stored: Stored) -> Iterator[list[Decided]]:
-        if not traced.labels:
-            raise SpecError(
-                f"benchmark '{traced.benchmark.name}' has no support labels: restoration needs to "
-                f"know which records carry the answer"
+def _leave_open(traced: Traced, costs: dict[str, Cost]) -> dict[str, Cost]:
+    """Give no numbers where the pairs to restore depend on what an unbuilt memory loses."""
+    policies = sum(policy.name in traced.assumed for policy in traced.policies)
+    if not policies:
+        return costs
+    questions = sum(len(case.questions) for case in traced.benchmark.cases)
+    pairs = questions * len(traced.schedules) * policies
+    note = f"which of {pairs:,} pairs can be restored is not known before the memory is built"
+    return {
+        name: replace(cost, calls=None, input_tokens=None, cost=None, most=None, note=note)
+        for name, cost in costs.items()
+    }
+
+
+def _compare(
+    rules: DesignRules, traced: Traced, asking: Asking, case: Case, stored: StoredRun
+) -> CaseComparisons:
+    sources = traced.benchmark.updates
+    updates = traced.labels if traced.labels in sources else next(iter(sources), "")
+    rules = replace(rules, labels=traced.labels, updates=updates)
+    routes = traced.policies, traced.schedules
+    decided = list(decide_designs(case, stored, *routes, asking.manner, rules))
+    comparisons = [comparison for _, made in decided for comparison in made]
+    return CaseComparisons(case, comparisons, [decision for decision, _ in decided])
+
+
+def _enter(
+    traced: Traced,
+    asking: Asking,
+    item: CaseComparisons,
+    answers: AnswersByModel,
+    sums: Sums[Key],
+) -> None:
+    """Enter eligibility, and accuracies and contrasts for each filler and over all of them."""
+    case, strata = item.case, strata_of(item.case, traced.masks)
+    _enter_eligibility(strata, item.detail, traced, sums)
+    grouped: dict[tuple[str, str, str], dict[tuple[str, str], Comparison]] = {}
+    for comparison in item.comparisons:
+        design = (comparison.policy, comparison.schedule, comparison.condition)
+        grouped.setdefault(design, {})[comparison.question.id, comparison.filler] = comparison
+    for (policy, schedule, arm), known in grouped.items():
+        for template, fillers, given in make_columns("restoration", asking, case, answers):
+            column = template._replace(
+                policy=policy, schedule=schedule, arm=arm, labels=traced.labels
             )
-        portion: list[Decided] = []
-        ready = 0.0
-        for case in traced.benchmark.cases:
-            if case.questions:
-                decided = list(
-                    conditions(
-                        case,
-                        stored,
-                        traced.policies,
-                        traced.schedules,
-                        traced.labels,
-                        self.asking.manner,
-                        budget=self.budget,
-                        designs=self.designs,
-                    )
-                )
-                portion.append((case, decided))
-                made = [one for _, several in decided for one in several]
-                ready += filling(made, self.asking.manner)
-            if ready >= 1:
-                yield portion
-                portion, ready = [], 0.0
-        if portion:
-            yield portion
+            comparisons = [
+                [known[q.id, filler] for filler in fillers if (q.id, filler) in known]
+                for q in case.questions
+            ]
+            enter_conditions(case, strata, column, comparisons, len(fillers), given, sums)
 
-    def _enter(
-        self,
-        case: Case,
-        decided: Sequence[tuple[Verdict, list[Conditions]]],
-        template: Column,
-        masks: Masks,
-        answers: Answers,
-        sums: Sums[Key],
-    ) -> None:
-        """Enter accuracies and contrasts for each filler, and over all of them."""
-        strata = strata_of(case, masks)
-        used: list[tuple[str, ...]] = [(filler,) for filler in self.asking.manner.fillers]
-        if len(used) > 1:
-            used.append(self.asking.manner.fillers)
-        grouped: dict[tuple[str, str, str], dict[tuple[str, str], Conditions]] = {}
-        for _, made in decided:
-            for one in made:
-                place = grouped.setdefault((one.policy, one.schedule, one.arm), {})
-                place[one.question.id, one.filler] = one
-        for (policy, schedule, arm), found in grouped.items():
-            for fillers in used:
-                column = template._replace(
-                    policy=policy, schedule=schedule, arm=arm, filler="+".join(fillers)
-                )
-                asked = [
-                    [found[q.id, filler] for filler in fillers if (q.id, filler) in found]
-                    for q in case.questions
-                ]
-                enter_conditions(strata, column, asked, len(fillers), answers, sums)
+
+def _finish(gathered: Gathered) -> StageResult:
+    setting = gathered.asking.setting(gathered.traced.setting)
+    duplicates = gathered.has_duplicate_options
+    rows = [
+        row
+        for row in estimate_rows(gathered.tally, setting, left_out=_LEFT_OUT, tested=_TESTED)
+        if (row.estimate or not _counts(row.quantity))
+        and (duplicates or not row.mask.endswith(DISTINCT))  # else it repeats the plain rows
+    ]
+    unmatched = tuple(
+        f"{number} eligible designs are left out: {reason}"
+        for reason, number in gathered.reasons.items()
+    )
+    readable, silent = leave_out_silent(rows, gathered.outcomes, "restoration")
+    statements = (*silent, *restoration_statements(readable))
+    return StageResult(rows, statements, (*unmatched, *gathered.notes))
 
 
 def _counts(quantity: str) -> bool:
     return quantity.startswith("count.") and quantity[len("count.") :] in STRATA
 
 
-def _all(portion: Sequence[Decided]) -> list[Conditions]:
-    return [one for _, decided in portion for _, made in decided for one in made]
+def _list_decisions(traced: Traced, item: CaseComparisons) -> Iterator[Finding]:
+    """List for every pair which records are exchanged, or why none is."""
+    for decision in item.detail:
+        outcomes = {
+            "single": decision.single,
+            "bundle": decision.bundle,
+            "swap": decision.swap,
+            "presence": decision.presence,
+            "update": decision.update,
+        }
+        yield Finding(
+            name="eligibility",
+            value={name: _describe(one) for name, one in outcomes.items() if one is not None},
+            policy=decision.policy,
+            interface=traced.setting.interfaces.get(decision.policy, ""),
+            schedule=decision.schedule,
+            user=item.case.pool.user,
+            question=decision.question.id,
+        )
 
 
-def _verdict_findings(portion: Sequence[Decided], traced: Traced) -> Iterator[Finding]:
-    """Say of every pair which records are exchanged, or why none is."""
-    for case, decided in portion:
-        for verdict, _ in decided:
-            outcomes = {"single": verdict.single, "bundle": verdict.several, "swap": verdict.swap}
-            told = {name: _told(one) for name, one in outcomes.items() if one is not None}
-            yield Finding(
-                name="eligibility",
-                value=told,
-                policy=verdict.policy,
-                interface=traced.setting.interfaces.get(verdict.policy, ""),
-                schedule=verdict.schedule,
-                user=case.pool.user,
-                question=verdict.question.id,
-            )
-
-
-def _told(outcome: Design | Bundle | Ineligible) -> dict[str, object]:
+def _describe(outcome: Design | Bundle | Presence | Update | Ineligible) -> dict[str, object]:
     if isinstance(outcome, Ineligible):
         return {"stratum": outcome.stratum, "reason": outcome.reason}
     if isinstance(outcome, Bundle):
         return {"missing": list(outcome.missing), "absent": outcome.absent_schedule}
+    if isinstance(outcome, Update):
+        names = ("current", "outdated", "control", "replacement", "schedule")
+        return {name: getattr(outcome, name) for name in names}
+    if isinstance(outcome, Presence):
+        return {
+            "support": outcome.support,
+            "present": outcome.present_schedule,
+            "absent": outcome.absent_schedule,
+        }
     return {
         "support": outcome.support,
         "removed": outcome.removed,
@@ -244,35 +205,133 @@ def _told(outcome: Design | Bundle | Ineligible) -> dict[str, object]:
 
 
 def _enter_eligibility(
-    case: Case,
-    decided: Sequence[tuple[Verdict, list[Conditions]]],
-    traced: Traced,
-    sums: Sums[Key],
+    strata: Strata, decisions: Sequence[DesignDecision], traced: Traced, sums: Sums[Key]
 ) -> None:
-    """Count the eligible pairs, and the others by their reason."""
-    strata = strata_of(case, traced.masks)
-    grouped: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict, _ in decided:
-        grouped.setdefault((verdict.policy, verdict.schedule), []).append(verdict)
-    for (policy, schedule), verdicts in grouped.items():
-        outcomes: dict[tuple[str, str], list[float | None]] = {}
-        for arm, eligible, found in (
-            ("", Design, [verdict.single for verdict in verdicts]),
-            ("bundle", Bundle, [verdict.several for verdict in verdicts]),
-            (SWAP, Design, [verdict.swap for verdict in verdicts]),
-        ):
-            outcomes[arm, "eligible"] = [
-                None if one is None else float(isinstance(one, eligible)) for one in found
+    """Count the eligible pairs, under each rule as well, and the others by their reason."""
+    grouped: dict[tuple[str, str], list[DesignDecision]] = {}
+    for decision in decisions:
+        grouped.setdefault((decision.policy, decision.schedule), []).append(decision)
+    for (policy, schedule), of_route in grouped.items():
+        counts: dict[tuple[str, str], list[float | None]] = {}
+        for arm in of_route[0].by_arm:
+            outcomes = [decision.by_arm[arm] for decision in of_route]
+            counts[arm, "eligible"] = [
+                None if one is None else float(not isinstance(one, Ineligible)) for one in outcomes
             ]
             for stratum in STRATA:
-                outcomes[arm, stratum] = [
+                counts[arm, stratum] = [
                     None
                     if one is None
                     else float(isinstance(one, Ineligible) and one.stratum == stratum)
-                    for one in found
+                    for one in outcomes
                 ]
-        for (arm, name), flags in sorted(outcomes.items()):
+        for rule in ELIGIBILITY:
+            counts["", f"eligible.{rule}"] = [float(rule in one.rules) for one in of_route]
+        for (arm, name), flags in sorted(counts.items()):
             column = Column(
                 "restoration", f"count.{name}", policy, schedule, arm=arm, labels=traced.labels
             )
             enter(sums, strata, column, flags)
+
+
+@dataclass(frozen=True, slots=True)
+class RestorationSettings:
+    """Options for restoration."""
+
+    designs: Sequence[DesignName] = option(
+        (),
+        help="Ask only single, bundle, identity-swap, or if named presence and update (the old and "
+        "the new record of a changed fact); repeat for several.",
+        group=ANSWERS,
+        flag="--design",
+    )
+    eligibility: Eligibility = option(
+        "one-fewer",
+        help="How much support the route without the record may still expose.",
+        group=ANSWERS,
+    )
+    bundle_tokens: int = option(
+        BUNDLE_TOKENS,
+        help="How many tokens a bundle's prompt may have.",
+        group=ANSWERS,
+        minimum=SIZES["bundle_tokens"][0],
+        maximum=SIZES["bundle_tokens"][1],
+    )
+
+
+def _place(names: AnswerNames) -> Mapping[str, str]:
+    return {"condition": names.side, "design": names.condition or "single"}
+
+
+_COUNTED_BESIDE = {
+    "right": (),
+    "same_as_present": ("present",),
+    "changed_from_absent": ("absent",),
+}
+"""Counts of a condition's answers, with the condition that they are compared with."""
+
+
+def _answers_behind(
+    row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
+) -> AnswerSelection:
+    design = row.arm.partition(":")[0]
+    arm = design if design in KNOWN_DESIGNS else ""
+    return AnswerSelection("restoration", _sides_read(row), (arm,))
+
+
+def _sides_read(row: EstimateRow) -> tuple[str, ...]:
+    """Name the conditions whose answers a quantity reads; empty for all of them."""
+    quantity = row.quantity
+    for limit in ("loo_min.", "loo_max."):
+        quantity = quantity.removeprefix(limit)
+    for read in ("accuracy.", "outdated_answer."):
+        if quantity.startswith(read):
+            return (quantity.removeprefix(read),)
+    difference = row.arm.rpartition(":")[2] if quantity == "H" else quantity
+    for first, second in CONTRASTS:
+        if difference == f"{first}-{second}":
+            return first, second
+    if quantity in ("count.identical_prompts", "count.prompt_pairs"):
+        return "present", "restored"
+    counted, _, name = quantity.removeprefix("count.").partition(".")
+    return (name, *_COUNTED_BESIDE[counted]) if counted in _COUNTED_BESIDE else ()
+
+
+def _stage(
+    settings: RestorationSettings, asking: Asking | None, benchmark: Benchmark
+) -> ComparisonStage:
+    check_sizes(bundle_tokens=settings.bundle_tokens)
+    for name in settings.designs:
+        if name not in KNOWN_DESIGNS:
+            raise SpecError(f"There is no design '{name}'. {nearest(name, KNOWN_DESIGNS)}")
+    if settings.eligibility not in ELIGIBILITY:
+        raise SpecError(
+            f"Expected eligibility to be {' or '.join(ELIGIBILITY)} but got "
+            f"'{settings.eligibility}'"
+        )
+    if asking is None:
+        raise SpecError("restoration needs at least one model to answer")
+    designs = tuple(settings.designs) or DESIGNS
+    if UPDATE in designs and not benchmark.updates:
+        raise SpecError(
+            f"benchmark '{benchmark.name}' has no labels of outdated evidence, which the design "
+            f"'{UPDATE}' reads; see docs/updates.md"
+        )
+    return restore_records(asking, settings.bundle_tokens, designs, settings.eligibility)
+
+
+experiment = Experiment(
+    name="restoration",
+    title="Restoration",
+    summary="Put displaced records back, against matched records that do not carry the answer.",
+    commands=("restore",),
+    rank=60,
+    settings=RestorationSettings,
+    stage=_stage,
+    configuration=("bundle_tokens",),
+    masks=(DISTINCT,),
+    tables=tabulate_restoration,
+    charts=chart_restoration,
+    place=_place,
+    answers_behind=_answers_behind,
+)

@@ -2,455 +2,302 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from routeprism import workers as pool
-from routeprism.answers import Plan as Cost
-from routeprism.errors import SpecError, nearest
-from routeprism.experiments._building import Pacing, builds_of, construct
-from routeprism.experiments._case import work
-from routeprism.experiments._contrasts import contrasts, mechanisms
-from routeprism.experiments._diagnosis import Rewritten, diagnoses, interface_findings, layers
-from routeprism.experiments._inside import note_sentences, reply_notes
-from routeprism.experiments._inspecting import inspect_stages
-from routeprism.experiments._kept import failure_notes, outside
-from routeprism.experiments._mechanism import mechanism_sentences
-from routeprism.experiments._over_time import retention_curves, retention_sentences
-from routeprism.experiments._plans import Plan, interface_of
-from routeprism.experiments._repeated import build_sentences, by_chance, chancy
-from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
-from routeprism.experiments._stages import Asked, Found, Stage, Traced, add_costs
-from routeprism.experiments._strata import Masks
-from routeprism.measures import RESAMPLES, Interval, Tally, chosen_interval, limits_said
-from routeprism.orders import FORWARD, Schedule
-from routeprism.policies import (
-    Policy,
-    SourceOrder,
-    builder_model,
-    own_source,
-    stored_states,
+from routeprism.answers import Cost
+from routeprism.experiments._audit import (
+    Preparation,
+    Traces,
+    Tracing,
+    prepare_audit,
+    prepare_memories,
+    trace_cases,
 )
-from routeprism.records import Benchmark
-from routeprism.routes import cross_fit
-from routeprism.runs import CONTRASTS, EstimateRow, Finding, Run
+from routeprism.experiments._case import CaseResult, Plan, work
+from routeprism.experiments._construction import asks_more, construction_costs, mark_assumptions
+from routeprism.experiments._contrasts import mechanisms
+from routeprism.experiments._execution import (
+    Audit,
+    Pacing,
+    RunExecution,
+    Statistics,
+    Subject,
+    finish_run,
+    map_cases,
+    open_run,
+)
+from routeprism.experiments._experiment import (
+    AuditOutcome,
+    Conclusion,
+    list_growing,
+    registered_experiments,
+)
+from routeprism.experiments._observations import (
+    Observations,
+    add_counts,
+    find_blind_policies,
+    list_notes,
+)
+from routeprism.experiments._rows import adjust_p_values, estimate_rows, in_order
+from routeprism.experiments._stages import Stage, StageResult, inspect_stages
+from routeprism.experiments.builds import BUILDS_TESTED, find_noisy_policies
+from routeprism.experiments.reach import decide_reaches
+from routeprism.policies import Policy, StandIn, builder_model, stores_states
+from routeprism.runs import CONTRASTS, EstimateRow, Finding, Rows, Run, Shortfall, write_cassette
 
-__all__ = ["Audit", "SEED", "WORKPLACE", "checked_masks", "distinct", "label_source", "run_audit"]
-
-SEED = 20260910
-"""The default bootstrap seed."""
+__all__ = ["WORKPLACE", "audit_subject"]
 
 WORKPLACE = "routeprism.experiments._case"
-"""What a worker needs to import, whatever the audit."""
-
-_GROWING = ("draws", "batches", "masks", "display", "reuse", "provenance_arms", "margin")
-"""What may differ when a run is opened again: more answers, and other cuts of the same ones."""
-_TAKEN = (
-    "distinct-options",
-    "flip-sample",
-    "fixed-source",
-    "selection-changed",
-    "selection-unchanged",
-)
-"""Masks that experiments make by themselves."""
-_MANY_CASES = 200
-"""From how many pools on a second process is worth its start."""
+"""The module that every worker imports, whatever the audit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """What an audit found."""
-
-    benchmark: str
-    rows: tuple[EstimateRow, ...]
-    """Every number, as in `estimates.csv`."""
-    sentences: tuple[str, ...]
-    """One for each policy and schedule: at which layers order showed."""
-    notes: tuple[str, ...]
-    """What a reader of the numbers should know."""
-    counts: Mapping[str, int]
-    """Pools, records, questions."""
-    directory: Path | None = None
-    """Where the run is kept, if it is."""
-    costs: Mapping[str, Cost] = field(default_factory=dict)
-    """After a dry run: what each model would take."""
-    findings: tuple[Finding, ...] = ()
-    """What an experiment on orders found of pools and questions that is no single number."""
-    tables: Mapping[str, Sequence[Sequence[object]]] = field(default_factory=dict, repr=False)
-    """What its caller asked to keep: rows of the store, by table."""
-    limits: str = ""
-    """How the 95% limits of the rows were read, in words."""
-
-    def value(self, quantity: str, **where: str) -> EstimateRow:
-        """Give the one row with this quantity and these columns; stratum `all` unless said."""
-        wanted = {"stratum": "all", **where}
-        found = [
-            row
-            for row in self.rows
-            if row.quantity == quantity
-            and all(getattr(row, column) == value for column, value in wanted.items())
-        ]
-        if len(found) != 1:
-            raise LookupError(f"{len(found)} rows have {quantity=} and {wanted}")
-        return found[0]
-
-    def __str__(self) -> str:
-        notes = (f"Note: {note}" for note in self.notes)
-        return "\n".join((*self.sentences, *filter(None, (self.limits,)), *notes))
-
-
-def run_audit(
-    benchmark: Benchmark,
-    policies: Sequence[Policy],
-    schedules: Sequence[Schedule],
-    *,
-    kinds: Sequence[str] = (),
-    labels: str | None = None,
-    masks: Masks | None = None,
-    ties: bool = False,
-    over_time: bool = False,
+def audit_subject(
+    subject: Subject,
     stages: Sequence[Stage] = (),
+    *,
+    tracing: Tracing | None = None,
+    statistics: Statistics | None = None,
+    pacing: Pacing | None = None,
+    execution: RunExecution | None = None,
     command: str = "audit",
-    dry_run: bool = False,
-    seed: int = SEED,
-    resamples: int = RESAMPLES,
-    interval: Interval | None = None,
-    workers: int | None = None,
-    ray: str | None = None,
-    directory: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    asked: Asked | None = None,
-    rate_limit: float | None = None,
-    concurrency: int | None = None,
-    builds: int = 1,
-    values: Collection[str] = (),
-    crew: pool.Crew | None = None,
 ) -> Audit:
     """Trace every pool under every policy and schedule, and estimate what changed.
 
-    Memories that ask a model are built first, through the run's ledger. Stages go on from the
-    stored traces; a `dry_run` only says what building and answers would take. Each route is built
-    `builds` times; two or more tell order from a memory's own chance. `values` names quantities
-    whose values are handed back although no traces are kept. A `crew` of as many workers that was
-    begun before saves their start.
+    Memories that ask a model are built first, through the run's ledger. Stages continue from the
+    stored traces. A dry run only counts what building and answers would take. When a spending limit
+    is reached, `LimitError` ends the audit, and the same call continues it.
     """
-    if builds < 1:
-        raise SpecError(f"Expected 1 build or more but got {builds=}")
-    if seed < 0 or resamples < 100:
-        raise SpecError(
-            f"Expected a seed of 0 or more and 100 resamples or more but got {seed=}, {resamples=}"
-        )
-    used = chosen_interval(interval, benchmark.interval)
-    said_limits = limits_said(used, benchmark.interval)
-    policies = distinct(policies)
-    if dry_run and directory is not None and not directory.exists():
-        directory = None  # nothing to resume, and a question about cost should leave nothing
-    schedules = tuple(dict.fromkeys(s for s in schedules if s.name != FORWARD.name))
-    if not policies or not schedules:
-        raise SpecError("an audit needs at least one policy and one schedule other than forward")
-    if not benchmark.has_text:
-        _refuse_reading(benchmark, policies, stages)
-    if ties and not any(callable(getattr(policy, "ties", None)) for policy in policies):
-        raise SpecError(
-            f"{', '.join(policy.name for policy in policies)}: no policy here counts ties; focal "
-            f"does"
-        )
-    source = label_source(benchmark, labels)
-    plan = Plan(
-        benchmark,
-        policies,
-        schedules,
-        source,
-        contrasts(policies),
-        ties,
-        store=directory is not None or bool(stages),
-        masks=checked_masks(masks or {}),
-        fits=cross_fit(policies, benchmark.cases),
-        over_time=over_time,
-        builds=builds,
-        values=tuple(values),
+    pacing = pacing or Pacing()
+    audit = prepare_audit(
+        subject,
+        stages,
+        tracing or Tracing(),
+        statistics or Statistics(),
+        pacing,
+        execution or RunExecution(),
+        command=command,
     )
-    number = len(benchmark.cases)
-    stored = [policy for policy in policies if stored_states(policy)]
-    asking = [policy.name for policy in policies if builder_model(policy) is not None]
-    notes: tuple[str, ...] = ()
-    if asking and over_time:
-        raise SpecError(
-            f"{asking[0]} asks a model while it is built; looking at it over time would build it "
-            f"anew for every moment of every pool"
-        )
-    if asking and workers is not None and workers > 1:
-        notes = (f"One process instead of {workers}: {asking[0]} asks a model while it is built",)
-    if asking and ray is not None:
-        notes = (f"Here instead of on {ray}: {asking[0]} asks a model while it is built",)
-    if stored:  # what they are revived from is here
-        workers, ray = 1, None
-    if workers is None:
-        workers = pool.available() if number >= _MANY_CASES else 1
-    tally: Tally[Key] = Tally(benchmark.weighting)
-    counts: Counter[str] = Counter()
-    found = Found()
-    repeated: list[Finding] = []
-    tables: dict[str, list[Sequence[object]]] = {}
-    costs: dict[str, Cost] = {}
-    with ExitStack() as stack:
-        run = writer = None
-        kept = directory
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())) if stored else None
-        if kept is None and (stages or stored):  # answers need a ledger, if only for this call
-            kept = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"
-        if kept is not None:
-            configuration = _configuration(command, plan, kinds, stages, seed, resamples, used)
-            run = stack.enter_context(
-                Run.open(kept, configuration, inputs=benchmark.inputs, growing=_GROWING)
-            )
-            if scratch is not None:
-                # What a dry run builds without replies is not what will be built.
-                states = scratch / "states.sqlite" if dry_run else run.store
-                plan = replace(plan, states=states)
-                pacing = Pacing(rate_limit, concurrency, dry_run)
-                wanted = partial(builds_of, plan, builds=builds)
-                costs |= construct(run, states, stored, wanted, pacing, asked)
-            if not run.fresh and any(map(outside, policies)) and run.store.exists():
-                plan = replace(plan, kept=run.directory)
-            writing = ExitStack()
-            stack.push(writing)
-            writer = writing.enter_context(run.writing())
-        for done, result in enumerate(
-            pool.ordered_map(work, plan, number, workers=workers, ray=ray, crew=crew), start=1
-        ):
-            tally.append(result.sums)
-            counts.update(result.counts)
-            repeated.extend(result.findings)
-            for table, entries in result.tables.items():
-                if writer is not None:
-                    writer.insert(table, entries)
-                elif values:
-                    tables.setdefault(table, []).extend(entries)
-            if progress is not None:
-                progress(done, number)
-        setting = _setting(plan, seed, resamples, used)
-        rows = estimate_rows(tally, setting)
-        totals = {name: counts[name] for name in ("pools", "records", "questions")}
-        if run is not None:
-            writing.close()
-            if repeated:
-                run.keep("builds", repeated)
-            traced = Traced(
-                run, benchmark, policies, schedules, plan.contrasts, source, setting, plan.masks
-            )
-            found = Found(notes=inspect_stages(stages, traced))
-            for stage in stages:
-                if dry_run:
-                    for name, cost in stage.price(traced).items():
-                        costs[name] = add_costs(costs.get(name), cost)
-                    continue
-                one = stage.perform(traced, asked)
-                found = Found(
-                    [*found.rows, *one.rows],
-                    (*found.sentences, *one.sentences),
-                    (*found.notes, *one.notes),
-                )
-        rows = [*rows, *found.rows]
-        rows = in_order(
-            rows,
-            [policy.name for policy in policies],
-            [schedule.name for schedule in schedules],
-        )
-        lines, arms = layers(rows), mechanisms(policies)
-        said = diagnoses(lines, _rewritten(counts), synthetic=benchmark.synthetic)
-        said |= build_sentences(rows, by_chance(rows, chancy(policies)), builds)
-        sentences = (
-            *said.values(),
-            *note_sentences(rows),
-            *mechanism_sentences(rows, arms),
-            *retention_sentences(rows),
-            *found.sentences,
-        )
-        every_note = (
-            *benchmark.notes,
-            *notes,
-            *failure_notes(counts),
-            *_notes(counts),
-            *reply_notes(counts),
-            *found.notes,
-        )
-        if run is not None and not dry_run:
-            run.keep("routes", interface_findings(lines, said))
-            run.keep("retention", retention_curves(rows))
-            run.keep("mechanism", [one.finding(setting.interfaces[one.policy]) for one in arms])
-            run.keep(CONTRASTS, [c.finding(setting.interfaces[c.policy]) for c in plan.contrasts])
-            run.keep_masks(plan.masks)
-            run.finish(
-                rows,
-                {**totals, "estimates": len(rows)},
-                sentences=sentences,
-                notes=every_note,
-                limits=said_limits,
-            )
-    return Audit(
-        benchmark.name,
-        tuple(rows),
-        sentences,
-        every_note,
-        totals,
-        directory,
-        costs,
-        tables=tables,
-        limits=said_limits,
-    )
+    directory = audit.execution.directory
+    if pacing.dry_run:
+        return Audit.of_costs(subject.benchmark, _price_at_most(audit), directory=directory)
+    # Answers and stored states need a run, if only for this call.
+    taped = pacing.record is not None or pacing.replay is not None
+    temporary = taped or bool(stages) or any(map(stores_states, audit.plan.policies))
+    with (
+        open_run(
+            directory,
+            audit.configuration,
+            subject.benchmark,
+            growing=list_growing(),
+            temporary=temporary,
+            command_line=audit.execution.command_line,
+            staged=audit.gateway is not None,
+        ) as run,
+        _tape(run, pacing),
+    ):
+        audit.execution.begin_step("memories", 0, len(stages) + 2)
+        traces = trace_cases(audit, run)
+        audit = audit.take(traces.stop)
+        performed = [] if audit.execution.shard is not None else _perform(audit, run)
+        return _finish(audit, run, traces, performed)
 
 
-def _refuse_reading(
-    benchmark: Benchmark, policies: Sequence[Policy], stages: Sequence[Stage]
-) -> None:
-    """Refuse what would read words where there are none, rather than give it numbers."""
-    if stages:
-        raise SpecError(f"benchmark '{benchmark.name}' has no texts that a model could read")
-    for policy in policies:
-        inner = policy.inner if isinstance(policy, SourceOrder) else policy
-        if interface_of(policy) != "all" or hasattr(inner, "unseen"):
-            raise SpecError(
-                f"benchmark '{benchmark.name}' has session ids and no texts, and {policy.name} "
-                f"with the interface {interface_of(policy)} reads texts; use recent:k=N with "
-                f"--interface all"
-            )
+@contextmanager
+def _tape(run: Run | None, pacing: Pacing) -> Iterator[None]:
+    """Put recorded replies into the run first, and write its replies to a cassette in the end."""
+    if run is not None and pacing.replay is not None:
+        pacing.replay.restore(run)
+    try:
+        yield
+    finally:
+        if run is not None and pacing.record is not None:
+            write_cassette(run, pacing.record)
 
 
-def checked_masks(masks: Masks) -> Masks:
-    """Refuse masks whose names or ids cannot be used."""
-    for name in masks:
-        if not name or name in _TAKEN or name.startswith("outside-"):
-            raise SpecError(f"a mask cannot be called {name!r}")
-    for name, ids in masks.items():
-        if isinstance(ids, str):
-            raise SpecError(f"Expected question ids for mask '{name}' but got the text {ids!r:.60}")
-    return {name: frozenset(ids) for name, ids in masks.items()}
-
-
-def _digest(ids: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
-
-
-def distinct(policies: Sequence[Policy]) -> tuple[Policy, ...]:
-    """Take each policy once; refuse two of the same name."""
-    by_name: dict[str, Policy] = {}
-    for policy in policies:
-        if by_name.setdefault(policy.name, policy) != policy:
-            raise SpecError(f"two different policies are called '{policy.name}'")
-    return tuple(by_name.values())
-
-
-def label_source(benchmark: Benchmark, labels: str | None) -> str:
-    """Give the label source to read; the benchmark's first unless named."""
-    if labels is None:
-        return benchmark.labels[0] if benchmark.labels else ""
-    if labels not in benchmark.labels:
-        raise SpecError(
-            f"benchmark '{benchmark.name}' has no labels '{labels}'. "
-            + (nearest(labels, benchmark.labels) or "It has none.")
-        )
-    return labels
-
-
-def _configuration(
-    command: str,
-    plan: Plan,
-    kinds: Sequence[str],
-    stages: Sequence[Stage],
-    seed: int,
-    resamples: int,
-    interval: Interval,
-) -> Mapping[str, object]:
-    described = {name: value for stage in stages for name, value in stage.described().items()}
+def _price_at_most(audit: Preparation) -> dict[str, Cost]:
+    """Count what all units would take; add a note if the audit may stop earlier."""
+    costs = _price(audit)
+    if audit.until is None:
+        return costs
+    note = f"at most; collecting stops as soon as {audit.until.text} holds"
     return {
-        **described,
-        "command": command,
-        "benchmark": plan.benchmark.name,
-        "fingerprint": plan.benchmark.fingerprint,
-        "synthetic": plan.benchmark.synthetic,
-        "policies": [policy.name for policy in plan.policies],
-        **_builders(plan),
-        "sources": {p.name: source for p in plan.policies if (source := own_source(p))},
-        "interfaces": [interface_of(policy) for policy in plan.policies],
-        "schedules": [schedule.name for schedule in plan.schedules],
-        "kinds": sorted(kinds),
-        "labels": plan.labels,
-        "masks": {name: _digest(ids) for name, ids in plan.masks.items()},
-        "ties": plan.ties,
-        "unit": plan.benchmark.unit,
-        "weighting": plan.benchmark.weighting,
-        "seed": seed,
-        "resamples": resamples,
-        "interval": interval,
-        **({"over_time": True} if plan.over_time else {}),
-        **({"builds": plan.builds} if plan.builds > 1 else {}),
-        **({"folds": len(plan.fits.by_fold)} if plan.fits and plan.fits.by_fold else {}),
+        name: replace(cost, note="; ".join(filter(None, (cost.note, note))))
+        for name, cost in costs.items()
     }
 
 
-def _builders(plan: Plan) -> Mapping[str, object]:
-    """Say which models build, with all that can change their replies."""
-    models = {policy.name: builder_model(policy) for policy in plan.policies}
-    found = {name: {m.name: dict(m.settings)} for name, m in models.items() if m is not None}
-    return {"builders": found} if found else {}
+def _price(audit: Preparation) -> dict[str, Cost]:
+    """Count what building and answers would take, by who is asked, without a call of any kind."""
+    asks = any(stage.models for stage in audit.stages)
+    absent = [policy for policy in audit.plan.policies if isinstance(policy, StandIn)]
+    consulting = [policy for policy in audit.plan.policies if builder_model(policy) is not None]
+    if not (asks or absent or consulting):
+        return {}
+    if not asks:  # nobody reads what the remaining policies expose
+        audit = replace(audit, plan=audit.plan.only([*absent, *consulting]))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _open_trial(audit, Path(folder) / "run") as run,
+    ):
+        plan, costs = prepare_memories(audit, run, Path(folder) / "states.sqlite", consulting)
+        unread = [policy for policy in consulting if asks_more(policy, costs)]
+        if asks or absent:
+            observations = _observe(plan, run, replace(audit.execution, ray=None, crew=None))
+            costs |= construction_costs(plan.policies, observations.assumed, run)
+        return costs | _price_answers(audit, run, absent, unread)
 
 
-def _setting(plan: Plan, seed: int, resamples: int, interval: Interval) -> Setting:
-    return Setting(
-        plan.benchmark,
-        {policy.name: interface_of(policy) for policy in plan.policies},
-        seed,
-        interval,
-        resamples,
-        counted={coordinate.name for _, _, coordinate in plan.coordinates if coordinate.counted},
-        embedded={
-            policy.name
-            for policy in plan.policies
-            if (model := builder_model(policy)) is not None and model.embedded
-        },
+def _open_trial(audit: Preparation, scratch: Path) -> AbstractContextManager[Run]:
+    """Open the run to look answers up, and leave it as it is; without one, open an empty run."""
+    directory = audit.execution.directory
+    return Run.open(
+        scratch if directory is None or not Run.exists(directory) else directory,
+        audit.configuration,
+        inputs=audit.plan.benchmark.inputs,
+        growing=list_growing(),
+        trial=True,
     )
 
 
-def _notes(counts: Counter[str]) -> tuple[str, ...]:
-    notes = []
-    if single := counts["pools of one record"]:
-        notes.append(
-            f"{single} of {counts['pools']} pools have one record: they have only one order, "
-            f"and count as unchanged"
-        )
-    if unseen := counts["unseen records"]:
-        blind = [who for what, who, number in _named(counts) if what == "unseen" and number]
-        notes.append(
-            f"{unseen} of {counts['records']} records have no Latin-letter words: the lexical "
-            f"tokeniser of {', '.join(blind)} finds nothing in them to compare or to rank"
-        )
-    for what, who, number in _named(counts):
-        if what == "too long" and number:
-            notes.append(
-                f"{number} of {counts['records']} records alone pass the limit of the interface "
-                f"{who}; they can be retained but never exposed"
-            )
-    return tuple(notes)
+def _observe(plan: Plan, run: Run, execution: RunExecution) -> Observations:
+    """Trace what can be traced, and count what stand-ins were given."""
+    observations = Observations()
+
+    def add(result: CaseResult) -> None:
+        add_counts(observations, result.observations)
+
+    map_cases(work, plan, add, len(plan.benchmark.cases), run, execution)
+    return observations
 
 
-def _rewritten(counts: Counter[str]) -> Rewritten:
-    """Give the kinds of block that each policy rewrote."""
-    found: dict[str, dict[str, int]] = {}
-    for what, who, number in _named(counts):
-        if what == "rewritten":
-            policy, _, kind = who.partition("\0")
-            found.setdefault(policy, {})[kind] = number
-    return found
+def _price_answers(
+    audit: Preparation, run: Run, absent: Sequence[StandIn], unread: Sequence[Policy]
+) -> dict[str, Cost]:
+    """Add up what the stages take, by model; mark what depends on memories that were not built."""
+    assumed = frozenset(policy.name for policy in (*absent, *unread))
+    traced = replace(audit.traced(run), assumed=assumed)
+    if not absent:
+        inspect_stages(audit.stages, traced)
+    costs: dict[str, Cost] = {}
+    for stage in audit.stages:
+        for name, cost in stage.price(traced).items():
+            costs[name] = cost.add_to(costs.get(name))
+    return {name: mark_assumptions(cost, absent, unread) for name, cost in costs.items()}
 
 
-def _named(counts: Counter[str]) -> list[tuple[str, str, int]]:
-    """Take apart the counts that name a policy or an interface."""
-    parts = ((*name.partition("\0")[::2], number) for name, number in counts.items())
-    return [(what, who, number) for what, who, number in parts if who]
+def _perform(audit: Preparation, run: Run | None) -> list[StageResult]:
+    """Perform the stages in order, after all recorded answers that they read were looked up."""
+    if run is None:
+        return []
+    traced = audit.traced(run)
+    every = [StageResult(notes=inspect_stages(audit.stages, traced))]
+    for number, stage in enumerate(audit.stages, 1):
+        audit.execution.begin_step("experiments", number, len(audit.stages) + 2)
+        every.append(stage.perform(traced, audit.execution.asked))
+    return every
+
+
+def _list_rows(
+    audit: Preparation, traces: Traces, answered: Sequence[EstimateRow]
+) -> list[EstimateRow]:
+    """Estimate what was traced, and put it into order with the rows of the stages."""
+    traced = estimate_rows(traces.tally, audit.setting, tested=BUILDS_TESTED)
+    rows = [*traced, *answered]
+    return in_order(
+        [*rows, *adjust_p_values(rows)],
+        audit.subject.names,
+        [*(a.name for a in audit.plan.arrivals), *(s.name for s in audit.plan.schedules)],
+    )
+
+
+def _reach_outcome(
+    audit: Preparation, observations: Observations, rows: Sequence[EstimateRow]
+) -> AuditOutcome:
+    """Decide how far order reaches into each memory."""
+    plan = audit.plan
+    noisy = find_noisy_policies(rows, plan.policies)
+    arms = {name for each in mechanisms(plan.policies) for name in each.inner_arms}
+    blind = find_blind_policies(observations, audit.subject.names)
+    reaches = decide_reaches(rows, noisy=noisy, arms=arms, **blind)
+    return AuditOutcome(Rows.of(rows), plan, audit.setting, observations, noisy, reaches)
+
+
+def _store_findings(
+    run: Run, conclusions: Sequence[Conclusion], audit: Preparation, stops: Sequence[Finding]
+) -> None:
+    """Store what the experiments concluded, the contrasts, the sets of questions, and the stop."""
+    if stops:
+        run.keep("until", stops)
+    for conclusion in conclusions:
+        for name, findings in conclusion.findings.items():
+            run.keep(name, findings)
+    interfaces = audit.setting.interfaces
+    run.keep(CONTRASTS, [c.finding(interfaces[c.policy]) for c in audit.plan.contrasts])
+    run.keep_masks(audit.plan.masks)
+
+
+def _finish(
+    audit: Preparation, run: Run | None, traces: Traces, performed: Sequence[StageResult]
+) -> Audit:
+    """Estimate what was traced, describe everything, and finish the run."""
+    audit.execution.begin_step("estimates", len(audit.stages) + 1, len(audit.stages) + 2)
+    plan, observations = audit.plan, traces.observations
+    rows = _list_rows(audit, traces, [row for found in performed for row in found.rows])
+    described = [s for found in performed for s in found.list_statements(rows)]
+    outcome = _reach_outcome(audit, observations, rows)
+    conclusions = [each.conclude_audit(outcome) for each in registered_experiments("audit")]
+    shortfall = Shortfall.count(routes=observations.failure_reasons)
+    stops = _list_stops(audit, traces, performed)
+    if run is not None:
+        _store_findings(run, conclusions, audit, [finding for _, finding in stops])
+        shortfall = run.shortfall(observations.failure_reasons)
+    return finish_run(
+        run,
+        Audit(
+            plan.benchmark.name,
+            outcome.rows,
+            (*(s for each in conclusions for s in each.statements), *described),
+            _list_notes(audit, traces, performed, [note for note, _ in stops]),
+            observations.totals,
+            audit.execution.directory,
+            findings=(
+                *(finding for each in conclusions for finding in each.list_findings()),
+                *(finding for found in performed for finding in found.findings),
+            ),
+            tables=traces.tables,
+            limits=audit.limits,
+            reaches=tuple(outcome.reaches),
+            shortfall=shortfall,
+        ),
+    )
+
+
+def _list_notes(
+    audit: Preparation, traces: Traces, performed: Sequence[StageResult], stops: Sequence[str]
+) -> tuple[str, ...]:
+    """List what a reader of the numbers should know."""
+    plan = audit.plan
+    return (
+        *plan.benchmark.notes,
+        *audit.notes,
+        *list_notes(traces.observations, audit.subject.names, plan.checks),
+        *(note for found in performed for note in found.notes),
+        *stops,
+    )
+
+
+def _list_stops(
+    audit: Preparation, traces: Traces, performed: Sequence[StageResult]
+) -> list[tuple[str, Finding]]:
+    """Describe and record where the audit stopped, with the users in the order of the seed."""
+    benchmark, seed = audit.plan.benchmark, audit.setting.seed
+    stops = [stop for stop in (traces.stop, *(found.stop for found in performed)) if stop]
+    users = [case.pool.user for case in benchmark.cases] if stops else []
+    return [
+        (stop.describe(benchmark.unit, seed), stop.finding(users[: stop.units], seed))
+        for stop in stops
+    ]

@@ -3,22 +3,59 @@
 Labels, predicates and objectives are passed in; this room knows nothing of questions.
 """
 
-from routeprism.landscape._closed import recent_keeps
-from routeprism.landscape._explore import DRAWN, MOST_DRAWN, MOST_ORDERS, explore
-from routeprism.landscape._intervals import anytime_limits, fixed_limits
-from routeprism.landscape._moves import Move, apply_moves, inversions, moves_of, say_moves
-from routeprism.landscape._nouns import Failure, Landscape, Method, Share
-from routeprism.landscape._positions import (
+from routeprism.landscape._arrival_trie import (
+    ArrivalTrie,
+    Node,
+    TriePolicy,
+    can_share,
+    check_restoration,
+    explore_trie,
+)
+from routeprism.landscape._builds import OrderBuilds, RetainedValue
+from routeprism.landscape._exploration import DRAWN, MOST_DRAWN, MOST_ORDERS, explore
+from routeprism.landscape._landscape import (
+    Building,
+    Landscape,
+    Method,
+    OrderFailure,
+    Share,
+    anytime_limits,
+    fixed_limits,
+)
+from routeprism.landscape._moves import (
     BINS,
+    Move,
     SupportPositions,
+    apply_moves,
+    describe_moves,
+    find_moves,
+    format_count,
+    inversions,
     normalised,
+    recent_keeps,
     support_positions,
 )
-from routeprism.landscape._shrink import Predicate, Reordering, shrink, shrink_all
-from routeprism.landscape._states import MOST_STATES, Ending, StateGraph, merge_states
-from routeprism.landscape._worst import MOST_BUILDS, Objective, WorstOrder, worst_order
+from routeprism.landscape._shrinking import Predicate, Reordering, shrink, shrink_all
+from routeprism.landscape._states import (
+    MOST_STATES,
+    Ending,
+    StateGraph,
+    inspect_memory,
+    merge_states,
+)
+from routeprism.landscape._trie_plan import TriePlan, plan_trie
+from routeprism.landscape._worst_order import MOST_BUILDS, Objective, WorstOrder, worst_order
 
 __all__ = [
+    "plan_trie",
+    "explore_trie",
+    "check_restoration",
+    "can_share",
+    "TriePolicy",
+    "TriePlan",
+    "Node",
+    "Building",
+    "ArrivalTrie",
     "BINS",
     "DRAWN",
     "MOST_BUILDS",
@@ -26,27 +63,31 @@ __all__ = [
     "MOST_ORDERS",
     "MOST_STATES",
     "Ending",
-    "Failure",
     "Landscape",
     "Method",
     "Move",
     "Objective",
+    "OrderBuilds",
+    "OrderFailure",
     "Predicate",
     "Reordering",
+    "RetainedValue",
     "Share",
     "StateGraph",
     "SupportPositions",
     "WorstOrder",
     "anytime_limits",
     "apply_moves",
+    "describe_moves",
     "explore",
+    "find_moves",
     "fixed_limits",
+    "format_count",
+    "inspect_memory",
     "inversions",
     "merge_states",
-    "moves_of",
     "normalised",
     "recent_keeps",
-    "say_moves",
     "shrink",
     "shrink_all",
     "support_positions",

@@ -1,13 +1,29 @@
-"""How an order differs from source order: inversions, and the fewest records to move."""
+"""How an order differs from source order: inversions, moved records, positions of support."""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 from routeprism.orders import Order
 
-__all__ = ["Move", "apply_moves", "inversions", "moves_of", "say_moves"]
+__all__ = [
+    "BINS",
+    "Move",
+    "SupportPositions",
+    "apply_moves",
+    "describe_moves",
+    "find_moves",
+    "format_count",
+    "inversions",
+    "normalised",
+    "recent_keeps",
+    "support_positions",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +37,17 @@ class Move:
 
 
 def inversions(order: Sequence[int]) -> int:
-    """Count the pairs that arrive in the other order than their source's."""
-    return sum(earlier > later for at, earlier in enumerate(order) for later in order[at + 1 :])
+    """Count the pairs that arrive in the opposite of their source order."""
+    crossed = 0
+    arrived: list[int] = []
+    for position in order:
+        at = bisect_right(arrived, position)
+        crossed += len(arrived) - at
+        arrived.insert(at, position)
+    return crossed
 
 
-def moves_of(order: Order) -> tuple[Move, ...]:
+def find_moves(order: Order) -> tuple[Move, ...]:
     """Give the fewest moves, one after the other, that turn source order into this one.
 
     The records that stay are a longest increasing run; of several, the one whose members come
@@ -53,7 +75,16 @@ def apply_moves(moves: Sequence[Move], size: int) -> Order:
     return tuple(order)
 
 
-def say_moves(moves: Sequence[Move]) -> str:
+def format_count(number: int) -> str:
+    """Write a number of orders; factorials of long pools have hundreds of digits."""
+    if number < 10**9:
+        return f"{number:,}"
+    exponent = int(math.log10(number))  # exact for integers of any size, unlike a float's format
+    mantissa = Decimal(number).scaleb(-exponent)
+    return f"{mantissa:.2f}e+{exponent}"
+
+
+def describe_moves(moves: Sequence[Move]) -> str:
     """Write moves as an instruction."""
     if not moves:
         return "Change nothing"
@@ -63,3 +94,56 @@ def say_moves(moves: Sequence[Move]) -> str:
         for move in moves
     ]
     return "Move " + (said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1])
+
+
+def recent_keeps(size: int, k: int, support: int) -> Fraction:
+    """Give the probability that a uniform order leaves one of the support records in the window.
+
+    Before the interface; 1 where the window holds the whole pool and there is support.
+    """
+    if support == 0:
+        return Fraction(0)
+    window = min(k, size)
+    return 1 - Fraction(math.comb(size - support, window), math.comb(size, window))
+
+
+BINS = ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))
+"""The quarters of the source; the last one includes its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportPositions:
+    """The normalised positions of all question–support-record instances."""
+
+    instances: int
+    quartiles: tuple[float, float, float] | None
+    """Lower quartile, median, upper quartile; None without instances."""
+    bins: tuple[int, int, int, int]
+    """The number of instances in each quarter."""
+
+
+def normalised(position: int, size: int) -> float | None:
+    """Give the zero-based position divided by size − 1; a pool of one has no such place."""
+    return position / (size - 1) if size > 1 else None
+
+
+def support_positions(positions: Sequence[float]) -> SupportPositions:
+    """Summarise normalised positions."""
+    if not positions:
+        return SupportPositions(0, None, (0, 0, 0, 0))
+    ordered = sorted(positions)
+    counts = [0, 0, 0, 0]
+    for position in ordered:
+        counts[min(3, int(position * 4))] += 1
+    low, middle, high = (_quantile(ordered, share) for share in (0.25, 0.5, 0.75))
+    return SupportPositions(
+        len(ordered), (low, middle, high), (counts[0], counts[1], counts[2], counts[3])
+    )
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Interpolate linearly between the two nearest values."""
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

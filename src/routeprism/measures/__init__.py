@@ -19,10 +19,17 @@ from routeprism.measures._coordinates import (
     RETENTION,
     Coordinate,
     jaccard,
+    registered_coordinates,
     retention_coordinates,
 )
 from routeprism.measures._estimates import RESAMPLES, Drawing, Estimate, Sums, Tally
-from routeprism.measures._intervals import INTERVALS, Interval, chosen_interval, limits_said
+from routeprism.measures._intervals import (
+    INTERVALS,
+    Interval,
+    check_bootstrap,
+    chosen_interval,
+    limits_said,
+)
 from routeprism.measures._planning import (
     Spread,
     spread_alone,
@@ -30,37 +37,61 @@ from routeprism.measures._planning import (
     units_for_power,
     units_for_width,
 )
+from routeprism.measures._sequences import ConfidenceSequences, sequence_limits, simulate_stops
+from routeprism.measures._significance import Alternative, adjust_holm, flip_signs
+from routeprism.measures._updates import (
+    DISPLACEMENTS,
+    OUTDATED_ANSWERS,
+    UPDATES,
+    Displacements,
+    OutdatedAnswers,
+    update_coordinates,
+)
 
 __all__ = [
     "ANSWER_COORDINATES",
+    "Alternative",
     "BUILD_COORDINATES",
     "Builds",
     "COORDINATES",
     "RESAMPLES",
     "RETENTION",
+    "ConfidenceSequences",
     "Confusion",
     "Coordinate",
+    "DISPLACEMENTS",
+    "Displacements",
     "Drawing",
     "Draws",
     "Estimate",
     "INTERVALS",
     "Interval",
     "MEMBERSHIP",
+    "OUTDATED_ANSWERS",
     "Once",
+    "OutdatedAnswers",
     "Spread",
     "Sums",
     "Tally",
+    "adjust_holm",
+    "UPDATES",
     "agreement_estimate",
+    "check_bootstrap",
     "chosen_interval",
     "cross",
+    "flip_signs",
     "jaccard",
     "kappa_estimate",
     "limits_said",
     "residual",
+    "registered_coordinates",
     "retention_coordinates",
+    "sequence_limits",
+    "simulate_stops",
     "spread_alone",
     "spread_of",
     "transition",
     "units_for_power",
     "units_for_width",
+    "update_coordinates",
 ]

@@ -1,6 +1,6 @@
 """How far two readings of the same items agree: confusion matrix, exact agreement, Cohen's κ.
 
-Items count equally, whoever's they are, as in the published tables (Appendices B, F.1); limits
+Items count equally, regardless of the user, as in the published tables (Appendices B, F.1); limits
 resample the benchmark's units, like those of every other estimate.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from routeprism.measures._estimates import FEW_UNITS, RESAMPLES, Estimate, Tally
+from routeprism.measures._estimates import FEW_UNITS, RESAMPLES, Estimate, Tally, trim_noise
 from routeprism.measures._intervals import Interval, bootstrap_counts, percentiles
 
 __all__ = ["MEMBERSHIP", "Confusion", "agreement_estimate", "kappa_estimate"]
@@ -21,7 +21,7 @@ MEMBERSHIP = ("in", "out")
 """The labels of an item under two sets: whether each of them holds it."""
 
 _CELLS = 400_000
-"""How many resampled unit counts are held at once."""
+"""The number of resampled unit counts in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Confusion:
 
     @classmethod
     def of_sets(cls, triples: Iterable[tuple[Set[str], Set[str], Iterable[str]]]) -> Confusion:
-        """Count, over all items of (one set, other set, what both chose from), who holds them.
+        """Count the members of two sets, given (first set, second set, items to choose from).
 
         Sets from different pools have no members in common, so whole sets cannot be categories:
         κ for sets is κ of membership, item by item. How many sets are equal is counted apart.
@@ -74,12 +74,12 @@ class Confusion:
 
     @property
     def total(self) -> int:
-        """How many items were compared."""
+        """The number of items compared."""
         return sum(map(sum, self.counts))
 
     @property
     def agreed(self) -> int:
-        """How many items got the same label twice."""
+        """The number of items with the same label in both readings."""
         return sum(row[at] for at, row in enumerate(self.counts))
 
     @property
@@ -123,7 +123,7 @@ def kappa_estimate(
     """Estimate κ from each unit's items, under the same resamples as their agreement.
 
     None where κ is undefined. It has no limits where it is undefined in some resample: leaving
-    those out would make the interval too narrow. κ is no ratio of sums over units, so it has
+    those out would make the interval too narrow. κ is not a ratio of sums over units, so it has
     percentile or expanded limits, and the latter where BCa or studentised ones are asked for.
     """
     expanded = interval != "percentile"
@@ -137,14 +137,14 @@ def kappa_estimate(
         return None
     number = len(known)
     if number < 2:
-        return Estimate(_trim(whole.kappa), None, None, whole.total, number, ("single-unit",))
+        return Estimate(trim_noise(whole.kappa), None, None, whole.total, number, ("single-unit",))
     lower, upper = _limits(known, seed, resamples, expanded=expanded)
     doubts: tuple[str, ...] = ()
     if lower is not None and lower == upper:
         doubts = ("degenerate",)
     elif lower is not None and number < FEW_UNITS["expanded" if expanded else "percentile"]:
         doubts = ("few-units",)
-    return Estimate(_trim(whole.kappa), lower, upper, whole.total, number, doubts)
+    return Estimate(trim_noise(whole.kappa), lower, upper, whole.total, number, doubts)
 
 
 def _limits(
@@ -167,8 +167,4 @@ def _limits(
             return None, None
         values[start:stop] = (agreed * total - chance) / room
     lower, upper = percentiles(values[None, :], len(units), expanded=expanded)
-    return _trim(lower[0]), _trim(upper[0])
-
-
-def _trim(value: float) -> float:
-    return round(float(value), 12) + 0.0
+    return trim_noise(lower[0]), trim_noise(upper[0])

@@ -1,6 +1,6 @@
-"""What the answers of two routes say, the model's own sampling taken out (Eq. 2, Appendix E.2).
+"""Differences of the answers of two routes beyond the model's sampling (Eq. 2, Appendix E.2).
 
-All functions read plain draws: an answer is a symbol (an option letter, or what stands for a
+All functions read plain draws: an answer is a symbol (an option letter, or a placeholder for a
 refused or unparsable answer), a verdict is whether it was right.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from routeprism.measures._coordinates import Coordinate
+from routeprism.measures._coordinates import Coordinate, average
 
 __all__ = ["ANSWER_COORDINATES", "Draws", "residual", "transition"]
 
@@ -32,18 +32,14 @@ class Draws:
         return Draws(self.forward[1:], self.route[1:], self.forward_right[1:], self.route_right[1:])
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
 def cross(one: Sequence[Hashable], other: Sequence[Hashable]) -> float | None:
     """Average disagreement over all pairs of draws across the routes: H×."""
-    return _mean([float(a != b) for a in one for b in other])
+    return average([float(a != b) for a in one for b in other])
 
 
 def within(one: Sequence[Hashable], other: Sequence[Hashable]) -> float | None:
     """Average disagreement between two draws of the same route: H_within; needs two draws each."""
-    sides = [_mean([float(a != b) for a, b in combinations(draws, 2)]) for draws in (one, other)]
+    sides = [average([float(a != b) for a, b in combinations(draws, 2)]) for draws in (one, other)]
     known = [side for side in sides if side is not None]
     return sum(known) / 2 if len(known) == 2 else None
 
@@ -69,6 +65,16 @@ def _first_differ(draws: Draws) -> float | None:
     return float(draws.forward[0] != draws.route[0])
 
 
+def _same_draw_differ(draws: Draws) -> float | None:
+    """Average disagreement of draws with the same number."""
+    pairs = zip(draws.forward, draws.route, strict=False)
+    return average([float(one != other) for one, other in pairs])
+
+
+def _first(verdicts: Sequence[bool]) -> float | None:
+    return float(verdicts[0]) if verdicts else None
+
+
 def _first_change(draws: Draws) -> float | None:
     if not draws.forward_right or not draws.route_right:
         return None
@@ -81,7 +87,7 @@ def _differ_equally_right(draws: Draws) -> float | None:
 
 
 def _repeated_change(draws: Draws) -> float | None:
-    before, after = _mean(draws.forward_right), _mean(draws.route_right)
+    before, after = average(draws.forward_right), average(draws.route_right)
     return None if before is None or after is None else after - before
 
 
@@ -121,6 +127,15 @@ ANSWER_COORDINATES: tuple[Coordinate[Draws], ...] = (
         "different answers, equally right or wrong",
         "Table 16",
         _differ_equally_right,
+    ),
+    Coordinate(
+        "H_same",
+        "H_same",
+        "disagreement between draws with the same number on the two routes, averaged over draws",
+        "every draw agrees with its counterpart",
+        "no draw agrees with its counterpart",
+        "Appendix K.4, panel C",
+        _same_draw_differ,
     ),
     Coordinate(
         "H_cross",
@@ -183,7 +198,7 @@ ANSWER_COORDINATES: tuple[Coordinate[Draws], ...] = (
         "never right",
         "always right",
         "Appendix K.3",
-        lambda draws: _mean(draws.forward_right),
+        lambda draws: average(draws.forward_right),
     ),
     Coordinate(
         "accuracy.route",
@@ -192,7 +207,25 @@ ANSWER_COORDINATES: tuple[Coordinate[Draws], ...] = (
         "never right",
         "always right",
         "Appendix K.3",
-        lambda draws: _mean(draws.route_right),
+        lambda draws: average(draws.route_right),
+    ),
+    Coordinate(
+        "accuracy.forward.single",
+        "acc_f,1",
+        "whether the formal answer on the forward route is right",
+        "wrong",
+        "right",
+        "Appendix K.3, panel C",
+        lambda draws: _first(draws.forward_right),
+    ),
+    Coordinate(
+        "accuracy.route.single",
+        "acc_r,1",
+        "whether the formal answer on the other route is right",
+        "wrong",
+        "right",
+        "Appendix K.3, panel C",
+        lambda draws: _first(draws.route_right),
     ),
 )
-"""What every answered pair has, as far as its draws allow."""
+"""The coordinates of an answered pair, as far as its draws allow."""

@@ -1,29 +1,29 @@
-"""What order changes beyond building again: several builds of each route of a pair.
+"""Differences of routes beyond those of repeated builds of the same route.
 
 A memory with chance in it differs from build to build within one order. As D_res does for answers,
 the difference across orders is taken over all pairs of builds, and the difference within each order
-is taken off; each route has builds of its own, so that what is left is zero on average where the
+is taken off; each route has its own builds, so that what is left is zero on average where the
 two orders give the same distribution of memories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
-from routeprism.measures._coordinates import Coordinate, jaccard
+from routeprism.measures._coordinates import Coordinate, average, jaccard
 
 __all__ = ["BUILD_COORDINATES", "Builds", "Once"]
 
 Once: TypeAlias = "tuple[frozenset[str], str]"
-"""What one build showed a question: its sources, and its context's digest."""
+"""The sources that one build exposed to a question, and the digest of its context."""
 
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """What every build of the two routes showed one question."""
+    """The exposures of one question in every build of the two routes."""
 
     forward: tuple[Once, ...]
     route: tuple[Once, ...]
@@ -34,14 +34,10 @@ class Builds:
 Alike = Callable[[Once, Once], float]
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
 def _within(builds: Builds, alike: Alike) -> float | None:
     """Average over two builds of the same route; needs two builds of each."""
     sides = [
-        _mean([alike(a, b) for a, b in combinations(side, 2)])
+        average([alike(a, b) for a, b in combinations(side, 2)])
         for side in (builds.forward, builds.route)
     ]
     known = [side for side in sides if side is not None]
@@ -52,7 +48,7 @@ def _cross(builds: Builds, alike: Alike) -> float | None:
     """Average over all pairs of builds across the routes; builds that are shared say nothing."""
     if builds.same_order:
         return _within(builds, alike)
-    return _mean([alike(a, b) for a in builds.forward for b in builds.route])
+    return average([alike(a, b) for a in builds.forward for b in builds.route])
 
 
 def _beyond(builds: Builds, alike: Alike) -> float | None:
@@ -128,4 +124,4 @@ BUILD_COORDINATES: tuple[Coordinate[Builds], ...] = (
         lambda builds: _beyond(builds, _contexts),
     ),
 )
-"""What every pair of routes has that was built several times."""
+"""The coordinates of a pair of routes that was built several times."""

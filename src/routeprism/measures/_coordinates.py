@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, TypeVar
 
-from routeprism.routes import Pair
+from routeprism.errors import SpecError
+from routeprism.routes import Pair, Route
+from routeprism.specs import EXTENSIONS, Extension, registered
 
 __all__ = [
     "COORDINATES",
     "RETENTION",
     "Coordinate",
+    "average",
     "jaccard",
+    "registered_coordinates",
     "retention_coordinates",
 ]
 
@@ -28,19 +34,24 @@ class Coordinate(Generic[Observed]):
     name: str
     """Its name in `estimates.csv`."""
     symbol: str
-    """How the paper writes it."""
+    """Its symbol in the paper."""
     meaning: str
-    """What it is, in a sentence."""
+    """Its meaning, in a sentence."""
     zero: str
-    """What 0 means; empty where it has no such reading."""
+    """The meaning of 0; empty if it has none."""
     one: str
-    """What 1 means; empty where it has no such reading."""
+    """The meaning of 1; empty if it has none."""
     reference: str
-    """Where it is defined."""
+    """The definition in the paper."""
     value: Callable[[Observed], float | None]
     """Its value; None where it does not apply."""
     counted: bool = False
     """Whether the number of pairs with value 1 is reported too."""
+
+
+def average(values: Sequence[float]) -> float | None:
+    """Average values; None if there are none."""
+    return sum(values) / len(values) if values else None
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
@@ -60,6 +71,11 @@ def _internal(pair: Pair) -> float | None:
     if pair.forward.signature is None or pair.route.signature is None:
         return None
     return float(pair.forward.signature != pair.route.signature)
+
+
+def _kept(route: Route) -> float | None:
+    arrived = len(set(route.order))
+    return len(route.retained) / arrived if arrived else None
 
 
 COORDINATES: tuple[Coordinate[Pair], ...] = (
@@ -98,7 +114,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         "B_changed",
         "B",
         "whether the contexts differ in more than the order of their blocks",
-        "the same blocks, if in another order",
+        "the same blocks, perhaps in a different order",
         "some block is another one",
         "Appendix K",
         _blocks,
@@ -125,6 +141,24 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         counted=True,
     ),
     Coordinate(
+        "kept.forward",
+        "|S|/n forward",
+        "share of the records that arrived which the forward route keeps",
+        "no record kept",
+        "every record kept",
+        "severity",
+        lambda pair: _kept(pair.forward),
+    ),
+    Coordinate(
+        "kept.route",
+        "|S|/n route",
+        "share of the records that arrived which the other route keeps",
+        "no record kept",
+        "every record kept",
+        "severity",
+        lambda pair: _kept(pair.route),
+    ),
+    Coordinate(
         "context_length.forward",
         "⌈n/4⌉ forward",
         "length proxy of the forward context: a quarter of its characters, rounded up",
@@ -143,15 +177,15 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         lambda pair: pair.route_exposure.length,
     ),
 )
-"""What every pair of routes has."""
+"""The coordinates of every pair of routes."""
 
 
-def _recall(support: frozenset[str], held: frozenset[str]) -> float | None:
-    return len(support & held) / len(support) if support else None
+def _recall(support: frozenset[str], records: frozenset[str]) -> float | None:
+    return len(support & records) / len(support) if support else None
 
 
-def _covered(support: frozenset[str], held: frozenset[str]) -> float | None:
-    return float(support <= held) if support else None
+def _covered(support: frozenset[str], records: frozenset[str]) -> float | None:
+    return float(support <= records) if support else None
 
 
 _SETS: Mapping[str, Callable[[Pair], tuple[frozenset[str], frozenset[str]]]] = {
@@ -162,7 +196,7 @@ _SETS: Mapping[str, Callable[[Pair], tuple[frozenset[str], frozenset[str]]]] = {
 
 def retention_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
     """Give the coordinates that read support labels of one source (Appendix O.4)."""
-    made: list[Coordinate[Pair]] = [_support_overlap(labels)]
+    made: list[Coordinate[Pair]] = [_support_overlap(labels), _evidence_lost(labels)]
     for where, sets in _SETS.items():
         made.append(_overlap(labels, where, sets))
         for side, name in enumerate(("forward", "route")):
@@ -187,6 +221,25 @@ def _support_overlap(labels: str) -> Coordinate[Pair]:
         "the same support exposed",
         "Appendix M",
         value,
+    )
+
+
+def _evidence_lost(labels: str) -> Coordinate[Pair]:
+    def value(pair: Pair) -> float | None:
+        support = pair.question.labels.get(labels, frozenset())
+        shown = pair.forward_exposure.sources & support
+        return float(not shown <= pair.route_exposure.sources) if shown else None
+
+    return Coordinate(
+        "evidence_lost",
+        "T lost",
+        "whether the other route does not show some evidence that the forward route shows; not "
+        "applicable where the forward route shows none",
+        "all evidence that the forward route shows is shown",
+        "some evidence that the forward route shows is missing",
+        "severity",
+        value,
+        counted=True,
     )
 
 
@@ -257,3 +310,30 @@ def _evidence_change(
 
 RETENTION = retention_coordinates("benchmark")
 """The retention coordinates for labels that a benchmark publishes; for reference pages."""
+
+
+def registered_coordinates() -> tuple[Coordinate[Pair], ...]:
+    """Give the coordinates of pairs that installed packages add, by name.
+
+    They are entry points of the group `routeprism.coordinates`. A coordinate reads what the two
+    routes retain and expose and the labels of the question, nothing else about the question.
+    """
+    return _load_coordinates(tuple(sys.path), EXTENSIONS.get())
+
+
+@lru_cache(maxsize=4)
+def _load_coordinates(
+    path: tuple[str, ...], extensions: tuple[Extension, ...]
+) -> tuple[Coordinate[Pair], ...]:
+    coordinates: list[Coordinate[Pair]] = []
+    for point in registered("coordinates").values():
+        coordinate = point.load()
+        if not isinstance(coordinate, Coordinate):
+            raise SpecError(
+                f"Expected the entry point '{point.name}' of the group 'routeprism.coordinates' to "
+                f"be a Coordinate but got {coordinate!r:.60}"
+            )
+        if coordinate.name in {known.name for known in (*COORDINATES, *RETENTION, *coordinates)}:
+            raise SpecError(f"two coordinates are called '{coordinate.name}'")
+        coordinates.append(coordinate)
+    return tuple(coordinates)

@@ -3,20 +3,25 @@
 A benchmark declares its unit (a pool: a user, a conversation, a question with its own history) and
 its weighting. Every quantity, contrasts included, is first a value per question; a unit contributes
 a numerator and a denominator; the estimate is their ratio over units; intervals resample units.
-A contrast is a difference taken per question, so its two sides are always resampled together.
+A contrast is a difference taken per question, so its two sides are always resampled together;
+groups of different questions are compared within units, or by their means, again under the same
+resamples.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from routeprism.measures._intervals import Interval, limits
+from routeprism.measures._intervals import Interval, difference_limits, limits
+from routeprism.measures._sequences import sequence_limits
+from routeprism.measures._significance import Alternative, flip_signs
 
 __all__ = ["RESAMPLES", "Drawing", "Estimate", "Sums", "Tally"]
 
@@ -28,11 +33,11 @@ FEW_UNITS: Mapping[Interval, int] = {
 }
 """From how many units on an interval covers 93% or more (docs/statistics.md)."""
 ALIKE = 0.8
-"""From which share of units with the same value on it does not."""
+"""Share of identical unit values above which the interval is unreliable."""
 SKEWED = 1.5
-"""From which skewness of the units' values on it does not."""
+"""Skewness of the unit values above which the interval is unreliable."""
 RESAMPLES = 10_000
-"""How many bootstrap resamples an interval is read from (PROTOCOL §6)."""
+"""The number of bootstrap resamples for an interval (PROTOCOL §6)."""
 
 Key = TypeVar("Key", bound=Hashable)
 Floats = npt.NDArray[np.float64]
@@ -47,11 +52,11 @@ class Estimate:
     """The lower 95% limit; None where fewer than two units give a value."""
     upper: float | None
     queries: int
-    """How many questions gave a value."""
+    """The number of questions with a value."""
     units: int
-    """How many units did."""
+    """The number of units with a value."""
     warnings: tuple[str, ...] = ()
-    """Where the interval was measured to hold the truth less often than it says, why."""
+    """Why the interval covers the true value less often than it claims, if it does."""
 
     @property
     def degenerate(self) -> bool:
@@ -60,7 +65,7 @@ class Estimate:
 
 
 class Drawing(TypedDict):
-    """What all limits of a run are drawn with."""
+    """The options of the bootstrap that all limits of a run share."""
 
     seed: int
     resamples: int
@@ -72,7 +77,7 @@ ByQuestion = tuple[Sequence[str], Sequence[float | None]]
 Sum = tuple[float, int] | tuple[float, int, ByQuestion]
 """The sum and the number of a unit's values, and these themselves where they are known."""
 Sums = dict[Key, Sum]
-"""What one unit has of each quantity."""
+"""The sums of one unit, by quantity."""
 
 
 class Tally(Generic[Key]):
@@ -100,12 +105,28 @@ class Tally(Generic[Key]):
 
     def count_of(self, key: Key) -> float:
         """Add up a quantity's values."""
-        return float(sum(self._series[key].sums))
+        return math.fsum(self._series[key].sums)  # from Python 3.12 on, sum() adds differently
 
     def mean_of(self, key: Key) -> float:
         """Give a quantity's estimate without limits."""
         numerators, denominators = self._weighed([key])
-        return _trim(numerators.sum() / denominators.sum())
+        return trim_noise(numerators.sum() / denominators.sum())
+
+    def select(
+        self,
+        selects: Callable[[Key], bool],
+        *,
+        weighting: Literal["unit", "question"] | None = None,
+    ) -> Tally[Key]:
+        """Give a tally of the same units for some quantities, weighted in the same way by default.
+
+        Appendix I.4 gives totals in which every question counts equally beside the estimates in
+        which every user does.
+        """
+        part: Tally[Key] = Tally(weighting or self._weighting)
+        part._units = self._units
+        part._series = {key: series for key, series in self._series.items() if selects(key)}
+        return part
 
     def estimates(
         self, *, seed: int, interval: Interval, resamples: int = RESAMPLES
@@ -119,13 +140,28 @@ class Tally(Generic[Key]):
             found.update(self._group(keys, seed, resamples, interval))
         return {key: found[key] for key in self._series}
 
+    def sequence_limits(self, key: Key, bounds: tuple[float, float]) -> tuple[float, float] | None:
+        """Give limits of a mean of units that hold at every look, in the order of the units.
+
+        None where units do not count equally.
+        """
+        if self._weighting != "unit" and any(count != 1 for count in self._series[key].counts):
+            return None
+        lower, upper = sequence_limits(list(self._series[key].means().values()), bounds)
+        return trim_noise(lower), trim_noise(upper)
+
     def leave_one_out(self, key: Key) -> tuple[float, float] | None:
         """Give the least and the greatest estimate when any one unit is left out."""
         numerators, denominators = self._weighed([key])
         if numerators.shape[1] < 2:
             return None
         rest = (numerators.sum() - numerators[0]) / (denominators.sum() - denominators[0])
-        return _trim(rest.min()), _trim(rest.max())
+        return trim_noise(rest.min()), trim_noise(rest.max())
+
+    def p_value(self, key: Key, *, seed: int, alternative: Alternative = "two-sided") -> float:
+        """Test whether a quantity's units are symmetric about zero."""
+        numerators, _ = self._weighed([key])
+        return trim_noise(flip_signs(numerators[0], seed=seed, alternative=alternative))
 
     def difference(
         self,
@@ -135,26 +171,79 @@ class Tally(Generic[Key]):
         seed: int,
         interval: Interval,
         resamples: int = RESAMPLES,
+        union: Key | None = None,
     ) -> Estimate | None:
         """Compare two groups of questions within the units that have both (Appendix F.2).
 
-        A unit's value is the difference of its two means, so units count equally.
+        A unit's value is the difference of its two means, so units count equally. Where a question
+        can be in both groups, `union` is a quantity that every question of either has once.
         """
-        if one not in self._series or other not in self._series:
-            return None
-        sides = [self._series[key].means() for key in (one, other)]
-        both: Tally[str] = Tally("unit")
-        for unit in sides[0]:
-            if unit in sides[1]:
-                both.append({"": (sides[0][unit] - sides[1][unit], 1)})
+        both, shared = self._paired(one, other)
         found = both.estimates(seed=seed, resamples=resamples, interval=interval).get("")
         if found is None:
             return None
-        asked = sum(self._series[key].asked(sides[0].keys() & sides[1]) for key in (one, other))
+        asked = sum(self._series[key].asked(shared) for key in (one, other))
+        if union is not None:
+            asked = min(asked, self._series[union].asked(shared))
         return replace(found, queries=asked)
 
+    def difference_left_out(self, one: Key, other: Key) -> tuple[float, float] | None:
+        """Give the least and greatest difference within units when any one unit is left out."""
+        both, shared = self._paired(one, other)
+        return both.leave_one_out("") if len(shared) > 1 else None
+
+    def _paired(self, one: Key, other: Key) -> tuple[Tally[str], Set[int]]:
+        """Give each unit's difference of its two means, and the units that have both."""
+        both: Tally[str] = Tally("unit")
+        if one not in self._series or other not in self._series:
+            return both, frozenset()
+        first, second = (self._series[key].means() for key in (one, other))
+        shared = [unit for unit in first if unit in second]
+        for unit in shared:
+            both.append({"": (first[unit] - second[unit], 1)})
+        return both, frozenset(shared)
+
+    def difference_of_means(
+        self,
+        one: Key,
+        other: Key,
+        *,
+        seed: int,
+        interval: Interval,
+        resamples: int = RESAMPLES,
+    ) -> Estimate | None:
+        """Compare the means of two groups of questions over all units (Appendix D.9).
+
+        Each mean is over the units that have the group; both are taken from the same resamples of
+        the units that have either.
+        """
+        if one not in self._series or other not in self._series:
+            return None
+        units = sorted({*self._series[one].units, *self._series[other].units})
+        place = {unit: at for at, unit in enumerate(units)}
+        above, below = np.zeros((2, len(units))), np.zeros((2, len(units)))
+        for row, key in enumerate((one, other)):
+            at = [place[unit] for unit in self._series[key].units]
+            numerators, denominators = self._weighed([key])
+            above[row, at], below[row, at] = numerators[0], denominators[0]
+        means = above.sum(axis=1) / below.sum(axis=1)
+        ends = None
+        if len(units) > 1:
+            draw = Drawing(seed=seed, resamples=resamples, interval=interval)
+            ends = difference_limits(above, below, **draw)
+        lower, upper = (None, None) if ends is None else map(trim_noise, ends)
+        least = min(int(np.count_nonzero(row)) for row in below)
+        return Estimate(
+            trim_noise(means[0] - means[1]),
+            lower,
+            upper,
+            sum(sum(self._series[key].counts) for key in (one, other)),
+            len(units),
+            _contrast_doubts(least, degenerate=lower is not None and lower == upper, used=interval),
+        )
+
     def _weighed(self, keys: Sequence[Key]) -> tuple[Floats, Floats]:
-        """Give what each unit adds above and below the line: the one place that knows weights."""
+        """Compute what each unit adds to numerator and denominator, weights included."""
         sums = np.array([self._series[key].sums for key in keys], dtype=np.float64)
         counts = np.array([self._series[key].counts for key in keys], dtype=np.float64)
         if self._weighting == "unit":
@@ -180,16 +269,16 @@ class Tally(Generic[Key]):
                 resamples=resamples,
                 interval=interval,
             )
-            ends = [(_trim(lower[at]), _trim(upper[at])) for at in np.ravel(where)]
+            ends = [(trim_noise(lower[at]), trim_noise(upper[at])) for at in np.ravel(where)]
         doubts = _doubts(numerators / denominators, interval)
         return {
-            key: Estimate(_trim(value), low, high, sum(self._series[key].counts), units, doubt)
+            key: Estimate(trim_noise(value), low, high, sum(self._series[key].counts), units, doubt)
             for key, value, (low, high), doubt in zip(keys, values, ends, doubts, strict=True)
         }
 
 
 def _doubts(means: Floats, interval: Interval) -> list[tuple[str, ...]]:
-    """Say for each row of units' values why its interval should be read with care."""
+    """List the reasons to read the interval of each row of unit values with care."""
     units = means.shape[1]
     if units < 2:
         return [("single-unit",)] * len(means)
@@ -210,7 +299,17 @@ def _doubts(means: Floats, interval: Interval) -> list[tuple[str, ...]]:
     return found
 
 
-def _trim(value: float) -> float:
+def _contrast_doubts(least: int, *, degenerate: bool, used: Interval) -> tuple[str, ...]:
+    """List the reasons to read the interval of a difference of means with care."""
+    if least < 2:
+        return ("single-unit",)
+    if degenerate:
+        return ("degenerate",)
+    few = FEW_UNITS["percentile" if used == "percentile" else "expanded"]
+    return ("few-units",) if least < few else ()
+
+
+def trim_noise(value: float) -> float:
     """Cut rounding noise off, so that equal values are equal."""
     return round(float(value), 12) + 0.0
 

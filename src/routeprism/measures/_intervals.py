@@ -17,12 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from routeprism.errors import SpecError, nearest
+from routeprism.specs import check_sizes
 
 __all__ = [
+    "check_bootstrap",
     "INTERVALS",
     "Interval",
     "bootstrap_counts",
     "chosen_interval",
+    "difference_limits",
     "limits",
     "limits_said",
     "percentiles",
@@ -30,7 +33,7 @@ __all__ = [
 ]
 
 Interval = Literal["percentile", "expanded", "bca", "studentised"]
-"""How limits are read from the resamples."""
+"""The method that computes limits from the resamples."""
 INTERVALS: tuple[Interval, ...] = ("percentile", "expanded", "bca", "studentised")
 
 _WORDS: dict[Interval, str] = {
@@ -41,31 +44,42 @@ _WORDS: dict[Interval, str] = {
 }
 
 _CELLS = 400_000
-"""How many resampled unit counts are held at once."""
+"""The number of resampled unit counts in memory at once."""
 _TAIL = 0.025
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-def chosen_interval(asked: str | None, declared: str) -> Interval:
+def check_bootstrap(seed: int, resamples: int) -> None:
+    """Refuse a seed that no table can hold, and numbers of resamples that mean nothing."""
+    if not 0 <= seed <= _LAST_SEED:
+        raise SpecError(f"Expected a seed from 0 to {_LAST_SEED} but got seed={seed}")
+    check_sizes(resamples=resamples)
+
+
+_LAST_SEED = 2**63 - 1
+"""The largest whole number of SQLite."""
+
+
+def chosen_interval(name: str | None, declared: str) -> Interval:
     """Give the interval that was asked for, or else the one that the benchmark declares."""
-    named = declared if asked is None else asked
+    named = declared if name is None else name
     if named not in INTERVALS:
         raise SpecError(f"There is no interval '{named}'. {nearest(named, INTERVALS)}")
     return named
 
 
 def limits_said(used: Interval, declared: str) -> str:
-    """Say how limits were read, and what gives those of the published protocol, or others."""
+    """Describe how limits were computed, and which setting gives the alternative."""
     said = f"95% limits: {_WORDS[used]}"
     if declared != "percentile":
         return said
     if used == declared:
         return (
-            f"{said}, as in the published protocol; --interval expanded holds the truth nearer to "
-            f"95% of the time"
+            f"{said}, as in the published protocol; interval=expanded contains the truth "
+            f"closer to 95% of the time"
         )
-    return f"{said}; --interval percentile gives those of the published protocol"
+    return f"{said}; interval=percentile gives those of the published protocol"
 
 
 def bootstrap_counts(units: int, resamples: int, generator: np.random.Generator) -> Floats:
@@ -91,13 +105,35 @@ def limits(
     if interval == "studentised":
         return _studentised(numerators, denominators, seed, resamples)
     results = np.empty((len(numerators), resamples))
-    even = bool((denominators == 1).all())
+    # Most rows share their denominators, so each different one is summed once.
+    different, which = np.unique(denominators, axis=0, return_inverse=True)
+    which = which.reshape(-1)
     for part, drawn in _resampled(numerators.shape[1], seed, resamples):
-        above = numerators @ drawn
-        results[:, part] = above / len(drawn) if even else above / (denominators @ drawn)
+        np.divide(numerators @ drawn, (different @ drawn)[which], out=results[:, part])
     if interval == "bca":
         return _corrected(results, numerators, denominators)
     return percentiles(results, numerators.shape[1], expanded=interval == "expanded")
+
+
+def difference_limits(
+    numerators: Floats, denominators: Floats, *, seed: int, resamples: int, interval: Interval
+) -> tuple[float, float] | None:
+    """Give the limits of the first row's ratio minus the second's, both under the same resamples.
+
+    None where some resample has no unit of one side: leaving it out would make the interval too
+    narrow. A difference of ratios is not a ratio, so it has percentile or expanded limits, and the
+    latter where BCa or studentised ones are requested.
+    """
+    units = numerators.shape[1]
+    results = np.empty((1, resamples))
+    for part, drawn in _resampled(units, seed, resamples):
+        below = denominators @ drawn
+        if not below.all():
+            return None
+        means = (numerators @ drawn) / below
+        results[0, part] = means[0] - means[1]
+    lower, upper = percentiles(results, units, expanded=interval != "percentile")
+    return float(lower[0]), float(upper[0])
 
 
 def percentiles(results: Floats, units: int, *, expanded: bool) -> tuple[Floats, Floats]:
@@ -172,7 +208,7 @@ def _corrected(results: Floats, numerators: Floats, denominators: Floats) -> tup
 def _studentised(
     numerators: Floats, denominators: Floats, seed: int, resamples: int
 ) -> tuple[Floats, Floats]:
-    """Resample the ratio in units of its own, linearised standard error.
+    """Resample the ratio in units of its linearised standard error.
 
     A resample all of whose units agree, but for rounding, has no error to divide by and says
     nothing, so it counts as no deviation.

@@ -23,14 +23,14 @@ _FARTHEST = 1e5
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What a quantity varies with."""
+    """The variance components of a quantity."""
 
     unit: float
     """Variance between units' true means."""
     question: float
     """Variance between a unit's questions, draws taken out where that is possible."""
     draw: float
-    """Variance of one draw of a question; 0 where draws cannot be told apart from questions."""
+    """Variance of one draw of a question; 0 where draws cannot be distinguished from questions."""
 
     def of_a_unit(self, questions: float, draws: int) -> float:
         """Give the variance of a unit's mean."""
@@ -44,7 +44,7 @@ class Spread:
 def spread_of(units: Sequence[Sequence[float]], *, noise: float = 0.0, draws: int = 1) -> Spread:
     """Split the variance of values per question, unit by unit (one-way analysis of variance).
 
-    `noise` is the variance of a single draw, and each value is the mean of so many `draws`.
+    `noise` is the variance of a single draw, and each value is the mean of this many `draws`.
     """
     filled = [list(values) for values in units if values]
     total = sum(map(len, filled))

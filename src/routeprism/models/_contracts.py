@@ -1,12 +1,10 @@
-"""The contracts: who can be asked, what they are asked, and what comes back."""
+"""The contracts of models: `Model`, its requests (`Ask`) and its replies (`Reply`)."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
-
-__all__ = ["Ask", "Model", "Reply", "Usage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,41 +20,43 @@ class Ask:
     options: tuple[str, ...]
     """The answer options, without their letters; empty for free text."""
     draw: int
-    """Which draw this is; a sampling model in process takes its seed from prompt and draw."""
+    """The number of the draw; a sampling model in this process derives its seed from it."""
     place: tuple[tuple[str, str], ...] = ()
-    """(name, value) of question, policy, schedule, condition and what else tells it apart, for
-    answers that are looked up by where they belong; nobody who answers reads it."""
+    """(name, value) of question, policy, schedule, condition and other columns, for recorded
+    answers that are found by their place; a model does not read it."""
     turn: int = 0
-    """Which draw of its own route or condition this is, from 0."""
+    """The number of the draw within its route or condition, from 0."""
     batch: str = ""
-    """Which realisation of the same requests this is, likewise for answers that are looked up."""
+    """The realisation of the same requests that this belongs to, likewise for recorded answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer took; None where it is not known."""
+    """What an answer used; None if it is not known."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = None
-    """In the currency of the prices that were given."""
+    """In the currency of the prices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, as it came; reading a letter out of it is not the model's business."""
+    """The unchanged reply of a model, from which others read the answer."""
 
     raw: str
-    """The text of the answer; a model that chooses among options gives the letter."""
+    """The text of the answer; the letter, if the model chooses among options."""
     usage: Usage = Usage()
     scores: tuple[float, ...] | None = None
-    """One score for each option, from models that have them."""
+    """A score for each option, if the model has them."""
     attempts: tuple[str, ...] = ()
-    """One line for each attempt that failed before this one, without secrets."""
+    """A line for each earlier attempt that failed, without secrets."""
     correct: bool | None = None
-    """The verdict that came with it, from answers that were judged elsewhere."""
+    """The verdict of an answer that was judged elsewhere."""
     order: int | None = None
-    """Its place in the order of asking, from answers that were collected elsewhere."""
+    """Its place in the order of requests, if it was collected elsewhere."""
+    marks: tuple[str, ...] = ()
+    """The parts of it that could not be stored unchanged, in words."""
 
 
 @runtime_checkable
@@ -65,19 +65,19 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """The spec that every output says, such as `reader` or `openai:some-model`."""
+        """The spec in every output, such as `reader` or `openai:some-model`."""
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool | None]:
-        """All that can change an answer; part of the ledger's key. Never a secret."""
+        """Everything that can change an answer; part of the ledger's key. Never a secret."""
 
     @property
     def embedded(self) -> bool:
-        """Whether it is built into this package, which every output then says."""
+        """Whether it is built into this package; every output then marks it."""
 
     @property
     def concurrency(self) -> int:
-        """How many requests it takes at once."""
+        """The number of requests that it accepts at once."""
 
     def answer(self, ask: Ask, /) -> Reply | Awaitable[Reply]:
-        """Answer once; raise `routeprism.errors.ModelError` where no answer can be had."""
+        """Answer once; raise `routeprism.errors.ModelError` if there is no answer."""

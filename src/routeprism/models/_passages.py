@@ -1,4 +1,4 @@
-"""How the embedded reader cuts text: sentences, light stems, affect, and where each term occurs."""
+"""Passages of the embedded reader: sentences, light stems, affect, and where each term occurs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Passages", "affect", "read", "sentences", "stem", "terms", "words"]
-
 _WORD = re.compile(r"\w+(?:'\w+)?")
 _FRAME = re.compile(r"^records (?:begin|end)(?: (\S+)(?: \1)*)?$", re.MULTILINE)
 """The two lines that a prompt puts around its context, with any padding."""
 _LABEL = re.compile(r"^[ \t]*\[[^\]\n]{1,40}\][ \t]*", re.MULTILINE)
-"""A bracketed label that opens a line (`[USER]`, a header): says nothing about the content."""
+"""A bracketed label at the start of a line (`[USER]`, a header), which carries no content."""
 _RUN = re.compile(r"(?<!\S)(\S+)(?:\s+\1(?!\S)){2,}")
-"""A word said three or more times on end: filler, whichever word it is."""
+"""A word repeated three or more times in a row is filler, whichever word it is."""
 _END = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|\n+")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
@@ -39,7 +37,7 @@ _STOP = frozenset(
     say said tell told hear heard sound sounds seem seems mention mentioned remember recall recently
     lately first last next new""".split()
 )
-"""Function words, auxiliaries and the small change of conversation."""
+"""Function words, auxiliaries and conversational filler."""
 
 _SUFFIXES = (
     "ation ating ated ate able ible ingly edly ment ness ing ion ive ful ed er ly or al e".split()
@@ -62,7 +60,7 @@ _NEGATION = frozenset(
     "not never no without hardly rarely neither nor less cannot stop stopped quit opposite".split()
 )
 _REACH = 4
-"""How many words a negation reaches ahead."""
+"""How many of the following words a negation applies to."""
 
 
 def words(text: str) -> list[str]:
@@ -72,23 +70,24 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 15)
 def stem(word: str) -> str:
-    """Bring a word and its common English forms together; any other word stays as it is."""
+    """Reduce the common English forms of a word to one stem; any other word is unchanged."""
     word = word.removesuffix("'s").replace("'", "")
     if len(word) > 4 and word.endswith("ies"):
         word = word[:-3] + "y"
     elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     for _ in range(2):
-        for suffix in _SUFFIXES:
-            rest = word.removesuffix(suffix)
-            if rest != word and len(rest) >= 3 and any(vowel in rest for vowel in "aeiouy"):
-                word = rest
-                break
-        else:
-            break
+        suffix = next((suffix for suffix in _SUFFIXES if _can_drop(word, suffix)), "")
+        word = word.removesuffix(suffix)
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl":
         word = word[:-1]
     return word[:-1] + "i" if len(word) > 2 and word[-1] == "y" else word
+
+
+def _can_drop(word: str, suffix: str) -> bool:
+    """Whether a stem of three letters with a vowel remains."""
+    rest = word.removesuffix(suffix)
+    return rest != word and len(rest) >= 3 and any(vowel in rest for vowel in "aeiouy")
 
 
 _AFFECT: Mapping[str, int] = {
@@ -99,22 +98,22 @@ _AFFECT: Mapping[str, int] = {
 
 @lru_cache(maxsize=1 << 15)
 def _known(word: str) -> tuple[str, int, bool]:
-    """Give a word's stem (empty where it carries no content), its affect, whether it negates."""
+    """Give a word's stem (empty if it carries no content), its affect, and whether it negates."""
     root = stem(word)
     term = "" if len(word) < 2 or word in _STOP else root
     return term, _AFFECT.get(root, 0), word in _NEGATION or word.endswith("n't")
 
 
-def terms(said: Iterable[str]) -> list[str]:
+def terms(tokens: Iterable[str]) -> list[str]:
     """Give the stems of the words that carry content."""
-    return [known[0] for known in map(_known, said) if known[0]]
+    return [known[0] for known in map(_known, tokens) if known[0]]
 
 
-def affect(said: Iterable[str]) -> int:
-    """Sum liking (+1) and dislike (−1) over words; a negation shortly before one turns it round."""
+def affect(tokens: Iterable[str]) -> int:
+    """Sum liking (+1) and dislike (−1) over words; a negation shortly before one reverses it."""
     total = 0
     negated_until = -1
-    for at, (_, sign, negates) in enumerate(map(_known, said)):
+    for at, (_, sign, negates) in enumerate(map(_known, tokens)):
         if negates:
             negated_until = at + _REACH
         elif sign:
@@ -134,7 +133,7 @@ class Passages:
     texts: tuple[str, ...]
     """The sentences that carry content, as they were written."""
     paragraphs: tuple[int, ...]
-    """Which paragraph each one stands in; evidence does not reach into another."""
+    """The paragraph of each one; evidence does not reach into another."""
     affects: tuple[int, ...]
     """The sign of each one's affect: −1, 0 or 1."""
     occurrences: Mapping[str, tuple[int, ...]]
@@ -158,27 +157,27 @@ class Passages:
                 paragraph = self.paragraphs[at]
                 field[at] = 1.0
                 for distance, share in enumerate(near, start=1):
-                    for other in (at - distance, at + distance):
+                    for near_at in (at - distance, at + distance):
                         if (
-                            0 <= other < len(self.texts)
-                            and self.paragraphs[other] == paragraph
-                            and field.get(other, 0.0) < share
+                            0 <= near_at < len(self.texts)
+                            and self.paragraphs[near_at] == paragraph
+                            and field.get(near_at, 0.0) < share
                         ):
-                            field[other] = share
+                            field[near_at] = share
             for at, share in field.items():
                 total[at] = total.get(at, 0.0) + weight * share
         return total
 
 
 def _without_runs(text: str) -> str:
-    said = text.split()
-    runs = any(one == two == three for one, two, three in zip(said, said[1:], said[2:]))  # noqa: B905
+    words = text.split()
+    runs = any(a == b == c for a, b, c in zip(words, words[1:], words[2:]))  # noqa: B905
     return _RUN.sub(" ", text) if runs else text
 
 
 @lru_cache(maxsize=32)
-def read(memory: str) -> Passages:
-    """Cut a memory field into passages; labels that open a line and filler words are no part."""
+def read_passages(memory: str) -> Passages:
+    """Cut a memory field into passages, without labels at line starts and filler words."""
     texts: list[str] = []
     paragraphs: list[int] = []
     affects: list[int] = []
@@ -186,14 +185,14 @@ def read(memory: str) -> Passages:
     plain = _LABEL.sub("", _without_runs(_FRAME.sub("", memory)))
     for number, paragraph in enumerate(_PARAGRAPH.split(plain)):
         for sentence in sentences(paragraph):
-            said = words(sentence)
-            carried = dict.fromkeys(terms(said))
-            if not carried:
+            tokens = words(sentence)
+            content = dict.fromkeys(terms(tokens))
+            if not content:
                 continue
-            for term in carried:
+            for term in content:
                 occurrences.setdefault(term, []).append(len(texts))
             texts.append(sentence)
             paragraphs.append(number)
-            affects.append(max(-1, min(1, affect(said))))
+            affects.append(max(-1, min(1, affect(tokens))))
     frozen = {term: tuple(places) for term, places in occurrences.items()}
     return Passages(tuple(texts), tuple(paragraphs), tuple(affects), frozen)

@@ -1,6 +1,6 @@
-"""Which models can be asked, by name: the built-in ones are entry points like everyone else's.
+"""Find models by name; the built-in ones are entry points like everyone else's.
 
-A spec is `reader`, `reader:temperature=0.5`, or a name with what it cannot do without in front:
+A spec is `reader`, `reader:temperature=0.5`, or a name with its required value first:
 `openai:MODEL,temperature=0.2`, `hf:PATH`, `inspect:PROVIDER/MODEL`, `recorded:FILE`.
 """
 
@@ -8,51 +8,50 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.models._contracts import Model
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
-__all__ = ["make_model", "make_models", "registered_models"]
-
-
-def registered_models() -> Mapping[str, EntryPoint]:
+def registered_models() -> Mapping[str, specs.Registration]:
     """Give the entry points of the group `routeprism.models`, by name."""
     return specs.registered("models")
 
 
 def make_model(text: str, **given: Any) -> Model:
-    """Give the model that a user named; `given` holds settings from options of the command.
+    """Make the model of a spec; `given` are settings from options of the command.
 
-    Settings that this model does not have, or that are None, are passed over.
+    Settings that this model does not have, or that are None, are ignored.
     """
     factory, spec, extra = _read(text, given)
-    return specs.construct(factory, spec, **extra)
+    model = specs.construct(factory, spec, **extra)
+    if not specs.fulfils(model, Model):
+        parts = "name, settings, embedded, concurrency and answer"
+        raise SpecError(f"'{spec.name}' is not a model: it needs {parts}")
+    return model
 
 
 def make_models(text: str, **given: Any) -> list[Model]:
-    """Give the models that a user named: one, or each of those whose answers a file holds."""
+    """Make the models of a spec: one, or each of those whose answers a file contains."""
     factory, spec, extra = _read(text, given)
-    held: Callable[[str], list[str]] | None = getattr(factory, "held", None)
-    if held is not None and "model" not in {*spec.values, *extra}:
-        names = held(spec.values[_required(factory)])
+    list_models: Callable[[str], list[str]] | None = getattr(factory, "list_models", None)
+    if list_models is not None and "model" not in {*spec.values, *extra}:
+        names = list_models(spec.values[_required(factory)])
         if len(names) > 1:
             return [specs.construct(factory, spec, **extra, model=name) for name in names]
-    return [specs.construct(factory, spec, **extra)]
+    return [make_model(text, **given)]
 
 
 def _read(
-    text: str, given: Mapping[str, Any]
+    text: str, options: Mapping[str, Any]
 ) -> tuple[Callable[..., Model], specs.Spec, dict[str, Any]]:
-    """Find who is meant, and with which settings."""
+    """Find the factory that a spec names, and its settings."""
     name, _, tail = text.strip().partition(":")
     known = registered_models()
     if name not in known:
-        raise SpecError(f"There is no model '{name}'. {nearest(name, known)}")
+        return _load_own_model(specs.parse(text), known, options)
     factory: Callable[..., Model] = known[name].load()
     wanted = _required(factory)
     values: dict[str, str] = {}
@@ -63,17 +62,38 @@ def _read(
         values[wanted] = first
         tail = rest
     values |= specs.parse(f"{name}:{tail}").values if tail else {}
-    accepted = inspect.signature(factory).parameters
-    extra = {
-        key: value
-        for key, value in given.items()
-        if key in accepted and key not in values and value is not None
-    }
+    extra = _select_accepted(factory, {key: options[key] for key in options if key not in values})
     return factory, specs.Spec(text, name, values), extra
 
 
+def _load_own_model(
+    spec: specs.Spec, known: Mapping[str, specs.Registration], options: Mapping[str, Any]
+) -> tuple[Callable[..., Model], specs.Spec, dict[str, Any]]:
+    """Find a model class of the user's own; another name may be a misspelt model."""
+    name = spec.name.partition(":")[0]
+    unknown = SpecError(
+        f"There is no model '{name}'. {nearest(name, known)} "
+        f"Your own class is named 'package.module:Name'."
+    )
+    if not spec.is_object:
+        raise unknown
+    try:
+        own = specs.load_object(spec.name)
+    except specs.NoSuchModuleError:
+        if nearest(name, known).startswith("Did"):
+            raise unknown from None
+        raise
+    return own, spec, _select_accepted(own, options)
+
+
+def _select_accepted(factory: Callable[..., Model], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Select the settings that a factory has a parameter for."""
+    parameters = inspect.signature(factory).parameters
+    return {key: value for key, value in options.items() if key in parameters and value is not None}
+
+
 def _required(factory: Callable[..., Model]) -> str:
-    """Name the one parameter that has no default."""
+    """Name the parameter that has no default, if there is one."""
     names = [
         parameter.name
         for parameter in inspect.signature(factory).parameters.values()

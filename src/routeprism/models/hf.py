@@ -1,8 +1,8 @@
 """`hf:PATH`: weights on this machine, through `transformers`; nothing is downloaded.
 
-Options are scored by the likelihood of their texts, with the memory minus without it; what stands
-in the prompt besides memory, question and options is then not seen. Free text is generated from
-the whole prompt, in the model's own chat format where it has one.
+Options are scored by the likelihood of their texts, with the memory minus without it; the rest of
+the prompt is not read then. Free text is generated from the whole prompt, in the model's own chat
+format if it has one.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from routeprism import specs
 from routeprism.errors import InputError, MissingExtraError, ModelError
 from routeprism.models._contracts import Ask, Reply, Usage
-from routeprism.models._draws import check_temperature, choose, seed
-from routeprism.models._likelihood import Contrast, contrast
-from routeprism.records import letters
+from routeprism.models._scores import (
+    OptionContrast,
+    check_temperature,
+    choose_option,
+    contrast_options,
+    derive_seed,
+)
 
 __all__ = ["HuggingFace"]
 
@@ -31,11 +35,15 @@ class HuggingFace:
     path: str
     """The directory with `config.json`, the weights and the tokeniser."""
     temperature: float = 0.0
-    """Of the softmax over scores, and of free text; 0 answers greedily."""
+    """Temperature of the softmax over scores and of free text; 0 answers greedily."""
     max_tokens: int = 128
-    """How long a free-text answer may become."""
+    """The longest free-text answer."""
     device: str = "cpu"
-    """Where it computes, as torch names it."""
+    """The torch device."""
+
+    embedded: ClassVar[bool] = False
+    concurrency: ClassVar[int] = 1
+    """One answer already uses the whole device."""
 
     def __post_init__(self) -> None:
         check_temperature("hf", self.temperature)
@@ -45,12 +53,12 @@ class HuggingFace:
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return f"hf:{self.path}"
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool | None]:
-        """Which weights, and what is done with them."""
+        """The weights, and how they are used."""
         return {
             "weights": _identity(self.path),
             "temperature": float(self.temperature),
@@ -58,16 +66,6 @@ class HuggingFace:
             "device": self.device,
             "version": 1,
         }
-
-    @property
-    def embedded(self) -> bool:
-        """Nothing of it is in this package."""
-        return False
-
-    @property
-    def concurrency(self) -> int:
-        """It already takes the whole device for one answer."""
-        return 1
 
     def scores(self, ask: Ask) -> tuple[float, ...]:
         """Give each option's mean token log-likelihood with the memory minus without it."""
@@ -77,27 +75,28 @@ class HuggingFace:
         """Give an option's letter, or a generated text."""
         if not ask.options:
             return _engine(self.path, self.device).write(
-                ask.text, self.temperature, self.max_tokens, seed(ask.text, ask.draw)
+                ask.text, self.temperature, self.max_tokens, derive_seed(ask.text, ask.draw)
             )
         scores, tokens = self._contrast(ask)
-        chosen = choose(scores, self.temperature, ask.text, ask.draw)
-        return Reply(letters(len(scores))[chosen], Usage(tokens, 0), scores)
+        return choose_option(ask, scores, self.temperature, Usage(tokens, 0))
 
-    def _contrast(self, ask: Ask) -> Contrast:
+    def _contrast(self, ask: Ask) -> OptionContrast:
         return _contrast(self.path, self.device, ask.memory, ask.question, ask.options)
 
 
 @lru_cache(maxsize=256)
 def _contrast(
     path: str, device: str, memory: str, question: str, options: tuple[str, ...]
-) -> Contrast:
+) -> OptionContrast:
     engine = _engine(path, device)
-    return contrast(engine, memory, question, options, model=f"hf:{path}", longest=engine.longest)
+    return contrast_options(
+        engine, memory, question, options, model=f"hf:{path}", longest=engine.longest
+    )
 
 
 @lru_cache(maxsize=8)
 def _identity(path: str) -> str:
-    """Tell weights apart without reading gigabytes: the configuration and all names and sizes."""
+    """Identify weights without reading gigabytes: by the configuration and all names and sizes."""
     directory = Path(path)
     digest = hashlib.sha256((directory / "config.json").read_bytes())
     for file in sorted(directory.iterdir()):
@@ -116,14 +115,14 @@ class _Engine:
 
     @property
     def longest(self) -> int | None:
-        """How many positions it was made for."""
+        """The number of positions that it was trained on."""
         value = getattr(self.model.config, "max_position_embeddings", None)
         return int(value) if value else None
 
     def tokens(self, text: str, /) -> list[int]:
-        """Cut a text into tokens, without any special one."""
-        found: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
-        return found
+        """Cut a text into tokens, without special ones."""
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
+        return ids
 
     def likelihood(self, context: Sequence[int], text: Sequence[int], /) -> float:
         """Sum the log-probabilities of a text's tokens after a context, in one pass."""
@@ -136,27 +135,27 @@ class _Engine:
         return float(logits.log_softmax(dim=-1).gather(1, chosen).sum())
 
     def write(self, text: str, temperature: float, max_tokens: int, seed: int) -> Reply:
-        """Generate an answer; the random state is this call's own."""
+        """Generate an answer with a random state of its own."""
         ids = self._prompt(text)
         if self.longest is not None and len(ids) >= self.longest:
             raise ModelError(
                 f"hf reads {self.longest} tokens at once but this prompt has {len(ids)}"
             )
         room = max_tokens if self.longest is None else min(max_tokens, self.longest - len(ids))
-        given = self.torch.tensor([ids], device=self.model.device)
+        prompt = self.torch.tensor([ids], device=self.model.device)
         sampling = {"do_sample": True, "temperature": temperature} if temperature else {}
         end = self.tokenizer.pad_token_id
         with self.torch.random.fork_rng(), self.torch.inference_mode():
             self.torch.manual_seed(seed % (1 << 63))
-            made = self.model.generate(
-                input_ids=given,
-                attention_mask=self.torch.ones_like(given),
+            output = self.model.generate(
+                input_ids=prompt,
+                attention_mask=self.torch.ones_like(prompt),
                 max_new_tokens=room,
                 pad_token_id=self.tokenizer.eos_token_id if end is None else end,
                 **(sampling or {"do_sample": False}),
             )[0, len(ids) :]
-        said: str = self.tokenizer.decode(made, skip_special_tokens=True)
-        return Reply(said.strip(), Usage(len(ids), len(made)))
+        answer: str = self.tokenizer.decode(output, skip_special_tokens=True)
+        return Reply(answer.strip(), Usage(len(ids), len(output)))
 
     def _prompt(self, text: str) -> list[int]:
         if not getattr(self.tokenizer, "chat_template", None):

@@ -1,25 +1,23 @@
 """`inspect:PROVIDER/MODEL`: every provider of Inspect AI, through its own `get_model`.
 
-Only the model is used: no evaluation, no log file, no transcript. Keys are the providers' own
-business and come from where Inspect AI looks for them.
+Only the model is used: no evaluation, no log file, no transcript. Inspect AI finds the keys of its
+providers itself.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
-from weakref import WeakKeyDictionary
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from routeprism import specs
 from routeprism.errors import MissingExtraError, ModelError, SpecError
 from routeprism.models._contracts import Ask, Reply, Usage
+from routeprism.models._replies import REFUSED
+from routeprism.models._sessions import LoopCache
+from routeprism.redaction import Redactor, address_secrets, hide_credentials, names_secret
 
 __all__ = ["InspectModel"]
-
-REFUSED = "[refused]"
-"""Begins the raw text where the provider withheld an answer."""
 
 
 @dataclass(frozen=True)
@@ -27,24 +25,26 @@ class InspectModel:
     """A model of one of Inspect AI's providers."""
 
     model: str
-    """As Inspect AI writes it, such as `anthropic/NAME` or `ollama/NAME`."""
+    """Its name in Inspect AI, such as `anthropic/NAME` or `ollama/NAME`."""
     temperature: float | None = None
-    """The provider's own unless given."""
+    """By default the provider's own."""
     max_tokens: int | None = None
-    """The longest answer; the provider's own unless given."""
+    """The longest answer; by default the provider's own."""
     seed: int | None = None
-    """Draw n is asked with seed + n, so that seeded draws still differ."""
+    """Draw n uses seed + n, so that seeded draws still differ."""
     timeout: int | None = 120
     """Seconds for a request with all its retries."""
     retries: int = 6
-    """How often Inspect AI repeats a request after a failure that can pass."""
+    """How often Inspect AI repeats a request after a temporary failure."""
     concurrency: int = 16
     """How many requests are made at once."""
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What the provider takes besides; from Python only."""
-    _models: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = field(
-        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    """Further arguments of the provider; from Python only."""
+    _models: LoopCache[tuple[Any, Any]] = field(
+        default_factory=LoopCache, init=False, repr=False, compare=False
     )
+
+    embedded: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         provider, slash, name = self.model.partition("/")
@@ -56,27 +56,18 @@ class InspectModel:
             if value is not None and not value >= 0:
                 raise SpecError(f"Expected {part} of 0 or more but got {part}={value} in 'inspect'")
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Travel to another process without connections."""
-        return {part.name: getattr(self, part.name) for part in fields(self) if part.init}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "_models", WeakKeyDictionary())
-
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return f"inspect:{self.model}"
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool | None]:
-        """All that can change an answer; of further arguments, the plain ones that are no key."""
+        """Everything that can change an answer, with the plain arguments that are not secret."""
         plain = {
-            f"arguments.{name}": value
+            f"arguments.{name}": hide_credentials(value) if isinstance(value, str) else value
             for name, value in sorted(self.arguments.items())
-            if isinstance(value, str | int | float) and "key" not in name.lower()
+            if isinstance(value, str | int | float) and not names_secret(name)
         }
         return {
             "temperature": self.temperature,
@@ -85,37 +76,39 @@ class InspectModel:
             **plain,
         }
 
-    @property
-    def embedded(self) -> bool:
-        """Nothing of it is in this package."""
-        return False
-
     async def answer(self, ask: Ask, /) -> Reply:
         """Send the prompt as one user message."""
-        model, configure = self._opened()
+        model, configure = self._models.get(self._open)
+        redactor = self._redactor()
         seeded = None if self.seed is None else self.seed + ask.draw
         try:
             output = await model.generate(ask.text, config=configure(seed=seeded))
-        except Exception as error:  # providers raise what they like; a message could hold a key
+        except Exception as error:  # providers raise anything; a message could contain a key
             status = getattr(error, "status_code", None)
             what = type(error).__name__ + (f" (status {status})" if status else "")
             raise ModelError(f"{self.name} gave no answer: {what}") from error
         if output.error or not output.choices:
-            raise ModelError(f"{self.name} gave no answer: {output.error or 'no choice'}")
+            words = redactor.redact_line(str(output.error or "no choice"))
+            raise ModelError(f"{self.name} gave no answer: {words}")
         usage = output.usage
         used = Usage(usage.input_tokens, usage.output_tokens) if usage else Usage()
         withheld = output.stop_reason == "content_filter"
-        return Reply(f"{REFUSED} {output.completion}" if withheld else output.completion, used)
+        text = redactor.redact(output.completion)
+        return Reply(f"{REFUSED} {text}" if withheld else text, used)
 
-    def _opened(self) -> tuple[Any, Any]:
-        """Give this event loop's model, and what makes a request's configuration."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._models:
-            self._models[loop] = self._open()
-        opened: tuple[Any, Any] = self._models[loop]
-        return opened
+    def _redactor(self) -> Redactor:
+        """Redact the keys of providers in the environment and among the arguments."""
+        texts = (value for value in self.arguments.values() if isinstance(value, str))
+        addresses = (secret for value in texts for secret in address_secrets(value))
+        named = (
+            value
+            for name, value in self.arguments.items()
+            if isinstance(value, str) and names_secret(name)
+        )
+        return Redactor.configured(*named, *addresses)
 
     def _open(self) -> tuple[Any, Any]:
+        """Open the model; give it with the class of a request's configuration."""
         try:
             from inspect_ai.model import (  # type: ignore[import-not-found, unused-ignore]
                 GenerateConfig,
@@ -133,10 +126,11 @@ class InspectModel:
         try:
             model = get_model(self.model, config=config, memoize=False, **self.arguments)
         except Exception as error:  # an unknown provider, a missing package, a missing key
-            raise ModelError(f"{self.name} cannot be opened: {_first_line(error)}") from error
+            words = self._redactor().redact_line(_first_line(error))
+            raise ModelError(f"{self.name} cannot be opened: {words}") from error
         return model, GenerateConfig
 
 
 def _first_line(error: Exception) -> str:
-    said = str(getattr(error, "message", error)).strip()
-    return said.splitlines()[0] if said else type(error).__name__
+    message = str(getattr(error, "message", error)).strip()
+    return message.splitlines()[0] if message else type(error).__name__

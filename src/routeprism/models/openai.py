@@ -1,35 +1,44 @@
 """`openai:MODEL`: any OpenAI-compatible chat endpoint, through the official SDK.
 
-Retries are ours, so that each failed attempt reaches the ledger. The key is read from
-OPENAI_API_KEY when the first request is made; it is in no field, setting, message or line of
-history.
+RoutePrism repeats failed requests itself, so that each failure reaches the ledger. The key is read
+from OPENAI_API_KEY when the first request is made; no field, setting or message contains it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
+import math
 import os
 import sys
 import time
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field, fields
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any
-from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
+from importlib.util import find_spec
+from typing import Any, ClassVar
+from urllib.parse import urljoin, urlsplit
 
-from routeprism.errors import ModelError, SpecError
+from routeprism.errors import MissingExtraError, ModelError, SpecError
+from routeprism.models._allowance import count_repetition
 from routeprism.models._contracts import Ask, Reply, Usage
-from routeprism.models._openai_session import PUBLIC, Session, bare, connect
-from routeprism.models._retries import AGAIN, LONGEST_WAIT, backoff, retry_after
+from routeprism.models._replies import FILTERED, REFUSED, UnreadableError, read_chat
+from routeprism.models._sessions import (
+    LONGEST_WAIT,
+    RETRIED,
+    LoopCache,
+    OversizeError,
+    Session,
+    compute_backoff,
+    connect,
+    read_retry_after,
+)
+from routeprism.models._upstream import LARGEST, PUBLIC
+from routeprism.redaction import bare_address, hide_credentials
+from routeprism.specs import check_timeout
 
-__all__ = ["OpenAI"]
+__all__ = ["PUBLIC", "OpenAI"]
 
-REFUSED = "[refused]"
-"""Begins the raw text where the provider said, outside the answer's text, that there is none."""
-
-_FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _HOPELESS = frozenset({"insufficient_quota", "billing_not_active"})
 
 
@@ -38,53 +47,49 @@ class OpenAI:
     """A model behind an OpenAI-compatible endpoint."""
 
     model: str
-    """The endpoint's name for it."""
+    """The name of the model at the endpoint."""
     base_url: str | None = field(default=None, repr=False)
-    """Where it is served; else OPENAI_BASE_URL, else OpenAI."""
+    """The address of the endpoint; by default OPENAI_BASE_URL, or else OpenAI."""
     effort: str | None = None
-    """The reasoning effort, where the model has one."""
+    """The reasoning effort, if the model has one."""
     temperature: float | None = None
     seed: int | None = None
-    """Draw n is asked with seed + n, so that seeded draws still differ."""
+    """Draw n uses seed + n, so that seeded draws still differ."""
     max_tokens: int | None = None
     """The longest answer, reasoning included."""
     concurrency: int = 16
     timeout: float = 120
-    """Seconds for one attempt, all of it."""
+    """Seconds for one whole attempt."""
     retries: int = 6
-    """How often a request is repeated after a failure that can pass."""
+    """How often a request is repeated after a temporary failure."""
     price_in: float | None = None
-    """For a million input tokens."""
+    """Price of a million input tokens."""
     price_out: float | None = None
-    """For a million output tokens."""
-    _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, Session] = field(
-        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    """Price of a million output tokens."""
+    _sessions: LoopCache[Session] = field(
+        default_factory=LoopCache, init=False, repr=False, compare=False
     )
+
+    embedded: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.model:
             raise SpecError("Expected a model's name behind 'openai:'")
+        if find_spec("openai") is None:
+            raise MissingExtraError(f"openai:{self.model}", "openai")
         lowest = {"concurrency": 1, "retries": 0, "max_tokens": 1, "price_in": 0, "price_out": 0}
         for name, least in lowest.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise SpecError(f"Expected {name} of {least} or more but got {name}={value}")
-        if not self.timeout > 0:
-            raise SpecError(f"Expected a timeout above 0 but got timeout={self.timeout}")
+        for name in ("temperature", "price_in", "price_out"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise SpecError(f"Expected a finite {name} but got {name}={value}")
+        check_timeout(self.timeout)
         if (self.price_in is None) != (self.price_out is None):
             raise SpecError("Expected both price_in and price_out, or neither")
-        parts = urlsplit(self._address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SpecError("Expected a base_url such as http://127.0.0.1:8000/v1")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Travel to another process without connections."""
-        return {part.name: getattr(self, part.name) for part in fields(self) if part.init}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "_sessions", WeakKeyDictionary())
+        _check_address(self.base_url, self._address)
 
     @property
     def name(self) -> str:
@@ -92,15 +97,10 @@ class OpenAI:
         return f"openai:{self.model}"
 
     @property
-    def embedded(self) -> bool:
-        """Nothing of it is in this package."""
-        return False
-
-    @property
     def settings(self) -> Mapping[str, str | int | float | bool | None]:
-        """All that can change an answer, the endpoint without credentials."""
+        """Everything that can change an answer; the endpoint without credentials."""
         return {
-            "base_url": bare(self._address),
+            "base_url": bare_address(self._address),
             "effort": self.effort,
             "temperature": self.temperature,
             "seed": self.seed,
@@ -108,20 +108,22 @@ class OpenAI:
         }
 
     async def answer(self, ask: Ask, /) -> Reply:
-        """Ask until there is an answer, the failure is final, or the attempts are used up."""
-        session = self._session()
+        """Repeat the request until it succeeds, fails for good, or the attempts are used up."""
+        session = self._sessions.get(lambda: connect(self._address, self.timeout))
         history: list[str] = []
         for number in range(self.retries + 1):
-            await session.gate.passed()
-            got = await self._attempt(session, ask, tuple(history))
-            if isinstance(got, Reply):
-                return got
-            history.append(got.line)
-            if not got.again or number == self.retries:
+            await session.gate.wait()
+            if number:
+                count_repetition()
+            result = await self._attempt(session, ask, tuple(history))
+            if isinstance(result, Reply):
+                return result
+            history.append(result.line)
+            if not result.temporary or number == self.retries:
                 break
-            if got.after is not None:
-                session.gate.shut(got.after)
-            await asyncio.sleep(max(got.after or 0.0, backoff(number)))
+            if result.after is not None:
+                session.gate.shut(result.after)
+            await asyncio.sleep(max(result.after or 0.0, compute_backoff(number)))
         what = history[-1].partition(" ")[2]
         tried = "1 attempt" if len(history) == 1 else f"{len(history)} attempts"
         raise ModelError(
@@ -129,8 +131,8 @@ class OpenAI:
         )
 
     async def aclose(self) -> None:
-        """Close this event loop's connections; the collector does when it is done."""
-        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        """Close this event loop's connections; the collector calls this at the end."""
+        session = self._sessions.pop()
         if session is not None:
             await session.close()
 
@@ -146,58 +148,56 @@ class OpenAI:
             return self._read(session, content, history)
         except (openai.APITimeoutError, asyncio.TimeoutError):
             if time.monotonic() - begun < 0.9 * self.timeout:
-                # Transports also call it a time-out when nobody listens at the address.
-                return _failure(f"no connection to {bare(self._address)}", again=True)
-            return _failure(f"no answer within {self.timeout:g} s", again=True)
+                # Transports also report a time-out if no server listens at the address.
+                return _failure(f"no connection to {bare_address(self._address)}", temporary=True)
+            return _failure(f"no answer within {self.timeout:g} s", temporary=True)
         except openai.APIConnectionError as error:
             cause = type(error.__cause__ or error).__name__
-            return _failure(f"the connection failed ({cause})", again=True)
+            return _failure(f"the connection failed ({cause})", temporary=True)
         except openai.APIStatusError as error:
             return self._refusal_or_failure(session, error, history)
-        except ValueError as error:
-            # JSON that is none, or has another shape; the body itself may hold anything.
-            return _failure(f"an answer that cannot be read ({type(error).__name__})", again=True)
+        except OversizeError:
+            return _failure(f"an answer of more than {LARGEST // 2**20} MiB", temporary=False)
+        except UnreadableError as error:
+            return _failure(session.redactor.redact_line(str(error)), temporary=True)
         except Exception as error:
-            # Whatever it is, its text or its objects may hold a header.
-            return _failure(f"the request could not be made ({type(error).__name__})", again=False)
+            # Its text or its attributes may contain a header.
+            return _failure(
+                f"the request could not be made ({type(error).__name__})", temporary=False
+            )
 
     def _read(self, session: Session, content: bytes, history: tuple[str, ...]) -> Reply:
-        try:
-            body = json.loads(content)
-            choice = body["choices"][0]
-            message = choice["message"]
-            said, refusal = message.get("content"), message.get("refusal")
-            usage = body.get("usage") or {}
-            tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        except (KeyError, IndexError, TypeError, AttributeError):
-            raise ValueError from None
-        if not said and (refusal or choice.get("finish_reason") in _FILTERED):
-            said = f"{REFUSED} {refusal or choice['finish_reason']}"
-        # An endpoint that repeats our headers must not get them into the ledger.
-        raw = session.hidden(str(said or ""))
-        return Reply(raw, Usage(*tokens, cost=self._cost(*tokens)), attempts=history)
+        chat = read_chat(content)
+        usage = replace(chat.usage, cost=self._cost(chat.usage))
+        # An endpoint that echoes the request headers must not get them into the ledger.
+        raw = session.redactor.redact(chat.text)
+        return Reply(raw, usage, attempts=history, marks=chat.marks)
 
     def _refusal_or_failure(
         self, session: Session, error: Any, history: tuple[str, ...]
     ) -> Reply | _Failure:
         code = str(error.code or "")
         status: int = error.status_code
-        if status == 400 and code in _FILTERED:
+        if status == 400 and code in FILTERED:
             return Reply(f"{REFUSED} {code}", attempts=history)
+        if 300 <= status < 400:
+            return _failure(f"HTTP {status}: {_redirection(session, error)}", temporary=False)
         body = error.body if isinstance(error.body, Mapping) else {}
-        words = session.scrubbed(str(body.get("message") or error.response.reason_phrase))
-        after = retry_after(error.response.headers) if status in AGAIN else None
+        words = session.redactor.redact_line(
+            str(body.get("message") or error.response.reason_phrase)
+        )
+        after = read_retry_after(error.response.headers) if status in RETRIED else None
         hopeless = code in _HOPELESS or (after is not None and after > LONGEST_WAIT)
         if after is not None and after > LONGEST_WAIT:
             words += f" (it asks to wait {after:.0f} s)"
         return _failure(
-            f"HTTP {status}: {words}", again=status in AGAIN and not hopeless, after=after
+            f"HTTP {status}: {words}", temporary=status in RETRIED and not hopeless, after=after
         )
 
     def _body(self, ask: Ask) -> dict[str, Any]:
-        # OpenAI's reasoning models know only the newer name, most other servers only the older.
-        limit = "max_completion_tokens" if bare(self._address) == PUBLIC else "max_tokens"
-        given = {
+        # OpenAI's reasoning models accept only the newer name, most other servers only the older.
+        limit = "max_completion_tokens" if bare_address(self._address) == PUBLIC else "max_tokens"
+        options = {
             "temperature": self.temperature,
             "seed": None if self.seed is None else self.seed + ask.draw,
             "reasoning_effort": self.effort,
@@ -207,31 +207,55 @@ class OpenAI:
             "model": self.model,
             "messages": [{"role": "user", "content": ask.text}],
         }
-        body.update((name, value) for name, value in given.items() if value is not None)
+        body.update((name, value) for name, value in options.items() if value is not None)
         return body
 
-    def _cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
-        if self.price_in is None or self.price_out is None or input_tokens is None:
+    def _cost(self, usage: Usage) -> float | None:
+        if self.price_in is None or self.price_out is None or usage.input_tokens is None:
             return None
-        return (input_tokens * self.price_in + (output_tokens or 0) * self.price_out) / 1e6
+        output = usage.output_tokens or 0
+        return (usage.input_tokens * self.price_in + output * self.price_out) / 1e6
 
     @property
     def _address(self) -> str:
-        return self.base_url or os.environ.get("OPENAI_BASE_URL") or PUBLIC
+        if self.base_url is not None:
+            return self.base_url
+        return os.environ.get("OPENAI_BASE_URL", PUBLIC)
 
-    def _session(self) -> Session:
-        """Give this event loop's connections."""
-        loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None:
-            session = self._sessions[loop] = connect(self._address, self.timeout)
-        return session
+
+def _check_address(base_url: str | None, address: str) -> None:
+    """Refuse an invalid address; an empty one does not mean the public service."""
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number
+        usable = False
+    if not usable:
+        source = "base_url" if base_url is not None else "OPENAI_BASE_URL"
+        shown = hide_credentials(address) if address.strip() else "an empty text"
+        raise SpecError(
+            f"Expected {source} to be an address such as http://127.0.0.1:8000/v1 but got {shown}"
+        )
+
+
+def _redirection(session: Session, error: Any) -> str:
+    """Name the address that a server redirects to; RoutePrism sends nothing there."""
+    location = str(error.response.headers.get("location", ""))
+    if not location:
+        return "the server redirects, and names no address"
+    with suppress(ValueError):  # else it is shown as it came
+        location = urljoin(str(error.request.url), location)
+    target = session.redactor.redact_line(location)
+    return (
+        f"the server redirects to {target}, and RoutePrism follows no redirects; if that is the "
+        f"right address, pass it as base_url"
+    )
 
 
 async def _within(seconds: float, request: Coroutine[Any, Any, bytes]) -> bytes:
-    """Await a request for so long at most, all its phases together."""
+    """Await a request for some seconds at most, all its phases together."""
     if sys.version_info >= (3, 11):
-        async with asyncio.timeout(seconds):  # without a task of its own for each request
+        async with asyncio.timeout(seconds):  # without an extra task for each request
             return await request
     else:
         return await asyncio.wait_for(request, seconds)
@@ -243,10 +267,11 @@ class _Failure:
 
     line: str
     """The UTC time, and what happened."""
-    again: bool
+    temporary: bool
+    """Whether another attempt can succeed."""
     after: float | None
 
 
-def _failure(what: str, *, again: bool, after: float | None = None) -> _Failure:
+def _failure(what: str, *, temporary: bool, after: float | None = None) -> _Failure:
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return _Failure(f"{now} {what}", again, after)
+    return _Failure(f"{now} {what}", temporary, after)

@@ -1,8 +1,8 @@
 """The embedded reader: answers from the passages of the memory field, with no download.
 
-It knows no language beyond word forms and affect words, so it is no stand-in for a language model:
-it is an instrument whose answers depend on the evidence in the memory field and on nothing else,
-the same on every machine.
+It knows no language beyond word forms and affect words, so it does not replace a language model. It
+is an instrument whose answers depend only on the evidence in the memory field, and are the same on
+every machine.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from routeprism import specs
 from routeprism.models._contracts import Ask, Reply
-from routeprism.models._draws import check_temperature, choose
-from routeprism.models._passages import Passages, affect, read, sentences, terms, words
-from routeprism.records import letters
+from routeprism.models._passages import Passages, affect, read_passages, sentences, terms, words
+from routeprism.models._scores import check_temperature, choose_index, choose_option
+from routeprism.records import Record
+from routeprism.text.focal import has_words
 
 __all__ = ["NOTHING", "Reader"]
 
@@ -25,17 +27,17 @@ NOTHING = "The records do not say."
 """The free-text answer where no sentence shares a word with the question."""
 
 _VERSION = 1
-"""Part of the settings: raised with every change that can change an answer."""
+"""Part of the settings; it increases with every change that can change an answer."""
 _NEAR = (0.75, 0.5, 0.25)
-"""What a word counts at one, two and three sentences' distance: a passage is seven sentences."""
+"""Weights of a word at a distance of one, two and three sentences; a passage is seven sentences."""
 _BASE = 0.25
-"""The share of an option's evidence that counts where nothing of the question is near."""
+"""The share of an option's evidence that counts if no word of the question is near."""
 _AFFECT_WEIGHT = 0.5
-"""By how much agreement of affect between option and evidence raises an option at most."""
+"""The largest increase of an option's score by agreement of affect with the evidence."""
 _AFFECT_PASSAGES = 8
-"""How many of the passages nearest the question tell its affect."""
+"""How many passages nearest to the question determine its affect."""
 _CANDIDATES = 5
-"""Among how many sentences a free-text draw is made."""
+"""The number of sentences that a free-text draw chooses from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,16 @@ class Reader:
     temperature: float = 0.025
     """Of the softmax over scores; 0 answers greedily, so that all draws of a prompt agree."""
 
+    embedded: ClassVar[bool] = True
+    concurrency: ClassVar[int] = 64
+    """It computes in this process; new answers are computed while earlier ones are stored."""
+
     def __post_init__(self) -> None:
         check_temperature("reader", self.temperature)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return specs.written("reader", self)
 
     @property
@@ -58,15 +64,9 @@ class Reader:
         """The temperature, and the version of the scoring."""
         return {"temperature": float(self.temperature), "version": _VERSION}
 
-    @property
-    def embedded(self) -> bool:
-        """It is part of this package."""
-        return True
-
-    @property
-    def concurrency(self) -> int:
-        """It computes in this process; while some answers are being kept, others are read."""
-        return 64
+    def unseen(self, record: Record) -> bool:
+        """Whether the record has no word in Latin letters, the only ones with known word forms."""
+        return not has_words(record)
 
     def scores(self, ask: Ask) -> tuple[float, ...]:
         """Give each option's support, from 0 to 1.5; no draw is involved."""
@@ -75,20 +75,18 @@ class Reader:
     def answer(self, ask: Ask, /) -> Reply:
         """Give an option's letter, or the sentence that answers a question without options."""
         if ask.options:
-            scores = self.scores(ask)
-            chosen = choose(scores, self.temperature, ask.text, ask.draw)
-            return Reply(letters(len(scores))[chosen], scores=scores)
+            return choose_option(ask, self.scores(ask), self.temperature)
         candidates = _sentence_scores(ask.memory, ask.question)
         if not candidates:
             return Reply(NOTHING)
         texts, scores = zip(*candidates, strict=True)
-        return Reply(texts[choose(scores, self.temperature, ask.text, ask.draw)])
+        return Reply(texts[choose_index(scores, self.temperature, ask.text, ask.draw)])
 
 
 def _relevance(passages: Passages, question: str) -> dict[int, float]:
     """Give, for each sentence, the share of the question's weight that is in or near it.
 
-    Words that the memory never uses, such as a name, could tell no passage from another.
+    Words that the memory never uses, such as a name, cannot distinguish passages.
     """
     known = {
         term: passages.idf(term)
@@ -102,7 +100,7 @@ def _relevance(passages: Passages, question: str) -> dict[int, float]:
 
 @lru_cache(maxsize=512)
 def _option_scores(memory: str, question: str, options: tuple[str, ...]) -> tuple[float, ...]:
-    passages = read(memory)
+    passages = read_passages(memory)
     relevance = _relevance(passages, question)
     mood = _mood(passages, relevance)
     scores = []
@@ -115,12 +113,12 @@ def _option_scores(memory: str, question: str, options: tuple[str, ...]) -> tupl
 def _distinguishing(passages: Passages, options: Sequence[str]) -> list[dict[str, float]]:
     """Weigh each option's terms: the rarer in the memory and among the options, the heavier.
 
-    A term of all options weighs nothing, unless no option has any other: then only affect and
-    negation tell them apart, and all terms say what they are about.
+    A term of all options weighs nothing, unless all options have the same terms: then only affect
+    and negation distinguish them, and all terms name their subject.
     """
-    said = [dict.fromkeys(terms(words(option))) for option in options]
+    used = [dict.fromkeys(terms(words(option))) for option in options]
     number = len(options)
-    shared = Counter(term for own in said for term in own)
+    shared = Counter(term for own in used for term in own)
     same = all(count == number for count in shared.values())
     return [
         {
@@ -128,14 +126,14 @@ def _distinguishing(passages: Passages, options: Sequence[str]) -> list[dict[str
             for term in own
             if same or shared[term] < number
         }
-        for own in said
+        for own in used
     ]
 
 
 def _support(
     passages: Passages, relevance: Mapping[int, float], weights: Mapping[str, float]
 ) -> float:
-    """Give the best passage's share of an option's weight, more where the question is near too."""
+    """Give the best passage's share of an option's weight, more if the question is also near."""
     total = sum(weights.values())
     near = passages.spread(weights, _NEAR)
     if not near or not total:
@@ -162,15 +160,15 @@ def _leaning(option: str, weights: Mapping[str, float]) -> float:
         return 0.0
     leaning = 0.0
     for sentence in sentences(option):
-        said = words(sentence)
-        share = sum(weights.get(term, 0.0) for term in dict.fromkeys(terms(said))) / total
-        leaning += share * affect(said)
+        tokens = words(sentence)
+        share = sum(weights.get(term, 0.0) for term in dict.fromkeys(terms(tokens))) / total
+        leaning += share * affect(tokens)
     return max(-1.0, min(1.0, leaning))
 
 
 @lru_cache(maxsize=512)
 def _sentence_scores(memory: str, question: str) -> tuple[tuple[str, float], ...]:
     """Give the sentences that are most relevant to a question, best first; earlier ones on ties."""
-    passages = read(memory)
+    passages = read_passages(memory)
     ranked = sorted(_relevance(passages, question).items(), key=lambda item: (-item[1], item[0]))
     return tuple((passages.texts[at], score) for at, score in ranked[:_CANDIDATES])

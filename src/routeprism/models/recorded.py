@@ -1,97 +1,112 @@
 """`recorded:FILE`: answers that were collected elsewhere, from a CSV or JSON-lines file.
 
-Columns: `draw` and `answer`; to say which prompt it answers, `prompt_sha256`, or `question`,
-`policy` and `schedule` (also called `route`) with `condition`, `pair`, `design`, `filler` and
-`prompt_control` where they tell answers apart; optional `batch`, `model`, `correct` and
-`submission`. A file may have both ways of naming prompts (docs/recorded-answers.md).
+Columns: `draw` and `answer`; `prompt_sha256` to name the prompt, or `question`, `policy` and
+`schedule` (also called `route`) with `condition`, `pair`, `design`, `filler` and `prompt_control`
+where they distinguish answers; optional `batch`, `model`, `correct` and `submission`. A file may
+name prompts in both ways (docs/recorded-answers.md).
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from routeprism.errors import InputError, ModelError
-from routeprism.models._answer_files import OPTIONAL, ROUTE, Row, read_content, rows
+from routeprism.inputs import read_input
 from routeprism.models._contracts import Ask, Reply
-from routeprism.models._recorded_rows import BATCH_STEP, NOT_SAID, Cell, Entries
+from routeprism.models._recorded_answers import (
+    BATCH_STEP,
+    DETAILS,
+    NO_DETAILS,
+    ROUTE,
+    AnswerFile,
+    Lookup,
+    RecordedAnswer,
+    Row,
+    read_rows,
+)
+from routeprism.models._replies import SURROGATES
+from routeprism.redaction import repair_text
 
-__all__ = ["Recorded"]
+__all__ = ["Inspection", "Recorded", "RecordedAnswer"]
+
+
+_EXAMPLES = 5
+"""How many missing answers, or known names, a message lists."""
+_SHARED = "pair"
+"""Comparisons of several routes with forward may share its answers (PROTOCOL §6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Gives back answers from a file; what is not in it is an error that says what is missing."""
+    """Answers from a file; a missing answer is an error that names what is missing."""
 
     file: str
-    """Where they are: CSV, or JSON lines if it begins with a JSON object; either may be gzipped."""
+    """The path: CSV, or JSON lines if it begins with a JSON object; either may be gzipped."""
     batch: str | None = None
-    """Which batch to give, whatever batch is asked for; each its own unless said."""
+    """The batch to answer from, whatever batch is asked for; each its own by default."""
     model: str | None = None
-    """Whose answers to give, where the file has several models'."""
-    entries: Entries = field(init=False, repr=False, compare=False)
+    """Whose answers to use, if the file has those of several models."""
+    answers: AnswerFile = field(init=False, repr=False, compare=False)
     _digest: str = field(default="", init=False, repr=False)
 
+    embedded: ClassVar[bool] = False
+    concurrency: ClassVar[int] = 256
+    """No rate limit: answers are read from disk."""
+
     def __post_init__(self) -> None:
-        content = read_content(Path(self.file))
-        chosen = list(rows(content, Path(self.file)))
+        content = read_input(Path(self.file))
+        rows = list(read_rows(content, Path(self.file)))
         if self.batch is not None:
-            chosen = _only(chosen, "batch", self.batch, self.file)
-        chosen = _only(chosen, "model", self.model, self.file)
-        object.__setattr__(self, "entries", Entries(chosen, Path(self.file)))
+            rows = _select_rows(rows, "batch", self.batch, self.file)
+        rows = _select_rows(rows, "model", self.model, self.file)
+        object.__setattr__(self, "answers", AnswerFile(rows))
         object.__setattr__(self, "_digest", hashlib.sha256(content).hexdigest())
 
     @staticmethod
-    def held(file: str) -> list[str]:
-        """Name the models whose answers a file holds, in the order of the file."""
-        found = rows(read_content(Path(file)), Path(file))
-        return list(dict.fromkeys(row.get("model", "") for _, row in found))
+    def list_models(file: str) -> list[str]:
+        """List the models whose answers a file contains, in the order of the file."""
+        rows = read_rows(read_input(Path(file)), Path(file))
+        return list(dict.fromkeys(row.fields.get("model", "") for row in rows))
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         chosen = {"batch": self.batch, "model": self.model}
-        said = [f"{key}={value}" for key, value in chosen.items() if value is not None]
-        return ",".join([f"recorded:{self.file}", *said])
+        options = [f"{key}={value}" for key, value in chosen.items() if value is not None]
+        return ",".join([f"recorded:{self.file}", *options])
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool | None]:
-        """What the file holds, not where it is."""
+        """The content of the file, not its path."""
         return {"sha256": self._digest, "batch": self.batch, "model": self.model}
 
-    @property
-    def embedded(self) -> bool:
-        """Whoever answered is not part of this package."""
-        return False
-
-    @property
-    def concurrency(self) -> int:
-        """As many as are written down together: there is nobody to wait for but the disk."""
-        return 256
-
     def answer(self, ask: Ask, /) -> Reply:
-        """Give the recorded answer to this very prompt, or to this question on this route."""
-        return self._reply(self.cell(ask))
+        """Give the recorded answer to this prompt, or to this question on this route."""
+        lookup = self.locate(ask)
+        recorded = self.answers.find(lookup)
+        if recorded is None:
+            raise ModelError(f"{self.file} has no answer for {lookup}")
+        text = repair_text(recorded.answer)
+        mark = f"{self.file}, line {recorded.line}: {SURROGATES}"
+        marks = () if text == recorded.answer else (mark,)
+        return Reply(text, correct=recorded.correct, order=recorded.order, marks=marks)
 
-    def cell(self, ask: Ask) -> Cell:
-        """Say what is looked for."""
+    def locate(self, ask: Ask) -> Lookup:
+        """Make the key under which the answer to a request is found."""
         if self.by_place:
-            place = dict(ask.place)
-            if not place:
+            names = dict(ask.place)
+            if not names:
                 raise ModelError(f"{self.file} names questions and routes, and this is neither")
-            return _cell(place, ask.turn, ask.batch)
+            key = tuple((name, names.get(name, "")) for name in (*ROUTE, "condition"))
+            details = tuple(names.get(name, "") for name in DETAILS)
+            return Lookup(key, details, ask.batch, ask.turn)
         digest = hashlib.sha256(ask.text.encode(errors="surrogatepass")).hexdigest()
-        key = (("prompt_sha256", digest),)
-        return Cell(key, NOT_SAID, ask.batch, ask.draw % BATCH_STEP)
-
-    def lookup(
-        self, *, question: str, policy: str, schedule: str, draw: int, batch: str = "", **more: str
-    ) -> Reply:
-        """Give the recorded answer of a question on a route; `more` are other columns."""
-        names = {"question": question, "policy": policy, "schedule": schedule, **more}
-        return self._reply(_cell(names, draw, batch))
+        return Lookup((("prompt_sha256", digest),), NO_DETAILS, ask.batch, ask.draw % BATCH_STEP)
 
     @property
     def by_place(self) -> bool:
@@ -101,48 +116,101 @@ class Recorded:
     @property
     def by_prompt(self) -> bool:
         """Whether any answer names its prompt by hash."""
-        return self.entries.has("prompt_sha256")
+        return self.answers.has_key("prompt_sha256")
 
     @property
     def by_route(self) -> bool:
         """Whether any answer names its question and route."""
-        return self.entries.has("question")
+        return self.answers.has_key("question")
 
     @property
     def judged(self) -> bool:
         """Whether verdicts were recorded with the answers."""
-        return self.entries.judged
-
-    def _reply(self, cell: Cell) -> Reply:
-        found = self.entries.find(cell)
-        if found is None:
-            raise ModelError(f"{self.file} has no answer for {cell}")
-        return Reply(found.answer, correct=found.correct, order=found.order)
+        return self.answers.judged
 
 
-def _cell(names: Mapping[str, str], draw: int, batch: str) -> Cell:
-    key = tuple((name, names.get(name, "")) for name in (*ROUTE, "condition"))
-    return Cell(key, tuple(names.get(name, "") for name in OPTIONAL), batch, draw)
+def _select_rows(rows: list[Row], column: str, wanted: str | None, file: str) -> list[Row]:
+    """Select the rows of one batch or model; several without a choice would answer twice."""
+    values = sorted({row.fields.get(column, "") for row in rows})
+    listed = ", ".join(value or "(none)" for value in values)
+    if wanted is None:
+        if len(values) > 1:
+            choice = f"choose with recorded:FILE,{column}=…"
+            raise InputError(f"it holds several: {listed}; {choice}", file=file, field=column)
+        return rows
+    selected = [row for row in rows if row.fields.get(column, "") == wanted]
+    if not selected:
+        message = f"there is no answer with {column}={wanted}; there are: {listed}"
+        raise InputError(message, file=file, field=column)
+    return selected
 
 
-def _only(given: list[Row], column: str, wanted: str | None, file: str) -> list[Row]:
-    """Keep the rows of one batch or model; several without a choice would answer twice."""
-    found = sorted({row.get(column, "") for _, row in given})
-    if wanted is not None:
-        kept = [(line, row) for line, row in given if row.get(column, "") == wanted]
-        if not kept:
+class Inspection:
+    """Checks before a run that a file of recorded answers has every answer, each used once."""
+
+    def __init__(self, model: Recorded) -> None:
+        self._model = model
+        self._missing: dict[Lookup, None] = {}
+        self._owners: dict[int, Lookup] = {}
+
+    def look(self, ask: Ask) -> RecordedAnswer | None:
+        """Look up one answer, and remember what it is used for."""
+        lookup = self._model.locate(ask)
+        answer = self._model.answers.find(lookup)
+        if answer is None:
+            self._missing[lookup] = None
+            return None
+        self._refuse_shared(answer, self._owners.setdefault(answer.line, lookup), lookup)
+        return answer
+
+    def finish(self) -> str:
+        """Refuse a file that lacks answers; describe the answers that are not used."""
+        if number := len(self._missing):
+            first = "; ".join(str(lookup) for lookup in list(self._missing)[:_EXAMPLES])
             raise InputError(
-                f"there is no answer with {column}={wanted}; there are: "
-                + ", ".join(value or "(none)" for value in found),
-                file=file,
-                field=column,
+                f"{number:,} answer{'s' if number > 1 else ''} that this run needs "
+                f"{'are' if number > 1 else 'is'} not in it"
+                + (f", such as: {first}" if number > _EXAMPLES else f": {first}")
+                + "".join(f". {hint}" for hint in self._hints()),
+                file=self._model.file,
             )
-        return kept
-    if len(found) > 1:
-        raise InputError(
-            f"it holds several: {', '.join(value or '(none)' for value in found)}; "
-            f"choose with recorded:FILE,{column}=…",
-            file=file,
-            field=column,
+        lines = self._model.answers.lines
+        unused = [line for line in lines if line not in self._owners]
+        if not unused:
+            return ""
+        return (
+            f"{self._model.name}: {len(unused):,} of {len(lines):,} recorded answers belong to no "
+            f"comparison of this run, the first in line {unused[0]}"
         )
-    return given
+
+    def _refuse_shared(self, answer: RecordedAnswer, owner: Lookup, lookup: Lookup) -> None:
+        """Refuse an answer that two different places would use."""
+        first, second = owner.names, lookup.names
+        differing = [name for name in first if first[name] != second[name] and name != _SHARED]
+        if owner == lookup or not differing:
+            return
+        sides = (
+            ", ".join(f"{name}={names[name] or '(none)'}" for name in differing)
+            for names in (first, second)
+        )
+        raise InputError(
+            f"the answer would serve for {' and for '.join(sides)}; a column has to say for which",
+            file=self._model.file,
+            line=answer.line,
+            field=differing[0],
+        )
+
+    def _hints(self) -> list[str]:
+        """Name the values that are needed and nowhere in the file, column by column."""
+        hints = []
+        for name in next(iter(self._missing)).names:
+            known = [value for value in self._model.answers.values(name) if value]
+            if not known or name == "prompt_sha256":
+                continue
+            needed = {lookup.names[name] for lookup in self._missing}
+            for unknown in sorted(needed - {"", *known})[:1]:
+                close = difflib.get_close_matches(unknown, known, n=1, cutoff=0.5)
+                examples = ", ".join(close or known[:_EXAMPLES])
+                more = "" if close or len(known) <= _EXAMPLES else ", …"
+                hints.append(f"No row has {name}={unknown}; it has {examples}{more}")
+        return hints

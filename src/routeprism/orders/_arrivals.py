@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from routeprism.errors import SpecError
-from routeprism.orders._chain import mixed_extension
 from routeprism.orders._processes import (
     COUNTED,
     LinearExtensions,
@@ -24,16 +23,17 @@ from routeprism.orders._processes import (
     completions,
     draw,
     every_order,
+    mixed_extension,
 )
 from routeprism.records import Pool, Record
 
 __all__ = ["ARRIVALS", "LISTED", "ArrivalModel", "Arrivals", "every_permutation"]
 
 LISTED = 50_000
-"""Up to how many orders are listed one by one, unless the caller says otherwise."""
+"""The default for the largest number of orders that are listed."""
 
 Maker: TypeAlias = Callable[[int, str, "Sequence[Record] | None"], Process]
-"""(pool size, user, the pool's records where they are known) → the sequences that may come."""
+"""(pool size, user, the pool's records if known) → the possible sequences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Arrivals:
     name: str
     """The model's name."""
     process: Process
-    """The sequences that may come, all equally likely."""
+    """The possible sequences, all equally likely."""
     seed: int
     user: str
     size: int
@@ -53,7 +53,7 @@ class Arrivals:
     )
 
     def count(self) -> int | None:
-        """Count the orders; None where that would take too long."""
+        """Count the orders; None if that would take too long."""
         total = self.process.total()
         if total is None and (counts := self._completions()) is not None:
             total = counts[self.process.start()]
@@ -66,7 +66,7 @@ class Arrivals:
         return self._completions() is not None
 
     def orders(self, limit: int = LISTED) -> Iterator[tuple[Order, int]] | None:
-        """Give every order with its weight; None where there are more than the limit."""
+        """List every order with its weight; None if there are more than the limit."""
         total = self.count()
         if total is None or total > limit:
             return None
@@ -101,7 +101,7 @@ class Arrivals:
 
 
 def every_permutation(arrivals: Arrivals) -> bool:
-    """Whether all permutations may come, equally likely."""
+    """Whether all permutations are possible and equally likely."""
     return arrivals.process.total() == math.factorial(arrivals.size) and not arrivals.redelivers
 
 
@@ -110,18 +110,18 @@ class ArrivalModel:
     """A named distribution of schedules."""
 
     name: str
-    """What every output says, parameters included."""
+    """Its name in every output, including parameters."""
     maker: Maker
-    """What makes its sequences for a pool."""
+    """A function that makes its sequences for a pool."""
     seed: int = 0
-    """Of the orders drawn from it."""
+    """The seed of the orders drawn from it."""
     redelivers: bool = False
     """Whether a record may arrive more than once."""
     needs_records: bool = False
     """Whether the sequences depend on more of a pool than its size: on timestamps."""
 
     def on(self, pool: Pool) -> Arrivals:
-        """Give the model on a pool."""
+        """Apply the model to a pool."""
         return self.bound(len(pool), pool.user, pool.records)
 
     def sample(self, size: int, index: int = 0, user: str = "") -> Order:
@@ -129,11 +129,11 @@ class ArrivalModel:
         return self.bound(size, user, None).sample(index)
 
     def orders(self, size: int, limit: int = LISTED) -> Iterator[tuple[Order, int]] | None:
-        """Give every order of a pool of this size with its weight; None where there are many."""
+        """List every order of a pool of this size with its weight; None if there are too many."""
         return self.bound(size, "", None).orders(limit)
 
     def bound(self, size: int, user: str, records: Sequence[Record] | None) -> Arrivals:
-        """Give the model on a pool of which this is known."""
+        """Apply the model to a pool of which this is known."""
         if self.needs_records and records is None:
             raise SpecError(f"'{self.name}' reads the records' timestamps: it needs the pool")
         process = self.maker(size, user, records)
@@ -157,4 +157,4 @@ ARRIVALS: Mapping[str, str] = {
     ),
     "partial:before=0-2+1-2": "every order in which these chains of positions stay in order",
 }
-"""What can be asked for besides the schedules, in a sentence each; all take seed=N."""
+"""The arrival models besides the schedules, described in one sentence each; all take seed=N."""

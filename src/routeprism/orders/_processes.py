@@ -1,4 +1,4 @@
-"""Processes: sets of equally likely sequences of a pool's positions, told arrival by arrival.
+"""Processes: sets of equally likely sequences of a pool's positions, described arrival by arrival.
 
 A *prefix* stands for everything that can still matter: equal prefixes have seen the same arrivals
 (as a multiset) and allow the same futures. So orders can be counted, drawn and analysed without
@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 __all__ = [
     "COUNTED",
+    "DISTANCE",
     "AllOrders",
     "Interleaved",
     "Jittered",
@@ -28,7 +29,9 @@ __all__ = [
     "completions",
     "draw",
     "every_order",
+    "mixed_extension",
 ]
+
 
 Order: TypeAlias = tuple[int, ...]
 Prefix: TypeAlias = Any
@@ -38,7 +41,7 @@ COUNTED = 200_000
 """Beyond how many steps between prefixes sequences are no longer counted."""
 
 _TRIES = 10_000
-"""How often a draw is repeated before counting has to help."""
+"""The number of attempts to draw an order before the orders are counted."""
 
 
 class Process(Protocol):
@@ -117,11 +120,11 @@ class Jittered:
         return bool(prefix == ((1 << self.size) - 1, self.size))
 
     def total(self) -> int | None:
-        """Give n! where the width binds nobody; else they have to be counted."""
+        """Give n! where the width binds no record; else they have to be counted."""
         return math.factorial(self.size) if self.width >= self.size - 1 else None
 
     def drawn(self, generator: random.Random, /) -> Order | None:
-        """Shuffle where the width binds nobody."""
+        """Shuffle where the width binds no record."""
         free = self.width >= self.size - 1
         return AllOrders(self.size).drawn(generator) if free else None
 
@@ -137,7 +140,7 @@ class Interleaved:
         return (0,) * len(self.streams)
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
-        """Any stream that has not ended may go on."""
+        """Any stream that has not ended may continue."""
         return [
             (stream[at], (*prefix[:which], at + 1, *prefix[which + 1 :]))
             for which, (stream, at) in enumerate(zip(self.streams, prefix, strict=True))
@@ -170,7 +173,7 @@ class LinearExtensions:
     before: tuple[int, ...]
     """For each position, a bit for each one that must come before it."""
     ranks: tuple[int | None, ...] = ()
-    """Where the order is by ranks with ties: each position's rank; None is comparable to nobody."""
+    """Where the order is by ranks with ties: each position's rank; None is not comparable."""
 
     def start(self) -> Prefix:
         """Nothing has arrived."""
@@ -223,7 +226,7 @@ class Redelivered:
 
     size: int
     copies: int
-    """How many records arrive twice."""
+    """The number of records that arrive twice."""
     within: int
     """How many others may arrive for the first time between a record and its copy."""
 
@@ -261,7 +264,7 @@ class Redelivered:
     def drawn(self, generator: random.Random, /) -> Order | None:
         """Insert copies of random records, one after the other, into random gaps.
 
-        Whoever has fewer gaps than the most is drawn again with the rest, so every sequence is
+        A source with fewer gaps than the most is drawn again with the rest, so every sequence is
         equally likely. That works unless most records arrive twice.
         """
         most = min(self.within + 1, self.size)
@@ -288,16 +291,16 @@ class LateBatch:
 
     size: int
     length: int | None
-    """How long the run is."""
+    """The length of the run."""
     delay: int | None
-    """How many later records overtake it."""
+    """The number of later records that overtake it."""
 
     def start(self) -> Prefix:
         """Nothing has arrived, nothing is late."""
         return ("before", 0, 0, 0)
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
-        """Go on in order, leave a run out, let one more overtake it, or let the run arrive.
+        """Continue in order, leave a run out, let one more overtake it, or let the run arrive.
 
         A prefix is (phase, what is late next, where the run ends, what comes next in order).
         """
@@ -327,12 +330,35 @@ class LateBatch:
         return bool(prefix == ("after", 0, 0, self.size))
 
     def total(self) -> int | None:
-        """They have to be counted."""
-        return None
+        """Count the runs and delays; None where there is none."""
+        return sum(map(self._from, range(self.size))) or None
+
+    def _from(self, start: int) -> int:
+        """Count the sequences whose run begins at a position."""
+        length, delay = self.length, self.delay
+        if length is None and delay is None:
+            return math.comb(self.size - start, 2)
+        left = self.size - start - (length or 1) - (delay or 1) + 1
+        return max(0, left) if length is None or delay is None else int(left > 0)
 
     def drawn(self, generator: random.Random, /) -> Order | None:
-        """They have to be counted."""
-        return None
+        """Draw a number and give the sequence that has it, in the order of `every_order`."""
+        total = self.total()
+        if total is None:
+            return None
+        chosen = generator.randrange(total)
+        start = self.size - 1
+        while chosen >= (number := self._from(start)):
+            chosen -= number
+            start -= 1
+        ends = range(start + 1, self.size) if self.length is None else (start + self.length,)
+        for end in ends:
+            lasts = range(self.size, end, -1) if self.delay is None else (end + self.delay,)
+            if chosen < len(lasts):
+                last = lasts[chosen]
+                break
+            chosen -= len(lasts)
+        return (*range(start), *range(end, last), *range(start, end), *range(last, self.size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +372,7 @@ class Listed:
         return ()
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
-        """Go on with every order that began like this."""
+        """Continue every order that began like this."""
         at = len(prefix)
         found = {
             order[at]: None for order in self.orders if at < len(order) and order[:at] == prefix
@@ -367,7 +393,7 @@ class Listed:
 
 
 def completions(process: Process, limit: int = COUNTED) -> dict[Prefix, int] | None:
-    """Count the sequences that go on from each prefix; None if there are too many steps."""
+    """Count the sequences that continue each prefix; None if there are too many steps."""
     levels: list[dict[Prefix, Sequence[tuple[int, Prefix]]]] = []
     frontier: list[Prefix] = [process.start()]
     seen = 0
@@ -388,14 +414,12 @@ def completions(process: Process, limit: int = COUNTED) -> dict[Prefix, int] | N
 
 def every_order(process: Process) -> Iterator[Order]:
     """List all sequences, those that begin with earlier moves first."""
-
-    def further(prefix: Prefix, so_far: Order) -> Iterator[Order]:
+    waiting: list[tuple[Prefix, Order]] = [(process.start(), ())]
+    while waiting:  # no recursion: a pool may be longer than the interpreter's stack is deep
+        prefix, so_far = waiting.pop()
         if process.final(prefix):
             yield so_far
-        for position, after in process.moves(prefix):
-            yield from further(after, (*so_far, position))
-
-    return further(process.start(), ())
+        waiting += [(after, (*so_far, p)) for p, after in reversed(process.moves(prefix))]
 
 
 def draw(
@@ -419,3 +443,38 @@ def draw(
                 prefix = after
                 break
             chosen -= counts[after]
+
+
+DISTANCE = 0.001
+"""How far the law of a drawn order may be from uniform, in total variation."""
+
+
+def mixed_extension(before: Sequence[int], generator: random.Random) -> Order:
+    """Draw a linear extension whose law is within `DISTANCE` of uniform, by a Markov chain.
+
+    The chain of adjacent exchanges with the parabolic choice of places mixes within a known number
+    of steps (Bubley and Dyer, Faster random generation of linear extensions, Discrete Mathematics
+    201, 1999), so the distance from uniform is bounded even if the orders are too many to count.
+    """
+    size = len(before)
+    order = _some_extension(before)
+    steps = math.ceil((size**3 - size) / 6 * math.log(size**2 / (4 * DISTANCE)))
+    places = range(size - 1)
+    weights = [(place + 1) * (size - place - 1) for place in places]
+    for place in generator.choices(places, weights, k=steps):
+        one, other = order[place], order[place + 1]
+        if generator.random() < 0.5 and not before[other] >> one & 1:
+            order[place], order[place + 1] = other, one
+    return tuple(order)
+
+
+def _some_extension(before: Sequence[int]) -> list[int]:
+    order: list[int] = []
+    arrived = 0
+    while len(order) < len(before):
+        following = next(
+            p for p, needed in enumerate(before) if not arrived >> p & 1 and not needed & ~arrived
+        )
+        order.append(following)
+        arrived |= 1 << following
+    return order

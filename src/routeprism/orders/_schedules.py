@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from routeprism.errors import SpecError
+from routeprism.orders._procedures import ONE_BY_ONE, Procedure, name_pair
 from routeprism.orders._processes import Order
-from routeprism.records import Pool, Record
+from routeprism.records import Pool, Record, event_order
 
 __all__ = ["FIXED", "FORWARD", "SCHEDULES", "Explicit", "Schedule", "Shuffled"]
 
@@ -19,11 +20,29 @@ class Schedule:
     """A named rule that gives a pool its arrival order."""
 
     name: str
-    """What the user wrote, and what every output says."""
+    """Its spec, which is its name in every output."""
     rule: Callable[[int, str, Sequence[Record] | None], Order]
     """(pool size, user, the pool's records where they are known) → positions as they arrive."""
     redelivers: bool = False
     """Whether a record may arrive more than once."""
+    procedure: Procedure = ONE_BY_ONE
+    """How the records are handed to the memory."""
+    reference: Schedule | None = None
+    """The schedule that it is compared with; None for forward."""
+
+    def perform(self, procedure: Procedure) -> Schedule:
+        """Give the same order with a procedure."""
+        if procedure.kind == ONE_BY_ONE.kind:
+            return self
+        name = procedure.name if self.name == "forward" else f"{self.name}+{procedure.name}"
+        again = procedure.kind == "twice"
+        return replace(self, name=name, procedure=procedure, redelivers=self.redelivers or again)
+
+    def compare_with(self, reference: Schedule) -> Schedule:
+        """Give the same schedule, compared with a reference instead of forward."""
+        if reference.name in ("forward", self.name):
+            return self
+        return replace(self, name=name_pair(self.name, reference.name), reference=reference)
 
     def order(self, size: int, user: str = "") -> Order:
         """Give the positions 0…size−1 in their order of arrival."""
@@ -34,8 +53,10 @@ class Schedule:
         return self.bound(len(pool), pool.user, pool.records)
 
     def bound(self, size: int, user: str, records: Sequence[Record] | None) -> Order:
-        """Give the order of a pool of which this is known."""
+        """Order a pool of which this is known."""
         order = self.rule(size, user, records)
+        if self.procedure.kind == "twice":
+            order = (*order, *order)
         arrived = set(order) if self.redelivers else order
         if sorted(arrived) != list(range(size)):
             raise SpecError(
@@ -62,9 +83,15 @@ def _odd_even(size: int, user: str, records: Sequence[Record] | None) -> Order:
     return (*range(0, size, 2), *range(1, size, 2))
 
 
+def _event_time(size: int, user: str, records: Sequence[Record] | None) -> Order:
+    if records is None:
+        raise SpecError("'event-time' reads the records' timestamps: it needs the pool")
+    return event_order(records)
+
+
 @dataclass(frozen=True, slots=True)
 class Explicit:
-    """The same positions whatever the pool."""
+    """The same positions for every pool."""
 
     positions: Order
 
@@ -80,7 +107,7 @@ class Shuffled:
     seed: int
 
     def __call__(self, size: int, user: str, records: Sequence[Record] | None) -> Order:
-        """Draw it: the user's id parts the pools' orders, in every process the same."""
+        """Draw the order of a user's pool; it is the same in every process."""
         digest = hashlib.sha256(f"{self.seed}\0{size}\0{user}".encode()).digest()
         order = list(range(size))
         random.Random(int.from_bytes(digest[:16], "big")).shuffle(order)  # noqa: S311
@@ -95,6 +122,7 @@ FIXED: Mapping[str, Schedule] = {
     "replay": Schedule("replay", _replay),
     "half-swap": Schedule("half-swap", _half_swap),
     "odd-even": Schedule("odd-even", _odd_even),
+    "event-time": Schedule("event-time", _event_time),
 }
 """The schedules without parameters."""
 
@@ -103,7 +131,8 @@ SCHEDULES: Mapping[str, str] = {
     "replay": "exact reverse",
     "half-swap": "the latter half, then the earlier half",
     "odd-even": "positions 0, 2, 4, …, then 1, 3, 5, …",
+    "event-time": "by timestamp, ties by source position",
     "random:seed=N": "one uniform permutation for each pool, from a seed",
     "explicit:order=2-0-1": "this permutation, for pools of exactly its size",
 }
-"""What can be asked for, in a sentence each."""
+"""The schedules, described in one sentence each."""

@@ -15,30 +15,12 @@ from routeprism.records import Pool, Record
 if TYPE_CHECKING:
     from routeprism.models import Model
 
-__all__ = [
-    "Block",
-    "Consult",
-    "Consulting",
-    "Event",
-    "Exposure",
-    "Foreseeing",
-    "Incremental",
-    "JsonValue",
-    "Learned",
-    "Memory",
-    "Operational",
-    "Policy",
-    "Revivable",
-    "fold",
-    "prepared",
-]
-
 JsonValue: TypeAlias = (
     "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 )
 
 SEPARATOR = "\n\n"
-"""What stands between two blocks of a context; its two characters count towards a budget."""
+"""The text between two blocks of a context; its two characters count towards a budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +81,13 @@ class Memory(Protocol):
     """
 
     def retained(self) -> frozenset[str]:
-        """Give the source ids held, before any retrieval."""
+        """Give the retained source ids, before any retrieval."""
 
     def state(self) -> JsonValue:
-        """Give what the internal signature is taken from; None where there is nothing to show."""
+        """Give the value that the internal signature is computed from; None if there is none."""
 
     def expose(self, query: str, /) -> Exposure:
-        """Give what a question, by its text alone, brings to the prompt."""
+        """Give what a question's text brings to the prompt."""
 
 
 @runtime_checkable
@@ -114,7 +96,7 @@ class Policy(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in every output."""
+        """Its name in every output."""
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Build a memory from records in their order of arrival."""
@@ -171,17 +153,17 @@ class Learned(Protocol):
     def fit(self, pools: Sequence[Pool], /) -> Policy:
         """Give a new policy of the same name, fitted on the records of these pools.
 
-        The pools are other users' than those it is then built for, and hold no question.
+        The pools contain no question, and none of the users that the policy is then built for.
         """
 
 
 Consult: TypeAlias = Callable[[str], str]
-"""Gives a model's reply to a prompt, whatever it is worth; raises where there is none to be had."""
+"""Gives a model's reply to a prompt; raises if there is none."""
 
 
 @runtime_checkable
 class Consulting(Protocol):
-    """A policy that can ask a model while it builds; it must be `Revivable`, too.
+    """A policy that can ask a model while it builds; it must also be `Revivable`.
 
     It never calls the model itself: an audit hands it a function that does, with the ledger of the
     run behind it, so that no reply is paid for twice. Its prompts contain records only.
@@ -189,10 +171,10 @@ class Consulting(Protocol):
 
     @property
     def model(self) -> Model | None:
-        """Who is asked; None where nobody is."""
+        """The model; None if the policy asks none."""
 
     def consulting(self, consult: Consult, /) -> Policy:
-        """Give the same policy, asking by this function."""
+        """Give the same policy with a function that asks its model."""
 
 
 @runtime_checkable
@@ -206,8 +188,16 @@ class Revivable(Protocol):
         """Give the memory that a snapshot was taken of; `arrivals` are those it was built from."""
 
 
-def prepared(policy: Incremental[Any], records: Sequence[Record]) -> Incremental[Any]:
-    """Give the policy as it is best followed when exactly these records arrive."""
+@runtime_checkable
+class Growable(Revivable, Protocol):
+    """A policy that adds a record to a stored memory, so that orders share their beginnings."""
+
+    def grow(self, arrivals: Sequence[Record], snapshot: JsonValue, record: Record, /) -> Memory:
+        """Give the memory after one more arrival; `arrivals` are those before it."""
+
+
+def prepare_policy(policy: Incremental[Any], records: Sequence[Record]) -> Incremental[Any]:
+    """Prepare a policy for exactly these arrivals, so that its states merge better."""
     return policy.foreseeing(records) if isinstance(policy, Foreseeing) else policy
 
 

@@ -1,30 +1,26 @@
-"""Which policies there are, by name: the built-in ones are entry points like everyone else's."""
+"""Find policies by name; the built-in ones are entry points like everyone else's."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from functools import partial
+from typing import Any, get_args
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.models import Model, make_model
 from routeprism.policies._contracts import Policy
+from routeprism.policies._wrappers import SourceOrder
 from routeprism.policies.interfaces import Interface
 from routeprism.policies.own import as_policy
-from routeprism.policies.source_order import SourceOrder
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-__all__ = ["load_object", "make_policy", "registered_policies", "takes_model"]
+from routeprism.policies.remedies import parse_remedy
 
 _COMPARATOR = "source-order("
 
 
-def registered_policies() -> Mapping[str, EntryPoint]:
+def registered_policies() -> Mapping[str, specs.Registration]:
     """Give the entry points of the group `routeprism.policies`, by name."""
     return specs.registered("policies")
 
@@ -32,7 +28,7 @@ def registered_policies() -> Mapping[str, EntryPoint]:
 def make_policy(
     text: str, interface: Interface | None = None, *, base_url: str | None = None
 ) -> Policy:
-    """Give the policy that a user named; whole-record policies take the interface.
+    """Make the policy of a spec; whole-record policies take the interface.
 
     A model that it asks while building is served at `base_url`, where that is not a fixed one.
     """
@@ -42,6 +38,9 @@ def make_policy(
             raise SpecError(f"Expected 'source-order(SPEC)' but got {text!r}")
         inner = make_policy(text[len(_COMPARATOR) : -1], interface, base_url=base_url)
         return SourceOrder(inner)
+    make = partial(make_policy, interface=interface, base_url=base_url)
+    if (repaired := parse_remedy(text, make)) is not None:
+        return repaired
     known = registered_policies()
     spec = specs.parse(text)
     if spec.is_object:
@@ -49,7 +48,7 @@ def make_policy(
         if head in known:
             raise SpecError(f"Expected key=value but got {tail!r} in {text!r}")
         return as_policy(
-            _constructed(load_object(spec.name), spec, interface, base_url), name=spec.text
+            _constructed(specs.load_object(spec.name), spec, interface, base_url), name=spec.text
         )
     if spec.name not in known:
         raise SpecError(
@@ -61,25 +60,6 @@ def make_policy(
     )
 
 
-def load_object(path: str) -> Any:
-    """Import `package.module:Name`."""
-    module, _, name = path.partition(":")
-    try:
-        found = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
-            raise SpecError(
-                f"There is no module '{error.name}' to load '{path}' from; "
-                f"run from its directory or install it"
-            ) from None
-        raise SpecError(f"'{path}' needs the module '{error.name}', which is missing") from None
-    try:
-        return getattr(found, name)
-    except AttributeError:
-        public = [word for word in vars(found) if not word.startswith("_")]
-        raise SpecError(f"'{module}' has no '{name}'. {nearest(name, public)}") from None
-
-
 def _constructed(
     factory: Any, spec: specs.Spec, interface: Interface | None, base_url: str | None
 ) -> Any:
@@ -89,6 +69,7 @@ def _constructed(
     if not callable(factory):
         raise SpecError(f"'{spec.name}' takes no parameters: it is no class")
     if not is_policy:  # a memory class, or what makes one: a fresh one is made for every build
+        specs.arguments(factory, spec)  # a wrong parameter is refused before anything is built
         return _MemoryFactory(factory, spec)
     given: dict[str, Any] = {}
     if interface is not None and "interface" in inspect.signature(factory).parameters:
@@ -101,7 +82,7 @@ def _constructed(
 
 
 def takes_model(factory: Any) -> bool:
-    """Whether a policy's parameter `model` is somebody to ask while building."""
+    """Whether a policy's parameter `model` is a model that it asks while building."""
     kind = specs.hints(factory).get("model")
     return kind is Model or Model in get_args(kind)
 

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
     Vector: TypeAlias = npt.NDArray[np.float64]
 
-__all__ = [
-    "LONGEST",
-    "Ranked",
-    "embedding",
-    "keywords",
-    "most_frequent",
-    "ranked",
-    "relevance",
-    "summary_of",
-]
-
 SHORTEST, LONGEST = 160, 320
 """A summary ends with a sentence between these lengths, or is cut at the longer one."""
 MOST_KEYWORDS = 16
@@ -44,10 +33,20 @@ _STOPWORDS = frozenset(
 )
 
 
+def _small(text: str) -> str:
+    """Make ASCII letters small and blank the rest out, so that no other letter turns into one."""
+    return text.encode("ascii", "replace").lower().decode()
+
+
 def counted(text: str) -> Counter[str]:
     """Count the words that can be keywords, in order of first occurrence."""
-    found = _KEYWORD.findall(text.lower())
+    found = _KEYWORD.findall(_small(text))
     return Counter(word for word in found if word not in _STOPWORDS)
+
+
+def has_keyword(text: str) -> bool:
+    """Whether a text has anything that could be a keyword."""
+    return _KEYWORD.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ def embedding(text: str) -> Vector:
     """
     import numpy as np
 
-    tokens = _TOKEN.findall(text.lower())
+    tokens = _TOKEN.findall(_small(text))
     vector = np.zeros(BUCKETS)
     for token in tokens:
         vector[_bucket(token)] += 1.0

@@ -20,28 +20,27 @@ from routeprism import specs
 from routeprism.errors import SpecError
 from routeprism.models import Model
 from routeprism.policies import _evolution as evolution
-from routeprism.policies._consulting import consulted, written_with_model
+from routeprism.policies._abilities import require_consult, write_spec
 from routeprism.policies._contracts import Block, Consult, Event, Exposure, JsonValue
 from routeprism.policies._evolution import Evolution, Note, note_of
-from routeprism.policies.adapters._adapted import needed, versions
-from routeprism.policies.adapters._embedding import Vector, embedding
+from routeprism.policies.adapters._systems import Vector, embedding, import_system, list_versions
 from routeprism.records import Record
 
 __all__ = ["AMem"]
 
 _EXACT = 100_000
-"""Up to so many notes ChromaDB compares with every one of them, instead of walking a graph."""
+"""The number of notes up to which ChromaDB compares all of them instead of walking a graph."""
 
 
 @lru_cache(maxsize=1)
 def _client() -> Any:
     """Give this process's in-memory ChromaDB, with telemetry off."""
-    chromadb = needed("chromadb", "amem", "amem")
+    chromadb = import_system("chromadb", "amem", "amem")
     return chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
 
 
 class _Bodies:
-    """The bodies of one build, in a collection that nobody else knows the name of."""
+    """The bodies of one build, in a collection with a random name."""
 
     def __init__(self, embed: Any) -> None:
         self._embed = embed
@@ -62,7 +61,7 @@ class _Bodies:
         self._collection.upsert(ids=[record.id], embeddings=[list(self._embed(record.text))])
 
     def nearest(self, text: str, k: int) -> list[str]:
-        """Give the ids of the nearest bodies; equally near ones as they were inserted."""
+        """List the ids of the nearest bodies; ties in insertion order."""
         if not self._placed:
             return []
         found = self._collection.query(
@@ -84,7 +83,7 @@ class _Notes:
     k: int
     log: tuple[Event, ...]
     consultations: int
-    """Replies that were asked for; none where the rule decides."""
+    """The number of requests to the model; none if the rule decides."""
     unusable: int
 
     def retained(self) -> frozenset[str]:
@@ -154,18 +153,18 @@ class AMem:
     k: int = 5
     """How many notes a question is shown."""
     near: int = 5
-    """How many nearest notes a newcomer meets."""
+    """How many nearest notes a newcomer is compared with."""
     neighbours: Literal["rank", "identity"] = "rank"
     """Where neighbour updates land: on the notes at the neighbours' *ranks* in insertion order, as
     in the public implementation, or on the neighbours."""
     embed: str = "wordllama"
     """The embedding of bodies: `wordllama`, or the path of a sentence-transformers model."""
     chars: int = 2000
-    """How much of each body a model is shown that decides evolution."""
+    """The characters of each body in the prompt of the model that decides evolution."""
     model: Model | None = None
-    """Who decides evolution; the keyword rule unless given."""
+    """The model that decides evolution; by default the keyword rule."""
     consult: Consult | None = field(default=None, repr=False, compare=False)
-    """How that model is asked."""
+    """The function that asks the model."""
 
     def __post_init__(self) -> None:
         specs.positive(self.name, k=self.k, near=self.near, chars=self.chars)
@@ -177,8 +176,8 @@ class AMem:
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
-        return written_with_model("amem", self, self.model)
+        """The spec in every output."""
+        return write_spec("amem", self, self.model)
 
     @property
     def deterministic(self) -> bool:
@@ -186,8 +185,10 @@ class AMem:
         return self.model is None
 
     def origin(self) -> str:
-        """Say which packages index and embed."""
-        return versions("chromadb", "wordllama" if self.embed == "wordllama" else _TRANSFORMERS)
+        """Name the packages that index and embed."""
+        return list_versions(
+            "chromadb", "wordllama" if self.embed == "wordllama" else _TRANSFORMERS
+        )
 
     def consulting(self, consult: Consult, /) -> AMem:
         """Ask the model by this function."""
@@ -195,27 +196,36 @@ class AMem:
 
     def build(self, arrivals: Sequence[Record], /) -> _Notes:
         """Add every record as a note and let it evolve with its neighbours."""
-        bodies = _Bodies(_embedding(self.embed))
-        held: dict[str, Note] = {}
-        log: list[Event] = []
-        unusable = consultations = 0
-        for at, record in enumerate(arrivals):
-            note = note_of(record)
-            near = [one for one in bodies.nearest(record.text, self.near + 1) if one != record.id]
-            others = [held[one] for one in near[: self.near]]
-            if others:
-                decided = self._decide(note, others)
-                consultations += self.model is not None
-                unusable += decided is None
-                if decided is not None:  # else the note stays as it is
-                    note = _strengthened(note, decided)
-                    for changed in self._updated(held, others, decided):
-                        held[changed.id] = changed
-                        log.append(Event("overwrite", changed.id, record.id, at))
-            held[record.id] = note  # a record that came before keeps its place
-            bodies.add(record)
-            log.append(Event("add", record.id, record.id, at))
-        return _Notes(held, bodies, self.k, tuple(log), consultations, unusable)
+        notes = _Notes({}, _Bodies(_embedding(self.embed)), self.k, (), 0, 0)
+        for record in arrivals:
+            notes = self._add(notes, record)
+        return notes
+
+    def grow(self, arrivals: Sequence[Record], snapshot: JsonValue, record: Record, /) -> _Notes:
+        """Put a stored memory back, and add one more record to it."""
+        return self._add(self.revive(arrivals, snapshot), record)
+
+    def _add(self, notes: _Notes, record: Record) -> _Notes:
+        """Add a record as a note, and let it evolve with its neighbours."""
+        held, bodies, log = dict(notes.held), notes.bodies, list(notes.log)
+        at = sum(event.kind == "add" for event in log)
+        note = note_of(record)
+        near = [one for one in bodies.nearest(record.text, self.near + 1) if one != record.id]
+        others = [held[one] for one in near[: self.near]]
+        asked = unusable = 0
+        if others:
+            decided = self._decide(note, others)
+            asked, unusable = int(self.model is not None), int(decided is None)
+            if decided is not None:  # else the note stays as it is
+                note = _strengthened(note, decided)
+                for changed in self._updated(held, others, decided):
+                    held[changed.id] = changed
+                    log.append(Event("overwrite", changed.id, record.id, at))
+        held[record.id] = note  # a record that came before keeps its place
+        bodies.add(record)
+        log.append(Event("add", record.id, record.id, at))
+        counts = (notes.consultations + asked, notes.unusable + unusable)
+        return _Notes(held, bodies, self.k, tuple(log), *counts)
 
     def revive(self, arrivals: Sequence[Record], snapshot: JsonValue, /) -> _Notes:
         """Put tags, contexts and links back on the records; evolve nothing."""
@@ -236,17 +246,17 @@ class AMem:
         counts = (stored["consultations"], stored["unusable"])
         return _Notes(held, bodies, self.k, log, *counts)
 
-    def _decide(self, note: Note, others: Sequence[Note]) -> Evolution | None:
+    def _decide(self, note: Note, neighbours: Sequence[Note]) -> Evolution | None:
         if self.model is None:
-            return evolution.by_keywords(note, others)
-        ask = consulted(self.consult, self.name)
-        return evolution.read(ask(evolution.prompt_of(note, others, self.chars)), others)
+            return evolution.by_keywords(note, neighbours)
+        ask = require_consult(self.consult, self.name)
+        return evolution.read(ask(evolution.prompt_of(note, neighbours, self.chars)), neighbours)
 
     def _updated(
-        self, held: Mapping[str, Note], others: Sequence[Note], decided: Evolution
+        self, notes: Mapping[str, Note], neighbours: Sequence[Note], decided: Evolution
     ) -> Sequence[Note]:
         """Give the notes that neighbour updates land on, changed."""
-        targets = list(held.values()) if self.neighbours == "rank" else others
+        targets = list(notes.values()) if self.neighbours == "rank" else neighbours
         return [
             replace(target, tags=tags, context=context)
             # The public code reads a neighbour's rank as a place in its list of notes.

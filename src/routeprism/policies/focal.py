@@ -18,8 +18,7 @@ from typing import Literal
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.policies._contracts import Event, Memory
-from routeprism.policies._whole import WholeRecords, whole_records
-from routeprism.policies.interfaces import Budget, Interface
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
 from routeprism.records import Record
 from routeprism.text.focal import (
     focal_set,
@@ -40,9 +39,9 @@ class Cluster:
     """Records that were found alike, in the order they were processed."""
 
     members: tuple[Record, ...]
-    """Who is in it."""
+    """The records in it."""
     representative: Record
-    """Who newcomers are compared with: the first member with the highest preference score."""
+    """The member that newcomers are compared with: the first with the highest preference score."""
 
     def joined_by(self, record: Record) -> Cluster:
         """Add a member; it represents the cluster only if it scores strictly higher."""
@@ -52,7 +51,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Where a newcomer goes."""
+    """The cluster that a newcomer joins."""
 
     index: int | None
     """The cluster it joins; None for a new one."""
@@ -78,12 +77,12 @@ def assign(clusters: Sequence[Cluster], record: Record, threshold: float) -> Ass
 
 
 def _overlaps(record: Record) -> dict[frozenset[str], float]:
-    """Hold what a record was compared with, for as long as it lives: orders share many pairs."""
+    """Cache the overlaps of a record for as long as it lives: orders share many pairs."""
     return {}
 
 
 def cluster_records(records: Sequence[Record], threshold: float) -> tuple[Cluster, ...]:
-    """Cluster records in the order given: as `assign` would, with all comparisons at hand."""
+    """Cluster records in the order given: as `assign` would, with precomputed comparisons."""
     members: list[list[Record]] = []
     representatives: list[Record] = []
     compared: list[frozenset[str]] = []
@@ -108,7 +107,7 @@ def cluster_records(records: Sequence[Record], threshold: float) -> tuple[Cluste
 
 
 def _compare(records: Sequence[Record], record: Record, others: Sequence[Record]) -> None:
-    """Work the overlaps of a record with others out, or of many records with each other."""
+    """Compute the overlaps of a record with others, or of many records with each other."""
     if len(records) < _MANY:
         for other in others:
             overlap = similarity(focal_set(record), focal_set(other))
@@ -158,7 +157,7 @@ class Focal:
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return specs.written("focal", self)
 
     @property
@@ -197,7 +196,7 @@ class Focal:
         return self.finish(_State(arrived, cluster_records(arrived, self.threshold)))
 
     def start(self) -> _State:
-        """Nothing has arrived."""
+        """Start without any arrival."""
         return _State()
 
     def step(self, state: _State, record: Record, /) -> _State:
@@ -251,7 +250,7 @@ class Focal:
         return pairs, tuple(r.id for r in sorted(survivors, key=lambda record: at[record.id]))
 
     def foreseeing(self, records: Sequence[Record], /) -> Focal | _Settled:
-        """Settle who clusters with whom, which source order decides once all arrivals are known."""
+        """Decide the clusters, which follow from source order once all arrivals are known."""
         if self.cluster == "arrival" or self.survivor == "source-position":
             return self
         clusters = cluster_records(sorted(records, key=_position), self.threshold)
@@ -265,7 +264,7 @@ class Focal:
         return cluster_records(sorted(distinct.values(), key=_position), self.threshold)
 
     def _survivors(self, clusters: Sequence[Cluster], arrived: Sequence[Record]) -> list[Record]:
-        """Choose one member of each cluster; a record that came again counts as it is asked for."""
+        """Choose one member of each cluster, by arrival or by source position."""
         if self.survivor == "source-position":
             return [max(cluster.members, key=_position) for cluster in clusters]
         last = self.survivor == "last-arrival"

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
-from routeprism.policies._contracts import SEPARATOR, Block, Exposure
+from routeprism.policies._contracts import SEPARATOR, Block, Event, Exposure, JsonValue
 from routeprism.records import Record
-from routeprism.text.bm25 import Ranker, Statistics, idf_overlap, order_by_score
+from routeprism.text.bm25 import Ranker, TermStatistics, idf_overlap, order_by_score
 from routeprism.text.focal import (
     focal_words,
     record_focal_counts,
@@ -22,10 +22,25 @@ from routeprism.text.focal import (
     words,
 )
 
-__all__ = ["INTERFACES", "All", "Bm25Top", "Budget", "Display", "Interface", "parse_interface"]
-
+__all__ = [
+    "All",
+    "Bm25Top",
+    "Budget",
+    "Display",
+    "INTERFACES",
+    "Interface",
+    "TEXTS",
+    "Text",
+    "WholeRecords",
+    "parse_interface",
+    "record_block",
+    "whole_records",
+]
 Display = Literal["source", "arrival"]
 """In which order admitted records are shown."""
+Text = Literal["user", "full"]
+"""What is shown of a record: its user turns, or the complete record with the turns of all roles."""
+TEXTS: tuple[Text, ...] = get_args(Text)
 Expose = Callable[[str], Exposure]
 
 
@@ -34,7 +49,7 @@ class Interface(Protocol):
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
 
     @property
     def display(self) -> Display:
@@ -47,12 +62,12 @@ class Interface(Protocol):
         """Whether this record, alone, could never be exposed."""
 
 
-def record_block(record: Record) -> Block:
-    """Show a whole record: a header with its source position, then its user turns."""
-    return record.derive(_record_block)
+def record_block(record: Record, text: Text = "user") -> Block:
+    """Show a whole record: a header with its source position, then its user turns or all turns."""
+    return record.derive(_user_block if text == "user" else _full_block)
 
 
-def _record_block(record: Record) -> Block:
+def _user_block(record: Record) -> Block:
     # With one-digit positions the header has the 12 characters of the published lengths.
     return Block(
         "record", f"[session {record.position}]\n{record.user_text}", frozenset((record.id,))
@@ -60,12 +75,9 @@ def _record_block(record: Record) -> Block:
 
 
 def _full_block(record: Record) -> Block:
-    return Block("record", f"[session {record.position}]\n{record.text}", frozenset((record.id,)))
-
-
-def record_renderings() -> tuple[Callable[[Record], Block], ...]:
-    """Give the ways in which interfaces show a whole record."""
-    return (record_block, lambda record: record.derive(_full_block))
+    return Block(
+        "record", f"[session {record.position}]\n{record.text.strip()}", frozenset((record.id,))
+    )
 
 
 def _position(record: Record) -> int:
@@ -78,9 +90,9 @@ def _once(records: Sequence[Record]) -> Sequence[Record]:
     return records if len(distinct) == len(records) else tuple(reversed(distinct.values()))
 
 
-def _shown(records: Sequence[Record], display: Display) -> Exposure:
+def _shown(records: Sequence[Record], display: Display, text: Text) -> Exposure:
     ordered = sorted(records, key=_position) if display == "source" else records
-    return Exposure(tuple(record_block(record) for record in ordered))
+    return Exposure(tuple(record_block(record, text) for record in ordered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +100,18 @@ class All:
     """Every retained record."""
 
     display: Display = "source"
+    """In which order they are shown."""
+    text: Text = "user"
+    """Whether a record is shown with its user turns or complete."""
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return specs.written("all", self)
 
     def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
         """Show everything, whatever is asked."""
-        exposure = _shown(_once(retained), self.display)
+        exposure = _shown(_once(retained), self.display, self.text)
         return lambda query: exposure
 
     def too_long(self, record: Record) -> bool:
@@ -109,7 +124,7 @@ class Budget:
     """The best `k` of the retained records by BM25, admitted whole while they fit."""
 
     chars: int = 32768
-    """How many characters the context may have, headers and separators included."""
+    """The largest number of characters in the context, with headers and separators."""
     k: int = 10
     """How many candidates retrieval gives."""
     admit: Literal["rank", "source"] = "rank"
@@ -118,28 +133,29 @@ class Budget:
     """The retriever; `idf-overlap` is the paper's identity check."""
     display: Display = "source"
     """In which order admitted records are shown."""
-    text: Literal["user", "full"] = "user"
-    """Whether a record is shown with its user turns or with all its roles."""
+    text: Text = "user"
+    """Whether a record is shown with its user turns or complete."""
 
     def __post_init__(self) -> None:
         specs.positive(self.name, chars=self.chars, k=self.k)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return specs.written("budget", self)
 
-    def _block(self, record: Record) -> Block:
-        return record.derive(_record_block if self.text == "user" else _full_block)
+    def unseen(self, record: Record) -> bool:
+        """Whether no question's word can find the record."""
+        return not record_word_counts(record)
 
     def too_long(self, record: Record) -> bool:
         """Whether the record alone passes the cap."""
-        return len(self._block(record).text) > self.chars
+        return len(record_block(record, self.text).text) > self.chars
 
     def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
         """Prepare ranking under the statistics of the retained records."""
         records = _once(retained)
-        blocks = [self._block(record) for record in records]
+        blocks = [record_block(record, self.text) for record in records]
         ties = [record.position for record in records]
         lengths = [len(block.text) for block in blocks]
         display = list(range(len(records)))
@@ -154,7 +170,7 @@ class Budget:
             return lambda query: everything  # whatever the ranking, all of it fits
 
         counts = [record_word_counts(record) for record in records]
-        statistics = Statistics.of(counts)
+        statistics = TermStatistics.of(counts)
         score = _scorer(self.rank, statistics, counts)
 
         def expose(query: str) -> Exposure:
@@ -178,7 +194,7 @@ def _joined(lengths: Sequence[int]) -> int:
 
 
 def _scorer(
-    rank: str, statistics: Statistics, counts: Sequence[Mapping[str, int]]
+    rank: str, statistics: TermStatistics, counts: Sequence[Mapping[str, int]]
 ) -> Callable[[Sequence[str]], list[float]]:
     if rank == "idf-overlap":
         return lambda terms: idf_overlap(terms, counts, statistics)
@@ -201,7 +217,7 @@ class _PoolScores:
     def __init__(self, documents: Sequence[tuple[Mapping[str, int], int]]) -> None:
         self.documents = documents
         counts, lengths = zip(*documents, strict=True)
-        self._rank = Ranker(counts, lengths, Statistics.when_asked(counts, lengths))
+        self._rank = Ranker(counts, lengths, TermStatistics.when_asked(counts, lengths))
         self._known: dict[str, list[float]] = {}
 
     def __call__(self, query: str) -> list[float]:
@@ -224,25 +240,30 @@ def _pool_scores(pool: Sequence[Record]) -> _PoolScores:
 
 
 def _kept_scores(record: Record) -> list[_PoolScores]:
-    """Hold the scores of pools that begin with a record, for as long as it lives."""
+    """Cache the scores of pools that begin with a record, for as long as it lives."""
     return []
 
 
 @dataclass(frozen=True, slots=True)
 class Bm25Top:
-    """The best `k` by BM25 on focal tokens, statistics fixed from the full pool (Appendix O.2)."""
+    """The best `k` by BM25 on focal tokens, statistics fixed from the full pool (Appendix O.2).
+
+    User turns decide the ranking; the chosen records are shown complete.
+    """
 
     k: int = 3
     """How many records are shown."""
     display: Display = "source"
     """In which order they are shown."""
+    text: Text = "full"
+    """Whether a record is shown with its user turns or complete."""
 
     def __post_init__(self) -> None:
         specs.positive(self.name, k=self.k)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return specs.written("bm25", self)
 
     def unseen(self, record: Record) -> bool:
@@ -257,7 +278,7 @@ class Bm25Top:
         """Prepare ranking under the statistics of everything that arrived."""
         records = _once(retained)
         if len(records) <= self.k:
-            everything = _shown(records, self.display)
+            everything = _shown(records, self.display, self.text)
             return lambda query: everything
         pool = sorted(_once(arrivals), key=_position)
         scores = _pool_scores(pool)
@@ -269,7 +290,7 @@ class Bm25Top:
             every = scores(query)
             best = order_by_score([every[place] for place in places], ties)
             chosen = sorted(best[: self.k])
-            return _shown([records[index] for index in chosen], self.display)
+            return _shown([records[index] for index in chosen], self.display, self.text)
 
         return expose
 
@@ -288,9 +309,69 @@ INTERFACES: Mapping[str, type[All] | type[Budget] | type[Bm25Top]] = {
 
 
 def parse_interface(text: str) -> Interface:
-    """Give the interface that a user named."""
+    """Make the interface of a spec."""
     spec = specs.parse(text)
-    if spec.name not in INTERFACES:
-        raise SpecError(f"There is no interface '{spec.name}'. {nearest(spec.name, INTERFACES)}")
-    factory: Callable[..., Interface] = INTERFACES[spec.name]
-    return specs.construct(factory, spec)
+    factory: Any = INTERFACES.get(spec.name) or specs.find_extension("interfaces", spec)
+    if factory is None:
+        known = (*INTERFACES, *specs.registered("interfaces"))
+        raise SpecError(f"There is no interface '{spec.name}'. {nearest(spec.name, known)}")
+    made = specs.construct(factory, spec) if callable(factory) else factory
+    missing = [name for name in _INTERFACE_PARTS if not hasattr(made, name)]
+    if missing:
+        raise SpecError(f"'{spec.name}' is not an interface: it has no '{missing[0]}'")
+    interface: Interface = made
+    return interface
+
+
+_INTERFACE_PARTS = ("name", "display", "open", "too_long")
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRecords:
+    """Records kept whole, exposed through an interface."""
+
+    kept: tuple[Record, ...]
+    """What is retained, in arrival order."""
+    internal: JsonValue
+    """What the signature is taken from."""
+    reader: Expose
+    """The interface, opened on what is kept."""
+    log: Callable[[], Sequence[Event]]
+    """Makes the event log when it is asked for."""
+    places: Mapping[str, str]
+    """Dropped record → the retained record that replaced it, if the policy knows it."""
+
+    def retained(self) -> frozenset[str]:
+        """Give the ids of the kept records."""
+        return frozenset(record.id for record in self.kept)
+
+    def state(self) -> JsonValue:
+        """Give what the policy declares as its internal state."""
+        return self.internal
+
+    def expose(self, query: str, /) -> Exposure:
+        """Ask the interface."""
+        return self.reader(query)
+
+    def stand_ins(self) -> Mapping[str, str]:
+        """Give the kept record that took each dropped record's place."""
+        return self.places
+
+    def events(self) -> Sequence[Event]:
+        """Give what each arrival did."""
+        return self.log()
+
+
+def whole_records(
+    interface: Interface,
+    arrivals: Sequence[Record],
+    records: Sequence[Record],
+    *,
+    state: JsonValue = None,
+    log: Callable[[], Sequence[Event]] = tuple,
+    stand_ins: Mapping[str, str] | None = None,
+) -> WholeRecords:
+    """Make the memory; its state is, by default, the kept ids in arrival order."""
+    internal = [record.id for record in records] if state is None else state
+    reader = interface.open(arrivals, records)
+    return WholeRecords(tuple(records), internal, reader, log, stand_ins or {})

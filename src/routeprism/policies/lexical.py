@@ -18,7 +18,7 @@ from routeprism import specs
 from routeprism.policies._contracts import Block, Exposure, JsonValue
 from routeprism.records import Record
 from routeprism.text.bm25 import K1, B, inverse_frequency, length_norm
-from routeprism.text.focal import words
+from routeprism.text.focal import has_words, words
 from routeprism.text.tokens import windows
 
 if TYPE_CHECKING:
@@ -66,15 +66,15 @@ def _cutter(size: int) -> Callable[[Record], _Cut]:
         import numpy as np
 
         made = []
-        said = []
+        tokens = []
         for index, body in enumerate(windows(record.text, size)):
             digest = hashlib.sha256(body.encode()).hexdigest()
             block = Block("chunk", body, frozenset((record.id,)))
             made.append(_Window(block, f"{record.id}#{index} {digest}"))
-            said.append(words(body))
-        lengths = np.array([len(part) for part in said], dtype=np.intp)
+            tokens.append(words(body))
+        lengths = np.array([len(part) for part in tokens], dtype=np.intp)
         place = _numbers()
-        every = map(place.__getitem__, chain.from_iterable(said))
+        every = map(place.__getitem__, chain.from_iterable(tokens))
         numbered = np.fromiter(every, np.intp, lengths.sum())
         return _Cut(tuple(made), lengths, tuple(place), numbered)
 
@@ -177,12 +177,12 @@ class Lexical:
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return specs.written("lexical", self)
 
     def unseen(self, record: Record) -> bool:
-        """Whether no question's word can find the record."""
-        return not record.derive(_cutter(self.window)).terms
+        """Whether no question's word can find the record; role markers are no words of it."""
+        return not has_words(record)
 
     def build(self, arrivals: Sequence[Record], /) -> _Index:
         """Index every record's windows as they come."""

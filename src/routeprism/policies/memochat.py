@@ -17,7 +17,7 @@ from typing import Any
 
 from routeprism import specs
 from routeprism.models import Model
-from routeprism.policies._consulting import consulted, json_object, written_with_model
+from routeprism.policies._abilities import find_json, require_consult, write_spec
 from routeprism.policies._contracts import (
     Block,
     Consult,
@@ -30,6 +30,7 @@ from routeprism.policies._contracts import (
 from routeprism.policies._summaries import (
     LONGEST,
     Ranked,
+    has_keyword,
     most_frequent,
     ranked,
     relevance,
@@ -63,7 +64,7 @@ class Dialog:
 
     @property
     def stamp(self) -> str:
-        """What stands behind the record's text."""
+        """The text after the record."""
         return f"[Time: {self.record.timestamp}, ID: dialog_{self.at:06d}]"
 
     @property
@@ -135,7 +136,7 @@ def _by_rule(window: tuple[Dialog, ...]) -> Topic:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Everything after some arrivals; immutable, so that other arrivals can go on from it."""
+    """Everything after some arrivals; immutable, so that other arrivals can continue from it."""
 
     arrived: int = 0
     topics: tuple[Topic, ...] = ()
@@ -231,26 +232,30 @@ class MemoChat:
     k: int = 4
     """How many topics a question is shown."""
     words: int = 1024
-    """A buffer with more words than this is summarised."""
+    """The number of words beyond which the buffer is summarised."""
     lines: int = 10
-    """A buffer with so many dialogs is summarised."""
+    """The number of dialogs at which the buffer is summarised."""
     model: Model | None = None
-    """Who names and summarises the topics; nobody unless given."""
+    """The model that names and summarises the topics; by default a rule."""
     consult: Consult | None = field(default=None, repr=False, compare=False)
-    """How that model is asked."""
+    """The function that asks the model."""
 
     def __post_init__(self) -> None:
         specs.positive(self.name, k=self.k, words=self.words, lines=self.lines)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
-        return written_with_model("memochat", self, self.model)
+        """The spec in every output."""
+        return write_spec("memochat", self, self.model)
 
     @property
     def deterministic(self) -> bool:
         """Whether the same arrivals always give the same memory."""
         return self.model is None
+
+    def unseen(self, record: Record) -> bool:
+        """Whether the record has no keyword to name a topic by or to find one with."""
+        return not any(has_keyword(turn.text) for turn in record.turns)
 
     def consulting(self, consult: Consult, /) -> MemoChat:
         """Ask the model by this function."""
@@ -261,7 +266,7 @@ class MemoChat:
         return fold(self, arrivals)
 
     def start(self) -> _State:
-        """Nothing has arrived."""
+        """Start without any arrival."""
         return _State()
 
     def step(self, state: _State, record: Record, /) -> _State:
@@ -300,7 +305,7 @@ class MemoChat:
         return self.finish(state)
 
     def key(self, state: _State, /) -> Hashable:
-        """Name all of it: nothing that was summarised is ever forgotten."""
+        """Name the whole state: no summary is ever dropped."""
         topics = tuple((topic.name, topic.summary, _named(topic.window)) for topic in state.topics)
         return state.arrived, topics, _named(state.buffer)
 
@@ -310,11 +315,13 @@ class MemoChat:
         return words > self.words or len(buffer) >= self.lines
 
     def _written(self, window: tuple[Dialog, ...]) -> Topic | None:
-        """Let the model write a topic; None where it gave no usable one."""
+        """Let the model write a topic; None if its reply is unusable."""
         if self.model is None:
             return _by_rule(window)
         lines = "\n\n".join(dialog.line for dialog in window)
-        found = json_object(consulted(self.consult, self.name)(f"{_INSTRUCTION}\n\n{lines}")) or {}
+        found = (
+            find_json(require_consult(self.consult, self.name)(f"{_INSTRUCTION}\n\n{lines}")) or {}
+        )
         name, text = _one_line(found.get("topic")), _one_line(found.get("summary"))
         if not name or not text or len(name) > LONGEST_NAME:
             return None

@@ -1,60 +1,101 @@
-"""Anyone's own memory: a `Policy`, or simply a class with `add`, `retained` and `expose`."""
+"""Memories of the user's own: a `Policy`, or a class with `add`, `retained` and `expose`."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from routeprism.errors import ContractError, PeekError
+from routeprism.errors import ContractError, PeekError, RoutePrismError
+from routeprism.frames import describe_error, is_interruption
+from routeprism.policies._awaiting import (
+    AwaitedMemory,
+    AwaitedPolicy,
+    await_now,
+    is_asynchronous,
+    refuse_awaitable,
+    wrap_asynchronous,
+)
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue, Memory, Policy
+from routeprism.policies._wrappers import NamedPolicy
 from routeprism.policies.interfaces import record_block
-from routeprism.records import Record
+from routeprism.records import Pool, Record
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 __all__ = [
-    "Named",
     "OwnMemory",
     "accepts",
+    "as_blocks",
     "as_policy",
+    "check_build",
+    "check_expose",
+    "close_memory",
+    "find_own_memory",
+    "check_memory",
+    "check_retained",
+    "closing_memory",
+    "open_memory",
     "own_source",
-    "refuse_curiosity",
-    "refuse_peeking",
+    "refuse_awaitable",
+    "report_own_errors",
+    "retained_ids",
+    "wrap_asynchronous",
 ]
+
+T = TypeVar("T")
 
 
 def as_policy(item: Any, *, name: str = "") -> Policy:
-    """Give a policy for a `Policy`, a class or factory of one, or a class with `add(record)`."""
+    """Make a policy from a `Policy`, a class or factory of one, or a class with `add(record)`."""
     if not hasattr(item, "build"):
         if not callable(item):
             raise ContractError(
                 f"Expected a class or a policy but got {item!r:.60}: each build makes a fresh one"
             )
-        _refuse_arguments(item)
-        made = None if inspect.isclass(item) else item()
-        if not hasattr(made, "build"):
-            return OwnMemory(item, name or getattr(item, "__name__", type(item).__name__))
-        item = made
+        _check_factory(item)
+        memory = None if inspect.isclass(item) else item()
+        if not hasattr(memory, "build"):
+            close_memory(memory)
+            label = name or getattr(item, "__name__", type(item).__name__)
+            return OwnMemory(item, label, chance=_declares_chance(item, memory))
+        item = memory
     elif inspect.isclass(item):
         item = item()
-    refuse_peeking(item)
+    check_build(item)
+    if inspect.iscoroutinefunction(item.build):
+        own_name = getattr(item, "name", None)
+        label = own_name if isinstance(own_name, str) else name or type(item).__name__
+        return AwaitedPolicy(item, label)
     if not isinstance(getattr(item, "name", None), str):
-        return Named(item, name or type(item).__name__)
+        return NamedPolicy(item, name or type(item).__name__)
     policy: Policy = item
     return policy
+
+
+def _declares_chance(factory: Any, memory: Any) -> bool:
+    """Whether a memory class declares `deterministic = False`, on itself or on its objects."""
+    declared = getattr(factory, "deterministic", True)
+    if isinstance(declared, property):
+        memory = factory()
+        close_memory(memory)
+    return declared is False or getattr(memory, "deterministic", True) is False
 
 
 def _signature(function: Any) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
-        return None  # a compiled callable shows no signature; calling it will tell
+        return None  # a compiled callable has no signature
 
 
 def accepts(function: Any, *arguments: Any) -> bool:
-    """Whether a callable can be called with just these arguments, as far as it shows."""
+    """Whether a callable accepts exactly these arguments, as far as its signature shows."""
     signature = _signature(function)
     try:
         if signature is not None:
@@ -64,8 +105,8 @@ def accepts(function: Any, *arguments: Any) -> bool:
     return True
 
 
-def _refuse_arguments(factory: Any) -> None:
-    """Refuse a memory class that cannot be made afresh for every build."""
+def _check_factory(factory: Any) -> None:
+    """Refuse a memory class that needs arguments to make a new memory."""
     if not accepts(factory):
         name = getattr(factory, "__name__", type(factory).__name__)
         raise ContractError(
@@ -74,22 +115,22 @@ def _refuse_arguments(factory: Any) -> None:
         )
 
 
-def refuse_peeking(policy: Any) -> None:
-    """Refuse a `build` that wants more than the arrivals."""
+def check_build(policy: Any) -> None:
+    """Refuse a `build` that requires more than the arrivals."""
     if hasattr(inner := getattr(policy, "inner", None), "build"):
-        refuse_peeking(inner)
+        check_build(inner)
     signature = _signature(policy.build)
     if signature is None:
         return
-    wanted = [
+    required = [
         parameter.name
         for parameter in signature.parameters.values()
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         or (parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty)
     ]
-    if len(wanted) > 1:
+    if len(required) > 1:
         raise PeekError(
-            f"{type(policy).__name__}.build wants {', '.join(wanted)}: construction receives the "
+            f"{type(policy).__name__}.build wants {', '.join(required)}: construction receives the "
             f"arriving records and nothing else. Expected build(arrivals)."
         )
     if not accepts(policy.build, ()):
@@ -98,9 +139,9 @@ def refuse_peeking(policy: Any) -> None:
         )
 
 
-def refuse_curiosity(memory: Any, name: str) -> None:
-    """Refuse an `expose` that wants more than the question's text."""
-    kind: Callable[..., Any] = type(memory)
+def check_expose(memory: Any, name: str) -> None:
+    """Refuse an `expose` that requires more than the question's text."""
+    kind: Callable[..., Any] = type(memory.inner if isinstance(memory, AwaitedMemory) else memory)
     if not _exposes_by_text(kind):
         raise PeekError(
             f"{name}.expose{inspect.signature(memory.expose)}: exposure receives the "
@@ -115,124 +156,264 @@ def _exposes_by_text(kind: Callable[..., Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A policy under a name that it does not have itself."""
-
-    inner: Any
-    name: str
-
-    def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Build the inner one."""
-        memory: Memory = self.inner.build(arrivals)
-        return memory
-
-
-@dataclass(frozen=True, slots=True)
 class OwnMemory:
-    """Builds by making a fresh object and calling `add(record)` for each arrival."""
+    """Builds by making a new object and calling `add(record)` for each arrival."""
 
     factory: Callable[[], Any]
     """Makes an empty memory."""
     name: str
-    """What it is called in every output."""
+    """Its name in every output."""
+    chance: bool = False
+    """Whether its objects declare that the same arrivals may give a different memory."""
+    outside: bool = False
+    """Whether its objects stand for a system outside of this process."""
+    procedures: tuple[str, ...] | None = None
+    """The procedures that the system can perform; None if that depends on the methods."""
+    tick: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    """Called after each record that was added."""
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the same arrivals always give the same memory, as far as the class declares."""
+        return not self.chance and getattr(self.factory, "deterministic", True) is not False
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Make a fresh memory and add every arrival."""
+        """Make a new memory and add every arrival; close it if one cannot be added."""
+        with self.begin() as memory:
+            for record in arrivals:
+                refuse_awaitable(memory.add(record), self.name, "add")
+                if self.tick is not None:
+                    self.tick()
+        return self.finish(memory, arrivals)
+
+    @contextmanager
+    def begin(self, loop: AbstractEventLoop | None = None) -> Iterator[Any]:
+        """Make a new memory to add arrivals to; close it after an exception.
+
+        The `async` methods of a memory are awaited on the loop, or on a new one.
+        """
         memory = self.factory()
+        if is_asynchronous(memory):
+            memory = AwaitedMemory(memory, loop)
+        try:
+            self._check_methods(memory)
+            yield memory
+        except BaseException:
+            with suppress(Exception):  # the first exception matters more
+                close_memory(memory)
+            raise
+
+    def finish(self, memory: Any, arrivals: Sequence[Record]) -> Memory:
+        """Wrap the object, to which every arrival was added, in the contract."""
+        return _Wrapped(memory, {record.id: record for record in arrivals}, self.name)
+
+    def _check_methods(self, memory: Any) -> None:
         for needed in ("add", "retained", "expose"):
             if not callable(getattr(memory, needed, None)):
                 raise ContractError(
                     f"{self.name} has no method '{needed}': a memory needs add(record), "
                     f"retained() and expose(query), or build(arrivals) for a policy"
                 )
-        refuse_curiosity(memory, self.name)
-        if _held_already(memory):
+        for method, arguments, expected in _CALLS:
+            if not accepts(getattr(memory, method), *arguments):
+                raise ContractError(
+                    f"{self.name}.{method}{_signature(getattr(memory, method))} cannot be called "
+                    f"as RoutePrism calls it. Expected {expected}"
+                )
+        check_expose(memory, self.name)
+        if _has_records(memory):
             raise ContractError(
                 f"{self.name}: a fresh memory holds records before any was added. Is something "
                 f"kept on the class, such as a list that all its objects share?"
             )
-        for record in arrivals:
-            memory.add(record)
-        return _Wrapped(memory, {record.id: record for record in arrivals}, self.name)
+
+
+def find_own_memory(policy: Any) -> OwnMemory | None:
+    """Give a policy as a memory to which records are added one by one; None if it is not one.
+
+    A policy that offers `open()`, such as the adapter of a server, gives an empty memory with it.
+    """
+    while isinstance(policy, NamedPolicy):
+        policy = policy.inner
+    if isinstance(policy, OwnMemory):
+        return policy
+    if not callable(open_empty := getattr(policy, "open", None)):
+        return None
+    chance = getattr(policy, "deterministic", True) is False
+    outside = getattr(policy, "outside", True) is not False
+    procedures = getattr(policy, "procedures", None)
+    return OwnMemory(open_empty, policy.name, chance, outside, procedures)
+
+
+_CALLS: tuple[tuple[str, tuple[None, ...], str], ...] = (
+    ("add", (None,), "add(record)"),
+    ("retained", (), "retained()"),
+)
+"""How the methods of a memory are called; `check_expose` checks the third."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wrapped:
-    """Someone's memory object behind the contract."""
+    """A memory object of the user's own behind the contract."""
 
     inner: Any
     arrived: dict[str, Record]
     name: str
 
     def retained(self) -> frozenset[str]:
-        held = self.inner.retained()
-        if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
-            raise ContractError(
-                f"{self.name}.retained gave {type(held).__name__}. Expected records or record ids"
-            )
-        return frozenset(_id(item) for item in held)
+        return retained_ids(self.inner, self.name)
+
+    def close(self) -> None:
+        close_memory(self.inner)
 
     def state(self) -> JsonValue:
-        shown = getattr(self.inner, "state", None)
-        state: JsonValue = shown() if callable(shown) else None
+        read_state = getattr(self.inner, "state", None)
+        state: JsonValue = read_state() if callable(read_state) else None
         return state
 
     def events(self) -> Sequence[Event]:
         log = getattr(self.inner, "events", None)
         return tuple(log()) if callable(log) else ()
 
+    def counts(self) -> Mapping[str, int]:
+        counts = getattr(self.inner, "counts", None)
+        return dict(counts()) if callable(counts) else {}
+
     def expose(self, query: str, /) -> Exposure:
-        shown = self.inner.expose(query)
-        if isinstance(shown, Exposure):
-            return shown
-        if isinstance(shown, Set):
-            raise ContractError(
-                f"{self.name}.expose gave a set, which has no order of its own. Expected a list"
-            )
-        if isinstance(shown, (str, bytes)) or not isinstance(shown, Iterable):
-            raise ContractError(
-                f"{self.name}.expose gave {type(shown).__name__}. Expected records, record ids, "
-                f"(text, ids) pairs or Blocks, so that every shown text names its records"
-            )
-        return Exposure(tuple(self._block(item) for item in shown))
+        return Exposure(as_blocks(self.inner.expose(query), self.arrived, self.name))
 
-    def _block(self, item: Any) -> Block:
-        if isinstance(item, Block):
-            return item
-        if isinstance(item, Record):
-            return record_block(item)
-        if isinstance(item, str) and item in self.arrived:
-            return record_block(self.arrived[item])
-        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-            ids = (item[1],) if isinstance(item[1], (str, Record)) else item[1]
-            if isinstance(ids, Iterable):
-                return Block("text", item[0], frozenset(_id(source) for source in ids))
+
+def as_blocks(
+    shown: Any, arrived: Mapping[str, Record], name: str = "the memory"
+) -> tuple[Block, ...]:
+    """Give what an `expose` returned as blocks; ids are looked up among the arrived records."""
+    if isinstance(shown, Exposure):
+        return shown.blocks
+    if isinstance(shown, Set):
         raise ContractError(
-            f"{self.name}.expose gave {item!r:.80}. Expected a record, the id of one that "
-            f"arrived, a (text, ids) pair or a Block"
+            f"{name}.expose gave a set, which has no order of its own. Expected a list"
         )
+    refuse_awaitable(shown, name, "expose")
+    if isinstance(shown, (str, bytes)) or not isinstance(shown, Iterable):
+        raise ContractError(
+            f"{name}.expose gave {type(shown).__name__}. Expected records, record ids, "
+            f"(text, ids) pairs or Blocks, so that every shown text names its records"
+        )
+    return tuple(_as_block(item, arrived, name) for item in shown)
 
 
-def _held_already(memory: Any) -> bool:
+def _as_block(item: Any, arrived: Mapping[str, Record], name: str) -> Block:
+    if isinstance(item, Block):
+        return item
+    if isinstance(item, Record):
+        return record_block(item)
+    if isinstance(item, str) and item in arrived:
+        return record_block(arrived[item])
+    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+        ids = (item[1],) if isinstance(item[1], (str, Record)) else item[1]
+        if isinstance(ids, Iterable):
+            return Block("text", item[0], frozenset(_id(source) for source in ids))
+    raise ContractError(
+        f"{name}.expose gave {item!r:.80}. Expected a record, the id of one that "
+        f"arrived, a (text, ids) pair or a Block"
+    )
+
+
+def retained_ids(memory: Any, name: str = "the memory") -> frozenset[str]:
+    """Read the ids that a memory retains, from any iterable of records or ids."""
+    held = memory.retained()
+    if isinstance(held, frozenset):
+        return held if all(isinstance(item, str) for item in held) else frozenset(map(_id, held))
+    refuse_awaitable(held, name, "retained")
+    if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
+        raise ContractError(
+            f"{name}.retained gave {type(held).__name__}. Expected records or record ids"
+        )
+    return frozenset(_id(item) for item in held)
+
+
+def close_memory(memory: Any) -> None:
+    """Close a memory, if it has `close()`."""
+    close = getattr(memory, "close", None)
+    if callable(close):
+        await_now(close())
+
+
+@contextmanager
+def closing_memory(memory: T) -> Iterator[T]:
+    """Close a memory at the end; an earlier exception matters more than one in `close()`."""
+    memory = wrap_asynchronous(memory)
     try:
-        held = memory.retained()
-        return not isinstance(held, str) and bool(list(held))
-    except Exception:  # an empty memory may not be able to say; it is asked again when it is full
+        yield memory
+    except BaseException:
+        with suppress(Exception):
+            close_memory(memory)
+        raise
+    close_memory(memory)
+
+
+def check_memory(memory: Any, name: str) -> Memory:
+    """Refuse what a policy built unless it has the methods of a memory."""
+    memory = wrap_asynchronous(memory)
+    # Asking the protocol itself takes long on older Pythons.
+    if not all(callable(getattr(memory, need, None)) for need in ("retained", "state", "expose")):
+        raise ContractError(
+            f"{name}.build gave {type(memory).__name__}. "
+            f"Expected a memory with retained(), state() and expose(query)"
+        )
+    checked: Memory = memory
+    return checked
+
+
+def check_retained(memory: Memory, name: str, pool: Pool) -> frozenset[str]:
+    """Give the retained ids, which must all be the pool's."""
+    retained = retained_ids(memory, name)
+    if unknown := sorted(retained.difference(pool.ids)):
+        raise ContractError(
+            f"{name} retains '{unknown[0]}', which user '{pool.user}' does not have"
+        )
+    return retained
+
+
+@contextmanager
+def open_memory(policy: Policy, pool: Pool, order: Sequence[int]) -> Iterator[Memory]:
+    """Build a memory from a pool in an order, check it, and close it at the end."""
+    built = policy.build(tuple(pool.records[position] for position in order))
+    with closing_memory(check_memory(built, policy.name)) as memory:
+        yield memory
+
+
+def _has_records(memory: Any) -> bool:
+    try:
+        items = await_now(memory.retained())
+        return not isinstance(items, str) and bool(list(items))
+    except Exception:  # it may fail on an empty memory; it is called again after the arrivals
         return False
 
 
 def own_source(policy: Policy) -> str:
-    """Name what is behind a policy that is not built in: its source's digest, or its origin."""
-    inner = getattr(policy, "inner", None) or getattr(policy, "factory", None) or policy
-    if callable(origin := getattr(inner, "origin", None)) and not inspect.isclass(inner):
-        return str(origin())  # a real memory system says which, in which version
+    """Identify a policy that is not built in: by its origin, or by the digest of its source."""
+    inner: Any = policy
+    while not inspect.isclass(inner):
+        if callable(origin := getattr(inner, "origin", None)):
+            return str(origin())  # an adapter names the memory system and its version
+        if not _built_in(type(inner)):
+            break
+        deeper = getattr(inner, "inner", None) or getattr(inner, "factory", None)
+        if deeper is None:
+            break
+        inner = deeper
     kind: Callable[..., Any] = inner if inspect.isclass(inner) else type(inner)
     return _source_digest(kind)
 
 
+def _built_in(kind: Callable[..., Any]) -> bool:
+    return kind.__module__.startswith("routeprism.")
+
+
 @lru_cache(maxsize=256)
 def _source_digest(kind: Callable[..., Any]) -> str:
-    if kind.__module__.startswith("routeprism."):
+    if _built_in(kind):
         return ""
     try:
         return hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()
@@ -242,3 +423,18 @@ def _source_digest(kind: Callable[..., Any]) -> str:
 
 def _id(item: Any) -> str:
     return item.id if isinstance(item, Record) else str(item)
+
+
+@contextmanager
+def report_own_errors(policy: Any, *, user: str = "", route: str = "") -> Iterator[None]:
+    """Report an exception of a policy that is not built in, with policy, user and order."""
+    try:
+        yield
+    except RoutePrismError:
+        raise
+    except BaseException as error:
+        if is_interruption(error):
+            raise
+        if isinstance(error, Exception) and not own_source(policy):
+            raise  # not the user's code
+        raise describe_error(error, policy.name, user=user, route=route) from None

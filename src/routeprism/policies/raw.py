@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from routeprism.policies._contracts import Event, Memory, fold
-from routeprism.policies._whole import WholeRecords, whole_records
-from routeprism.policies.interfaces import Budget, Interface
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
 from routeprism.records import Record
 
 __all__ = ["Raw"]
@@ -24,7 +23,7 @@ class Raw:
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return "raw"
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
@@ -32,7 +31,7 @@ class Raw:
         return fold(self, arrivals)
 
     def start(self) -> Arrived:
-        """Nothing has arrived."""
+        """Start without any arrival."""
         return ()
 
     def step(self, state: Arrived, record: Record, /) -> Arrived:

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from routeprism.policies._contracts import Event, Memory
-from routeprism.policies._whole import WholeRecords, whole_records
-from routeprism.policies.interfaces import Budget, Interface
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
 from routeprism.records import Record
 from routeprism.specs import positive
 
@@ -21,7 +20,7 @@ class Recent:
     """A bounded window over the arrivals."""
 
     k: int = 3
-    """How many records the window holds."""
+    """How many records the window contains."""
     interface: Interface = field(default_factory=Budget)
     """What of them reaches the prompt."""
 
@@ -30,7 +29,7 @@ class Recent:
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return f"recent:k={self.k}"
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
@@ -38,7 +37,7 @@ class Recent:
         return self.finish(tuple(arrivals))
 
     def start(self) -> Arrived:
-        """Nothing has arrived."""
+        """Start without any arrival."""
         return ()
 
     def step(self, state: Arrived, record: Record, /) -> Arrived:

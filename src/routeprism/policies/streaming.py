@@ -21,10 +21,9 @@ from functools import lru_cache
 from typing import Any
 
 from routeprism import specs
-from routeprism.errors import ContractError, SpecError
+from routeprism.errors import ContractError, MissingExtraError, SpecError
 from routeprism.policies._contracts import Event, Memory, fold
-from routeprism.policies._whole import WholeRecords, whole_records
-from routeprism.policies.interfaces import Budget, Interface
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
 from routeprism.records import Pool, Record
 from routeprism.text.focal import focal_set, has_focal_tokens, record_focal_counts
 
@@ -72,7 +71,7 @@ class Streaming:
     """A small buffer whose choices were learned from other users."""
 
     k: int = 3
-    """How many records it holds."""
+    """How many records it retains."""
     bonus: float = 0.35
     """What the logarithm of 1 + the different tokens of the buffer counts."""
     penalty: float = 1.0
@@ -80,7 +79,7 @@ class Streaming:
     interface: Interface = field(default_factory=Budget)
     """What of the buffer reaches the prompt."""
     predictor: Predictor | None = None
-    """What was learned; `fit` gives the policy that has it."""
+    """The fitted predictor; `fit` gives the policy that has it."""
 
     def __post_init__(self) -> None:
         specs.positive("streaming", k=self.k)
@@ -89,7 +88,7 @@ class Streaming:
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return specs.written("streaming", self)
 
     def fit(self, pools: Sequence[Pool], /) -> Streaming:
@@ -105,7 +104,7 @@ class Streaming:
         return fold(self, arrivals)
 
     def start(self) -> _State:
-        """Nothing has arrived."""
+        """Start without any arrival."""
         return _State()
 
     def step(self, state: _State, record: Record, /) -> _State:
@@ -136,13 +135,13 @@ class Streaming:
         )
 
     def key(self, state: _State, /) -> Hashable:
-        """Name the buffer; its order matters only where it is shown in it."""
+        """Name the buffer; its order matters only if records are displayed in it."""
         held = [record.id for record in state.kept]
         return tuple(held if self.interface.display == "arrival" else sorted(held))
 
-    def _without(self, kept: Sequence[Record], dropped: Record) -> tuple[float, str]:
+    def _without(self, records: Sequence[Record], dropped: Record) -> tuple[float, str]:
         """Value the buffer without a record; of equals, the record with the largest id goes."""
-        rest = [record for record in kept if record is not dropped]
+        rest = [record for record in records if record is not dropped]
         different = _different(frozenset(map(focal_set, rest)))
         scores = math.fsum(map(self._learned().score, rest))
         return scores + self.bonus * math.log1p(different), dropped.id
@@ -167,10 +166,13 @@ def _event(kind: Any, record: Record, by: Record, at: int) -> Event:
 def fit_predictor(pools: Sequence[Pool], penalty: float = 1.0) -> Predictor:
     """Fit the mean overlap of records with the rest of their pool on their TF-IDF features."""
     import numpy as np
-    from scipy.sparse import csr_matrix
-    from sklearn.feature_extraction.text import TfidfTransformer
-    from sklearn.linear_model import Ridge
 
+    try:
+        from scipy.sparse import csr_matrix
+        from sklearn.feature_extraction.text import TfidfTransformer
+        from sklearn.linear_model import Ridge
+    except ModuleNotFoundError:
+        raise MissingExtraError("The policy streaming", "streaming") from None
     several = [pool for pool in pools if len(pool) > 1]
     counts = [record_focal_counts(record) for pool in several for record in pool.records]
     vocabulary = sorted({term for count in counts for term in count})

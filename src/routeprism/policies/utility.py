@@ -11,8 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from routeprism.policies._contracts import Event, Memory, fold
-from routeprism.policies._whole import WholeRecords, whole_records
-from routeprism.policies.interfaces import Budget, Interface
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
 from routeprism.records import Record
 from routeprism.specs import positive
 from routeprism.text.focal import PREFERENCE_LEXICON, record_word_counts
@@ -37,7 +36,7 @@ class Utility:
     """A buffer that drops the least salient record when it is over-full."""
 
     k: int = 3
-    """How many records it holds."""
+    """How many records it retains."""
     interface: Interface = field(default_factory=Budget)
     """What of them reaches the prompt."""
 
@@ -46,15 +45,19 @@ class Utility:
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return f"utility:k={self.k}"
+
+    def unseen(self, record: Record) -> bool:
+        """Whether the record has no word that could be a preference word."""
+        return not record_word_counts(record)
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Keep the k most salient."""
         return fold(self, arrivals)
 
     def start(self) -> _State:
-        """Nothing has arrived."""
+        """Start without any arrival."""
         return _State()
 
     def step(self, state: _State, record: Record, /) -> _State:

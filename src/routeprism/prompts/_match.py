@@ -8,7 +8,7 @@
   evidence as well as the question begin after the same number of tokens.
 
 Each prompt is tokenised once to measure it and, if it was padded, once more as a whole to check it:
-`routeprism.prompts._layout` says why k fillers are k tokens. Whatever fails the check is reported,
+`routeprism.prompts._prompt` says why k fillers are k tokens. Whatever fails the check is reported,
 never corrected until it fits.
 """
 
@@ -20,14 +20,13 @@ from typing import Literal, TypeAlias, get_args
 
 from routeprism.errors import InputError, SpecError, nearest
 from routeprism.prompts._draft import Draft
-from routeprism.prompts._layout import Layout, lay_out
-from routeprism.prompts._prompt import Prompt, read_prompt
+from routeprism.prompts._prompt import Layout, Prompt, lay_out, read_prompt
 from routeprism.text import tokens
 
 __all__ = ["CONTROLS", "FILLERS", "Control", "Filler", "Matched", "Unmatched", "match"]
 
 Control = Literal["none", "exact", "balanced", "aligned"]
-"""What is held equal between the prompts of a comparison."""
+"""The lengths that are made equal in all prompts of a comparison."""
 Filler = Literal["A", "B"]
 """Which word padding repeats."""
 
@@ -36,9 +35,9 @@ FILLERS: Mapping[Filler, str] = {"A": " one", "B": " x"}
 """The word of each filler; each is one token."""
 
 PREFIX = 32
-"""How many fillers stand before every context under `aligned`."""
+"""The number of fillers before every context under `aligned`."""
 EXTENSION = 64
-"""How many fillers every prompt gets at least under `balanced`."""
+"""The smallest number of fillers of a prompt under `balanced`."""
 
 _Laid: TypeAlias = tuple[Layout, list[int]]
 
@@ -91,7 +90,7 @@ def match(drafts: Sequence[Draft], control: Control, filler: Filler = "A") -> Ma
 
 
 def _unequal(prompts: Sequence[Prompt], control: Control) -> str:
-    """Say what the control promises and the tokens do not keep."""
+    """Describe which promise of the control the tokens break."""
     if control == "none":
         return ""
     if reason := _differing("after padding the prompts have", [p.tokens for p in prompts]):

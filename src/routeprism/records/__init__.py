@@ -1,11 +1,30 @@
 """What goes in: records, pools, questions, benchmarks, and their loaders."""
 
-from routeprism.records._lazy import LazyCases
-from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn, letters
+from routeprism.records._benchmarks import (
+    Benchmark,
+    Case,
+    LazyCases,
+    Pool,
+    Question,
+    Record,
+    Turn,
+    letters,
+    only_kinds,
+    only_questions,
+)
+from routeprism.records._files import decode_utf8, parse_json
 from routeprism.records._registry import load_benchmark, registered_benchmarks
-from routeprism.records._restrict import only_kinds, only_questions
+from routeprism.records._times import TIME_EXAMPLES, read_time
+from routeprism.records._updates import (
+    derive_stale,
+    event_order,
+    find_superseded,
+    find_superseding,
+    is_in_event_order,
+)
 
 __all__ = [
+    "TIME_EXAMPLES",
     "Benchmark",
     "Case",
     "LazyCases",
@@ -13,9 +32,17 @@ __all__ = [
     "Question",
     "Record",
     "Turn",
+    "decode_utf8",
+    "derive_stale",
+    "event_order",
+    "find_superseded",
+    "find_superseding",
+    "is_in_event_order",
     "letters",
     "load_benchmark",
     "only_kinds",
     "only_questions",
+    "parse_json",
+    "read_time",
     "registered_benchmarks",
 ]

@@ -1,25 +1,23 @@
-"""Which benchmarks there are, by name; a path is the user's own data."""
+"""Benchmarks by name; a path names your own data."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.records import jsonl
+from routeprism.records._benchmarks import Benchmark
 from routeprism.records._files import is_directory
-from routeprism.records._nouns import Benchmark
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 __all__ = ["load_benchmark", "registered_benchmarks"]
 
 
-def registered_benchmarks() -> Mapping[str, EntryPoint]:
-    """Give the entry points of the group `routeprism.benchmarks`, by name."""
+def registered_benchmarks() -> Mapping[str, specs.Registration]:
+    """List the entry points of the group `routeprism.benchmarks`, by name."""
     return specs.registered("benchmarks")
 
 
@@ -29,14 +27,20 @@ def load_benchmark(text: str, data: Path | None = None) -> Benchmark:
     path = Path(text)
     named = text.partition(":")[0] in known
     if not named and (is_directory(path) or len(path.parts) > 1):
-        return jsonl.load(path)
+        return replace(jsonl.load(path), directory=text)
     spec = specs.parse(text)
-    if spec.name not in known:
+    loader = specs.find_extension("benchmarks", spec)
+    if loader is None:
         raise SpecError(
             f"There is no benchmark '{spec.name}'. {nearest(spec.name, known)} "
             f"Your own data is a directory with records.jsonl and questions.jsonl."
         )
-    benchmark = specs.construct(known[spec.name].load(), spec, data=data)
+    if isinstance(loader, Benchmark):
+        return loader
+    wanted = {"data": data} if "data" in inspect.signature(loader).parameters else {}
+    benchmark = specs.construct(loader, spec, **wanted)
     if not isinstance(benchmark, Benchmark):
-        raise SpecError(f"the loader of '{spec.name}' gave no Benchmark")
+        raise SpecError(
+            f"Expected a Benchmark from the loader '{spec.name}' but got {type(benchmark).__name__}"
+        )
     return benchmark

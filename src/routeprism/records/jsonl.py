@@ -11,23 +11,43 @@ import hashlib
 import json
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InputError
-from routeprism.records._files import fingerprint, is_directory, is_file, loads
-from routeprism.records._lazy import LazyCases
-from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn, letters
+from routeprism.inputs import open_input
+from routeprism.records._benchmarks import (
+    Benchmark,
+    Case,
+    LazyCases,
+    Pool,
+    Question,
+    Record,
+    Turn,
+    letters,
+)
+from routeprism.records._files import fingerprint, is_directory, is_file, parse_json
+from routeprism.records._times import TIME_EXAMPLES, read_time
+from routeprism.records._updates import derive_stale, find_fault
 
 __all__ = ["load"]
 
 _CONTROL = re.compile(r"[\0-\x1f\x7f]")
 """What a name in a table cannot hold; Python 3.10 cannot even write NUL into a CSV file."""
 
-_RECORD_FIELDS = frozenset({"user", "id", "text", "turns", "timestamp"})
-_QUESTION_FIELDS = frozenset({"user", "id", "text", "options", "gold", "kind", "support"})
+_INLINE = re.compile(
+    r"(?:^|(?<=\S))[ \t]+(\[(?:system|user|assistant)\])(?=\s|\Z)", re.IGNORECASE | re.MULTILINE
+)
+"""A role marker with something before it in its line, where it begins no turn."""
+
+_RECORD_FIELDS = frozenset({"user", "id", "text", "turns", "timestamp", "supersedes"})
+_QUESTION_FIELDS = frozenset(
+    {"user", "id", "text", "options", "gold", "kind", "support", "stale", "outdated"}
+)
+_TIME_LABELS = frozenset({"supersedes", "stale", "outdated"})
+"""The labels of facts that change; pools that have some are checked as a whole when loading."""
 
 
 def load(directory: Path) -> Benchmark:
@@ -56,6 +76,11 @@ def load(directory: Path) -> Benchmark:
     _unique_ids(questions)
     users = tuple(records.users)
     cases = LazyCases(len(users), _Reader(records, questions, users))
+    changing = records.changing | questions.changing
+    stale = False
+    for at, user in enumerate(users):
+        if user in changing:
+            stale |= any(question.stale for question in cases[at].questions)
     labelled = questions.labelled
     inputs = {"records.jsonl": records.digest, "questions.jsonl": questions.digest}
     return Benchmark(
@@ -63,6 +88,7 @@ def load(directory: Path) -> Benchmark:
         cases=cases,
         fingerprint=fingerprint(inputs),
         labels=("benchmark",) if labelled else (),
+        updates=("benchmark",) if stale else (),
         inputs=inputs,
         notes=_notes(records, questions),
     )
@@ -83,17 +109,15 @@ class _Lines:
     """User → runs of lines: where each begins (byte, line number) and how many it has."""
     labelled: bool = False
     """Whether any line has support labels."""
+    changing: set[str] = field(default_factory=set)
+    """The users of lines with labels of facts that change."""
 
     @classmethod
     def scan(cls, path: Path, fields: frozenset[str]) -> _Lines:
         """Check every line for what can be checked without its neighbours."""
         found = cls(path)
         digest = hashlib.sha256()
-        try:
-            stream = path.open("rb")
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-        with stream:
+        with open_input(path) as stream:
             offset = 0
             before = ""
             for number, line in enumerate(stream, start=1):
@@ -102,6 +126,8 @@ class _Lines:
                     entry = _entry(line, path, number)
                     _check_fields(entry, fields, path, number)
                     found.labelled = found.labelled or bool(entry.get("support"))
+                    if not _TIME_LABELS.isdisjoint(entry):
+                        found.changing.add(entry["user"])
                     runs = found.users.setdefault(entry["user"], array("q"))
                     if entry["user"] == before:
                         runs[-1] += 1
@@ -115,7 +141,7 @@ class _Lines:
     def entries(self, user: str) -> Iterator[tuple[int, dict[str, Any]]]:
         """Read one user's lines."""
         runs = self.users.get(user, ())
-        with self.path.open("rb") as stream:
+        with open_input(self.path) as stream:
             for at in range(0, len(runs), 3):
                 offset, number, left = runs[at : at + 3]
                 stream.seek(offset)
@@ -135,7 +161,8 @@ def _is_blank(line: bytes) -> bool:
 
 def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
-        entry = loads(line.rstrip(b"\r\n").decode("utf-8-sig" if number == 1 else "utf-8"))
+        text = line.rstrip(b"\r\n").decode("utf-8-sig" if number == 1 else "utf-8")
+        entry = parse_json(text, strict=True)
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text ({error.reason})", file=path, line=number) from None
     except json.JSONDecodeError as error:
@@ -151,9 +178,9 @@ def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 def _check_fields(entry: dict[str, Any], fields: frozenset[str], path: Path, number: int) -> None:
     for name in ("user", "id"):
-        if not isinstance(entry.get(name), str) or not entry[name]:
+        if not isinstance(entry.get(name), str) or not entry[name].strip():
             raise InputError(
-                f"Expected a non-empty string but got {name}={entry.get(name)!r:.60}",
+                f"Expected a non-blank string but got {name}={entry.get(name)!r:.60}",
                 file=path,
                 line=number,
                 field=name,
@@ -167,6 +194,7 @@ def _check_fields(entry: dict[str, Any], fields: frozenset[str], path: Path, num
         )
     if "turns" in fields:
         _check_words(entry, path, number)
+        _check_time(entry, path, number)
     elif not isinstance(entry.get("text"), str) or not entry["text"].strip():
         raise InputError("the question has no text", file=path, line=number, field="text")
 
@@ -178,6 +206,14 @@ def _check_words(entry: dict[str, Any], path: Path, number: int) -> None:
         if not isinstance(entry["text"], str) or not entry["text"].strip():
             raise InputError(
                 f"record '{entry['id']}' has no text; give it some or leave it out",
+                file=path,
+                line=number,
+                field="text",
+            )
+        if (marker := _INLINE.search(entry["text"])) is not None:
+            raise InputError(
+                f"the role marker {marker[1]} is not at the beginning of its line, so it begins "
+                f"no turn; begin a new line with it, or give 'turns' instead of 'text'",
                 file=path,
                 line=number,
                 field="text",
@@ -199,10 +235,25 @@ def _check_words(entry: dict[str, Any], path: Path, number: int) -> None:
         )
 
 
+def _check_time(entry: dict[str, Any], path: Path, number: int) -> None:
+    """Refuse a time that no arrival model could read; null and blank text mean none."""
+    stamp = entry.get("timestamp")
+    if stamp is None or (isinstance(stamp, str) and not stamp.strip()):
+        return
+    known = isinstance(stamp, (str, int, float)) and not isinstance(stamp, bool)
+    if not known or read_time(str(stamp)) is None:
+        raise InputError(
+            f"Expected a time such as {TIME_EXAMPLES} but got timestamp={stamp!r:.60}",
+            file=path,
+            line=number,
+            field="timestamp",
+        )
+
+
 def _unique_ids(questions: _Lines) -> None:
     """Refuse two questions with one id; ids are short, so they may all be held at once."""
     seen: dict[str, int] = {}
-    with questions.path.open("rb") as stream:
+    with open_input(questions.path) as stream:
         for number, line in enumerate(stream, start=1):
             if not _is_blank(line):
                 identity = _entry(line, questions.path, number)["id"]
@@ -229,6 +280,7 @@ class _Reader:
 
     def _case(self, user: str) -> Case:
         records = []
+        supersedes: dict[str, frozenset[str]] = {}
         first_line: dict[str, int] = {}
         for position, (number, entry) in enumerate(self.records.entries(user)):
             identity = entry["id"]
@@ -241,18 +293,30 @@ class _Reader:
                 )
             first_line[identity] = number
             records.append(_record(entry, position))
+            try:
+                earlier = _texts(entry, "supersedes", "a list of record ids")
+            except InputError as error:
+                raise InputError(
+                    error.problem, file=self.records.path, line=number, field=error.field
+                ) from None
+            if earlier:
+                supersedes[identity] = frozenset(earlier)
         pool = Pool(user, tuple(records))
+        if fault := find_fault(pool.records, supersedes, user):
+            raise InputError(
+                fault[1], file=self.records.path, line=first_line[fault[0]], field="supersedes"
+            )
         questions = []
         for number, entry in self.questions.entries(user):
             try:
-                question = _question(entry)
+                question = _question(entry, supersedes)
                 Case(pool, (question,))
             except InputError as error:
                 raise InputError(
                     error.problem, file=self.questions.path, line=number, field=error.field
                 ) from None
             questions.append(question)
-        return Case(pool, tuple(questions))
+        return Case(pool, tuple(questions), supersedes)
 
 
 def _record(entry: dict[str, Any], position: int) -> Record:
@@ -264,25 +328,59 @@ def _record(entry: dict[str, Any], position: int) -> Record:
     return Record.from_turns(entry["id"], position, turns, timestamp=timestamp)
 
 
-def _question(entry: dict[str, Any]) -> Question:
-    options = entry.get("options") or []
-    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
-        raise InputError("Expected a list of strings", field="options")
-    support = entry.get("support") or []
-    if not isinstance(support, list) or not all(isinstance(name, str) for name in support):
-        raise InputError("Expected a list of record ids", field="support")
+def _texts(entry: dict[str, Any], name: str, expected: str) -> list[str]:
+    """Give a field that is a list of texts; a missing field or null is an empty list."""
+    value = entry.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise InputError(f"Expected {expected} but got {name}={value!r:.60}", field=name)
+    return value
+
+
+def _option_letter(name: str, options: list[str], field: str) -> str:
+    """Give the letter of an option, which is named by its letter or by its text."""
+    named = letters(len(options))
+    letter = name.strip().lower()
+    if name not in options and letter in named:
+        return letter
+    if name not in options:
+        raise InputError(
+            f"{field}={name!r:.60} is neither one of the option letters {', '.join(named)} nor the "
+            f"exact text of an option",
+            field=field,
+        )
+    by_text = named[options.index(name)]
+    if letter in named and letter != by_text:
+        raise InputError(
+            f"{field}={name!r} is ambiguous: it is the letter of option {letter} and the text of "
+            f"option {by_text}; write these options out, such as 'answer {name}'",
+            field=field,
+        )
+    return by_text
+
+
+def _question(entry: dict[str, Any], supersedes: Mapping[str, frozenset[str]]) -> Question:
+    options = _texts(entry, "options", "a list of strings")
+    support = frozenset(_texts(entry, "support", "a list of record ids"))
+    stale = frozenset(_texts(entry, "stale", "a list of record ids"))
+    outdated = _texts(entry, "outdated", "a list of options or answers")
+    if entry.get("stale") is None:
+        stale = derive_stale(supersedes, support)
     gold = entry.get("gold")
     if gold is not None and not isinstance(gold, str):
         raise InputError(f"Expected a string but got gold={gold!r:.60}", field="gold")
-    kind = entry.get("kind") or ""
+    kind = "" if entry.get("kind") is None else entry["kind"]
     if not isinstance(kind, str) or kind == "all" or _CONTROL.search(kind):
         raise InputError(
             f"Expected one line of text other than 'all', which names all kinds, "
             f"but got kind={kind!r:.60}",
             field="kind",
         )
-    if options and gold in options:
-        gold = letters(len(options))[options.index(gold)]
+    if options and gold is not None:
+        gold = _option_letter(gold, options, "gold")
+    if options:
+        outdated = [_option_letter(one, options, "outdated") for one in outdated]
     return Question(
         id=entry["id"],
         user=entry["user"],
@@ -290,5 +388,7 @@ def _question(entry: dict[str, Any]) -> Question:
         options=tuple(options),
         gold=gold,
         kind=kind,
-        labels={"benchmark": frozenset(support)} if support else {},
+        labels={"benchmark": support} if support else {},
+        stale={"benchmark": stale} if stale else {},
+        outdated=tuple(dict.fromkeys(outdated)),
     )

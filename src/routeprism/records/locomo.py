@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InputError
+from routeprism.inputs import read_input
+from routeprism.records._benchmarks import Benchmark, Case, Pool, Question, Record, Turn
 from routeprism.records._files import (
     data_directory,
-    find,
+    find_file,
     fingerprint,
-    parse_json,
-    read_bytes,
-    sha256,
+    hash_content,
+    parse_json_file,
 )
-from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn
 
 __all__ = ["CATEGORIES", "load"]
 
@@ -43,12 +43,12 @@ def load(data: Path | None = None) -> Benchmark:
     directory = data_directory(data, "locomo")
     if (directory / "locomo").is_dir():
         directory = directory / "locomo"
-    path = find(directory, "locomo10.json", fetched="locomo")
-    content = read_bytes(path)
-    parsed = parse_json(content, path)
+    path = find_file(directory, "locomo10.json", fetched="locomo")
+    content = read_input(path)
+    parsed = parse_json_file(content, path)
     if not isinstance(parsed, list) or not parsed:
         raise InputError("Expected a list of conversations", file=path)
-    inputs = {"locomo10.json": sha256(content)}
+    inputs = {"locomo10.json": hash_content(content)}
     notes: list[str] = []
     cases = []
     for index, entry in enumerate(parsed):
@@ -82,6 +82,7 @@ def load(data: Path | None = None) -> Benchmark:
         unit="conversation",
         weighting="question",
         interval="percentile",
+        arrivals=(),  # the published comparison is full reversal
         interface="bm25",
         labels=("benchmark",),
         inputs=inputs,
@@ -149,7 +150,7 @@ def _evidence(qa: Mapping[str, Any]) -> list[str]:
 def _labels(
     identity: str, evidence: list[str], pool: Pool, notes: list[str]
 ) -> dict[str, frozenset[str]]:
-    """Turn dialogue ids into the sessions that hold them; say which cannot be."""
+    """Map dialogue ids to the sessions that contain them; list those without a session."""
     known = frozenset(pool.ids)
     sessions: set[str] = set()
     for written in evidence:

@@ -5,20 +5,30 @@ The released files are read question by question; their texts are never in memor
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 from routeprism.errors import InputError, nearest
-from routeprism.records._elements import Element, ElementReader, scan_array
-from routeprism.records._files import data_directory, find, fingerprint
-from routeprism.records._lazy import LazyCases
-from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, Turn
+from routeprism.records._benchmarks import Benchmark, Case, LazyCases, Pool, Question, Record, Turn
+from routeprism.records._files import (
+    Element,
+    ElementReader,
+    data_directory,
+    find_file,
+    fingerprint,
+    is_directory,
+    scan_array,
+)
+from routeprism.records._updates import event_order
 
-__all__ = ["ABSTENTION", "TYPES", "load"]
+__all__ = ["ABSTENTION", "TYPES", "UPDATES", "load"]
 
 Variant = Literal["s", "m", "oracle", "index"]
 """The released sizes of history; `index` is a file of session ids without any text."""
@@ -32,6 +42,11 @@ TYPES = (
     "knowledge-update",
 )
 """The benchmark's own question types; each is a kind."""
+
+_UPDATE = TYPES[-1]
+
+UPDATES = "updates"
+"""The label source that parts the evidence of knowledge-update questions by time."""
 
 ABSTENTION = "abstention"
 """The kind of questions that cannot be answered, whatever their type."""
@@ -63,14 +78,20 @@ _NOTES: Mapping[str, tuple[str, str]] = {
         "session repeats the id of an earlier one; it counts as '…~2'",
         "sessions repeat the id of an earlier one; they count as '…~2' and so on",
     ),
+    "undecided": (
+        "knowledge-update question has no decision about which session is current; it has no "
+        "stale labels",
+        "knowledge-update questions have no decision about which session is current; they have no "
+        "stale labels",
+    ),
     "wordless": (
         "session has no words; it is kept as it is",
         "sessions have no words; they are kept as they are",
     ),
 }
-"""What is told of a file, of one and of several."""
+"""Notes about a file, in the singular and in the plural."""
 _NO_TEXT = "…"
-"""Stands where a session has no words; no tokeniser finds anything in it."""
+"""The text of a session without words; no tokeniser finds a token in it."""
 
 
 def load(
@@ -89,6 +110,38 @@ def load(
     if path is None:
         variant = variant or "s"
     file = _file(data, variant, path)
+    index, digest = _index_file(file)
+    shape = index.shape()
+    if variant is not None and shape != variant:
+        raise InputError(
+            f"Expected variant={variant} ({_SHAPES[variant]}) but the file has {_SHAPES[shape]}: "
+            f"use longmemeval:variant={shape} to load it",
+            file=file,
+        )
+    chosen = index.choose(abstention)
+    places = tuple((index.places[at], index.ids[at]) for at in chosen)
+    inputs = {file.name.removesuffix(".gz"): digest}
+    decided = any(index.ids[at] in _read_updates() for at in chosen)
+    return Benchmark(
+        name="longmemeval" if shape == "s" else f"longmemeval-{shape}",
+        cases=LazyCases(len(places), _Reader(ElementReader(file), places, file)),
+        fingerprint=fingerprint({**inputs, "abstention": abstention}),
+        unit="question",
+        weighting="question",
+        interval="percentile",
+        arrivals=(),  # the published comparison is full reversal
+        interface="all" if shape == "index" else "bm25",
+        labels=("benchmark", UPDATES) if decided else ("benchmark",),
+        updates=(UPDATES,) if decided else (),
+        inputs=inputs,
+        notes=index.notes(abstention, shape),
+        licence="LongMemEval: MIT",
+        has_text=shape != "index",
+    )
+
+
+def _index_file(file: Path) -> tuple[_Index, str]:
+    """Scan a file once; return the places of its questions, and its digest."""
     index = _Index(file)
     digest = ""
     for item in scan_array(file):
@@ -98,37 +151,7 @@ def load(
             index.add(*item)
     if not index.places:
         raise InputError("there is no question in it", file=file)
-    shape = index.shape()
-    if variant is not None and shape != variant:
-        raise InputError(
-            f"Expected variant={variant} ({_SHAPES[variant]}) but the file has {_SHAPES[shape]}: "
-            f"say longmemeval:variant={shape} if that is what you want",
-            file=file,
-        )
-    chosen = [
-        at
-        for at, identity in enumerate(index.ids)
-        if abstention == "with" or _abstains(identity) == (abstention == "only")
-    ]
-    if not chosen:
-        kind = "abstention question" if abstention == "only" else "question with evidence"
-        raise InputError(f"there is no {kind} in it", file=file)
-    places = tuple((index.places[at], index.ids[at]) for at in chosen)
-    inputs = {file.name.removesuffix(".gz"): digest}
-    return Benchmark(
-        name="longmemeval" if shape == "s" else f"longmemeval-{shape}",
-        cases=LazyCases(len(places), _Reader(ElementReader(file), places, file)),
-        fingerprint=fingerprint({**inputs, "abstention": abstention}),
-        unit="question",
-        weighting="question",
-        interval="percentile",
-        interface="all" if shape == "index" else "bm25",
-        labels=("benchmark",),
-        inputs=inputs,
-        notes=index.notes(abstention, shape),
-        licence="LongMemEval: MIT",
-        has_text=shape != "index",
-    )
+    return index, digest
 
 
 def _abstains(identity: str) -> bool:
@@ -142,19 +165,19 @@ def _file(data: Path | None, variant: Variant | None, path: str | None) -> Path:
             directory = directory / "longmemeval"
         variant = variant or "s"
         named = "longmemeval" if variant == "s" else f"longmemeval:variant={variant}"
-        return find(directory, *_FILES[variant], fetched=None if variant == "index" else named)
+        return find_file(directory, *_FILES[variant], fetched=None if variant == "index" else named)
     places = [Path(path)]
     if data is not None and not places[0].is_absolute():
         places += [data / "longmemeval" / path, data / path]
     for place in places:
-        if place.is_file():
+        if place.exists() and not is_directory(place):
             return place
     raise InputError("there is no such file", file=places[0])
 
 
 @dataclass(slots=True)
 class _Index:
-    """Where each question is, and what its file should be told of once."""
+    """The places of the questions in a file, and notes about the file."""
 
     file: Path
     places: list[Element] = field(default_factory=list)
@@ -191,6 +214,8 @@ class _Index:
             return
         self._note("absent", identity, len(set(evidence) - set(sessions)))
         self._note("unlabelled", identity, int(not set(evidence) & set(sessions)))
+        undecided = entry["question_type"] == _UPDATE and identity not in _read_updates()
+        self._note("undecided", identity, int(undecided))
         self._note("twice", identity, len(sessions) - len(set(sessions)))
         wordless = sum(map(_is_wordless, entry.get("haystack_sessions") or ()))
         self._note("wordless", identity, wordless)
@@ -201,8 +226,20 @@ class _Index:
             self.counts[f"{what} in"] += 1
             self.examples.setdefault(what, identity)
 
+    def choose(self, abstention: str) -> list[int]:
+        """Choose the questions with or without abstention, by their number in the file."""
+        chosen = [
+            at
+            for at, identity in enumerate(self.ids)
+            if abstention == "with" or _abstains(identity) == (abstention == "only")
+        ]
+        if not chosen:
+            kind = "abstention question" if abstention == "only" else "question with evidence"
+            raise InputError(f"there is no {kind} in it", file=self.file)
+        return chosen
+
     def shape(self) -> Variant:
-        """Say which variant this is, by what is in it."""
+        """Recognise the variant by its content."""
         if not self.counts["text"]:
             return "index"
         if self.counts["text"] < len(self.ids):
@@ -217,7 +254,7 @@ class _Index:
         return "m" if median(self.sizes) >= _MANY_SESSIONS else "s"
 
     def notes(self, abstention: str, shape: Variant) -> tuple[str, ...]:
-        """Say what a reader of the numbers should know."""
+        """List notes for readers of the numbers."""
         counts, notes = self.counts, []
         if shape == "index":
             notes.append(
@@ -327,6 +364,10 @@ def _case(entry: Mapping[str, Any]) -> Case:
     )
     wanted = frozenset(evidence)
     support = frozenset(name for name, id in zip(names, sessions, strict=True) if id in wanted)
+    labels = {"benchmark": support} if support and not _abstains(identity) else {}
+    current, stale = _split_by_time(identity, records, support)
+    if current:
+        labels[UPDATES] = current
     date = entry.get("question_date")
     question = Question(
         id=identity,
@@ -335,10 +376,37 @@ def _case(entry: Mapping[str, Any]) -> Case:
         gold=str(entry["answer"]),
         kind=ABSTENTION if _abstains(identity) else entry["question_type"],
         detail=entry["question_type"],
-        labels={"benchmark": support} if support and not _abstains(identity) else {},
+        labels=labels,
         date=None if date is None else str(date),
+        stale={UPDATES: stale} if stale else {},
     )
     return Case(Pool(identity, records), (question,))
+
+
+@lru_cache(maxsize=1)
+def _read_updates() -> Mapping[str, Mapping[str, str]]:
+    """Read which value each knowledge-update question asks for, as it was decided by hand."""
+    text = files(__package__).joinpath("longmemeval_updates.json").read_text("utf-8")
+    decided: Mapping[str, Mapping[str, str]] = json.loads(text)["questions"]
+    return decided
+
+
+def _split_by_time(
+    identity: str, records: Sequence[Record], support: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Part the evidence into the session that the question asks for and the misleading one.
+
+    By session date, or by session order without dates; never by assuming that the later one is
+    asked for. A question without a decision has neither.
+    """
+    asks = _read_updates().get(identity, {}).get("asks")
+    if asks is None or len(support) < 2:
+        return frozenset(), frozenset()
+    if asks == "both":
+        return support, frozenset()
+    ordered = [records[at].id for at in event_order(records) if records[at].id in support]
+    chosen = frozenset((ordered[-1] if asks == "later" else ordered[0],))
+    return chosen, support - chosen
 
 
 def _distinct(sessions: Sequence[str]) -> list[str]:

@@ -7,21 +7,22 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InputError
+from routeprism.inputs import read_input
+from routeprism.records._benchmarks import Benchmark, Case, Pool, Question, Record, letters
 from routeprism.records._files import (
     data_directory,
-    find,
+    decode_utf8,
+    find_file,
     fingerprint,
-    parse_json,
-    read_bytes,
-    sha256,
-    text_of,
+    hash_content,
+    parse_json_file,
 )
-from routeprism.records._nouns import Benchmark, Case, Pool, Question, Record, letters
+from routeprism.spreadsheets import long_cells
 
 __all__ = ["GROUPS", "load"]
 
@@ -52,58 +53,21 @@ def load(data: Path | None = None) -> Benchmark:
     directory = data_directory(data, "personamem")
     if (directory / "personamem-32k").is_dir():
         directory = directory / "personamem-32k"
-    paths = {name: find(directory, name, fetched="personamem") for name in _PUBLISHED}
-    contents = {name: read_bytes(path) for name, path in paths.items()}
-    inputs = {name: sha256(content) for name, content in contents.items()}
+    paths = {name: find_file(directory, name, fetched="personamem") for name in _PUBLISHED}
+    contents = {name: read_input(path) for name, path in paths.items()}
+    inputs = {name: hash_content(content) for name, content in contents.items()}
     documents = _entries(contents, paths, "documents.json")
     queries = _entries(contents, paths, "queries.json")
     rows = _rows(contents["questions_32k.csv"], paths["questions_32k.csv"])
 
     pools = _pools(documents, paths["documents.json"])
-    turns = {
-        user: sum(len(record.turns) for record in pool.records) for user, pool in pools.items()
-    }
-    questions: dict[str, list[Question]] = {user: [] for user in pools}
-    asked: set[str] = set()
-    for index, query in enumerate(queries):
-        user = _field(query, "user_id", paths["queries.json"], index)
-        identity = _field(query, "id", paths["queries.json"], index)
-        if user not in pools:
-            raise InputError(
-                f"query '{identity}' belongs to user '{user}', who has no documents",
-                file=paths["queries.json"],
-                field="user_id",
-            )
-        if identity not in rows:
-            raise InputError(
-                f"query '{identity}' is not in {paths['questions_32k.csv'].name}",
-                file=paths["queries.json"],
-                field="id",
-            )
-        line, row = rows[identity]
-        if identity in asked:
-            raise InputError(
-                f"entry {index}: there are two queries with the id '{identity}'",
-                file=paths["queries.json"],
-                field="id",
-            )
-        asked.add(identity)
-        meta = query.get("meta")
-        text = _field(
-            meta if isinstance(meta, dict) else {}, "retrieval_query", paths["queries.json"], index
-        )
-        try:
-            questions[user].append(_question(identity, pools[user], text, row, turns[user]))
-        except InputError as error:
-            field = "correct_answer" if error.field == "gold" else error.field
-            raise InputError(
-                error.problem, file=paths["questions_32k.csv"], line=line, field=field
-            ) from None
+    questions = _read_questions(queries, rows, pools, paths)
     return Benchmark(
         name="personamem",
         cases=tuple(Case(pool, tuple(questions[user])) for user, pool in pools.items()),
         fingerprint=fingerprint(inputs),
         interval="percentile",
+        arrivals=(),  # the published comparison is full reversal
         labels=("reference-session",),
         inputs=inputs,
         notes=_notes(inputs),
@@ -111,10 +75,56 @@ def load(data: Path | None = None) -> Benchmark:
     )
 
 
+def _read_questions(
+    queries: Sequence[Mapping[str, Any]],
+    rows: Mapping[str, tuple[int, Mapping[str, str]]],
+    pools: Mapping[str, Pool],
+    paths: Mapping[str, Path],
+) -> dict[str, list[Question]]:
+    """Join queries with their rows; the questions of each user, in the order of the file."""
+    file, table = paths["queries.json"], paths["questions_32k.csv"]
+    turns = {
+        user: sum(len(record.turns) for record in pool.records) for user, pool in pools.items()
+    }
+    questions: dict[str, list[Question]] = {user: [] for user in pools}
+    asked: set[str] = set()
+    for index, query in enumerate(queries):
+        user = _field(query, "user_id", file, index)
+        identity = _field(query, "id", file, index)
+        if user not in pools:
+            raise InputError(
+                f"query '{identity}' belongs to user '{user}', who has no documents",
+                file=file,
+                field="user_id",
+            )
+        if identity not in rows:
+            raise InputError(
+                f"query '{identity}' is not in {table.name}",
+                file=file,
+                field="id",
+            )
+        line, row = rows[identity]
+        if identity in asked:
+            raise InputError(
+                f"entry {index}: there are two queries with the id '{identity}'",
+                file=file,
+                field="id",
+            )
+        asked.add(identity)
+        meta = query.get("meta")
+        text = _field(meta if isinstance(meta, dict) else {}, "retrieval_query", file, index)
+        try:
+            questions[user].append(_question(identity, pools[user], text, row, turns[user]))
+        except InputError as error:
+            field = "correct_answer" if error.field == "gold" else error.field
+            raise InputError(error.problem, file=table, line=line, field=field) from None
+    return questions
+
+
 def _entries(
     contents: Mapping[str, bytes], paths: Mapping[str, Path], name: str
 ) -> list[dict[str, Any]]:
-    parsed = parse_json(contents[name], paths[name])
+    parsed = parse_json_file(contents[name], paths[name])
     if not isinstance(parsed, list) or not all(isinstance(entry, dict) for entry in parsed):
         raise InputError("Expected a list of objects", file=paths[name])
     if not parsed:
@@ -171,18 +181,17 @@ def _rows(content: bytes, path: Path) -> dict[str, tuple[int, dict[str, str]]]:
         "end_index_in_shared_context",
         "distance_to_ref_in_blocks",
     }
-    csv.field_size_limit(1 << 24)
-    reader = csv.DictReader(io.StringIO(text_of(content, path), newline=""))
+    reader = csv.DictReader(io.StringIO(decode_utf8(content, path), newline=""))
     if missing := sorted(needed - set(reader.fieldnames or ())):
         raise InputError(f"the header has no column '{missing[0]}'", file=path, line=1)
     rows: dict[str, tuple[int, dict[str, str]]] = {}
     try:
-        for row in reader:
-            if any(row.get(name) is None for name in needed):
-                raise InputError(
-                    "the row ends early; the file may be truncated", file=path, line=reader.line_num
-                )
-            rows[row["question_id"]] = (reader.line_num, row)
+        with long_cells():
+            for row in reader:
+                if any(row.get(name) is None for name in needed):
+                    problem = "the row ends early; the file may be truncated"
+                    raise InputError(problem, file=path, line=reader.line_num)
+                rows[row["question_id"]] = (reader.line_num, row)
     except csv.Error as error:
         raise InputError(f"is no valid CSV: {error}", file=path, line=reader.line_num) from error
     return rows
@@ -215,11 +224,13 @@ def _options(written: str) -> tuple[str, ...]:
     except json.JSONDecodeError:
         try:
             lines = ast.literal_eval(written)  # the release mixes JSON and Python list literals
-        except (ValueError, SyntaxError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             lines = None
     except RecursionError:
         lines = None
-    matched = [_LETTERED.match(str(line)) for line in lines] if isinstance(lines, list) else []
+    if not isinstance(lines, list):
+        lines = []
+    matched = [_LETTERED.match(str(line)) for line in lines]
     options = [match[2] for match in matched if match]
     if not lines or [match and match[1] for match in matched] != list(letters(len(lines))):
         raise InputError("Expected a list of options '(a) …', '(b) …'", field="all_options")

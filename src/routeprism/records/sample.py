@@ -1,6 +1,6 @@
 """The bundled sample: invented people, their talks with an assistant, and questions about them.
 
-It is synthetic: a seeded generator writes it, needs no file, and says so in the benchmark's notes.
+It is synthetic: a seeded generator writes it and needs no file. The benchmark's notes mark it.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ from itertools import cycle, islice
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from routeprism.records._nouns import Benchmark, Case, letters
-from routeprism.records._sample.people import invent
-from routeprism.records._sample.plan import plan_life
-from routeprism.records._sample.tables import threads
-from routeprism.records._sample.wording import ask, write_pool
+from routeprism.records._benchmarks import Benchmark, Case, letters
+from routeprism.records._sample.lives import ask, plan_life, write_pool
+from routeprism.records._sample.tables import invent, threads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from routeprism.records._sample.tables import Thread
 
-__all__ = ["DEFAULT_SEED", "generate", "load"]
+__all__ = ["DEFAULT_SEED", "fingerprint_cases", "generate", "load"]
 
 DEFAULT_SEED = 20240607
 """The seed of the sample that ships."""
@@ -45,7 +43,7 @@ def load(data: Path | None = None, *, seed: int = DEFAULT_SEED) -> Benchmark:
     return Benchmark(
         name="sample",
         cases=cases,
-        fingerprint=_fingerprint(cases),
+        fingerprint=fingerprint_cases(cases),
         synthetic=True,
         labels=("benchmark",),
         notes=(f"The sample is synthetic: written by a generator with seed {seed}.",),
@@ -90,7 +88,8 @@ def _take(shelf: list[Thread], count: int, rng: Random) -> tuple[Thread, ...]:
     return tuple(taken)
 
 
-def _fingerprint(cases: Sequence[Case]) -> str:
+def fingerprint_cases(cases: Sequence[Case]) -> str:
+    """Give the digest of all that a sample says, its labels included."""
     content = [
         {
             "user": case.pool.user,
@@ -103,14 +102,18 @@ def _fingerprint(cases: Sequence[Case]) -> str:
                     "gold": question.gold,
                     "kind": question.kind,
                     "detail": question.detail,
-                    "support": {
-                        source: sorted(ids) for source, ids in sorted(question.labels.items())
-                    },
+                    "support": _write_ids(question.labels),
+                    **({"outdated": question.outdated} if question.outdated else {}),
                 }
                 for question in case.questions
             ],
+            **({"supersedes": _write_ids(case.supersedes)} if case.supersedes else {}),
         }
         for case in cases
     ]
     canonical = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _write_ids(labels: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
+    return {name: sorted(ids) for name, ids in sorted(labels.items())}

@@ -1,4 +1,4 @@
-"""The verdict as cards: one for each memory, its main sentences first."""
+"""The verdict as cards: one for each memory, its main statements first."""
 
 from __future__ import annotations
 
@@ -6,31 +6,37 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from routeprism.report._html import Markup, fragment, tag
-from routeprism.report._row_links import Linked, row_links
-from routeprism.report._verdict import Verdict
+from routeprism.report._tables import RowNumbers, link_number
+from routeprism.report._verdict import Summary, interrupted
 from routeprism.runs import EstimateRow
 
 __all__ = ["verdict_cards"]
 
 
 def verdict_cards(
-    found: Sequence[Verdict], manifest: Mapping[str, Any], rows: Sequence[EstimateRow]
+    summaries: Sequence[Summary], manifest: Mapping[str, Any], rows: Sequence[EstimateRow]
 ) -> Markup:
     """Make a card for each policy, and below them those of arms and comparators, and notes."""
-    if not found:
+    if not summaries:
         reason = (
             "The run is complete, but has no estimates."
-            if manifest.get("status") == "complete"
+            if not interrupted(manifest)
             else "The run was interrupted. What it had stored is shown below."
         )
         return tag("p", reason)
-    linked = row_links(rows)
-    cards = [_card(one, linked) for one in found if not one.aside]
-    aside = [_card(one, linked) for one in found if one.aside]
+    numbers = {row: number for number, row in enumerate(rows, start=1)}
+    cards = [_card(summary, numbers) for summary in summaries if not summary.is_aside]
+    aside = [_card(summary, numbers) for summary in summaries if summary.is_aside]
     notes = [tag("li", str(note)) for note in manifest.get("notes") or ()]
     return fragment(
         [
-            tag("div", fragment(cards), class_="cards"),
+            tag(
+                "details",
+                tag("summary", f"Every statement ({len(cards)} cards)"),
+                tag("div", fragment(cards), class_="cards"),
+            )
+            if len(cards) > 1
+            else tag("div", fragment(cards), class_="cards"),
             tag(
                 "details",
                 tag("summary", f"Arms and comparators ({len(aside)})"),
@@ -43,10 +49,9 @@ def verdict_cards(
             else None,
             tag(
                 "p",
-                "Each number is a row of ",
+                "Each linked number is a row of ",
                 tag("a", "all estimates", href="#estimates"),
-                ", which says how to trace it; where only one row can be meant, the number leads "
-                "there.",
+                ", which shows how to trace it.",
                 class_="count",
             )
             if rows
@@ -56,44 +61,31 @@ def verdict_cards(
 
 
 _SHOWN = 4
-"""How many sentences a card shows; the others are a press away."""
+"""How many sentences a card shows before it is opened."""
 
 
-def _card(one: Verdict, linked: Linked) -> Markup:
-    said = [
-        tag("li", linked(_capital(sentence, one.subject), one.subject))
-        for sentence in one.sentences
+def _card(summary: Summary, numbers: RowNumbers) -> Markup:
+    items = [
+        tag(
+            "li",
+            *(
+                part if isinstance(part, str) else link_number(part, numbers)
+                for part in statement.parts_below_policy
+            ),
+        )
+        for statement in summary.statements
     ]
-    rest = said[_SHOWN:] if len(said) > _SHOWN + 1 else []
+    rest = items[_SHOWN:] if len(items) > _SHOWN + 1 else []
+    flags = sorted({flag for statement in summary.statements for flag in statement.flags})
+    layer = "none" if summary.reach is None else summary.reach.layer
     return tag(
         "article",
-        *(tag("span", flag, class_="badge plain") for flag in _flags(one)),
-        tag("h3", one.subject) if one.subject else None,
-        tag("p", one.headline, class_="headline"),
-        tag("ul", *said[: len(said) - len(rest)]),
+        *(tag("span", flag, class_="badge plain") for flag in flags),
+        tag("h3", summary.subject) if summary.subject else None,
+        tag("p", summary.title, class_="headline"),
+        tag("ul", *items[: len(items) - len(rest)]),
         tag("details", tag("summary", f"{len(rest)} more sentences"), tag("ul", *rest))
         if rest
         else None,
-        class_=f"card layer-{one.layer}",
+        class_=f"card layer-{layer}",
     )
-
-
-_SAID = {"(synthetic sample)": "synthetic", "[synthetic]": "synthetic", "[embedded]": "embedded"}
-"""What sentences say of themselves; a card says it once."""
-
-
-def _flags(one: Verdict) -> list[str]:
-    said = " ".join(one.sentences)
-    return sorted({flag for words, flag in _SAID.items() if words in said})
-
-
-def _capital(sentence: str, subject: str) -> str:
-    """Leave out what stands above already, and begin with a capital."""
-    for words in reversed(_SAID):
-        sentence = sentence.removesuffix(words).rstrip()
-    for start in (f"{subject}: ", f"{subject}, ", f"{subject} "):
-        if sentence.startswith(start):
-            sentence = sentence[len(start) :]
-            break
-    # Without a subject the first word may be the name of a pass.
-    return sentence[:1].upper() + sentence[1:] if subject else sentence

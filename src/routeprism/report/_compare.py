@@ -5,88 +5,192 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from routeprism.experiments import Comparison
-from routeprism.experiments.comparison import Difference, SupportChange, said_experiment
-from routeprism.report._charts import Chart, short, templates
+from routeprism.exhibits import Chart, Table, shorten
+from routeprism.experiments.severity import describe_arrival
+from routeprism.experiments.statements import pluralise
+from routeprism.report._figures import chart_data, figure
 from routeprism.report._html import Markup, data_block, fragment, tag
-from routeprism.report._page import figure, shell
-from routeprism.report._table import Table
-from routeprism.report._table_writing import as_html
+from routeprism.report._page import page_header, shell
+from routeprism.report._tables import as_html
 from routeprism.report._write import write_page
+from routeprism.review import RunComparison
+from routeprism.review.comparison import (
+    MAIN_QUANTITIES,
+    Difference,
+    SupportChange,
+    find_direction,
+    name_experiment,
+)
+from routeprism.runs import format_interval
 
 __all__ = ["write_comparison"]
 
 
-def write_comparison(found: Comparison, path: Path) -> Path:
+def write_comparison(comparison: RunComparison, path: Path) -> Path:
     """Write a comparison as a page of its own."""
-    plain = [one for one in found.differences if not (one.column.arm or one.column.mask)]
-    charts = _charts(plain)
-    lost = [change for change in found.support if change.lost]
-    kept = [change for change in found.support if change.kept]
-    body = [
-        _section("Verdict", _sentences(found)),
-        _section("What changed", as_html(_differences(plain))) if plain else None,
-        _section("Changes with intervals", tag("div", *map(figure, charts), class_="charts"))
-        if charts
-        else None,
-        _section("Support newly lost", as_html(_support(lost, lost=True))) if lost else None,
-        _section("Support newly kept", as_html(_support(kept, lost=False))) if kept else None,
+    plain = [one for one in comparison.differences if not (one.column.arm or one.column.mask)]
+    worse = [one for one in plain if _judge(one) < 0]
+    better = [one for one in plain if _judge(one) > 0]
+    charts = _charts([one for one in plain if one.column.quantity in MAIN_QUANTITIES])
+    tabs: list[tuple[str, str, Markup | None]] = [
+        ("summary", "Summary", _summary(comparison, worse, better, charts)),
+        ("questions", "Questions", _questions(comparison.support)),
+        ("numbers", "All numbers", as_html(_differences(plain)) if plain else None),
     ]
-    number = len({change.question for change in lost})
-    said = (
-        f"The second version newly loses support for {number} question{'s' * (number != 1)}."
-        if lost
-        else "The second version newly loses no support."
+    shown = [(name, title, content) for name, title, content in tabs if content]
+    panels = [
+        tag("div", _section(title, content), id=f"tab-{name}", class_="panel")
+        for name, title, content in shown
+    ]
+    header = page_header(
+        _headline(comparison.support),
+        f"{comparison.benchmark} · from {comparison.first} to {comparison.second}",
+        [(name, title) for name, title, _ in shown],
     )
-    header = tag(
-        "header",
-        tag(
-            "div",
-            tag("p", "RoutePrism", class_="brand"),
-            tag("button", "Theme: auto", type="button", id="theme", class_="quiet"),
-            class_="bar",
-        ),
-        tag("h1", said),
-        tag("p", f"{found.benchmark} · from {found.first} to {found.second}", class_="about"),
-    )
-    data = {
-        "templates": templates(),
-        "charts": {chart.name: [chart.template, list(chart.values)] for chart in charts},
-    }
-    title = f"RoutePrism: {found.first} against {found.second}"
-    blocks = [data_block("rp-charts", data)]
-    write_page(path, shell(title, header, fragment(body), blocks, charted=bool(charts)))
+    title = f"RoutePrism: {comparison.first} against {comparison.second}"
+    blocks = [data_block("rp-charts", chart_data(charts))]
+    write_page(path, shell(title, header, fragment(panels), blocks, charted=bool(charts)))
     return path
+
+
+def _headline(changes: Sequence[SupportChange]) -> str:
+    number = len({change.question for change in changes if change.lost})
+    if not number:
+        return "The new version loses no evidence that the old version kept."
+    return (
+        f"The new version loses evidence for {number} question{'s' * (number != 1)} that the old "
+        f"version kept."
+    )
+
+
+def _judge(one: Difference) -> int:
+    """Give 1 if a quantity got better, -1 if it got worse, 0 if its interval leaves that open."""
+    change = one.difference
+    if change.lower is None or change.upper is None or change.lower <= 0 <= change.upper:
+        return 0
+    return find_direction(one.column.quantity) * (1 if change.lower > 0 else -1)
 
 
 def _section(title: str, content: Markup) -> Markup:
     return tag("section", tag("h2", title), content, aria_label=title)
 
 
-def _sentences(found: Comparison) -> Markup:
-    said = [*found.sentences, found.limits, *(f"Note: {note}" for note in found.notes)]
-    return tag("ul", *(tag("li", one) for one in said))
+def _summary(
+    comparison: RunComparison,
+    worse: Sequence[Difference],
+    better: Sequence[Difference],
+    charts: Sequence[Chart],
+) -> Markup:
+    """Show what got worse, what got better, and both in one forest plot."""
+    none = tag("p", "No quantity whose interval excludes no change.")
+    note = (
+        "A quantity is listed if its own 95 % interval excludes no change. Of twenty quantities "
+        "that do not change, about one is listed by chance."
+    )
+    return fragment(
+        [
+            tag("p", note) if worse or better else None,
+            tag("h3", "What got worse"),
+            _main_changes(worse, "worse", "What got worse") or none,
+            tag("h3", "What got better"),
+            _main_changes(better, "better", "What got better") or none,
+            tag("div", *map(figure, charts), class_="charts") if charts else None,
+            tag("h3", "In sentences"),
+            _sentences(comparison),
+        ]
+    )
+
+
+def _main_changes(changes: Sequence[Difference], name: str, title: str) -> Markup | None:
+    """Show the changes of main quantities in plain words, and count the others."""
+    if not changes:
+        return None
+    main = [one for one in changes if one.column.quantity in MAIN_QUANTITIES]
+    main.sort(key=lambda one: list(MAIN_QUANTITIES).index(one.column.quantity))
+    answered = any(one.column.model for one in main)
+    table = Table(
+        name,
+        title,
+        "Share before and after, and the difference, which is paired within units.",
+        (
+            *("memory", "arrival", *(["model"] if answered else []), "quantity"),
+            *("before", "after", "change [95 %]", "questions"),
+        ),
+        tuple(
+            (
+                _name_policies(one),
+                describe_arrival(one.column.schedule),
+                *([one.column.model] if answered else []),
+                MAIN_QUANTITIES[one.column.quantity],
+                f"{one.before:.3f}",
+                f"{one.after:.3f}",
+                _change(one),
+                str(one.difference.queries),
+            )
+            for one in main
+        ),
+        names=3 + answered,
+    )
+    rest = len(changes) - len(main)
+    more = tag("p", f"{pluralise(rest, 'further change')} under All numbers.", class_="count")
+    return fragment([as_html(table, stacked=True) if main else None, more if rest else None])
+
+
+def _questions(changes: Sequence[SupportChange]) -> Markup | None:
+    """Show question by question which evidence is lost, then which is gained."""
+    lost = [change for change in changes if change.lost]
+    kept = [change for change in changes if change.kept]
+    tables = [
+        *([_support(lost, lost=True)] if lost else []),
+        *([_support(kept, lost=False)] if kept else []),
+    ]
+    parts = [fragment([tag("h3", table.title), as_html(table)]) for table in tables]
+    return fragment(parts) if parts else None
+
+
+def _sentences(comparison: RunComparison) -> Markup:
+    said = [
+        *comparison.sentences,
+        comparison.limits,
+        *(f"Note: {note}" for note in comparison.notes),
+    ]
+    items = [tag("li", one) for one in said]
+    rest = items[_SHOWN_SENTENCES:]
+    more = tag("details", tag("summary", f"{len(rest)} more sentences"), tag("ul", *rest))
+    return fragment([tag("ul", *items[:_SHOWN_SENTENCES]), more if rest else None])
+
+
+_SHOWN_SENTENCES = 6
+
+
+def _name_policies(one: Difference) -> str:
+    before, after = one.policy_before, one.column.policy
+    return after if before == after else f"{before} → {after}"
 
 
 def _names(one: Difference) -> tuple[str, ...]:
     column = one.column
-    before = one.policy_before
-    policy = column.policy if before == column.policy else f"{before} → {column.policy}"
-    where = (policy, column.schedule, said_experiment(one), column.model, column.filler)
+    where = (
+        _name_policies(one),
+        column.schedule,
+        name_experiment(one),
+        column.model,
+        column.filler,
+    )
     return *where, column.quantity
 
 
 def _change(one: Difference) -> str:
-    change = f"{one.difference.value:+.3f}"
-    if one.difference.lower is None or one.difference.upper is None:
-        return change
-    return f"{change} [{one.difference.lower:+.3f}, {one.difference.upper:+.3f}]"
+    change = one.difference
+    return format_interval(change.value, change.lower, change.upper, signed=True)
 
 
-def _differences(plain: Sequence[Difference]) -> Table:
+def _differences(
+    plain: Sequence[Difference], name: str = "differences", title: str = "What changed"
+) -> Table:
     return Table(
-        "differences",
-        "What changed",
+        name,
+        title,
         "Every quantity that both runs have; the difference is paired within units.",
         (
             *("policy", "schedule", "experiment", "model", "filler", "quantity"),
@@ -106,42 +210,54 @@ def _differences(plain: Sequence[Difference]) -> Table:
     )
 
 
-def _charts(plain: Sequence[Difference]) -> list[Chart]:
-    grouped: dict[str, list[Difference]] = {}
-    for one in plain:
-        if one.difference.lower is not None and not one.column.quantity.startswith("count."):
-            grouped.setdefault(one.column.quantity, []).append(one)
+_MOST_LINES = 40
+
+
+def _charts(differences: Sequence[Difference]) -> list[Chart]:
+    """Draw one forest plot of changes, the largest ones if there are very many."""
+    drawn = [one for one in differences if not one.column.quantity.startswith("count.")]
+    largest = sorted(drawn, key=lambda one: -abs(one.difference.value or 0))[:_MOST_LINES]
+    lines = [one for one in drawn if one in largest]
+    if not lines:
+        return []
+    several = len({_name_policies(one) for one in lines}) > 1
+    labels = [_label(one, several=several) for one in lines]
     return [
         Chart(
-            f"change-{at}",
             "changes",
-            f"Change of {quantity}",
-            f"Change of {quantity}, second minus first: "
-            + "; ".join(f"{_label(one)} {_change(one)}" for one in several),
+            "Changes with 95 % intervals, new version minus old version",
+            "; ".join(f"{label} {_change(one)}" for label, one in zip(labels, lines, strict=True)),
             "forest",
             tuple(
                 {
-                    "label": _label(one),
+                    "label": label,
                     "estimate": one.difference.value,
                     "lower": one.difference.lower,
                     "upper": one.difference.upper,
                     "questions": one.difference.queries,
                 }
-                for one in several
+                for label, one in zip(labels, lines, strict=True)
             ),
         )
-        for at, (quantity, several) in enumerate(grouped.items())
     ]
 
 
-def _label(one: Difference) -> str:
-    return " · ".join(short(name) for name in _names(one)[:5] if name)
+def _label(one: Difference, *, several: bool) -> str:
+    """Label a line of the forest plot, with the memory only if there are several."""
+    column = one.column
+    names = (
+        MAIN_QUANTITIES[column.quantity],
+        describe_arrival(column.schedule),
+        _name_policies(one) if several else "",
+        *(name_experiment(one), column.model, column.filler if column.model else "", column.batch),
+    )
+    return " · ".join(shorten(name) for name in names if name)
 
 
 def _support(changes: Sequence[SupportChange], *, lost: bool) -> Table:
     return Table(
-        "support",
-        "Support newly lost" if lost else "Support newly kept",
+        "lost" if lost else "kept",
+        "Evidence lost" if lost else "Evidence gained",
         "Records that carry the answer, shown by the first version and no longer by the second."
         if lost
         else "Records that carry the answer, shown by the second version and not by the first.",

@@ -1,88 +1,143 @@
-"""Gates that a run keeps as it is: what a build could hold the memory to from now on."""
+"""Gates that a build can check a memory against: useful limits, and whether this run keeps them."""
 
 from __future__ import annotations
 
-import math
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from routeprism.experiments.severity import describe_arrival
 from routeprism.report._html import Markup, fragment, tag
-from routeprism.runs import EstimateRow
+from routeprism.runs import Rows
 
-__all__ = ["gate_commands", "gate_section"]
+__all__ = ["SuggestedGate", "gate_command", "gate_section", "suggest_gates"]
 
-_GATES = (
-    ("routes", "J", "estimate", ">="),
-    ("retention", "recall.exposed.route", "estimate", ">="),
-    ("restoration", "restored-absent", "upper", "<="),
-    ("orders", "order_change", "estimate", "<="),
-)
-"""What is worth holding: overlap, support that is left, what restoring would give, change."""
-_MOST = 8
-"""For how many policies commands are shown."""
+MOST_LOST = 0.05
+"""The share of questions that may lose evidence under arrivals that really happen."""
+LEAST_OVERLAP = 0.9
+"""The overlap with source order that a memory without labels should keep."""
 
 
-def gate_commands(
-    rows: Sequence[EstimateRow], directory: Path, aside: Collection[str] = ()
-) -> list[str]:
-    """Write a `check` for each policy, with limits that this run's own numbers keep."""
-    gates: dict[str, list[str]] = {}
-    for experiment, quantity, limit, sign in _GATES:
-        meant = [
-            row
-            for row in rows
-            if (row.experiment, row.quantity, row.stratum, row.mask)
-            == (experiment, quantity, "all", "")
-        ]
-        arm = ",arm=" if any(row.arm for row in meant) else ""
-        values: dict[tuple[str, str], list[float | None]] = {}
-        for row in meant:
-            if not row.arm:
-                held = values.setdefault((row.policy, row.schedule), [])
-                held.append(getattr(row, limit))
-        for (policy, schedule), held in values.items():
-            known = [value for value in held if value is not None]
-            # One unit alone has no interval, and a comparator keeps everything.
-            if policy in aside or len(known) < len(held) or policy.startswith("source-order("):
-                continue
-            worst = min(known) if sign == ">=" else max(known)
-            bound = (math.floor if sign == ">=" else math.ceil)(round(worst * 100, 6)) / 100
-            if bound == (0 if sign == ">=" else 1):  # anything keeps that
-                continue
-            where = f"policy={policy},schedule={schedule},experiment={experiment}{arm}"
-            spoken = quantity if limit == "estimate" else f"{quantity}.{limit}"
-            gates.setdefault(policy, []).append(f"{where}:{spoken}{sign}{bound:g}")
-    return [
-        shlex.join(
-            ["routeprism", "check", str(directory)]
-            + [part for gate in own for part in ("--gate", gate)]
-        )
-        for own in list(gates.values())[:_MOST]
+@dataclass(frozen=True, slots=True)
+class SuggestedGate:
+    """A limit that is worth keeping, whatever the numbers of today are."""
+
+    text: str
+    """The gate as `check` reads it."""
+    meaning: str
+    failing: tuple[str, ...] = ()
+    """The memories of this run that are beyond the limit."""
+
+
+def suggest_gates(rows: Rows, aside: Collection[str] = ()) -> list[SuggestedGate]:
+    """Suggest limits for the orders of arrival that really happen, or for reversal without them.
+
+    With labels they are about evidence, without labels about overlap. With answers, accuracy must
+    not be shown to fall. `aside` names arms of other policies.
+    """
+    plain = rows.where(stratum="all", mask="", arm="")
+    lost = plain.where(experiment="retention", quantity="evidence_lost")
+    overlap = plain.where(experiment="routes", quantity="J", model="")
+    measured = lost if any(row.estimate is not None for row in lost) else overlap
+    schedules = [name for name in measured.values("schedule") if name]
+    ordinary = [name for name in schedules if name != "replay"] or schedules
+    gates = [
+        gate
+        for name in ordinary
+        for group, policy in _group(measured.where(schedule=name), "estimate", aside)
+        for gate in [_limit(group, name, policy)]
     ]
+    changes = plain.where(experiment="routes", quantity="Delta_rep")
+    gates += [_limit_answers(group, policy) for group, policy in _group(changes, "upper", aside)]
+    return gates
 
 
-def gate_section(
-    rows: Sequence[EstimateRow], directory: Path, aside: Collection[str] = ()
-) -> Markup | None:
-    """Show how a build holds the memory to what it does now; `aside` are arms of others."""
-    commands = gate_commands(rows, directory, aside)
-    if not commands:
+def _group(rows: Rows, limit: str, aside: Collection[str]) -> Iterator[tuple[Rows, str]]:
+    """Give the rows of one gate, or of one for each policy if some rows are not to be judged."""
+    own = [row for row in rows if not row.policy.startswith("source-order(")]
+    judged = Rows.of(
+        row for row in own if row.policy not in aside and getattr(row, limit) is not None
+    )
+    if not judged:
+        return
+    if len(judged) == len(own):
+        yield judged, ""
+        return
+    for policy in judged.values("policy"):
+        group = judged.where(policy=policy)
+        if len(group) == sum(row.policy == policy for row in own):
+            yield group, f"policy={policy},"
+
+
+def _limit(rows: Rows, schedule: str, policy: str) -> SuggestedGate:
+    place = describe_arrival(schedule)
+    if rows[0].quantity == "evidence_lost":
+        failing = [row.policy for row in rows if (row.estimate or 0.0) > MOST_LOST]
+        gate = f"evidence_lost<={MOST_LOST:g}"
+        meaning = f"under {place}, at most {100 * MOST_LOST:g} % of the questions lose evidence"
+    else:
+        failing = [row.policy for row in rows if (row.estimate or 0.0) < LEAST_OVERLAP]
+        gate = f"J>={LEAST_OVERLAP:g}"
+        share = f"{100 * LEAST_OVERLAP:g} %"
+        meaning = f"under {place}, the records shown overlap with those of source order by {share}"
+    where = f"{policy}experiment={rows[0].experiment},schedule={schedule},arm="
+    return SuggestedGate(f"{where}:{gate}", meaning, tuple(dict.fromkeys(failing)))
+
+
+def _limit_answers(changes: Rows, policy: str) -> SuggestedGate:
+    failing = [row.policy for row in changes if (row.upper or 0.0) < 0]
+    meaning = "no interval of the change of accuracy lies below zero"
+    text = f"{policy}experiment=routes,arm=:Delta_rep.upper>=0"
+    return SuggestedGate(text, meaning, tuple(dict.fromkeys(failing)))
+
+
+def gate_command(gates: Sequence[SuggestedGate], directory: Path) -> str:
+    """Write the `check` that a build can run."""
+    options = [part for gate in gates for part in ("--gate", gate.text)]
+    return shlex.join(["routeprism", "check", str(directory), *options])
+
+
+def gate_section(rows: Rows, directory: Path, aside: Collection[str] = ()) -> Markup | None:
+    """Show limits that are worth keeping in a build, and what this run does about them."""
+    gates = suggest_gates(rows, aside)
+    if not gates:
         return None
     return fragment(
         [
             tag(
                 "p",
-                "This run keeps these limits, which are its own numbers rounded. In a build they "
-                "fail when another version of the memory does worse: exit code 1, with the "
-                "questions. ",
+                "Useful limits for a build. If a memory is beyond one, the command exits with code "
+                "1 and names the questions and the lost records.",
+            ),
+            tag(
+                "ul",
+                *(
+                    tag("li", f"{gate.meaning[:1].upper()}{gate.meaning[1:]}: ", _judge(gate))
+                    for gate in gates
+                ),
+            ),
+            tag("pre", tag("code", gate_command(gates, directory)), tabindex="0"),
+            tag(
+                "p",
+                "If your memory does not keep these limits yet, require that a new version is no "
+                "worse than this one:",
+            ),
+            tag(
+                "pre",
+                tag("code", f"routeprism check NEW --baseline {shlex.quote(str(directory))}"),
+                tabindex="0",
+            ),
+            tag(
+                "p",
                 tag("code", "--junit FILE"),
                 " and ",
                 tag("code", "--github"),
-                " write it where a build shows it; ",
-                tag("code", "--baseline RUN"),
-                " compares with this run question by question.",
+                " write the result where a build shows it.",
             ),
-            *(tag("pre", tag("code", command), tabindex="0") for command in commands),
         ]
     )
+
+
+def _judge(gate: SuggestedGate) -> str:
+    return f"not kept by {', '.join(gate.failing)}" if gate.failing else "kept in this run"

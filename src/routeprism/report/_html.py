@@ -1,12 +1,25 @@
-"""HTML that cannot be broken into: every text is escaped where it is put in."""
+"""HTML that cannot be broken into: every text is escaped where it is put in; and Vega's script."""
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
 
-__all__ = ["Markup", "data_block", "fragment", "tag"]
+from routeprism.errors import MissingExtraError, RunError
+
+__all__ = [
+    "Markup",
+    "data_block",
+    "fragment",
+    "read_script",
+    "reveal_controls",
+    "tag",
+    "vega_bundle",
+]
 
 _VOID = frozenset({"col", "hr", "input", "link", "meta"})
 
@@ -28,7 +41,7 @@ def tag(name: str, *children: str | None, **attributes: str | bool | None) -> Ma
         if value is True:
             written.append(shown)
         elif value is not None and value is not False:
-            written.append(f'{shown}="{html.escape(str(value))}"')
+            written.append(f'{shown}="{html.escape(reveal_controls(str(value)))}"')
     opening = f"<{' '.join(written)}>"
     if name in _VOID:
         return Markup(opening)
@@ -39,11 +52,23 @@ def fragment(children: Iterable[str | None]) -> Markup:
     """Put markup and texts one after the other."""
     return Markup(
         "".join(
-            child if isinstance(child, Markup) else html.escape(child, quote=False)
+            child if isinstance(child, Markup) else html.escape(reveal_controls(child), quote=False)
             for child in children
             if child is not None
         )
     )
+
+
+_CONTROLS = {code: f"⟨U+{code:04X}⟩" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+
+
+def reveal_controls(text: str) -> str:
+    """Show characters that change the direction of a text as their names.
+
+    Left in place, one of them in a record would turn the words around it. Marks that languages
+    written from right to left need (U+200E, U+200F, U+061C) stay.
+    """
+    return text.translate(_CONTROLS)
 
 
 def data_block(identity: str, value: object) -> Markup:
@@ -53,3 +78,38 @@ def data_block(identity: str, value: object) -> Markup:
         written = written.replace(character, f"\\u{ord(character):04x}")
     opening = f'<script type="application/json" id="{html.escape(identity)}">'
     return Markup(f"{opening}{written}</script>")
+
+
+_FOLDER = Path(__file__).parent
+
+
+@lru_cache(maxsize=1)
+def vega_bundle() -> str:
+    """Give the script that defines `vegaEmbed`."""
+    return read_script(_FOLDER)
+
+
+def read_script(folder: Path) -> str:
+    """Read `vega.js`, which becomes part of every report; refuse any script but the expected one.
+
+    A source tree that was never built has no such file; there vl-convert makes the script.
+    """
+    digest = (folder / "vega.sha256").read_text(encoding="utf-8").split()[0]
+    path = folder / "vega.js"
+    script = path.read_bytes() if path.is_file() else _make_script()
+    if hashlib.sha256(script).hexdigest() != digest:
+        raise RunError(
+            f"{path} is not the script that this version of RoutePrism uses; install RoutePrism "
+            "again: pip install --force-reinstall --no-deps routeprism"
+        )
+    return script.decode()
+
+
+def _make_script() -> bytes:
+    try:
+        import vl_convert
+    except ModuleNotFoundError:
+        what = "a report from a source tree that was not installed (vl-convert makes its script)"
+        raise MissingExtraError(what, "charts") from None
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script.encode()

@@ -6,41 +6,52 @@ import base64
 import hashlib
 import json
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from routeprism.report._bundle import vega_bundle
+from routeprism.exhibits import Chart, Results, Table
+from routeprism.experiments import list_arms
+from routeprism.experiments.reach import Reach, decide_reaches
 from routeprism.report._cards import verdict_cards
-from routeprism.report._charts import Chart, charts, templates
-from routeprism.report._command import command_of
-from routeprism.report._coverage import coverage_charts
-from routeprism.report._findings import (
-    Found,
-    arms_of,
-    finding_charts,
-    finding_tables,
-    read_findings,
+from routeprism.report._exhibits import (
+    Section,
+    chart_estimates,
+    make_sections,
+    read_results,
+    tabulate_estimates,
+)
+from routeprism.report._figures import (
+    chart_data,
+    choose_charts,
+    figure_choice,
+    merge_forests,
+    show_section,
 )
 from routeprism.report._gates import gate_section
-from routeprism.report._html import Markup, data_block, fragment, tag
-from routeprism.report._interventions import intervention_charts, intervention_tables
+from routeprism.report._html import Markup, data_block, fragment, tag, vega_bundle
 from routeprism.report._published import printed_section
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
-from routeprism.report._table import Table, numbered
-from routeprism.report._table_writing import as_html
-from routeprism.report._tables import tables
-from routeprism.report._units import Points, unit_values
-from routeprism.report._verdict import Missing, headline, missing, verdicts
-from routeprism.runs import EstimateRow, Stored, read_manifest
+from routeprism.report._summary import action_list, decide_memories, verdict_table
+from routeprism.report._tables import RowNumbers, explain_column
+from routeprism.report._verdict import (
+    Missing,
+    command_of,
+    headline,
+    interrupted,
+    missing,
+    summarise_policies,
+)
+from routeprism.runs import FINISHED, INCOMPLETE, RUNNING, Rows, StoredRun, read_manifest
 
-__all__ = ["Material", "all_charts", "all_tables", "figure", "gather", "page", "shell"]
+__all__ = ["Material", "gather", "page", "page_header", "shell"]
 
 _SCRIPTS = (
     "base.js",
+    "tabs.js",
+    "tables.js",
     "prism.js",
     "asked.js",
     "question.js",
@@ -56,15 +67,16 @@ class Material:
 
     directory: Path
     manifest: Mapping[str, Any]
-    rows: tuple[EstimateRow, ...]
+    results: Results
     questions: Questions
-    units: Mapping[Points, Mapping[str, float]]
-    """The same numbers unit by unit, for charts."""
-    found: Found
-    """What is no single number."""
     answers: int
     """How many answers the ledger holds."""
     failures: int
+
+    @property
+    def rows(self) -> Rows:
+        """Give the run's estimates."""
+        return self.results.rows
 
     @property
     def configuration(self) -> Mapping[str, Any]:
@@ -78,122 +90,162 @@ def gather(directory: Path, *, most: int = 10_000_000) -> Material:
     manifest = read_manifest(directory)
     made = manifest.get("configuration", {})
     names = made.get("policies") or [], made.get("schedules") or []
-    if not (directory / "run.sqlite").exists():  # interrupted before anything was stored
-        return Material(directory, manifest, (), Questions(*names, []), {}, {}, 0, 0)
-    with Stored(directory) as stored:
+    if not (directory / "run.sqlite").exists() and manifest["status"] not in FINISHED:
+        # It was interrupted before anything was stored.
+        return Material(directory, manifest, Results(Rows()), Questions(*names, []), 0, 0)
+    whole = manifest["status"] != RUNNING  # else numbers may belong to another state of the run
+    with StoredRun(directory) as stored:
         return Material(
             directory,
             manifest,
-            tuple(stored.estimates()),
+            read_results(stored, stored.estimates()) if whole else Results(Rows()),
             read_questions(stored, *names, made.get("labels") or "", most=most),
-            unit_values(stored),
-            read_findings(stored),
-            stored.counted("answers"),
-            stored.counted("failures"),
+            stored.count_rows("answers"),
+            stored.count_rows("failures"),
         )
 
 
-def all_charts(material: Material) -> list[Chart]:
-    """Make every chart that a run allows."""
-    rows = material.rows
-    made = [
-        *charts(rows, material.units),
-        *coverage_charts(rows, arms_of(material.found)),
-        *intervention_charts(rows),
-        *finding_charts(material.found, rows),
-    ]
-    # Long names are cut, and may then be the same.
-    seen: Counter[str] = Counter()
-    for at, chart in enumerate(made):
-        seen[chart.name] += 1
-        if seen[chart.name] > 1:
-            made[at] = replace(chart, name=f"{chart.name}-{seen[chart.name]}")
-    return made
+Part = tuple[str, str, Markup | None]
+"""A section of a tab: its anchor, its heading, and its content."""
 
 
-def all_tables(material: Material) -> list[Table]:
-    """Make every table that a run allows."""
-    rows = material.rows
-    places = {row: at for at, row in enumerate(rows, start=1)}
-    made = [*tables(rows), *intervention_tables(rows), *finding_tables(material.found)]
-    return [numbered(table, places) for table in made]
+Tab = tuple[str, str, list[Part]]
+"""A tab of the page: its name, its title, and its sections."""
 
 
 def page(material: Material) -> str:
     """Write the whole report."""
-    rows, questions = material.rows, material.questions
-    found = verdicts(material.manifest, rows, questions, arms_of(material.found))
-    made = all_charts(material)
-    shown = {table.name: table for table in all_tables(material)}
-    lacking = missing(material.manifest, rows, questions, material.directory, material.answers)
-    parts = [
-        ("verdict", "Verdict", verdict_cards(found, material.manifest, rows)),
-        ("layers", "Layers", _tables(shown, "layers")),
-        ("evidence", "Evidence", _charted(made, "evidence", _tables(shown, "evidence"))),
-        ("questions", "Questions", _questions(questions)),
+    rows, results = material.rows, material.results
+    reaches = [Reach(**finding.value) for finding in results.findings.get("reach", ())]
+    reaches = reaches or decide_reaches(rows, arms=list_arms(results))
+    verdicts = decide_memories(results, reaches)
+    summaries = summarise_policies(material.manifest, rows, material.questions, reaches)
+    sections = [merge_forests(section) for section in make_sections(results)]
+    numbers = {row: at for at, row in enumerate(rows, start=1)}
+    forests = chart_estimates(rows)
+    everything = next(iter(tabulate_estimates(rows)), None)
+    tabs: list[Tab] = [
         (
-            "restoration",
-            "Restoration",
-            _charted(made, "restoration", _tables(shown, "restoration", "eligibility")),
-        ),
-        ("mechanism", "Mechanism", _charted(made, "mechanism", _tables(shown, "mechanism"))),
-        ("display", "Display", _charted(made, "display", _tables(shown, "display"))),
-        ("reuse", "Reuse", _charted(made, "reuse", _tables(shown, "reuse"))),
-        (
-            "instructions",
-            "Instructions",
-            _charted(made, "instructions", _tables(shown, "instructions")),
+            "summary",
+            "Summary",
+            [
+                ("verdict", "Verdict", verdict_table(results, verdicts, numbers)),
+                ("actions", "What to do", action_list(verdicts, material.manifest, results)),
+                *_list_sections(sections, "summary", numbers),
+                ("statements", "Statements", verdict_cards(summaries, material.manifest, rows)),
+                *_list_background(material),
+            ],
         ),
         (
-            "orders",
-            "Every order",
-            _charted(made, "orders", _tables(shown, "smallest-reordering", "worst-order")),
-        ),
-        ("curves", "Budgets and time", _charted(made, "curves", None)),
-        ("answers", "Answers", _charted(made, "answers", _tables(shown, "answers"))),
-        ("agreement", "Agreement", _tables(shown, "agreement", "admissible", "readings")),
-        ("gates", "Gates", gate_section(rows, material.directory, arms_of(material.found))),
-        (
-            "reproduction",
-            "Published numbers",
-            printed_section(material.found.get("printed_table", ())),
+            "questions",
+            "Questions",
+            [("questions", "Questions", _questions(material.questions))],
         ),
         (
-            "replication",
-            "Model by model",
-            _charted(made, "replication", _tables(shown, "replication")),
+            "experiments",
+            "Experiments",
+            [*_list_sections(sections, "experiments", numbers), *_list_checks(material)],
         ),
-        ("estimates", "All estimates", _estimates(made, shown.get("estimates"))),
-        ("missing", "What is not here", _missing(lacking)),
-        ("run", "How it was made", _manner(material)),
+        ("orders", "Orders", [*_list_sections(sections, "orders", numbers)]),
+        (
+            "numbers",
+            "All numbers",
+            [("estimates", "All estimates", _estimates(forests, everything))],
+        ),
     ]
-    body = [
-        tag("section", tag("h2", title), content, id=name, aria_label=title)
-        for name, title, content in parts
-        if content is not None
+    drawn = [
+        *(chart for section in sections for chart in section.charts),
+        *(chart for group in forests.values() for chart in group),
     ]
-    links = [(name, title) for name, title, content in parts if content is not None]
-    blocks = [
-        data_block("rp-charts", _chart_data(made)),
-        data_block("rp-questions", _question_data(questions, material)),
-        *(_chunk(str(at), chunk) for at, chunk in enumerate(questions.chunks) if chunk),
-    ]
-    if everything := shown.get("estimates"):
-        listed = {
-            "columns": everything.columns,
-            "names": everything.names,
-            "rows": everything.rows,
-            "run": shlex.quote(str(material.directory)),
-        }
-        blocks.append(_chunk("estimates", packed(listed)))
+    panels, titles = _make_panels(tabs)
+    sentence = headline(summaries, not interrupted(material.manifest), verdicts)
     name = str(material.configuration.get("benchmark", material.directory.name))
     return shell(
         f"RoutePrism: {name}",
-        _header(material, headline(found, material.manifest.get("status") == "complete"), links),
-        fragment(body),
-        blocks,
-        charted=bool(made),
+        _header(material, sentence, titles),
+        fragment(panels),
+        _data_blocks(material, drawn, everything),
+        charted=bool(drawn),
     )
+
+
+def _make_panels(tabs: Iterable[Tab]) -> tuple[list[Markup], list[tuple[str, str]]]:
+    """Give the panels of the tabs that have content, and their names and titles."""
+    panels = [(name, title, _panel(name, parts)) for name, title, parts in tabs]
+    shown = [(name, title) for name, title, panel in panels if panel]
+    return [panel for _, _, panel in panels if panel], shown
+
+
+def _list_sections(sections: Sequence[Section], tab: str, numbers: RowNumbers) -> Iterator[Part]:
+    """List the sections of the experiments that a tab shows; the verdict has its own place."""
+    listed = [section for section in sections if section.tab == tab and not section.is_verdict]
+    charts = choose_charts(listed)
+    for section in listed:
+        yield section.name, section.title, show_section(section, numbers, charts)
+
+
+def _list_background(material: Material) -> Iterator[Part]:
+    """List what the run lacks and how it was made."""
+    lacking = missing(
+        material.manifest,
+        material.rows,
+        material.questions,
+        material.directory,
+        material.answers,
+    )
+    yield "missing", "Not in this run", _missing(lacking)
+    yield "run", "How it was made", _manner(material)
+
+
+def _list_checks(material: Material) -> Iterator[Part]:
+    """List the limits that a build can check, and published numbers."""
+    arms = list_arms(material.results)
+    yield "gates", "Gates", gate_section(material.rows, material.directory, arms)
+    published = printed_section(material.results.findings.get("printed_table", ()))
+    yield "reproduction", "Published numbers", published
+
+
+def _panel(name: str, parts: Sequence[Part]) -> Markup | None:
+    """Put the sections of a tab together, with links to them where there are many."""
+    shown = [(anchor, title, content) for anchor, title, content in parts if content]
+    if not shown:
+        return None
+    links = [tag("li", tag("a", title, href=f"#{anchor}")) for anchor, title, _ in shown]
+    return tag(
+        "div",
+        tag("ul", *links, class_="jump") if len(links) > _FEW_SECTIONS else None,
+        *(
+            tag("section", tag("h2", title), content, id=anchor, aria_label=title)
+            for anchor, title, content in shown
+        ),
+        id=f"tab-{name}",
+        class_="panel",
+    )
+
+
+_FEW_SECTIONS = 6
+
+
+def _data_blocks(
+    material: Material, charts: Sequence[Chart], everything: Table | None
+) -> list[Markup]:
+    """Make the blocks of data that the page's script reads."""
+    questions = material.questions
+    blocks = [
+        data_block("rp-charts", chart_data(charts)),
+        data_block("rp-questions", _question_data(questions, material)),
+        *(_chunk(str(at), chunk) for at, chunk in enumerate(questions.chunks) if chunk),
+    ]
+    if everything is not None:
+        listed = {
+            "columns": everything.columns,
+            "names": everything.names,
+            "explained": [explain_column(column) for column in everything.columns],
+            "rows": [list(map(str, row)) for row in everything.rows],
+            "run": shlex.quote(str(material.directory)),
+        }
+        blocks.append(_chunk("estimates", packed(listed)))
+    return blocks
 
 
 def shell(
@@ -240,15 +292,17 @@ def _asset(name: str) -> str:
     return resources.files("routeprism.report").joinpath(f"assets/{name}").read_text("utf-8")
 
 
-def _header(material: Material, said: str, links: Sequence[tuple[str, str]]) -> Markup:
+def _header(material: Material, sentence: str, links: Sequence[tuple[str, str]]) -> Markup:
     made = material.configuration
     flags = {flag for row in material.rows for flag in row.flags.split(";")}
     badges = [
         tag("span", words, class_=f"badge {kind}")
         for kind, words, shown in (
-            ("warning", "interrupted", material.manifest.get("status") != "complete"),
+            ("warning", "interrupted", interrupted(material.manifest)),
+            ("warning", "incomplete", material.manifest.get("status") == INCOMPLETE),
             ("plain", "synthetic data", bool(made.get("synthetic"))),
             ("plain", "embedded model or judge", "embedded" in flags),
+            ("plain", "memories built by the scripted model", "scripted" in flags),
         )
         if shown
     ]
@@ -259,45 +313,45 @@ def _header(material: Material, said: str, links: Sequence[tuple[str, str]]) -> 
         if name in counts
     )
     about = " · ".join(part for part in (str(made.get("benchmark", "")), told) if part)
+    return page_header(
+        sentence,
+        fragment([about, " ", *badges]),
+        links,
+        searched=bool(material.questions.index and material.questions.pairs),
+    )
+
+
+def page_header(
+    sentence: str, about: str, tabs: Sequence[tuple[str, str]] = (), *, searched: bool = False
+) -> Markup:
+    """Make the top of a page: its headline, what it is about, the search and the tabs."""
+    search = tag(
+        "input",
+        type="search",
+        id="search",
+        placeholder="Search questions ( / )",
+        aria_label="Search questions by words, id or user",
+    )
     return tag(
         "header",
         tag(
             "div",
             tag("p", "RoutePrism", class_="brand"),
+            search if searched else None,
             tag("button", "Theme: auto", type="button", id="theme", class_="quiet"),
             class_="bar",
         ),
-        tag("h1", said),
-        tag("p", about, " ", fragment(badges), class_="about"),
+        tag("h1", sentence),
+        tag("p", about, class_="about"),
         tag(
             "nav",
-            tag("ul", *(tag("li", tag("a", title, href=f"#{name}")) for name, title in links)),
-            aria_label="Sections",
-        ),
+            tag("ul", *(tag("li", tag("a", title, href=f"#tab-{name}")) for name, title in tabs)),
+            aria_label="Parts of the report",
+            class_="tabs",
+        )
+        if tabs
+        else None,
     )
-
-
-def _tables(shown: Mapping[str, Table], *names: str) -> Markup | None:
-    found = [shown[name] for name in names if name in shown]
-    if not found:
-        return None
-    return fragment([tag("div", tag("h3", table.title), as_html(table)) for table in found])
-
-
-def figure(chart: Chart) -> Markup:
-    """Make the place of a chart, with what it says in words."""
-    return tag(
-        "figure",
-        tag("figcaption", chart.title),
-        tag("div", class_="chart", data_chart=chart.name, role="img", aria_label=chart.alternative),
-    )
-
-
-def _charted(made: Sequence[Chart], section: str, rest: Markup | None) -> Markup | None:
-    own = [figure(chart) for chart in made if chart.section == section]
-    if not own and rest is None:
-        return None
-    return fragment([tag("div", fragment(own), class_="charts") if own else None, rest])
 
 
 _TRACING = tag(
@@ -306,31 +360,28 @@ _TRACING = tag(
     tag("code", "estimates.csv"),
     "; in tables it is a link to that row below. ",
     tag("code", "routeprism trace RUN --row N"),
-    " prints what row N rests on: units, questions, what they were shown, answers, readings.",
+    " prints what row N depends on: units, questions, what they were shown, answers, readings.",
 )
 
 
-def _estimates(made: Sequence[Chart], everything: Table | None) -> Markup | None:
+def _estimates(forests: Mapping[str, Sequence[Chart]], everything: Table | None) -> Markup | None:
     if everything is None:
         return None
-    sections = dict.fromkeys(c.section for c in made if c.section.startswith("forest-"))
-    groups = []
-    for section in sections:
-        own = [chart for chart in made if chart.section == section]
-        name = section.removeprefix("forest-")
-        groups.append(
-            tag(
-                "details",
-                tag("summary", f"{name}: {len(own)} forest plots"),
-                tag("div", *(figure(chart) for chart in own), class_="charts"),
-            )
+    groups = [
+        tag(
+            "details",
+            tag("summary", f"{experiment}: forest plot"),
+            figure_choice(experiment, charts),
         )
+        for experiment, charts in forests.items()
+    ]
     table = tag(
         "details",
         tag("summary", f"All {len(everything.rows)} rows as a table"),
         id="all-estimates",
+        open=True,
     )
-    return fragment([*groups, _TRACING, table])
+    return fragment([_TRACING, *groups, table])
 
 
 def _questions(questions: Questions) -> Markup | None:
@@ -371,39 +422,9 @@ def _missing(lacking: Sequence[Missing]) -> Markup | None:
 
 
 def _manner(material: Material) -> Markup:
-    made, manifest = material.configuration, material.manifest
-    facts: list[tuple[str, str]] = [("Command", command_of(manifest, material.directory))]
-    facts.append(("Status", str(manifest.get("status", "unknown"))))
-    if made.get("synthetic"):
-        facts.append(("Data", "synthetic: records and questions were written by a generator"))
-    if any("embedded" in row.flags.split(";") for row in material.rows):
-        facts.append(
-            ("Embedded", "some answers or verdicts come from a built-in program, no language model")
-        )
-    limits = str(manifest.get("limits") or "")
-    told = {**made, "interval": limits.removeprefix("95% limits: ") or made.get("interval")}
-    for name, label in (
-        ("fingerprint", "Benchmark fingerprint"),
-        ("labels", "Support labels"),
-        ("unit", "Resampled unit"),
-        ("weighting", "Weighting"),
-        ("interval", "95% limits"),
-        ("seed", "Bootstrap seed"),
-        ("resamples", "Resamples"),
-        ("draws", "Draws for each prompt"),
-        ("prompt_control", "Prompt control"),
-        ("judge", "Judge of free text"),
-    ):
-        if told.get(name) not in (None, "", []):
-            facts.append((label, str(told[name])))
-    if material.answers or material.failures:
-        facts.append(("Answers", f"{material.answers} kept, {material.failures} failed requests"))
-    for name, value in (manifest.get("packages") or {}).items():
-        facts.append((f"Package {name}", str(value)))
-    for name, value in (manifest.get("inputs") or {}).items():
-        facts.append((f"SHA-256 of {name}", str(value)))
+    facts = _list_facts(material)
     listed = [part for label, value in facts for part in (tag("dt", label), tag("dd", value))]
-    written = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True)
+    written = json.dumps(material.manifest, indent=2, ensure_ascii=False, sort_keys=True)
     return fragment(
         [
             tag("dl", *listed),
@@ -412,11 +433,52 @@ def _manner(material: Material) -> Markup:
     )
 
 
-def _chart_data(made: Sequence[Chart]) -> Mapping[str, object]:
-    return {
-        "templates": templates(),
-        "charts": {chart.name: [chart.template, list(chart.values)] for chart in made},
-    }
+_CONFIGURATION = {
+    "fingerprint": "Benchmark fingerprint",
+    "labels": "Support labels",
+    "unit": "Resampled unit",
+    "weighting": "Weighting",
+    "interval": "95% limits",
+    "seed": "Bootstrap seed",
+    "resamples": "Resamples",
+    "draws": "Draws for each prompt",
+    "prompt_control": "Prompt control",
+    "judge": "Judge of free text",
+}
+"""The settings of a run that its report shows, and their labels."""
+
+
+def _list_facts(material: Material) -> list[tuple[str, str]]:
+    """List how a run was made: labels and values."""
+    made, manifest = material.configuration, material.manifest
+    facts = [("Command", command_of(manifest, material.directory))]
+    facts.append(("Status", str(manifest.get("status", "unknown"))))
+    if made.get("synthetic"):
+        facts.append(("Data", "synthetic: records and questions were written by a generator"))
+    if any("embedded" in row.flags.split(";") for row in material.rows):
+        facts.append(
+            ("Embedded", "some answers or verdicts come from a built-in program, no language model")
+        )
+    if scripted := made.get("scripted"):
+        facts.append(
+            (
+                "Scripted",
+                f"a program that follows rules, no language model, built the memories of "
+                f"{', '.join(map(str, scripted))}",
+            )
+        )
+    limits = str(manifest.get("limits") or "")
+    values = {**made, "interval": limits.removeprefix("95% limits: ") or made.get("interval")}
+    for name, label in _CONFIGURATION.items():
+        if values.get(name) not in (None, "", []):
+            facts.append((label, str(values[name])))
+    if material.answers or material.failures:
+        facts.append(("Answers", f"{material.answers} kept, {material.failures} failed requests"))
+    for name, value in (manifest.get("packages") or {}).items():
+        facts.append((f"Package {name}", str(value)))
+    for name, value in (manifest.get("inputs") or {}).items():
+        facts.append((f"SHA-256 of {name}", str(value)))
+    return facts
 
 
 def _question_data(questions: Questions, material: Material) -> Mapping[str, object]:
@@ -431,6 +493,6 @@ def _question_data(questions: Questions, material: Material) -> Mapping[str, obj
     }
 
 
-def _instructions(made: Mapping[str, Any]) -> Sequence[str]:
+def _instructions(configuration: Mapping[str, Any]) -> Sequence[str]:
     """Name what prompts say of conflicting records; the first is that of the routes."""
-    return made.get("provenance_arms") or [made.get("provenance") or ""]
+    return configuration.get("provenance_arms") or [configuration.get("provenance") or ""]

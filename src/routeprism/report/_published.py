@@ -1,20 +1,20 @@
-"""The paper's numbers beside what was obtained: one table for each label, with what it rests on."""
+"""The paper's numbers beside the obtained ones: a table for each label, with what it depends on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from routeprism.exhibits import Table
 from routeprism.report._html import Markup, fragment, tag
-from routeprism.report._table import Table
-from routeprism.report._table_writing import as_html
+from routeprism.report._tables import as_html
 from routeprism.runs import Finding
 
-__all__ = ["printed_section", "printed_tables"]
+__all__ = ["printed_section", "tabulate_published"]
 
 _COLUMNS = ("row", "column", "status", "published", "here")
 
 
-def printed_tables(findings: Iterable[Finding]) -> Iterable[Table]:
+def tabulate_published(findings: Iterable[Finding]) -> Iterable[Table]:
     """List the numbers of all labels in one table, for files."""
     cells = tuple(
         (one.question, *line) for one in _in_order(findings) for line in _lines(one.value["lines"])
@@ -38,7 +38,7 @@ def printed_section(findings: Iterable[Finding]) -> Markup | None:
         return None
     said = (
         "Each table and figure by its label. Machinery: the experiment runs, by the command below "
-        "the table; the printed value rests on answers or labels that are not public."
+        "the table; the printed value depends on answers or labels that are not public."
     )
     return fragment([tag("p", said), *shown])
 
@@ -49,23 +49,20 @@ def _in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 def _lines(lines: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     return [
-        (row, column, status, published, here.replace("*embedded*", "(embedded)"))
-        for row, column, published, here, status in lines
+        (row, column, status, published, here) for row, column, published, here, status in lines
     ]
 
 
 def _details(one: Finding) -> Markup:
     value = one.value
     counted = ", ".join(f"{number} {status}" for status, number in value.get("counts", ()))
-    table = Table(
-        one.question, one.question, value["title"], _COLUMNS, tuple(_lines(value["lines"])), names=3
-    )
+    table = Table(one.question, one.question, "", _COLUMNS, tuple(_lines(value["lines"])), names=3)
     reasons = [tag("li", reason) for reason in value["reasons"]]
     commands = [tag("pre", tag("code", command)) for command in value["commands"]]
     return tag(
         "details",
         tag("summary", f"{one.question}: {value['title']}{f' ({counted})' if counted else ''}"),
-        as_html(table, caption=False),
+        as_html(table),
         tag("ul", *reasons) if reasons else None,
         fragment(commands),
         id=one.question.replace(":", "-"),

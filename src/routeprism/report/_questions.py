@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from routeprism.orders import FORWARD
-from routeprism.report._asked import Texts, asked_of, comparison
-from routeprism.runs import Finding, Stored, StoredQuestion, StoredTrace
+from routeprism.orders import FORWARD, name_reference
+from routeprism.report._pool_findings import PoolFindings, Texts, comparison, read_pool_findings
+from routeprism.runs import Finding, StoredQuestion, StoredRun, StoredTrace
 
 __all__ = ["FLAGS", "Questions", "packed", "read_questions"]
 
@@ -52,7 +52,7 @@ class Questions:
 
 
 def read_questions(
-    stored: Stored,
+    stored: StoredRun,
     policies: Sequence[str],
     schedules: Sequence[str],
     labels: str,
@@ -68,135 +68,184 @@ def read_questions(
     found = Questions(list(policies), list(schedules), pairs)
     experiments, routes = stored.experiments(), stored.routes()
     ordered = sorted(stored.questions().values(), key=lambda question: (question.user, question.id))
+    findings: dict[str, list[tuple[str, Finding]]] = {}
+    for name in experiments:
+        for finding in stored.findings(name):
+            findings.setdefault(finding.user, []).append((name, finding))
+    size = 0
     for user, grouped in groupby(ordered, lambda question: question.user):
-        questions = list(grouped)
-        findings = [(name, one) for name in experiments for one in stored.findings(name, user=user)]
-        room = sum(map(len, found.chunks)) < most
-        _read_pool(stored, user, questions, routes, findings, labels, found, room=room)
-        stored.forget()
+        about = findings.pop(user, ())
+        _read_pool(stored, user, list(grouped), routes, about, labels, found, room=size < most)
+        size += len(found.chunks[-1])
+        stored.clear_texts()
     return found
 
 
+@dataclass(slots=True)
+class _Pool:
+    """One pool while it is read: its routes and contexts, and the texts of its chunk."""
+
+    stored: StoredRun
+    questions: Sequence[StoredQuestion]
+    room: bool
+    """Whether texts are written; without room, questions are listed and counted only."""
+    texts: Texts = field(default_factory=Texts)
+    place: Mapping[str, int] = field(default_factory=dict)
+    """Record ids → their position."""
+    traces: Mapping[tuple[str, str], StoredTrace] = field(default_factory=dict)
+    contexts: list[dict[str, Any]] = field(default_factory=list)
+    shown: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """(policy, schedule, question) → which context it is shown."""
+
+    def read_contexts(self, routes: Sequence[tuple[str, str, str]]) -> None:
+        """Read the context of every question on every route, each different one once."""
+        numbers: dict[str, int] = {}
+        for policy, interface, schedule in routes:
+            for question in self.questions:
+                context = self.stored.context_of(policy, interface, schedule, question.id)
+                if not context:
+                    continue
+                if context not in numbers:
+                    numbers[context] = len(self.contexts)
+                    self.contexts.append(
+                        _context(self.stored, context, self.texts, self.place, self.room)
+                    )
+                self.shown[policy, schedule, question.id] = numbers[context]
+
+    def find_sides(self, policy: str, schedule: str, question: str) -> list[int | None]:
+        """Find the contexts of a pair: of its reference, and of its schedule."""
+        names = (name_reference(schedule), schedule)
+        return [self.shown.get((policy, name, question)) for name in names]
+
+    def select(self, sides: Sequence[int | None]) -> list[dict[str, Any] | None]:
+        return [None if side is None else self.contexts[side] for side in sides]
+
+
 def _read_pool(
-    stored: Stored,
+    stored: StoredRun,
     user: str,
     questions: Sequence[StoredQuestion],
     routes: Sequence[tuple[str, str, str]],
     findings: Sequence[tuple[str, Finding]],
     labels: str,
-    found: Questions,
+    view: Questions,
     *,
     room: bool,
 ) -> None:
-    texts = Texts()
+    """Add a pool's questions to the index, and its chunk if there is room."""
     records = stored.records(user)
-    place = {record.id: at for at, record in enumerate(records)}
     traces = {
         (policy, schedule): trace
         for policy, interface, schedule in routes
         if (trace := stored.trace(policy, interface, schedule, user)) is not None
     }
-    contexts: dict[str, int] = {}
-    context_rows: list[Any] = []
-    shown: dict[tuple[str, str, str], int] = {}
-    for policy, interface, schedule in routes:
-        for question in questions:
-            context = stored.context_of(policy, interface, schedule, question.id)
-            if not context:
-                continue
-            if context not in contexts:
-                contexts[context] = len(context_rows)
-                context_rows.append(_context(stored, context, texts, place, room))
-            shown[policy, schedule, question.id] = contexts[context]
-    told = asked_of(findings)
-    number = len(found.users)
-    found.users.append(user)
-    details: dict[str, Any] = {}
+    place = {record.id: at for at, record in enumerate(records)}
+    pool = _Pool(stored, questions, room, place=place, traces=traces)
+    pool.read_contexts(routes)
+    asked = read_pool_findings(stored, questions, findings)
+    number = len(view.users)
+    view.users.append(user)
     for question in questions:
-        support = question.labels.get(labels, frozenset())
-        flags, exposures = [], []
-        for policy, schedule in found.pairs:
-            key = (policy, schedule)
-            sides = [shown.get((policy, name, question.id)) for name in (FORWARD.name, schedule)]
-            asked = told.comparisons.get((*key, question.id), [])
-            decided = told.eligibility.get((*key, question.id))
-            both = [None if side is None else context_rows[side] for side in sides]
-            bits = _flags(both, _two(traces, key), {place[i] for i in support if i in place})
-            flags.append(bits | _answer_flags(asked, decided))
-            exposures.append(sides)
-        found.index.append(
+        view.index.append(
             {
                 "id": question.id,
                 "user": number,
                 "kind": question.kind,
                 "text": question.text,
-                "flags": flags,
+                "flags": [_flag_pair(pool, asked, pair, question, labels) for pair in view.pairs],
             }
         )
-        if not room:
-            continue
-        details[question.id] = {
-            "options": list(question.options),
-            "gold": question.gold,
-            "support": {
-                name: [place[id] for id in sorted(ids) if id in place]
-                for name, ids in question.labels.items()
-            },
-            "shown": exposures,
-            "asked": [
-                _comparisons(
-                    stored,
-                    told.comparisons.get((*key, question.id), []),
-                    texts,
-                    place,
-                    [None if side is None else context_rows[side] for side in sides],
-                )
-                for key, sides in zip(found.pairs, exposures, strict=True)
-            ],
-            "eligibility": [told.eligibility.get((*key, question.id)) for key in found.pairs],
-            "findings": told.others.get(question.id, []),
-        }
     if not room:
-        found.chunks.append("")
+        view.chunks.append("")
         return
+    details = {question.id: _detail(pool, asked, question, view.pairs) for question in questions}
     chunk = {
         "records": [
-            [record.id, record.timestamp, texts.place(stored.text(record.text_sha256))]
+            [record.id, record.timestamp, pool.texts.place(stored.text(record.text_sha256))]
             for record in records
         ],
         "routes": [
-            [_route(traces.get((policy, name)), place) for name in (FORWARD.name, *found.schedules)]
-            for policy in found.policies
+            [_route(traces.get((policy, name)), place) for name in (FORWARD.name, *view.schedules)]
+            for policy in view.policies
         ],
-        "contexts": context_rows,
+        "contexts": pool.contexts,
         "questions": details,
-        "anchor": told.anchor,
-        "findings": told.others.get("", []),
-        "texts": texts.all(),
+        "anchor": asked.anchor,
+        "findings": asked.others.get("", []),
+        "texts": pool.texts.all(),
     }
-    found.chunks.append(packed(chunk))
+    view.chunks.append(packed(chunk))
+
+
+def _flag_pair(
+    pool: _Pool,
+    pool_findings: PoolFindings,
+    pair: tuple[str, str],
+    question: StoredQuestion,
+    labels: str,
+) -> int:
+    """Give what is true of a question on one pair, as bits."""
+    support = question.labels.get(labels, frozenset())
+    both = pool.select(pool.find_sides(*pair, question.id))
+    positions = {pool.place[id] for id in support if id in pool.place}
+    bits = _flags(both, _two(pool.traces, pair), positions)
+    key = (*pair, question.id)
+    return bits | _answer_flags(
+        pool_findings.comparisons.get(key, []), pool_findings.eligibility.get(key)
+    )
+
+
+def _detail(
+    pool: _Pool,
+    pool_findings: PoolFindings,
+    question: StoredQuestion,
+    pairs: Sequence[tuple[str, str]],
+) -> dict[str, Any]:
+    """Give what the view of one question shows: options, evidence, contexts, answers."""
+    exposures = [pool.find_sides(*pair, question.id) for pair in pairs]
+    return {
+        "options": list(question.options),
+        "gold": question.gold,
+        "support": {
+            name: [pool.place[id] for id in sorted(ids) if id in pool.place]
+            for name, ids in question.labels.items()
+        },
+        "shown": exposures,
+        "asked": [
+            _comparisons(
+                pool.stored,
+                pool_findings.comparisons.get((*pair, question.id), []),
+                pool.texts,
+                pool.place,
+                pool.select(sides),
+            )
+            for pair, sides in zip(pairs, exposures, strict=True)
+        ],
+        "eligibility": [pool_findings.eligibility.get((*pair, question.id)) for pair in pairs],
+        "findings": pool_findings.others.get(question.id, []),
+    }
 
 
 def _comparisons(
-    stored: Stored,
-    asked: Sequence[tuple[str, Mapping[str, Any]]],
+    stored: StoredRun,
+    entries: Sequence[tuple[str, Mapping[str, Any]]],
     texts: Texts,
     place: Mapping[str, int],
     contexts: Sequence[Mapping[str, Any] | None],
 ) -> list[dict[str, Any]]:
     """Make what was asked on one pair ready to be shown."""
-    if not asked:
+    if not entries:
         return []
     written = texts.all()
     forward, route = (
         [(written[text], records) for _, text, records in one["blocks"]] if one else []
         for one in contexts
     )
-    return [comparison(stored, one, texts, place, (forward, route)) for one in asked]
+    return [comparison(stored, one, texts, place, (forward, route)) for one in entries]
 
 
 def _context(
-    stored: Stored, identity: str, texts: Texts, place: Mapping[str, int], room: bool
+    stored: StoredRun, identity: str, texts: Texts, place: Mapping[str, int], room: bool
 ) -> dict[str, Any]:
     one = stored.context(identity)
     return {
@@ -212,7 +261,7 @@ def _context(
 def _two(
     traces: Mapping[tuple[str, str], StoredTrace], key: tuple[str, str]
 ) -> tuple[StoredTrace, StoredTrace] | None:
-    forward, route = traces.get((key[0], FORWARD.name)), traces.get(key)
+    forward, route = traces.get((key[0], name_reference(key[1]))), traces.get(key)
     return None if forward is None or route is None else (forward, route)
 
 
@@ -221,7 +270,7 @@ def _flags(
     traces: tuple[StoredTrace, StoredTrace] | None,
     support: set[int],
 ) -> int:
-    """Say what differs between the two routes of a pair."""
+    """Describe what differs between the two routes of a pair."""
     bits = 0
     if traces is not None:
         forward, route = traces
@@ -241,13 +290,13 @@ def _flags(
 
 
 def _answer_flags(
-    asked: Sequence[tuple[str, Mapping[str, Any]]], decided: Mapping[str, Any] | None
+    entries: Sequence[tuple[str, Mapping[str, Any]]], decided: Mapping[str, Any] | None
 ) -> int:
     bits = 0
-    for experiment, entry in asked:
+    for experiment, entry in entries:
         for one in entry["answers"]:
             bits |= FLAGS["asked"]
-            if experiment != "routes" or len(one["said"]) != 2:
+            if experiment != "routes" or entry["arm"] or len(one["said"]) != 2:
                 continue
             said = [side[0] for side in one["said"]]
             right = [side[0] for side in one["right"]] or [None, None]

@@ -1,358 +1,333 @@
-"""The tables of a run, each made once from its estimate rows."""
+"""Tables as HTML, Markdown, LaTeX and CSV, what their columns mean, and answers as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
-from routeprism.report._reading_tables import admissible_table, agreement_table, reading_table
-from routeprism.report._table import Found, Shown, Table, grouped, shown_interval
-from routeprism.runs import COLUMNS, EstimateRow
+from routeprism.errors import InputError, RunError
+from routeprism.exhibits import Number, Part, Table
+from routeprism.experiments import AnswerNames, list_answer_sources, name_answer
+from routeprism.files import write_output
+from routeprism.measures import COORDINATES, RETENTION, Coordinate, registered_coordinates
+from routeprism.report._html import Markup, fragment, tag
+from routeprism.review.answers import TracedAnswer, judge_answers
+from routeprism.runs import EstimateRow, StoredRun, read_configuration
+from routeprism.spreadsheets import guard_cell, write_csv
 
 __all__ = [
-    "CONDITIONS",
-    "CONTRASTS",
-    "DESIGNS",
-    "MAIN",
-    "MECHANISM",
-    "TABLES",
-    "answer_table",
-    "eligibility_table",
-    "estimate_table",
-    "evidence_table",
-    "layer_table",
-    "mechanism_table",
-    "replication_table",
-    "restoration_table",
-    "tables",
+    "ANSWER_COLUMNS",
+    "RowNumbers",
+    "as_csv",
+    "as_html",
+    "as_latex",
+    "as_markdown",
+    "explain_column",
+    "link_number",
+    "write_answers",
 ]
 
-
-def _share(found: Found, quantity: str) -> str:
-    count = found.get(f"{quantity}_count")
-    if count is None or count.estimate is None:
-        return ""
-    return Shown(f"{count.estimate:.0f} of {count.queries}", count)
+NO_BREAK = "\N{NO-BREAK SPACE}"
+RowNumbers = Mapping[EstimateRow, int]
+"""The number of each row of a run, counted from 1."""
 
 
-def layer_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show at which layers order showed, for each policy and schedule."""
-    routes = [row for row in rows if row.experiment == "routes" and row.policy]
-    traced = grouped([row for row in routes if not row.model], ("policy", "schedule"))
-    models = list(dict.fromkeys(row.model for row in routes if row.model))
-    answered = grouped([row for row in routes if row.model], ("policy", "schedule", "model"))
-    cells = []
-    for (policy, schedule), found in traced.items():
-        if "J" not in found:
-            continue
-        asked = [answered.get((policy, schedule, model), {}) for model in models]
-        cells.append(
-            (
-                policy,
-                schedule,
-                _share(found, "retained_changed"),
-                _share(found, "V_changed"),
-                _share(found, "C_changed"),
-                _share(found, "I_changed"),
-                *(shown_interval(one.get("H")) for one in asked),
-                shown_interval(found["J"]),
-            )
+def link_number(number: Number, rows: RowNumbers) -> Markup | str:
+    """Link a number to its row in the table of all estimates."""
+    at = rows.get(number.row)
+    text = _join_interval(number.text)
+    if at is None:
+        return text
+    return tag("a", text, href=f"#row={at}", title=f"Row {at} of all estimates")
+
+
+def as_csv(table: Table) -> str:
+    """Write a table as CSV."""
+    cells = ([guard_cell(str(cell)) for cell in row] for row in table.rows)
+    return write_csv(table.columns, cells)
+
+
+_SHOWN_ROWS = 10
+"""How many rows a long table shows before it is opened."""
+_MANY_COLUMNS = 9
+
+
+def as_html(
+    table: Table,
+    rows: RowNumbers | None = None,
+    *,
+    marks: Mapping[str, Markup] | None = None,
+    bars: Collection[str] = (),
+    stacked: bool = False,
+) -> Markup:
+    """Write a table for the page, whose script adds sorting, copying and downloading.
+
+    `marks` stand before the names of rows; percentages in the columns `bars` also have a bar. On
+    a phone, a `stacked` table shows the cells of a row below each other.
+    """
+    style = _Style(table, rows or {}, marks or {}, bars, stacked)
+    head = tag("tr", *(_header(table, at) for at in range(len(table.columns))))
+    beyond = len(table.rows) > _SHOWN_ROWS + 2
+    body = [
+        tag(
+            "tr",
+            *(_cell(cell, at, style) for at, cell in enumerate(row)),
+            class_="beyond" if beyond and number >= _SHOWN_ROWS else None,
         )
-    if not cells:
-        return None
-    answers = tuple(f"answers differ ({model})" for model in models)
-    return Table(
-        "layers",
-        "Where order enters",
-        "Pairs of routes that differ, layer by layer: retained records, exposed sources (V), "
-        "compiled context (C), internal state (I), and the share whose formal answers differ (H). "
-        "J is the overlap of exposed sources: 1 means the same.",
-        ("policy", "schedule", "retained", "sources", "context", "state", *answers, "J"),
-        tuple(cells),
-        names=2,
-    )
-
-
-def evidence_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show how much of the support each route still has."""
-    retention = [row for row in rows if row.experiment == "retention"]
-    cells = [
-        (
-            policy,
-            schedule,
-            labels,
-            *(
-                shown_interval(found.get(f"recall.{where}.{side}"))
-                for where in ("retained", "exposed")
-                for side in ("forward", "route")
-            ),
-            shown_interval(found.get("J_T")),
-        )
-        for (policy, schedule, labels), found in grouped(
-            retention, ("policy", "schedule", "labels")
-        ).items()
-        if any(name.startswith("recall.") for name in found)
+        for number, row in enumerate(table.rows)
     ]
-    if not cells:
-        return None
-    return Table(
-        "evidence",
-        "What is left of the evidence",
-        "Share of the support records that each route retains and exposes, and J^T, the overlap "
-        "of exposed support. The label source says where the support labels come from.",
-        (
-            "policy",
-            "schedule",
-            "labels",
-            "retained, forward",
-            "retained, other order",
-            "exposed, forward",
-            "exposed, other order",
-            "J^T",
-        ),
-        tuple(cells),
-        names=3,
+    shown = tag(
+        "table",
+        tag("caption", table.caption) if table.caption else None,
+        tag("thead", head),
+        tag("tbody", fragment(body)),
+        class_="dense" if len(table.columns) > _MANY_COLUMNS else None,
+    )
+    scroll = tag("div", shown, class_="scroll", tabindex="0", role="region", aria_label=table.title)
+    kind = "exhibit stacked" if stacked else "exhibit"
+    return tag("div", scroll, class_=kind, data_table=table.name)
+
+
+def _header(table: Table, at: int) -> Markup:
+    column = table.columns[at]
+    words = at < table.names or all(_is_words(str(row[at])) for row in table.rows if row[at])
+    return tag(
+        "th",
+        column,
+        scope="col",
+        class_=None if words else "number",
+        data_help=explain_column(column) or table.caption or table.title,
     )
 
 
-def answer_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show what the answers did."""
-    routes = [row for row in rows if row.experiment == "routes" and row.model]
-    cells = []
-    for (policy, schedule, model), found in grouped(
-        routes, ("policy", "schedule", "model")
-    ).items():
-        quantities = ("H", "Delta", "D_res", "Delta_rep", "accuracy.forward", "accuracy.route")
-        shown = [shown_interval(found.get(quantity)) for quantity in quantities]
-        moves = [shown_interval(found.get(f"count.transition.{way}")) for way in _WAYS]
-        if any(shown):
-            cells.append((policy, schedule, model, *shown, *moves))
-    if not cells:
+def _is_words(text: str) -> bool:
+    return len(text) > _LONG or not any(character.isdigit() for character in text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How the cells of a table are shown."""
+
+    table: Table
+    rows: RowNumbers
+    marks: Mapping[str, Markup]
+    bars: Collection[str]
+    stacked: bool
+
+
+_LONG = 40
+_SHARE = re.compile(r"(\d+) of (\d+)")
+_PERCENT = re.compile(r"(\d+) %")
+
+
+def _cell(cell: Part, at: int, style: _Style) -> Markup:
+    """Make a cell; shares also have a bar."""
+    text, table = str(cell), style.table
+    long = "long" if len(text) > _LONG else None
+    if at == 0:
+        mark = style.marks.get(text)
+        return tag("th", mark, " " if mark else None, tag("bdi", text), scope="row", class_=long)
+    column = table.columns[at] if style.stacked else None
+    if at < table.names:
+        return tag("td", text, class_=long, data_column=column)
+    if not text:
+        none = tag("span", "n/a", class_="none")
+        return tag("td", none, class_="number", data_column=column)
+    if _is_words(text):
+        return tag("td", text, class_="words", data_column=column)
+    shown = _join_interval(text) if isinstance(cell, str) else link_number(cell, style.rows)
+    bar = _bar(text, table.columns[at] in style.bars)
+    return tag("td", shown, bar, class_="number", data_column=column)
+
+
+def _bar(text: str, wanted: bool) -> Markup | None:
+    """Draw a share as a bar: a count out of a number, or a percentage where one is wanted."""
+    if share := _SHARE.fullmatch(text):
+        part, whole = map(int, share.groups())
+        value = part / whole if whole else 0
+    elif wanted and (percent := _PERCENT.fullmatch(text)):
+        value = int(percent[1]) / 100
+    else:
         return None
-    return Table(
-        "answers",
-        "What the answers do",
-        "H: formal answers differ; Δ: change of correctness; D_res: disagreement beyond the "
-        "model's own sampling; Δ_rep: change of accuracy over all draws. Transitions of the formal "
-        "answers, forward then the other order: C correct, I incorrect.",
-        (
-            "policy",
-            "schedule",
-            "model",
-            "H",
-            "Δ",
-            "D_res",
-            "Δ_rep",
-            "accuracy, forward",
-            "accuracy, other order",
-            *_WAYS,
-        ),
-        tuple(cells),
-        names=3,
-    )
+    return tag("span", class_="share", style=f"--share:{value:.4f}")
 
 
-_WAYS = ("CC", "CI", "IC", "II")
+def _join_interval(text: str) -> str:
+    """Keep an interval on one line, which may be the line below its estimate."""
+    estimate, bracket, interval = text.partition(" [")
+    joined = interval.replace(" ", NO_BREAK)
+    return f"{estimate}{bracket}{joined}" if bracket else text.replace(" %", f"{NO_BREAK}%")
 
 
-DESIGNS = ("", "bundle", "identity-swap")
-"""Arms of restoration that exchange records: one, several, or support for support."""
+def as_markdown(table: Table) -> str:
+    """Write a table as GitHub-flavoured Markdown."""
+    marks = ["---" if at < table.names else "---:" for at in range(len(table.columns))]
+    lines = [f"### {_markdown(table.title)}", "", _markdown(table.caption), ""]
+    for cells in (table.columns, marks, *table.rows):
+        shown = cells if cells is marks else [_markdown(str(cell)) or "n/a" for cell in cells]
+        lines.append(f"| {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
 
 
-CONDITIONS = ("present", "absent", "restored", "replacement")
+def _markdown(text: str) -> str:
+    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~$" else c for c in text)
+    return " ".join(escaped.replace("&", "&amp;").split())
 
 
-CONTRASTS = (
-    "restored-absent",
-    "restored-replacement",
-    "restored-present",
-    "present-absent",
-    "replacement-absent",
+def as_latex(table: Table) -> str:
+    """Write a table for LaTeX with the booktabs package."""
+    columns = "l" * table.names + "r" * (len(table.columns) - table.names)
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{_latex(table.caption)}}}",
+        rf"\label{{tab:{table.name}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        " & ".join(_latex(column) for column in table.columns) + r" \\",
+        r"\midrule",
+        *(" & ".join(_latex(str(cell)) or "--" for cell in row) + r" \\" for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "κ": r"$\kappa$",
+    "Δ": r"$\Delta$",
+    "δ": r"$\delta$",
+    "Γ": r"$\Gamma$",
+    "−": "$-$",
+    "×": r"$\times$",
+    "[": "{[}",
+    "]": "{]}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+
+
+def _latex(text: str) -> str:
+    return " ".join("".join(_LATEX.get(character, character) for character in text).split())
+
+
+ANSWER_COLUMNS = (
+    *("model", "batch", "question", "policy", "schedule", "pair", "condition", "design"),
+    *("filler", "prompt_control", "draw", "answer", "correct", "submission"),
 )
+"""What is written of each answer."""
 
 
-def restoration_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show the four conditions and their contrasts."""
-    restored = [row for row in rows if row.experiment == "restoration" and row.arm in DESIGNS]
-    cells = []
-    names = ("policy", "schedule", "model", "arm")
-    for (policy, schedule, model, arm), found in grouped(restored, names, arms=True).items():
-        if "restored-absent" not in found:
-            continue
-        one = found["restored-absent"]
-        cells.append(
-            (
-                policy,
-                schedule,
-                model,
-                arm or "single record",
-                str(one.queries),
-                *(shown_interval(found.get(f"accuracy.{name}")) for name in CONDITIONS),
-                *(shown_interval(found.get(name)) for name in CONTRASTS[:3]),
-            )
-        )
-    if not cells:
-        return None
-    return Table(
-        "restoration",
-        "Does the displaced record matter?",
-        "Accuracy with the record present, absent, put back (restored), and with a matched record "
-        "without support in its place (replacement); differences are paired within units.",
-        (
-            "policy",
-            "schedule",
-            "model",
-            "design",
-            "pairs",
-            *CONDITIONS,
-            *(name.replace("-", " − ") for name in CONTRASTS[:3]),
-        ),
-        tuple(cells),
-        names=4,
-    )
-
-
-def eligibility_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show how many pairs were eligible, and why the others were not."""
-    counted = [
-        row
-        for row in rows
-        if row.experiment == "restoration" and not row.model and row.quantity.startswith("count.")
-    ]
-    cells = [
-        (
-            policy,
-            schedule,
-            arm or "single record",
-            quantity.removeprefix("count."),
-            shown_interval(row),
-        )
-        for (policy, schedule, arm), found in grouped(
-            [row for row in counted if row.arm in DESIGNS],
-            ("policy", "schedule", "arm"),
-            arms=True,
-        ).items()
-        for quantity, row in found.items()
-        if row.estimate is not None
-    ]
-    if not cells:
-        return None
-    return Table(
-        "eligibility",
-        "Which pairs could be restored",
-        "Decided by labels and exposed sources alone, before any answer existed.",
-        ("policy", "schedule", "design", "verdict", "pairs"),
-        tuple(cells),
-        names=4,
-    )
-
-
-MECHANISM = ("J", "C_changed", "H", "Delta", "D_res", "Delta_rep")
-"""What operations are compared by; the other quantities are among all estimates."""
-
-
-def mechanism_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show what each order-dependent operation does."""
-    cells = [
-        (row.policy, row.schedule, row.model, row.arm, row.quantity, shown_interval(row))
-        for row in rows
-        if row.experiment == "mechanism"
-        and row.stratum == "all"
-        and not row.mask
-        and row.quantity.partition(".")[2] in MECHANISM
-    ]
-    if not cells:
-        return None
-    return Table(
-        "mechanism",
-        "Which operation does it",
-        "δ^op: the policy against the arm in which the named operations follow source order; the "
-        "interaction is what both together do beyond the sum of each.",
-        ("policy", "schedule", "model", "operations", "quantity", "estimate"),
-        tuple(cells),
-        names=5,
-    )
-
-
-MAIN = ("H", "D_res", "Delta_rep", "restored-absent", "restored-replacement")
-"""What is compared between models."""
-
-
-def replication_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show the main answer quantities model by model."""
-    asked = [row for row in rows if row.model and row.policy and row.experiment != "support"]
-    if len({row.model for row in asked}) < 2:
-        return None
-    cells = []
-    for (policy, schedule, model), found in grouped(asked, ("policy", "schedule", "model")).items():
-        shown = [shown_interval(found.get(quantity)) for quantity in MAIN]
-        if any(shown):
-            cells.append((policy, schedule, model, *shown))
-    return Table(
-        "replication",
-        "Model by model",
-        "The same prompts read by different models.",
-        (
-            "policy",
-            "schedule",
-            "model",
-            "H",
-            "D_res",
-            "Δ_rep",
-            "restored − absent",
-            "restored − replacement",
-        ),
-        tuple(sorted(cells, key=lambda row: row[:2])),
-        names=3,
-    )
-
-
-def estimate_table(rows: Sequence[EstimateRow]) -> Table | None:
-    """Show every number, column by column, leaving out columns that are empty throughout."""
-    names = [
-        name
-        for name in COLUMNS
-        if name not in ("estimate", "lower", "upper", "benchmark", "seed", "unit")
-        and any(getattr(row, name) not in ("", None) for row in rows)
-    ]
+def write_answers(run: Path, file: Path) -> int:
+    """Write every answer that a run's numbers depend on, and say how many there are."""
+    with StoredRun(run) as stored:
+        rows = [[guard_cell(cell) for cell in row] for row in _rows(stored, run)]
     if not rows:
-        return None
-    numbers = [name for name in names if name in ("queries", "units", "draws")]
-    texts = [name for name in names if name not in numbers]
-    return Table(
-        "estimates",
-        "Every estimate",
-        "All rows of estimates.csv. The first column is what routeprism trace RUN --row takes; it "
-        "goes from a row to the units, questions and answers behind it.",
-        ("row", *texts, "estimate [95 %]", *numbers),
-        tuple(
-            (
-                str(at),
-                *(str(getattr(row, name)) for name in texts),
-                shown_interval(row),
-                *("" if (v := getattr(row, name)) is None else str(v) for name in numbers),
-            )
-            for at, row in enumerate(rows, start=1)
-        ),
-        names=len(texts) + 1,
+        raise RunError(f"{run} contains no answers: no model was asked")
+    try:
+        write_output(file, write_csv(ANSWER_COLUMNS, rows).encode())
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", file=file) from error
+    return len(rows)
+
+
+def _rows(stored: StoredRun, run: Path) -> Iterator[list[str]]:
+    configuration = read_configuration(stored, run)
+    questions = stored.questions()
+    written: set[tuple[str, ...]] = set()
+    for model in configuration.get("models", ()):
+        for batch in configuration["batches"]:
+            for experiment in list_answer_sources():
+                for policy in configuration["policies"]:
+                    answers = stored.answers(experiment, model=model, batch=batch, policy=policy)
+                    for one in judge_answers(stored, configuration["judge"], answers, questions):
+                        known = questions[one.given.question].gold is not None
+                        names = _names(experiment, one, configuration["prompt_control"], known)
+                        row = [names.get(column, "") for column in ANSWER_COLUMNS]
+                        place = tuple(row[: ANSWER_COLUMNS.index("answer")])
+                        if place not in written:  # experiments may share answers
+                            written.add(place)
+                            yield row
+
+
+def _names(experiment: str, one: TracedAnswer, control: str, known: bool) -> dict[str, str]:
+    given = one.given
+    names = AnswerNames(
+        given.question, given.policy, given.schedule, given.filler, given.condition, given.side
     )
+    place = name_answer(experiment, names, control)
+    order = given.order
+    if order is None and not given.model.startswith("recorded:"):
+        order = given.submission  # that of recorded answers is only the order of looking them up
+    return {
+        **dict(place),
+        "model": given.model,
+        "batch": given.batch,
+        "draw": str(given.turn),
+        "answer": given.raw,
+        # A verdict that could not be read counts as wrong, and so it is wrong in the file.
+        "correct": str(bool(one.correct)).lower() if known else "",
+        "submission": "" if order is None else str(order),
+    }
 
 
-TABLES: tuple[Callable[[Sequence[EstimateRow]], Table | None], ...] = (
-    layer_table,
-    evidence_table,
-    answer_table,
-    restoration_table,
-    eligibility_table,
-    mechanism_table,
-    agreement_table,
-    admissible_table,
-    reading_table,
-    replication_table,
-    estimate_table,
-)
-"""Every table, in the order of the report."""
+_COLUMNS: Mapping[str, str] = {
+    "memory": "The memory that was audited, as the command names it.",
+    "policy": "The memory that was audited, as the command names it.",
+    "arrival": "The order in which records arrive, compared with source order.",
+    "schedule": "The order in which records arrive, compared with source order.",
+    "kept": "Share of the records that arrived which the memory keeps in source order.",
+    "evidence": "Share of the evidence that questions are shown in source order.",
+    "ordinary disorder": "Neighbouring records may swap places, as they do on a real network.",
+    "late batch": "A batch of records arrives after the others.",
+    "reversal": "All records arrive in reverse: the worst case, not an ordinary one.",
+    "right answers": (
+        "Share of right answers in source order → in the other order; ≈ if the difference is not "
+        "shown to be more than noise."
+    ),
+    "severity": "How bad it is, on one scale from stable to answers worse.",
+    "cause": "Why questions are shown something different, read from the traces.",
+    "what to do": "The usual repair for this cause.",
+    "cases": "Explained cases: a question under an order of arrival.",
+    "model": "The model that answered.",
+    "filler": "The text that pads prompts to the same length.",
+    "labels": "The source of the labels that name the evidence of each question.",
+    "questions": "Number of questions.",
+    "pairs": "Number of questions with both routes.",
+    "users": "Number of users, whose records form one pool each.",
+    "units": "Number of units that the interval resamples.",
+    "queries": "Number of questions.",
+    "draws": "How often each prompt was asked.",
+    "row": "The number of the row in estimates.csv.",
+    "experiment": "The experiment that the number belongs to.",
+    "quantity": "The name of the number; see the reference for its definition.",
+    "conditions": "Memory, order, model and everything else that the number depends on.",
+    "stratum": "The group of questions that is averaged over.",
+    "estimate [95 %]": "The mean over users and, in brackets, its 95 % interval.",
+    "change [95 %]": "The new version minus the old one, with its 95 % interval.",
+    "before": "The value of the old version.",
+    "after": "The value of the new version.",
+    "user": "The user whose records the question is about.",
+    "question": "The question's identifier.",
+}
 
 
-def tables(rows: Sequence[EstimateRow]) -> list[Table]:
-    """Make every table that these rows allow."""
-    return [table for make in TABLES if (table := make(rows)) is not None]
+@lru_cache(maxsize=4)
+def _read_meanings(own: tuple[Coordinate[Any], ...]) -> dict[str, str]:
+    """Give what each measured quantity means, by its name and its symbol."""
+    known = (*COORDINATES, *RETENTION, *own)
+    meanings = {coordinate.name: coordinate.meaning for coordinate in known}
+    return {**{coordinate.symbol: coordinate.meaning for coordinate in known}, **meanings}
+
+
+def explain_column(name: str) -> str:
+    """Explain a column in a sentence; empty if its name says nothing more."""
+    return _COLUMNS.get(name) or _read_meanings(registered_coordinates()).get(
+        name.removesuffix(" [95 %]"), ""
+    )

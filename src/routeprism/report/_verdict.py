@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from routeprism.report._command import command_of
+from routeprism.exhibits import Statement, compose, format_row, read_statements
+from routeprism.experiments.reach import Reach, summarise_reaches
+from routeprism.experiments.severity import MemoryVerdict, summarise_verdicts
 from routeprism.report._questions import FLAGS, Questions
-from routeprism.report._table import grouped, shown_interval
-from routeprism.runs import EstimateRow
+from routeprism.runs import FINISHED, EstimateRow, Rows, Shortfall
 
-__all__ = ["Missing", "Verdict", "headline", "missing", "verdicts"]
-
-Layer = Literal["sources", "context", "retained", "state", "none"]
-
-_LAYERS: tuple[tuple[Layer, str, str], ...] = (
-    ("sources", "V_changed_count", "Order changes which records are shown"),
-    ("context", "C_changed_count", "Order changes the text, not the records"),
-    ("retained", "retained_changed_count", "Order changes what is kept, not what is shown"),
-    ("state", "I_changed_count", "Order changes the internal state alone"),
-)
-_UNCHANGED = "Order changes nothing that was observed"
-_AUDITED = (*(words for _, _, words in _LAYERS), _UNCHANGED)
+__all__ = [
+    "Missing",
+    "Summary",
+    "command_of",
+    "headline",
+    "interrupted",
+    "missing",
+    "summarise_policies",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the run says of one policy, or of readings."""
+class Summary:
+    """What the run shows about one policy, or about no policy in particular."""
 
     subject: str
-    layer: Layer
-    """The outermost layer that order reached."""
-    headline: str
-    sentences: tuple[str, ...]
-    aside: bool = False
-    """Whether it is an arm or a comparator of another policy, and no memory by itself."""
+    title: str
+    statements: tuple[Statement, ...]
+    reach: Reach | None = None
+    """How far order reaches into the policy; None without a policy."""
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it is an arm or a comparator of another policy, and not a memory by itself."""
+        return self.reach is not None and self.reach.aside
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Something that this run does not tell."""
+    """A question that this run does not answer."""
 
     what: str
     how: str
@@ -50,130 +51,116 @@ class Missing:
     command: str = ""
 
 
-def verdicts(
+def summarise_policies(
     manifest: Mapping[str, Any],
     rows: Sequence[EstimateRow],
     questions: Questions,
-    arms: Collection[str] = (),
-) -> list[Verdict]:
-    """Sort what the run said by policy, with what can be counted question by question.
-
-    `arms` are the policies that stand for another one with operations of it fixed.
-    """
-    policies = list(dict.fromkeys(row.policy for row in rows if row.policy))
-    said: dict[str, list[str]] = {policy: [] for policy in policies}
-    others: list[str] = []
-    for sentence in manifest.get("sentences") or ():
-        owners = [name for name in policies if _is_of(str(sentence), name)]
-        place = said[max(owners, key=len)] if owners else others
-        place.append(str(sentence))
-    found = []
-    for policy in policies:
-        own = [row for row in rows if row.policy == policy]
-        first, *rest = [*said[policy], ""]
-        main = [one for one in rest if one.startswith(f"{policy} read by") or _RESTORED in one]
-        more = [one for one in rest if one not in main]
-        told = (first, *_lost(policy, questions), *main, *_recall(own), *more)
-        layer, words = _outermost(own)
-        aside = policy in arms or policy.startswith("source-order(")
-        found.append(Verdict(policy, layer, words, tuple(filter(None, told)), aside))
-    if all(one.aside for one in found):  # then they are what the run is about
-        found = [replace(one, aside=False) for one in found]
+    reaches: Sequence[Reach],
+) -> list[Summary]:
+    """Sort the statements of a run by policy, with what can be counted question by question."""
+    # An interrupted run may still have the statements of its earlier state.
+    statements = () if interrupted(manifest) else read_statements(manifest, rows)
+    decided = {reach.policy: reach for reach in reaches}
+    summaries = []
+    for policy in filter(None, Rows.of(rows).values("policy")):
+        own = [statement for statement in statements if statement.policy == policy]
+        first = own[:1]
+        main = [one for one in own[1:] if one.kind in _MAIN]
+        rest = [one for one in own[1:] if one.kind not in _MAIN]
+        evidence = _evidence_statements(policy, questions)
+        recall = _recall_statements(Rows.of(rows).where(experiment="retention", policy=policy))
+        shown = (*first, *evidence, *main, *recall, *rest)
+        reach = decided[policy]
+        summaries.append(Summary(policy, reach.title, shown, reach))
+    others = tuple(one for one in statements if one.policy not in decided)
     if others:
-        title = "What the run says" if policies else _without_policies(manifest)
-        found.append(Verdict("", "none", title, tuple(others)))
-    return found
+        title = "Results of the run" if summaries else _title_without_policies(manifest)
+        summaries.append(Summary("", title, others))
+    return summaries
 
 
-_READINGS = "What the readings say"
-_PRINTED = "What is reproduced"
+_MAIN = ("answers", "restoration")
+"""Statements of these kinds follow the first one of a policy."""
+_READINGS = "Results of the readings"
+_PRINTED = "Reproduced numbers"
 
 
-def _without_policies(manifest: Mapping[str, Any]) -> str:
-    """Say what a run is about that audits nothing."""
-    made = manifest.get("configuration", {})
-    return _PRINTED if made.get("command") == "reproduce" else _READINGS
+def _title_without_policies(manifest: Mapping[str, Any]) -> str:
+    """Give a title for a run that audits nothing."""
+    command = manifest.get("configuration", {}).get("command")
+    return _PRINTED if command == "reproduce" else _READINGS
 
 
-_RESTORED = "putting the displaced record back"
-"""What the sentence about restoration says; with the answers it comes before all others."""
+def interrupted(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a run has not come to its estimates."""
+    return manifest.get("status") not in FINISHED
 
 
-def _is_of(sentence: str, policy: str) -> bool:
-    return sentence.startswith(policy) and sentence[len(policy) : len(policy) + 1] in (
-        ":",
-        ",",
-        " ",
-    )
+def headline(
+    summaries: Sequence[Summary], complete: bool, verdicts: Sequence[MemoryVerdict] = ()
+) -> str:
+    """Summarise the run in one sentence."""
+    if verdicts:
+        return summarise_verdicts(verdicts)
+    memories = [one.reach for one in summaries if one.reach is not None and not one.is_aside]
+    if memories:
+        verdict = summarise_reaches(memories)
+        return verdict or "Different arrival orders, and the records that each of them keeps."
+    if summaries:
+        if summaries[0].title == _PRINTED:
+            return "The paper's numbers, beside those that this package computes."
+        return "Readings of the benchmark, and how far they agree."
+    return "No estimates yet." if complete else "This run was interrupted before its estimates."
 
 
-def headline(found: Sequence[Verdict], complete: bool) -> str:
-    """Say in one sentence what to remember."""
-    policies = [one for one in found if one.subject and not one.aside]
-    if not policies:
-        if found:
-            if found[0].headline == _PRINTED:
-                return "The paper's numbers, beside what this package gives."
-            return "Readings of the benchmark, and how far they agree."
-        return "No estimates yet." if complete else "This run was interrupted before its estimates."
-    if not any(one.headline in _AUDITED for one in policies):
-        return "Other arrival orders, and what they retain."
-    reached = [one.subject for one in policies if one.layer == "sources"]
-    if reached:
-        noun = "memory" if len(policies) == 1 else f"{len(policies)} memories"
-        share = "this" if len(policies) == 1 else f"{len(reached)} of"
-        return (
-            f"Arrival order changes which records {share} {noun} show{'s' * (len(policies) == 1)}."
-        )
-    if any(one.layer == "context" for one in policies):
-        return "Arrival order changes the text that is shown, but not which records it comes from."
-    return "Arrival order changes nothing that these memories show."
-
-
-def _outermost(rows: Sequence[EstimateRow]) -> tuple[Layer, str]:
-    for layer, quantity, words in _LAYERS:
-        if any(row.quantity == quantity and row.estimate and not row.model for row in rows):
-            return layer, words
-    if any(row.quantity == "V_changed_count" for row in rows):
-        return "none", _UNCHANGED
-    for row in rows:
-        if row.quantity == "order_change" and row.stratum == "all" and not row.mask:
-            if row.estimate:
-                return "retained", "Other orders retain other records"
-            return "none", "Every order retains the same records"
-    return "none", "What was found"
-
-
-def _lost(policy: str, questions: Questions) -> list[str]:
+def _evidence_statements(policy: str, questions: Questions) -> Iterator[Statement]:
     """Count the questions that lose support on one of the two routes."""
-    said = []
     for at, (name, schedule) in enumerate(questions.pairs):
         if name != policy:
             continue
-        flags = [one["flags"][at] for one in questions.index]
+        flags = [question["flags"][at] for question in questions.index]
         on_route = sum(bool(bits & FLAGS["lost-on-route"]) for bits in flags)
         on_forward = sum(bool(bits & FLAGS["lost-on-forward"]) for bits in flags)
         if on_route or on_forward:
-            said.append(
-                f"evidence: {on_route} of {len(flags)} questions lose a support record on "
-                f"{schedule} that forward shows, {on_forward} lose one on forward that "
-                f"{schedule} shows"
+            text = (
+                f"{on_route} of {len(flags)} questions lose a support record on {schedule} that "
+                f"forward shows, {on_forward} lose one on forward that {schedule} shows"
             )
-    return said
+            yield Statement((text,), "evidence", policy, schedule, scope="evidence")
 
 
-def _recall(rows: Sequence[EstimateRow]) -> list[str]:
-    retention = [row for row in rows if row.experiment == "retention"]
-    said = []
-    for (schedule, labels), found in grouped(retention, ("schedule", "labels")).items():
-        sides = [found.get(f"recall.exposed.{side}") for side in ("forward", "route")]
-        if all(side is not None and side.estimate is not None for side in sides):
-            forward, route = (shown_interval(side) for side in sides)
-            said.append(
-                f"support that reaches the prompt: {forward} of it forward, {route} on {schedule} "
-                f"(labels {labels})"
-            )
-    return said
+def _recall_statements(rows: Rows) -> Iterator[Statement]:
+    """Compare how much support reaches the prompt on the two routes."""
+    for row in rows.plain(quantity="recall.exposed.forward"):
+        place = {"schedule": row.schedule, "labels": row.labels, "interface": row.interface}
+        route = rows.plain().one("recall.exposed.route", **place)
+        parts = compose(
+            "{forward} of it forward, {route} on {schedule} (labels {labels})",
+            forward=format_row(row),
+            route=format_row(route),
+            schedule=row.schedule,
+            labels=row.labels,
+        )
+        scope = "support that reaches the prompt"
+        if len(rows.values("interface")) > 1:
+            scope += f" with {row.interface}"
+        yield Statement(parts, "retention", row.policy, row.schedule, scope=scope)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What the list of missing things is made from."""
+
+    manifest: Mapping[str, Any]
+    rows: Rows
+    questions: Questions
+    directory: Path
+    answers: int
+
+    @property
+    def configuration(self) -> Mapping[str, Any]:
+        configuration: Mapping[str, Any] = self.manifest.get("configuration", {})
+        return configuration
 
 
 def missing(
@@ -183,106 +170,96 @@ def missing(
     directory: Path,
     answers: int,
 ) -> list[Missing]:
-    """Say what a reader might look for and not find, and how to get it."""
-    made = manifest.get("configuration", {})
-    again = command_of(manifest, directory)
-    audited = bool(made.get("policies"))
-    named = str(made.get("benchmark", ""))
-    found: list[Missing] = []
-    if manifest.get("status") != "complete":
-        kept = f" {answers} answers are kept and are not asked for again." if answers else ""
-        found.append(
-            Missing(
-                "The run was interrupted, so it has no estimates.",
-                f"The same command goes on where it stopped.{kept}",
-                again,
-            )
-        )
-    if made.get("passes"):
-        found.append(_after_readings(made, directory))
-    if audited and not made.get("models"):
-        found.append(
-            Missing(
-                "No model was asked, so there are no answers, no restoration and no transitions.",
-                "Name one: the embedded reader needs no download, openai:MODEL any endpoint.",
-                f"{_without_run(again)} --model reader --draws 3",
-            )
-        )
-    if audited and not made.get("labels"):
-        found.append(
-            Missing(
-                "There are no support labels, so nothing says whether what was lost matters.",
-                "Give `support` in questions.jsonl, or let models or people label the records.",
-                shlex.join(["routeprism", "support", named, "--pass", "NAME=MODEL"]),
-            )
-        )
-    if audited and questions.index and len(questions.users) < 2:
-        found.append(
-            Missing(
-                "There is one user, so no estimate has an interval.",
-                "Intervals come from resampling users; audit two or more.",
-            )
-        )
-    eligible = [
-        row.estimate or 0
-        for row in rows
-        if row.experiment == "restoration"
-        and row.quantity == "count.eligible"
-        and not (row.arm or row.mask or row.model)
-        and row.stratum == "all"
-    ]
-    if eligible and not any(eligible):
-        found.append(
-            Missing(
-                "No pair of routes was eligible for restoration.",
-                "The table of eligibility says why. Another schedule, policy or label source may "
-                "give pairs that differ in exactly one support record.",
-            )
-        )
-    tried = any(row.experiment == "restoration" for row in rows)
-    if audited and made.get("models") and made.get("command") != "restore" and not tried:
-        found.append(
-            Missing(
-                "Whether a displaced record matters was not tried.",
-                "Restoration puts it back, against a matched record without support.",
-                _without_run(again).replace("routeprism audit", "routeprism restore", 1),
-            )
-        )
-    if made.get("models") and made.get("draws") == 1:
-        found.append(
-            Missing(
-                "One draw each: the model's own noise cannot be told from an effect of order.",
-                "Ask again with two draws or more; kept answers are not asked for again.",
-                again.replace("--draws 1", "--draws 3"),
-            )
-        )
-    if audited and not any(row.experiment == "orders" for row in rows):
-        found.append(
-            Missing(
-                "Only the named schedules were tried, not every order.",
-                "Enumerate or sample all orders, and find the worst one.",
-                shlex.join(
-                    [
-                        "routeprism",
-                        "orders",
-                        str(made.get("benchmark", "")),
-                        *(
-                            part
-                            for policy in made["policies"]
-                            for part in ("--policy", str(policy))
-                        ),
-                    ]
-                ),
-            )
-        )
+    """List what a reader might look for and not find, and how to get it."""
+    run = _Run(manifest, Rows.of(rows), questions, directory, answers)
+    found = [*_list_incomplete(run)]
+    if run.configuration.get("passes"):
+        found.append(_after_readings(run.configuration, directory))
+    if run.configuration.get("policies"):
+        found += [*_list_inputs(run), *_list_experiments(run)]
     return found
 
 
-def _after_readings(made: Mapping[str, Any], directory: Path) -> Missing:
-    """Say what readings are for."""
-    audit = ["routeprism", "audit", str(made.get("benchmark", "")), "--policy", "focal"]
-    (primary, *_) = made.get("primary") or made["passes"]
-    if made.get("command") == "screen":
+def _list_incomplete(run: _Run) -> Iterator[Missing]:
+    """List what the same command would add."""
+    if shortfall := Shortfall.from_manifest(run.manifest):
+        yield Missing(
+            f"{shortfall.summary}.",
+            f"{'; '.join(shortfall.reasons)}. No estimate contains them; run the same command "
+            f"again to ask for them.",
+            command_of(run.manifest, run.directory),
+        )
+    if interrupted(run.manifest):
+        stored = ""
+        if run.answers:
+            stored = f" {run.answers} answers are kept and are not asked for again."
+        yield Missing(
+            "The run was interrupted, so it has no estimates.",
+            f"The same command resumes where it stopped.{stored}",
+            command_of(run.manifest, run.directory),
+        )
+
+
+def _list_inputs(run: _Run) -> Iterator[Missing]:
+    """List models, labels and users that an audit lacks."""
+    if not run.configuration.get("models"):
+        yield Missing(
+            "No model was asked, so there are no answers, no restoration and no transitions.",
+            "Name one: the embedded reader needs no download, openai:MODEL any endpoint.",
+            f"{command_of(run.manifest, None)} --model reader --draws 3",
+        )
+    if not run.configuration.get("labels"):
+        benchmark = str(run.configuration.get("benchmark", ""))
+        yield Missing(
+            "There are no support labels, so nothing shows whether what was lost matters.",
+            "Give `support` in questions.jsonl, or let models or people label the records.",
+            shlex.join(["routeprism", "support", benchmark, "--pass", "NAME=MODEL"]),
+        )
+    if run.questions.index and len(run.questions.users) < 2:
+        yield Missing(
+            "There is one user, so no estimate has an interval.",
+            "Intervals come from resampling users; audit two or more.",
+        )
+
+
+def _list_experiments(run: _Run) -> Iterator[Missing]:
+    """List experiments that an audit did not perform, or that had nothing to work on."""
+    made = run.configuration
+    restored = run.rows.where(experiment="restoration")
+    eligible = restored.plain(quantity="count.eligible", model="")
+    if eligible and not any(row.estimate for row in eligible):
+        yield Missing(
+            "No pair of routes was eligible for restoration.",
+            "The table of eligibility gives the reasons. A different schedule, policy or label "
+            "source may give pairs that differ in exactly one support record.",
+        )
+    if made.get("models") and made.get("command") != "restore" and not restored:
+        yield Missing(
+            "Whether a displaced record matters was not tested.",
+            "Restoration puts it back, against a matched record without support.",
+            command_of(run.manifest, None, command="restore"),
+        )
+    if made.get("models") and made.get("draws") == 1:
+        yield Missing(
+            "One draw each: the model's own noise cannot be distinguished from an effect of order.",
+            "Ask again with two draws or more; stored answers are not asked for again.",
+            command_of(run.manifest, run.directory, draws=3),
+        )
+    if not run.rows.where(experiment="orders"):
+        policies = (word for name in made["policies"] for word in ("--policy", str(name)))
+        command = ["routeprism", "orders", str(made.get("benchmark", "")), *policies]
+        yield Missing(
+            "Only the named schedules were tried, not every order.",
+            "Enumerate or sample all orders, and find the worst one.",
+            shlex.join(command),
+        )
+
+
+def _after_readings(configuration: Mapping[str, Any], directory: Path) -> Missing:
+    """Describe what readings are for."""
+    audit = ["routeprism", "audit", str(configuration.get("benchmark", "")), "--policy", "focal"]
+    (primary, *_) = configuration.get("primary") or configuration["passes"]
+    if configuration.get("command") == "screen":
         return Missing(
             "Nothing was audited here.",
             "Write the questions that pass a gate into a file, screen --gate RULE --write-mask "
@@ -297,5 +274,21 @@ def _after_readings(made: Mapping[str, Any], directory: Path) -> Missing:
     )
 
 
-def _without_run(command: str) -> str:
-    return command.rpartition(" --run ")[0]
+def command_of(
+    manifest: Mapping[str, Any], directory: Path | None, *, command: str = "", draws: int = 0
+) -> str:
+    """Write the command that resumes a run; a run made by other means has only its name.
+
+    Without a directory it is a new run. `command` and `draws` replace those of the run.
+    """
+    made = manifest.get("configuration", {})
+    name = str(made.get("command", "audit"))
+    words = made.get("command_line") or [name, *filter(None, [made.get("benchmark")])]
+    words = ["reproduce"] if name == "reproduce" else [*map(str, words)]
+    if command:
+        words[0] = command
+    if draws:
+        at = words.index("--draws") if "--draws" in words else len(words)
+        words[at : at + 2] = ["--draws", str(draws)]
+    place = "--keep" if name == "reproduce" else "--run"
+    return shlex.join(["routeprism", *words, *([place, str(directory)] if directory else [])])

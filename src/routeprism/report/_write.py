@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from routeprism.errors import RunError
-from routeprism.report._charts import spec_of
-from routeprism.report._page import all_charts, all_tables, gather, page
-from routeprism.report._table_writing import as_latex, as_markdown
+from routeprism.errors import MissingExtraError, RunError, SpecError
+from routeprism.files import write_output
+from routeprism.report._exhibits import build_spec, list_charts, list_tables
+from routeprism.report._page import gather, page
+from routeprism.report._tables import as_csv, as_latex, as_markdown
 
-__all__ = ["REPORT", "write_charts", "write_page", "write_report", "write_tables"]
+__all__ = [
+    "REPORT",
+    "write_charts",
+    "write_final_report",
+    "write_page",
+    "write_report",
+    "write_tables",
+]
 
 REPORT = "report.html"
+_MOST_MEGABYTES = 10_000
 _LABELS = {"axisX": {"labelFlush": False}, "axisY": {"labelLimit": 0}}
-"""Cutting labels to a width takes vl-convert most of its time; `_charts.short` has cut them."""
+"""Cutting labels to a width takes vl-convert most of its time; names are cut before."""
 
 
 def write_report(directory: Path, target: Path | None = None, *, megabytes: float = 10) -> Path:
@@ -22,10 +31,22 @@ def write_report(directory: Path, target: Path | None = None, *, megabytes: floa
 
     `megabytes` is how much room the texts of pools may take, compressed.
     """
+    if not 0 <= megabytes <= _MOST_MEGABYTES:
+        raise SpecError(f"Expected from 0 to {_MOST_MEGABYTES:,} megabytes but got {megabytes=}")
     path = target or directory / REPORT
     material = gather(directory, most=int(megabytes * 1_000_000))
     write_page(path, page(material))
     return path
+
+
+def write_final_report(directory: Path) -> Path:
+    """Write the report of a run that has just come to its end, which is complete without it."""
+    try:
+        return write_report(directory)
+    except RunError as error:
+        raise RunError(
+            f"{error}. The run itself is complete; routeprism report {directory} writes its report"
+        ) from error
 
 
 def write_page(path: Path, text: str) -> None:
@@ -34,10 +55,12 @@ def write_page(path: Path, text: str) -> None:
 
 
 def write_tables(directory: Path, target: Path) -> list[Path]:
-    """Write every table of a run as Markdown and as LaTeX."""
+    """Write every table of a run as Markdown, LaTeX and CSV."""
     written = []
-    for table in all_tables(gather(directory)):
-        for suffix, text in ((".md", as_markdown(table)), (".tex", as_latex(table))):
+    renderers = {".md": as_markdown, ".tex": as_latex, ".csv": as_csv}
+    for table in list_tables(gather(directory).results):
+        for suffix, render in renderers.items():
+            text = render(table)
             path = target / f"{table.name}{suffix}"
             _write(path, text.encode("utf-8", "replace"))
             written.append(path)
@@ -52,14 +75,16 @@ def write_charts(
     names: Collection[str] | None = None,
 ) -> list[Path]:
     """Write every chart of a run as SVG and as PNG, or those of some names."""
-    import vl_convert
-
+    try:
+        import vl_convert
+    except ModuleNotFoundError:
+        raise MissingExtraError("Writing charts as SVG or PNG", "charts") from None
     written = []
-    for chart in all_charts(gather(directory)):
+    for chart in list_charts(gather(directory).results):
         if names is not None and chart.name not in names:
             continue
         spec = {
-            **spec_of(chart),
+            **build_spec(chart),
             "width": 560,
             "title": chart.title,
             "background": "white",
@@ -76,12 +101,9 @@ def write_charts(
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file as a whole or not at all."""
-    beside = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content)
-        beside.replace(path)
-    except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        beside.unlink(missing_ok=True)
+        write_output(path, content)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RunError(f"{path} cannot be written: {reason}") from error

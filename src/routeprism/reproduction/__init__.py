@@ -1,36 +1,106 @@
-"""The published numbers beside what this package gives, cell by cell."""
+"""The published numbers beside what this package gives, number by number.
 
-from routeprism.reproduction._cells import Cell, Status, Table
-from routeprism.reproduction._keep import keep
-from routeprism.reproduction._obtained import STORED, Obtained, read_obtained, write_obtained
-from routeprism.reproduction._page import STATUSES, blanks, lines_of, page, summary
-from routeprism.reproduction._published import PROTOCOL, Printed, published
-from routeprism.reproduction._refresh import Refreshed, refresh
-from routeprism.reproduction._registry import TABLES, cells_of, chosen
-from routeprism.reproduction._sources import SOURCES, Source
+`published.csv` contains the published numbers. The layouts in `tables/` map each of them to a row
+that a source run of `sources.json` gives, and `obtained.json` contains those rows.
+"""
+
+from routeprism.reproduction._execution import execute_source, price_source
+from routeprism.reproduction._findings import store_tables
+from routeprism.reproduction._numbers import (
+    CheckedNumber,
+    Reference,
+    check_number,
+    check_table,
+    list_all_rows,
+    list_references,
+)
+from routeprism.reproduction._page import (
+    COUNTED,
+    REPRODUCED,
+    count_numbers,
+    count_tables,
+    explain_blanks,
+    group_lines,
+    list_commands,
+    list_reasons,
+    render_page,
+)
+from routeprism.reproduction._published import (
+    ALIASES,
+    PRIMARY,
+    PROTOCOL,
+    QUESTION_SETS,
+    TABLES,
+    PublishedNumber,
+    PublishedTable,
+    check_question_set,
+    read_published,
+    select_tables,
+)
+from routeprism.reproduction._refresh import RefreshResult, price_tables, refresh_values
+from routeprism.reproduction._reproduce import (
+    ReproductionRequest,
+    ReproductionResult,
+    perform_reproduction,
+    prepare_reproduction,
+    reproduce,
+)
+from routeprism.reproduction._sources import (
+    SOURCES,
+    STORED,
+    MeasuredRow,
+    ObtainedValues,
+    SourceRun,
+    SourceValues,
+    read_obtained,
+    write_obtained,
+)
+from routeprism.reproduction._templates import Vocabulary
 
 __all__ = [
+    "ALIASES",
+    "COUNTED",
+    "PRIMARY",
     "PROTOCOL",
+    "QUESTION_SETS",
+    "REPRODUCED",
     "SOURCES",
-    "STATUSES",
     "STORED",
     "TABLES",
-    "Cell",
-    "Obtained",
-    "Printed",
-    "Refreshed",
-    "Source",
-    "Status",
-    "Table",
-    "blanks",
-    "cells_of",
-    "chosen",
-    "keep",
-    "lines_of",
-    "page",
-    "published",
+    "CheckedNumber",
+    "MeasuredRow",
+    "ObtainedValues",
+    "PublishedNumber",
+    "PublishedTable",
+    "Reference",
+    "RefreshResult",
+    "ReproductionRequest",
+    "ReproductionResult",
+    "SourceRun",
+    "SourceValues",
+    "Vocabulary",
+    "check_number",
+    "check_question_set",
+    "check_table",
+    "count_numbers",
+    "count_tables",
+    "execute_source",
+    "explain_blanks",
+    "group_lines",
+    "list_all_rows",
+    "list_commands",
+    "list_reasons",
+    "list_references",
+    "perform_reproduction",
+    "prepare_reproduction",
+    "price_source",
+    "price_tables",
     "read_obtained",
-    "refresh",
-    "summary",
+    "read_published",
+    "refresh_values",
+    "render_page",
+    "reproduce",
+    "select_tables",
+    "store_tables",
     "write_obtained",
 ]

@@ -1,86 +1,132 @@
-"""Refreshing: execute what can be executed here, and leave everything else as it was."""
+"""Refreshing obtained values: execute the source runs that can be executed, keep the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from routeprism.answers import Cost
 from routeprism.errors import InputError, MissingExtraError, SpecError
-from routeprism.models import make_models
-from routeprism.reproduction._beyond import beyond_references
-from routeprism.reproduction._cells import Table
-from routeprism.reproduction._obtained import Kept, Obtained
-from routeprism.reproduction._perform import perform
-from routeprism.reproduction._registry import TABLES, references
-from routeprism.reproduction._sources import SOURCES, Source
+from routeprism.models import Allowance, make_models
+from routeprism.reproduction._execution import execute_source, price_source
+from routeprism.reproduction._numbers import Reference, list_all_rows, list_needed_rows
+from routeprism.reproduction._published import PublishedTable
+from routeprism.reproduction._sources import SOURCES, ObtainedValues, SourceRun, SourceValues
 
-__all__ = ["Refreshed", "refresh"]
+__all__ = ["RefreshResult", "price_tables", "refresh_values"]
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshResult:
     """What a refresh gave."""
 
-    obtained: Obtained
-    """All that is known now: what was executed, and what was there before."""
+    obtained: ObtainedValues
+    """All values: those of the executed source runs, and the earlier ones of the others."""
     executed: tuple[str, ...]
-    """The sources that were executed."""
+    """The source runs that were executed."""
     missing: Mapping[str, str]
-    """Source → why it could not be executed; its values are as they were."""
+    """Source run → why it could not be executed; its values are unchanged."""
 
 
-def refresh(
-    before: Obtained,
-    tables: tuple[Table, ...] = (),
+def refresh_values(
+    before: ObtainedValues,
+    tables: tuple[PublishedTable, ...] = (),
     *,
     data: Path | None = None,
     model: str | None = None,
-    sources: Mapping[str, Source] = SOURCES,
+    sources: Mapping[str, SourceRun] = SOURCES,
     workers: int | None = 1,
-    told: Callable[[str], None] | None = None,
-    hold: Callable[[Obtained], None] | None = None,
+    announce: Callable[[str], None] | None = None,
+    save: Callable[[ObtainedValues], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    runs: Path | None = None,
+    allowance: Allowance | None = None,
     **given: Any,
-) -> Refreshed:
-    """Execute the sources of some tables, or of all.
+) -> RefreshResult:
+    """Execute the source runs of some tables, or of all tables.
 
-    Sources that ask a model are executed where a model is given. What else is given (`readings`,
-    `labels`, `mask`) is about PersonaMem's questions, and goes to those of them that ask about it.
-    `told` is called with the meaning of each source before it is executed, and `hold` with all
-    that is known after it: who keeps that loses nothing when a long refresh is stopped.
+    Source runs that ask a model are executed if you pass a model. The remaining arguments
+    (`readings`, `labels`, `masks`) apply to PersonaMem's questions and to its source runs only.
+    `announce` is called with the meaning of each source run before it is executed, and `save` with
+    all values after it, so that nothing is lost if you stop a long refresh. Answers are kept in one
+    directory for each source run under `runs` and are not requested again. An `allowance` limits
+    what all source runs together may spend.
     """
-    if model is not None and len(several := make_models(model)) > 1:
-        names = ", ".join(one.name for one in several)
-        raise SpecError(f"a table is about one model; choose one: {names}")
-    # A source is kept with all rows that any table needs, whichever tables were named.
-    wanted = references(tuple(TABLES.values()))
-    for name, rows in beyond_references().items():
-        wanted[name] = [*wanted.get(name, ()), *rows]
-    needed = references(tables) if tables else wanted
-    obtained: dict[str, Kept] = dict(before)
+    obtained: dict[str, SourceValues] = dict(before)
     executed: list[str] = []
     missing: dict[str, str] = {}
-    for name, source in sources.items():
-        if name not in needed or (source.asks and model is None):
-            continue
-        if told is not None:
-            told(source.meaning)
+    for source, references in _select_sources(tables, sources, model):
+        options = _options_for(source, data, model, runs, given)
+        if source.asks and allowance is not None:
+            options["allowance"] = allowance
+        if announce is not None:
+            announce(source.meaning)
         try:
-            obtained[name] = perform(
-                source,
-                wanted[name],
-                data=data,
-                model=model,
-                workers=workers,
-                progress=progress,
-                **(given if source.asks and source.benchmark == "personamem" else {}),
+            obtained[source.name] = execute_source(
+                source, references, workers=workers, progress=progress, **options
             )
         except (InputError, MissingExtraError) as error:
-            missing[name] = str(error)
+            missing[source.name] = str(error)
             continue
-        executed.append(name)
-        if hold is not None:
-            hold(obtained)
-    return Refreshed(obtained, tuple(executed), missing)
+        executed.append(source.name)
+        if save is not None:
+            save(obtained)
+    return RefreshResult(obtained, tuple(executed), missing)
+
+
+def price_tables(
+    tables: tuple[PublishedTable, ...],
+    *,
+    data: Path | None,
+    model: str | None,
+    sources: Mapping[str, SourceRun] = SOURCES,
+    runs: Path | None = None,
+    **given: Any,
+) -> dict[str, Cost]:
+    """Estimate what the answers of some tables, or of all, would cost, without calling a model."""
+    costs: dict[str, Cost] = {}
+    for source, references in _select_sources(tables, sources, model):
+        if not source.asks or model is None:
+            continue
+        options = _options_for(source, data, model, runs, given)
+        try:
+            plans = price_source(source, references, **options)
+        except (InputError, MissingExtraError) as error:
+            plans = {model: Cost(0, 0, None, None, None, None, str(error), estimated=True)}
+        costs |= {f"{source.name}, {name}": plan for name, plan in plans.items()}
+    return costs
+
+
+def _select_sources(
+    tables: tuple[PublishedTable, ...], sources: Mapping[str, SourceRun], model: str | None
+) -> Iterator[tuple[SourceRun, list[Reference]]]:
+    """Give the source runs that tables need, each with the rows that any table needs of it."""
+    if model is not None and len(models := make_models(model)) > 1:
+        names = ", ".join(candidate.name for candidate in models)
+        raise SpecError(f"a table is about one model; choose one: {names}")
+    references = list_all_rows()
+    names_needed = list_needed_rows(tables) if tables else references
+    for name, source in sources.items():
+        if name in names_needed and (model is not None or not source.asks):
+            yield source, references[name]
+
+
+def _options_for(
+    source: SourceRun,
+    data: Path | None,
+    model: str | None,
+    runs: Path | None,
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Give the arguments of one source run; the name of its directory depends on the answers."""
+    options: dict[str, Any] = {"data": data, "model": model}
+    if source.benchmark == "personamem":
+        options |= given
+    if source.asks:
+        text = f"{model} {sorted((key, str(value)) for key, value in given.items())}"
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        options["run"] = None if runs is None else runs / f"{source.name}-{digest}"
+    return options

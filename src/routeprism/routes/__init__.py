@@ -1,20 +1,75 @@
 """What differs between two orders: paired construction and its traces."""
 
+from routeprism.routes._checks import (
+    REBUILDS,
+    Isolation,
+    RouteChecks,
+    check_isolation,
+    choose_checks,
+    describe_checks,
+    describe_isolation,
+    describe_leak,
+    find_leak,
+    is_costly,
+)
 from routeprism.routes._fitting import CrossFit, cross_fit
-from routeprism.routes._prefixes import Moment, moments, over_time
-from routeprism.routes._trace import ExposureTrace, Kept, Pair, Route, pairs, signature, trace_case
+from routeprism.routes._losses import (
+    CAUSES,
+    Cause,
+    Loss,
+    explain_absence,
+    explain_loss,
+    explain_pair,
+    list_lost,
+    observe_losses,
+)
+from routeprism.routes._merging import Disagreement, compare_replays
+from routeprism.routes._prefixes import Moment, list_moments, trace_moments
+from routeprism.routes._trace import (
+    ExposureTrace,
+    Pair,
+    Route,
+    RouteCounts,
+    RouteLookup,
+    build_memory,
+    hash_state,
+    pair_routes,
+    trace_case,
+)
 
 __all__ = [
+    "CAUSES",
+    "Cause",
+    "Loss",
+    "explain_absence",
+    "explain_loss",
+    "explain_pair",
+    "list_lost",
+    "observe_losses",
+    "RouteLookup",
+    "describe_checks",
+    "describe_isolation",
+    "describe_leak",
+    "hash_state",
+    "list_moments",
+    "pair_routes",
+    "trace_moments",
     "CrossFit",
+    "Disagreement",
     "ExposureTrace",
-    "Kept",
+    "Isolation",
     "Moment",
     "Pair",
+    "REBUILDS",
     "Route",
+    "RouteChecks",
+    "build_memory",
+    "RouteCounts",
+    "check_isolation",
+    "choose_checks",
+    "compare_replays",
     "cross_fit",
-    "moments",
-    "over_time",
-    "pairs",
-    "signature",
+    "find_leak",
+    "is_costly",
     "trace_case",
 ]

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from routeprism.errors import SpecError
-from routeprism.policies import Policy, fitted, learns
+from routeprism.policies import Policy, fit_policy, needs_fit
 from routeprism.records import Case
-
-__all__ = ["FOLDS", "CrossFit", "cross_fit", "folds"]
 
 FOLDS = 5
 """Into how many groups users are split, if there are as many."""
@@ -23,7 +21,7 @@ class CrossFit:
     policies: tuple[Policy, ...]
     """As they were named; those that learn are not fitted."""
     fold_of: Mapping[str, int] = field(default_factory=dict)
-    """User → fold; empty where nothing learns."""
+    """User → fold; empty if nothing learns."""
     by_fold: tuple[tuple[Policy, ...], ...] = ()
     """For each fold, the same policies, fitted on the users of all other folds."""
 
@@ -41,21 +39,21 @@ def folds(users: Iterable[str], number: int = FOLDS) -> Mapping[str, int]:
 def cross_fit(policies: Sequence[Policy], cases: Sequence[Case]) -> CrossFit:
     """Fit every policy that learns once for each fold, on the pools of the other folds.
 
-    A fit receives pools, which hold records alone: no question, and nobody of its own fold. It
+    A fit receives pools, which contain only records: no question, and no user of its own fold. It
     happens here, once, whatever the number of processes that then use it.
     """
     named = tuple(policies)
-    if not any(map(learns, named)):
+    if not any(map(needs_fit, named)):
         return CrossFit(named)
     pools = [case.pool for case in cases]
     users = {pool.user for pool in pools}
     if len(users) < 2:
-        who = next(policy.name for policy in named if learns(policy))
+        who = next(policy.name for policy in named if needs_fit(policy))
         raise SpecError(f"{who} learns from other users, and there is only one user here")
     number = min(FOLDS, len(users))
     fold_of = folds(users, number)
     by_fold = []
     for fold in range(number):
         others = tuple(pool for pool in pools if fold_of[pool.user] != fold)
-        by_fold.append(tuple(fitted(policy, others) for policy in named))
+        by_fold.append(tuple(fit_policy(policy, others) for policy in named))
     return CrossFit(named, fold_of, tuple(by_fold))

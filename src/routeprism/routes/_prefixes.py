@@ -1,4 +1,4 @@
-"""A growing history: what is retained of its first records, built forward and reversed."""
+"""A growing history: the records retained after each prefix, built forward and reversed."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from typing import Any
 
 from routeprism.errors import ContractError
 from routeprism.policies import Incremental, Memory, Policy
+from routeprism.policies.own import closing_memory, report_own_errors, retained_ids
 from routeprism.records import Pool
 
-__all__ = ["Moment", "moments", "over_time"]
-
 _EVERY = 16
-"""Up to how many records every moment counts."""
+"""The number of records up to which every moment is traced."""
 _STEPS = 4
-"""How many moments there are in each doubling from then on."""
+"""The number of moments in each doubling from then on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is retained after the first records of a pool have arrived."""
+    """The retained records after the first records of a pool have arrived."""
 
     after: int
     """How many records have arrived."""
     arrived: frozenset[str]
     forward: frozenset[str]
-    """Retained when they came in source order."""
+    """Retained if they arrived in source order."""
     reversed: frozenset[str]
-    """Retained when they came in the opposite order."""
+    """Retained if they arrived in the opposite order."""
 
 
-def moments(size: int) -> list[int]:
-    """Give the moments that pools of this size or more have in common.
+def list_moments(size: int) -> list[int]:
+    """List the moments of pools of this size or more.
 
     1 to 16, then four in each doubling: few enough that all reversed builds together take about
     five passes over a long pool.
@@ -46,30 +45,34 @@ def moments(size: int) -> list[int]:
     return found
 
 
-def over_time(policy: Policy, pool: Pool) -> Iterator[Moment]:
-    """Let a history grow; the end of a pool is a moment, too.
+def trace_moments(policy: Policy, pool: Pool) -> Iterator[Moment]:
+    """Trace a growing history; the end of a pool is also a moment.
 
-    An incremental policy goes forward once, any other is built anew for every moment.
+    An incremental policy is stepped forward once, any other is built for every moment.
     """
     state: Any = policy.start() if isinstance(policy, Incremental) else None
     before = 0
-    for after in dict.fromkeys((*moments(len(pool)), len(pool))):
+    for after in dict.fromkeys((*list_moments(len(pool)), len(pool))):
         records = pool.records[:after]
-        if isinstance(policy, Incremental):
-            for record in records[before:]:
-                state = policy.step(state, record)
-            forward = policy.finish(state)
-        else:
-            forward = policy.build(records)
-        before = after
         arrived = frozenset(record.id for record in records)
-        other = policy.build(records[::-1])
-        held = [_held(memory, arrived, policy.name) for memory in (forward, other)]
+        with report_own_errors(policy, user=pool.user):
+            if isinstance(policy, Incremental):
+                for record in records[before:]:
+                    state = policy.step(state, record)
+                forward = policy.finish(state)
+            else:
+                forward = policy.build(records)
+            before = after
+            held = [
+                _held(memory, arrived, policy.name)
+                for memory in (forward, policy.build(records[::-1]))
+            ]
         yield Moment(after, arrived, *held)
 
 
 def _held(memory: Memory, arrived: frozenset[str], name: str) -> frozenset[str]:
-    held = frozenset(memory.retained())
+    with closing_memory(memory) as opened:
+        held = retained_ids(opened, name)
     if unknown := sorted(held - arrived):
         raise ContractError(f"{name} retains '{unknown[0]}', which had not arrived")
     return held

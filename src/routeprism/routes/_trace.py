@@ -1,15 +1,22 @@
-"""Traces: what a route retained, exposed and compiled, before any answer exists."""
+"""Traces of routes: what each retained, exposed and compiled, before any answer exists."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from routeprism.errors import ContractError, PeekError, RouteError
-from routeprism.orders import FORWARD, Schedule
+from routeprism.errors import (
+    ContractError,
+    InapplicableError,
+    LimitError,
+    PeekError,
+    RouteError,
+)
+from routeprism.orders import FORWARD, ONE_BY_ONE, Procedure, Schedule
 from routeprism.policies import (
     Block,
     Event,
@@ -17,33 +24,30 @@ from routeprism.policies import (
     JsonValue,
     Memory,
     Policy,
-    revivable,
-    revived,
+    can_revive,
+    count_calls,
+    revive_memory,
 )
-from routeprism.policies.own import own_source, refuse_curiosity, refuse_peeking
-from routeprism.records import Case, Pool, Question
+from routeprism.policies.own import (
+    check_build,
+    check_expose,
+    check_memory,
+    check_retained,
+    closing_memory,
+    own_source,
+    report_own_errors,
+    retained_ids,
+)
+from routeprism.records import Case, Question
+from routeprism.redaction import Redactor, hide_credentials, repair_text
 
-__all__ = [
-    "ExposureTrace",
-    "Kept",
-    "Pair",
-    "Route",
-    "Snapshots",
-    "build_memory",
-    "pairs",
-    "signature",
-    "trace_case",
-]
-
-_NEEDED = ("retained", "state", "expose")
-"""What a memory has to have; asking the protocol itself takes long on older Pythons."""
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 Digests = dict[tuple[Block, ...], tuple[frozenset[str], str, int]]
 """Blocks → their sources, the digest of their text, its length."""
 Snapshots = Callable[[str, str, Sequence[int]], Any]
 """(policy, user, order) → the stored snapshot of that route's memory, or None."""
-Kept = Callable[[Case, Policy, Schedule, tuple[int, ...]], "Route | None"]
-"""Gives a route of a memory system outside as an earlier call traced it, or None."""
+RouteLookup = Callable[[Case, Policy, Schedule, tuple[int, ...]], "Route | None"]
+"""Gives the stored route of an external memory system as an earlier call traced it, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +80,34 @@ class Route:
     order: tuple[int, ...]
     """Source positions in arrival order."""
     retained: frozenset[str]
-    """Source ids held before any retrieval."""
+    """Source ids retained before any retrieval."""
     signature: str | None
-    """I: the digest of the internal state; None where the memory shows none."""
+    """I: the digest of the internal state; None if the memory has none."""
     exposures: tuple[ExposureTrace, ...]
     """One for each question, in the case's order."""
     events: tuple[Event, ...]
-    """What each arrival did, where the memory says so."""
+    """What each arrival did, if the memory reports it."""
     stand_ins: Mapping[str, str]
-    """Dropped record → the retained one that took its place, where the memory says so."""
+    """Dropped record → the retained one that replaced it, if the memory reports it."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """How often something happened while it was built, where the memory says so."""
+    """How often something happened while it was built, if the memory reports it."""
     canonical: str | None = None
-    """The digest of the state with insertion order taken out, where the memory offers that."""
+    """The digest of the state without insertion order, if the memory offers it."""
     notes: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
-    """Record → field → value of the note made of it, where the memory has such."""
+    """Record → field → value of its note, if the memory has notes."""
     failed: str = ""
-    """Why the memory system could not be built or asked; then there is nothing else."""
+    """Why the memory system could not be built or asked; the other fields are then empty."""
+    applicable: bool = True
+    """Whether the memory can perform the procedure of the route."""
+    reference: str = FORWARD.name
+    """The schedule that the route is compared with; empty for a route that is only a reference."""
+    procedure: str = ONE_BY_ONE.name
+    """How the records were handed to the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The forward route and another one, for one question."""
+    """A reference route, which is forward unless named, and another route, for one question."""
 
     question: Question
     forward: Route
@@ -106,17 +116,29 @@ class Pair:
     route_exposure: ExposureTrace
 
 
-def signature(state: JsonValue) -> str | None:
-    """Give the digest of an internal state's canonical JSON; None stays None."""
+@dataclass(slots=True)
+class RouteCounts:
+    """How many routes were traced and checked."""
+
+    traced: Counter[str] = field(default_factory=Counter)
+    """Policy → routes."""
+    rebuilt: Counter[str] = field(default_factory=Counter)
+    """Policy → routes that were built a second time and came out the same."""
+    isolation: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(policy, outcome) → pools on which builds were checked for shared state."""
+
+
+def hash_state(state: JsonValue) -> str | None:
+    """Compute the digest of an internal state's canonical JSON; None stays None."""
     if state is None:
         return None
     try:
-        written = _CANONICAL.encode(state)
-    except (TypeError, ValueError) as error:
+        written = _CANONICAL.encode(state).encode()
+    except (TypeError, ValueError, RecursionError) as error:
         raise ContractError(
             f"state() must give plain JSON values (text, numbers, lists, maps): {error}"
         ) from None
-    return hashlib.sha256(written.encode()).hexdigest()
+    return hashlib.sha256(written).hexdigest()
 
 
 def trace_case(
@@ -125,37 +147,64 @@ def trace_case(
     schedules: Sequence[Schedule],
     *,
     events: bool = True,
-    twice: bool = False,
+    rebuilt: Mapping[str, Collection[str]] | None = None,
+    counts: RouteCounts | None = None,
     snapshots: Snapshots | None = None,
-    kept: Kept | None = None,
+    stored_routes: RouteLookup | None = None,
 ) -> tuple[Route, ...]:
     """Trace every policy under forward and every schedule; a pool is built once for each route.
 
     Schedules that give this pool the same order share one build. Event logs, which can be long,
-    are asked for only if wanted. With `twice`, a memory that is not built in is built forward once
-    more, and refused if that gives another one. A memory of which there is a snapshot is revived;
-    a route that was kept is not traced again. A memory system that fails, fails on its route alone.
+    are read only if requested. Routes in `rebuilt` (policy → schedules) are built a second time,
+    and refused if that gives a different memory; `counts` counts them. A memory with a snapshot is
+    revived, and a route in `stored_routes` is not traced again. If a memory system fails, only
+    its route fails.
     """
+    counts = RouteCounts() if counts is None else counts
     digests: Digests = {}
     routes = []
     for policy in policies:
         if own_source(policy):
-            refuse_peeking(policy)
-        built: dict[tuple[int, ...], Route] = {}
-        for schedule in dict.fromkeys((FORWARD, *schedules)):
+            check_build(policy)
+        built: dict[tuple[tuple[int, ...], Procedure], Route] = {}
+        again = (rebuilt or {}).get(policy.name, ())
+        for schedule, reference in _list_references(schedules).items():
             order = schedule.on(case.pool)
-            if order not in built:
-                before = None if kept is None else kept(case, policy, schedule, order)
-                built[order] = before or _trace_route(
+            key = order, schedule.procedure
+            if key not in built:
+                before = (
+                    None if stored_routes is None else stored_routes(case, policy, schedule, order)
+                )
+                built[key] = before or _trace_route(
                     case, policy, schedule, order, digests, events, snapshots
                 )
-                if twice and not before and own_source(policy) and schedule == FORWARD:
-                    _refuse_chance(case, policy, built[order], digests)
-            found = built[order]
+                counts.traced[policy.name] += 1
+                if schedule.name in again and not before and not built[key].failed:
+                    counts.rebuilt[policy.name] += _refuse_chance(
+                        case, policy, schedule, built[key], digests
+                    )
             routes.append(
-                found if found.schedule == schedule.name else replace(found, schedule=schedule.name)
+                replace(
+                    built[key],
+                    schedule=schedule.name,
+                    reference=reference,
+                    procedure=schedule.procedure.name,
+                )
             )
     return tuple(routes)
+
+
+def _list_references(schedules: Sequence[Schedule]) -> dict[Schedule, str]:
+    """Map every schedule that is built to the name of its reference; references have none."""
+    references = {FORWARD: ""}
+    for schedule in schedules:
+        if schedule.reference is not None and schedule.reference not in schedules:
+            references[schedule.reference] = ""
+    return references | {
+        schedule: (schedule.reference or FORWARD).name
+        for schedule in schedules
+        if schedule not in references
+    }
 
 
 def _trace_route(
@@ -168,14 +217,14 @@ def _trace_route(
     snapshots: Snapshots | None = None,
 ) -> Route:
     try:
-        memory = build_memory(policy, case, order, snapshots)
-        try:
+        with (
+            report_own_errors(policy, user=case.pool.user, route=schedule.name),
+            closing_memory(
+                build_memory(policy, case, order, snapshots, procedure=schedule.procedure)
+            ) as memory,
+        ):
             return _traced(memory, case, policy, schedule, order, digests, events)
-        finally:
-            close = getattr(memory, "close", None)
-            if callable(close):
-                close()
-    except RouteError as error:
+    except (RouteError, LimitError) as error:  # beyond a limit, routes are not built any more
         return Route(
             policy.name,
             schedule.name,
@@ -186,7 +235,8 @@ def _trace_route(
             exposures=(),
             events=(),
             stand_ins={},
-            failed=str(error),
+            failed=Redactor.configured().redact(hide_credentials(repair_text(str(error)))),
+            applicable=not isinstance(error, InapplicableError),
         )
 
 
@@ -199,12 +249,18 @@ def _traced(
     digests: Digests,
     events: bool,
 ) -> Route:
-    retained = _retained(memory, policy, case.pool)
-    before = signature(memory.state())
+    retained = check_retained(memory, policy.name, case.pool)
+    before = hash_state(memory.state())
     exposures = tuple(
         _expose(memory, policy, question, retained, digests) for question in case.questions
     )
-    if memory.retained() != retained or signature(memory.state()) != before:
+    after = retained_ids(memory, policy.name), hash_state(memory.state())
+    if after != (retained, before):
+        if after != (retained_ids(memory, policy.name), hash_state(memory.state())):
+            raise ContractError(
+                f"{policy.name}: retained() or state() of user '{case.pool.user}' differs each "
+                f"time it is read. Is there chance or time in it?"
+            )
         raise PeekError(
             f"{policy.name}: the memory of user '{case.pool.user}' changed while it was exposed. "
             f"Expected expose(query) to change neither retained() nor state()"
@@ -220,70 +276,101 @@ def _traced(
         before,
         exposures,
         tuple(log()) if callable(log) else (),
-        _said(memory, "stand_ins"),
-        _said(memory, "counts"),
-        signature(canonical()) if callable(canonical) else None,
-        _said(memory, "notes"),
+        _read_map(memory, "stand_ins"),
+        count_calls(policy, _read_map(memory, "counts")),
+        hash_state(canonical()) if callable(canonical) else None,
+        _read_map(memory, "notes"),
     )
 
 
-def _said(memory: Memory, name: str) -> dict[str, Any]:
-    """Give one of the maps that a memory may offer."""
+def _read_map(memory: Memory, name: str) -> dict[str, Any]:
+    """Read one of the optional maps of a memory."""
     offered = getattr(memory, name, None)
     return dict(offered()) if callable(offered) else {}
 
 
-def _refuse_chance(case: Case, policy: Policy, first: Route, digests: Digests) -> None:
-    """Build somebody's own memory once more: a difference now would pass for an effect of order."""
-    if getattr(policy, "deterministic", True) is False or first.failed:
-        return
-    again = _trace_route(case, policy, FORWARD, first.order, digests, events=False)
+def _refuse_chance(
+    case: Case, policy: Policy, schedule: Schedule, first: Route, digests: Digests
+) -> bool:
+    """Build the user's own memory again: a difference would look like an effect of order.
+
+    The second memory is asked in the opposite sequence, so that a memory that remembers earlier
+    questions shows it. If their number is odd, the first question is also asked first, so that
+    none keeps its place, nor an even or odd one. Gives whether the route was built again; a
+    system may fail.
+    """
+    number = len(case.questions)
+    backwards = replace(case, questions=case.questions[: number % 2] + case.questions[::-1])
+    again = _trace_route(backwards, policy, schedule, first.order, digests, events=False)
     if again.failed:
-        return
-    same = [(e.sources, e.context_sha256) for e in first.exposures] == [
-        (e.sources, e.context_sha256) for e in again.exposures
-    ]
-    if not same or (first.retained, first.signature) != (again.retained, again.signature):
-        raise ContractError(
-            f"{policy.name}: two builds from the same records in the same order differ (user "
-            f"'{case.pool.user}'), so a difference between orders would say nothing. Is there "
-            f"chance, time or shared state in it?"
+        return False
+    again = replace(again, exposures=again.exposures[::-1][:number])
+    if _visible(again) == _visible(first):
+        return True
+    third = _trace_route(case, policy, schedule, first.order, digests, events=False)
+    if _visible(third) == _visible(first) and third.retained == again.retained:
+        question = next(
+            before.question.id
+            for before, after in zip(first.exposures, again.exposures, strict=True)
+            if (before.sources, before.context_sha256) != (after.sources, after.context_sha256)
         )
+        raise PeekError(
+            f"{policy.name}: what question '{question}' of user '{case.pool.user}' is shown "
+            f"depends on the questions that were asked before it, or on chance. Expected "
+            f"expose(query) to read alone and to store nothing"
+        )
+    raise ContractError(
+        f"{policy.name}: two builds from the same records in the same order differ (user "
+        f"'{case.pool.user}', order {schedule.name}), so a difference between orders would say "
+        f"nothing. Is there chance, time or shared state in it? If chance is part of it, declare "
+        f"deterministic = False and audit with builds=N"
+    )
+
+
+def _visible(route: Route) -> tuple[object, ...]:
+    """Give everything that an audit compares of a route."""
+    shown = tuple((one.sources, one.context_sha256) for one in route.exposures)
+    return route.retained, route.signature, shown, route.failed
 
 
 def build_memory(
-    policy: Policy, case: Case, order: Sequence[int], snapshots: Snapshots | None = None
+    policy: Policy,
+    case: Case,
+    order: Sequence[int],
+    snapshots: Snapshots | None = None,
+    *,
+    procedure: Procedure = ONE_BY_ONE,
 ) -> Memory:
-    """Build a memory for one route, or revive it where there is a snapshot of it."""
+    """Build a memory for one route, or revive it if there is a snapshot of it."""
     snapshot = None
-    if snapshots is not None and revivable(policy):
+    in_order = procedure.kind in (ONE_BY_ONE.kind, "twice")
+    if snapshots is not None and in_order and can_revive(policy):
         snapshot = snapshots(policy.name, case.pool.user, order)
     recall = getattr(policy, "recall", None)  # of traces that were recorded elsewhere
     memory: Any
-    if callable(recall):
-        memory = recall(case, order)
+    if callable(recall) and in_order:
+        memory = recall(_without_labels(case), order)
+    elif not in_order:
+        arrivals = tuple(case.pool.records[position] for position in order)
+        seed = f"{case.pool.user}\0{'-'.join(map(str, order))}"
+        from routeprism.overlap import build_by_procedure
+
+        memory = build_by_procedure(policy, arrivals, procedure, seed=seed)
     else:
         arrivals = tuple(case.pool.records[position] for position in order)
         memory = (
-            revived(policy, arrivals, snapshot) if snapshot is not None else policy.build(arrivals)
+            revive_memory(policy, arrivals, snapshot)
+            if snapshot is not None
+            else policy.build(arrivals)
         )
-    if not all(callable(getattr(memory, needed, None)) for needed in _NEEDED):
-        raise ContractError(
-            f"{policy.name}.build gave {type(memory).__name__}. "
-            f"Expected a memory with retained(), state() and expose(query)"
-        )
-    refuse_curiosity(memory, policy.name)
-    built: Memory = memory
+    built = check_memory(memory, policy.name)
+    check_expose(built, policy.name)
     return built
 
 
-def _retained(memory: Memory, policy: Policy, pool: Pool) -> frozenset[str]:
-    retained = frozenset(memory.retained())
-    if unknown := sorted(retained - frozenset(pool.ids)):
-        raise ContractError(
-            f"{policy.name} retains '{unknown[0]}', which user '{pool.user}' does not have"
-        )
-    return retained
+def _without_labels(case: Case) -> Case:
+    """Give the records of a case and the texts of its questions: all that a policy may see."""
+    return Case(case.pool, tuple(Question(q.id, q.user, q.text) for q in case.questions))
 
 
 def _expose(
@@ -298,11 +385,17 @@ def _expose(
         raise ContractError(
             f"{policy.name}.expose gave {type(exposure).__name__}. Expected an Exposure"
         )
-    # Many questions see the same blocks; reading them once is enough.
+    # Many questions are shown the same blocks, so each set of blocks is read once.
     known = digests.get(exposure.blocks)
     if known is None:
         context = exposure.context
-        digest = hashlib.sha256(context.encode()).hexdigest()
+        try:
+            digest = hashlib.sha256(context.encode()).hexdigest()
+        except UnicodeEncodeError as error:
+            raise ContractError(
+                f"{policy.name} exposes text to question '{question.id}' that no file can contain: "
+                f"half a surrogate pair ({error.reason})"
+            ) from None
         known = digests[exposure.blocks] = (exposure.sources, digest, len(context))
     if unknown := sorted(known[0] - retained):
         raise ContractError(
@@ -311,18 +404,18 @@ def _expose(
     return ExposureTrace(question, *known, exposure.blocks)
 
 
-def pairs(routes: Sequence[Route]) -> Iterator[Pair]:
-    """Pair every route with its policy's forward route, question by question.
+def pair_routes(routes: Sequence[Route]) -> Iterator[Pair]:
+    """Pair every route with its policy's reference route, question by question.
 
-    Where one of the two failed there is no pair.
+    If one of the two failed, there is no pair.
     """
-    forward: Mapping[str, Route] = {
-        route.policy: route for route in routes if route.schedule == FORWARD.name
+    built: Mapping[tuple[str, str], Route] = {
+        (route.policy, route.schedule): route for route in routes
     }
     for route in routes:
-        if route.schedule != FORWARD.name:
-            base = forward[route.policy]
+        if route.reference:
+            base = built[route.policy, route.reference]
             if base.failed or route.failed:
                 continue
-            for one, other in zip(base.exposures, route.exposures, strict=True):
-                yield Pair(one.question, base, route, one, other)
+            for first, second in zip(base.exposures, route.exposures, strict=True):
+                yield Pair(first.question, base, route, first, second)

@@ -17,17 +17,50 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from routeprism.errors import ContractError, MissingExtraError, PeekError, SpecError
-from routeprism.policies import Event, Exposure, Memory, Policy, fitted
-from routeprism.policies.own import refuse_curiosity, refuse_peeking
+from routeprism.errors import (
+    ContractError,
+    MissingExtraError,
+    OwnCodeError,
+    PeekError,
+    RoutePrismError,
+    SpecError,
+)
+from routeprism.frames import OWN_ERRORS, describe_error, is_interruption
+from routeprism.policies import (
+    Event,
+    Exposure,
+    Incremental,
+    Memory,
+    Policy,
+    StandIn,
+    fit_policy,
+    is_deterministic,
+    unwrap_policy,
+)
+from routeprism.policies.own import (
+    check_build,
+    check_expose,
+    closing_memory,
+    retained_ids,
+)
 from routeprism.records import Pool, Record
-from routeprism.routes._trace import signature
+from routeprism.routes._checks import RARE, describe_leak, find_leak, reason_to_save
+from routeprism.routes._merging import find_disagreement
+from routeprism.routes._trace import hash_state
+from routeprism.specs import fulfils
 
-__all__ = ["BUILDS", "Check", "check_adapter"]
+__all__ = ["BUILDS", "MOST_BUILDS", "RARE", "Check", "check_adapter"]
 
 BUILDS = 3
 """How many builds a declared nondeterministic adapter is given to show how much they differ."""
 
+MOST_BUILDS = 150
+"""How often an adapter that should be deterministic is built, as long as that is fast."""
+_CONTROLS = 6
+"""The number of builds that distinguish a memory of questions from chance."""
+_BUDGET = 5.0
+"""How many seconds the builds that look for chance may take."""
+_RAISED = "see the message; the adapter must not raise here"
 _PATIENCE = 2.0
 """How many seconds threads have to end after a memory was closed."""
 
@@ -70,7 +103,31 @@ _LEARNING = _pool(
     "The river was high this morning, so I took the tram to work.",
 )
 """For policies that have to learn from other users first."""
+_VARIED = _pool(
+    "varied",
+    "Hello!",
+    "Mein Zug nach Köln fährt um 7:45 Uhr; das Ticket kostet 29,90 €.",
+    "私は京都に住んでいます。",
+    "My phone number ends in 4471, and my locker is B-12.",
+    "I bought 3 chairs, 2 lamps and 1 table on 2023-05-14.",
+    "Do you remember what I said about the chairs?",
+    "Actually, I returned two of the chairs: only one is left.",
+    "My email is sam@example.org and I prefer short answers.",
+    "Hello!",
+    "I am allergic to peanuts. I am also allergic to shellfish, as the doctor told me last week.",
+    "I love hiking, I love tea, I hate crowds, and I would rather stay at home on Fridays. " * 12,
+    "Forget what I said about tea: I only drink coffee now.",
+)
+"""Different lengths, scripts, numbers, dates, repetitions and corrections: some memories share
+state, or react, on some records alone."""
 _QUESTIONS = ("Where do I live?", "Which instrument does my sister play?", "What do I keep?")
+_NEW_QUESTIONS = (
+    "Where did I move to?",
+    "What did my sister give up?",
+    "How many chairs are left?",
+    "What should I not eat?",
+)
+"""Asked where a memory of questions is looked for, and nowhere before."""
 
 
 class _CheckError(Exception):
@@ -82,17 +139,19 @@ class _CheckError(Exception):
 
 
 def check_adapter(policy: Policy) -> tuple[Check, ...]:
-    """Try an adapter, and say for each property whether it holds and how to make it hold."""
-    kit = _Kit(fitted(policy, (_LEARNING,)))
+    """Check each property of an adapter; for a failed one, give how to repair it."""
+    kit = _Kit(fit_policy(policy, (_LEARNING,)))
+    kit.walk()
     for name, check, needs in (
         ("contract", kit.contract, ()),
-        ("ids", kit.ids, ("contract",)),
         ("isolation", kit.isolation, ("contract",)),
-        ("provenance", kit.provenance, ("contract",)),
-        ("no question leakage", kit.question, ("contract",)),
+        ("ids", kit.ids, ("contract", "isolation")),
+        ("provenance", kit.provenance, ("contract", "isolation")),
+        ("no question leakage", kit.question, ("contract", "isolation")),
         ("determinism", kit.determinism, ("contract", "isolation", "no question leakage")),
+        ("merging", kit.merging, ("contract", "isolation", "determinism")),
         ("traceability", kit.traceability, ("contract", "ids", "isolation")),
-        ("clean-up", kit.clean_up, ("contract",)),
+        ("clean-up", kit.clean_up, ("contract", "isolation")),
     ):
         kit.attempt(name, check, needs)
     return tuple(kit.found)
@@ -102,12 +161,19 @@ def check_adapter(policy: Policy) -> tuple[Check, ...]:
 class _Kit:
     policy: Policy
     found: list[Check] = field(default_factory=list)
+    first: str = ""
+    walked: bool = True
+    """Whether every step of its profile passed, if it has one."""
+    """What was seen of the first build of all that was asked something: nothing was shared yet."""
 
     def attempt(self, name: str, check: Callable[[], str], needs: Sequence[str]) -> None:
-        """Run a check unless one that it rests on has not passed."""
+        """Run a check unless one that it depends on has not passed."""
         missing = [c.name for c in self.found if c.name in needs and c.outcome != "passed"]
+        if not self.walked:
+            missing = [c.name for c in self.found if c.outcome == "failed"]
         if missing:
-            self.found.append(Check(name, "not tried", f"it rests on {missing[0]}"))
+            reason = f"not checked, because {missing[0]} has not passed"
+            self.found.append(Check(name, "not tried", reason))
             return
         try:
             self.found.append(Check(name, "passed", check()))
@@ -115,39 +181,52 @@ class _Kit:
             self.found.append(Check(name, "failed", failure.said, failure.fix))
         except (SpecError, MissingExtraError):
             raise  # nothing of the adapter was tried
-        except Exception as error:
-            said = f"{type(error).__name__}: {error}"
-            self.found.append(
-                Check(name, "failed", said, "see the message; the adapter must not raise here")
-            )
+        except OwnCodeError as error:
+            self.found.append(Check(name, "failed", str(error), _RAISED))
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            said = str(describe_error(error, self.policy.name))
+            self.found.append(Check(name, "failed", said, _RAISED))
+
+    def walk(self) -> None:
+        """Try the steps of an adapter that has a profile, and report what each found."""
+        inner = self.policy if isinstance(self.policy, StandIn) else unwrap_policy(self.policy)
+        if not callable(steps := getattr(inner, "walk", None)):
+            return
+        for step in steps():
+            outcome: Literal["passed", "failed"] = "passed" if step.passed else "failed"
+            self.found.append(Check(f"profile, {step.name}", outcome, step.said, step.fix))
+            self.walked = step.passed
 
     @contextmanager
     def built(self, pool: Pool) -> Iterator[Memory]:
         """Build a memory, and let it go."""
-        memory = self.policy.build(pool.records)
-        try:
+        with closing_memory(self.policy.build(pool.records)) as memory:
             yield memory
-        finally:
-            _close(memory)
+
+    def retained(self, memory: Memory) -> frozenset[str]:
+        """Give the ids that a memory retains, whatever iterable it gives."""
+        return retained_ids(memory, self.policy.name)
 
     def contract(self) -> str:
         """Check the shapes: build(arrivals), retained(), state(), expose(query)."""
         try:
-            refuse_peeking(self.policy)
+            check_build(self.policy)
             with self.built(_MOVING) as memory:
-                if not isinstance(memory, Memory):
+                if not fulfils(memory, Memory):
                     raise _CheckError(
                         f"build gave {type(memory).__name__}",
                         "give an object with retained(), state() and expose(query)",
                     )
-                refuse_curiosity(memory, self.policy.name)
-                signature(memory.state())
-                for question in _QUESTIONS:
-                    shown = memory.expose(question)
-                    if not isinstance(shown, Exposure):
+                check_expose(memory, self.policy.name)
+                shown = [memory.expose(question) for question in _QUESTIONS]
+                for exposure in shown:
+                    if not isinstance(exposure, Exposure):
                         raise _CheckError(
-                            f"expose gave {type(shown).__name__}", "give an Exposure of Blocks"
+                            f"expose gave {type(exposure).__name__}", "give an Exposure of Blocks"
                         )
+                self.first = self._written(memory, shown)
         except PeekError as error:
             raise _CheckError(
                 str(error), "take build(arrivals) and expose(query) alone: nothing else is given"
@@ -160,7 +239,8 @@ class _Kit:
         """Check that every id named is one that arrived."""
         known = {*_MOVING.ids, *_COOKING.ids}  # another pool's ids are a leak, not an invention
         with self.built(_MOVING) as memory:
-            named = {"retained()": memory.retained()}
+            named = {"retained()": self.retained(memory)}
+            held = named["retained()"]
             for question in _QUESTIONS:
                 named["expose()"] = memory.expose(question).sources
                 for where, ids in named.items():
@@ -170,7 +250,7 @@ class _Kit:
                             "carry record.id through the system (metadata, key or tag) and give "
                             "that back, not the system's own id",
                         )
-                if hidden := sorted(named["expose()"] - memory.retained()):
+                if hidden := sorted(named["expose()"] - held):
                     raise _CheckError(
                         f"expose() shows '{hidden[0]}', which retained() does not name",
                         "let retained() name every record that anything held came from",
@@ -180,11 +260,13 @@ class _Kit:
     def isolation(self) -> str:
         """Check that a build sees nothing of another."""
         fix = "make every store, collection, file and list inside build(), a new one each time"
-        with self.built(_MOVING) as first:
-            before = first.retained(), signature(first.state())
-            try:
+        if getattr(unwrap_policy(self.policy), "exclusive", False):
+            return self._isolation_by_reset(fix)
+        try:
+            with self.built(_MOVING) as first:
+                before = [(self.retained(first), hash_state(first.state())) for _ in range(2)]
                 with self.built(_COOKING) as second:
-                    held = {*second.retained()}
+                    held = {*self.retained(second)}
                     for question in _QUESTIONS:
                         held |= second.expose(question).sources
                     if strangers := sorted(held & {*_MOVING.ids}):
@@ -192,15 +274,51 @@ class _Kit:
                             f"a second build holds '{strangers[0]}', which arrived in the first",
                             fix,
                         )
-                    after = first.retained(), signature(first.state())
-            except ContractError as error:
-                raise _CheckError(f"a second build is refused: {error}", fix) from None
-            if before != after:
-                raise _CheckError("a memory changed while another one was built", fix)
-        return ""
+                    after = self.retained(first), hash_state(first.state())
+        except ContractError as error:
+            raise _CheckError(f"a second build is refused: {error}", fix) from None
+        if before[0] == before[1] != after:  # else it changes by itself: see determinism
+            raise _CheckError("a memory changed while another one was built", fix)
+        return self._both_ways_round(fix)
+
+    def _both_ways_round(self, fix: str) -> str:
+        """Build the same records in two orders: in both sequences, and alternating."""
+        if not self._declared:
+            return "not in two orders: shared state cannot be distinguished from chance"
+        unclear = []
+        for pool in (_MOVING, _COOKING, _VARIED):
+            found = find_leak(self.policy, pool.records, tuple(range(len(pool)))[::-1], _QUESTIONS)
+            if found.outcome == "shared":
+                raise _CheckError(describe_leak(found), fix)
+            if found.outcome in ("unclear", "chance"):
+                self._take_opposite_order(pool)
+                unclear.append(pool.user)
+        if len(unclear) == len((_MOVING, _COOKING, _VARIED)):
+            return "not in two orders: the memory depends on ids or texts as such, or on chance"
+        return "the same records in two orders, in both sequences and alternating, stayed separate"
+
+    def _take_opposite_order(self, pool: Pool) -> None:
+        """Build a pool in the opposite order: a memory that raises there cannot be audited."""
+        try:
+            with closing_memory(self.policy.build(pool.records[::-1])) as memory:
+                for question in _QUESTIONS:
+                    memory.expose(question)
+        except RoutePrismError:
+            raise
+        except OWN_ERRORS as error:
+            raise describe_error(error, self.policy.name, route="opposite") from None
+
+    def _isolation_by_reset(self, fix: str) -> str:
+        """Check that nothing of a closed build is left in the next one."""
+        with self.built(_MOVING) as memory:
+            self.retained(memory)
+        with self.built(_COOKING) as memory:
+            if strangers := sorted({*self.retained(memory)} & {*_MOVING.ids}):
+                raise _CheckError(f"a second build holds '{strangers[0]}'", fix)
+        return "a reset separates builds, which are made one at a time"
 
     def provenance(self) -> str:
-        """Check that everything shown says where it came from."""
+        """Check that everything shown names its sources."""
         shown = 0
         for pool in (_MOVING, _COOKING):
             with self.built(pool) as memory:
@@ -217,39 +335,88 @@ class _Kit:
     def question(self) -> str:
         """Check that asking changes nothing, neither now nor in the next build."""
         fix = "let expose(query) read alone: store no query, no hit count, no cache that shows"
-        with self.built(_MOVING) as memory:
-            before = memory.retained(), signature(memory.state())
-            first = memory.expose(_QUESTIONS[0])
-            for question in _QUESTIONS[1:]:
-                memory.expose(question)
-            if (memory.retained(), signature(memory.state())) != before:
-                raise _CheckError("retained() or state() changed when questions were asked", fix)
-            if self._declared and memory.expose(_QUESTIONS[0]) != first:
-                raise _CheckError(
-                    "the same question gets another answer after other questions", fix
-                )
+        for pool in (_MOVING, _VARIED):
+            shown: dict[str, Exposure] = {}
+            # The second memory is asked in the opposite sequence: what is remembered of earlier
+            # questions, in a memory or outside of it, differs then for all but one.
+            for questions in (_NEW_QUESTIONS, _NEW_QUESTIONS[::-1]):
+                with self.built(pool) as memory:
+                    before = [(self.retained(memory), hash_state(memory.state())) for _ in range(2)]
+                    replies = [(q, memory.expose(q)) for q in (*questions, *questions[::-1])]
+                    after = self.retained(memory), hash_state(memory.state())
+                if before[0] == before[1] != after:
+                    raise _CheckError(
+                        "retained() or state() changed when questions were asked", fix
+                    )
+                for question, exposure in replies:
+                    if shown.setdefault(question, exposure) == exposure or not self._declared:
+                        continue
+                    if not self._steady(pool):
+                        return "not clear: builds differ even where the same is asked"
+                    raise _CheckError(
+                        f"{question!r} is shown something else after other questions", fix
+                    )
         return ""
 
+    def _steady(self, pool: Pool) -> bool:
+        """Whether several builds that are asked the same, in the same sequence, show the same."""
+        seen = set()
+        for _ in range(_CONTROLS):
+            with self.built(pool) as memory:
+                seen.add(repr(_written([memory.expose(question) for question in _NEW_QUESTIONS])))
+        return len(seen) == 1
+
     def determinism(self) -> str:
-        """Check that two builds are the same, or that the adapter says they need not be."""
-        builds = 2 if self._declared else BUILDS
-        seen = []
-        for _ in range(builds):
-            with self.built(_MOVING) as memory:
-                seen.append((_seen(memory), tuple(_events(memory))))
-        different = len({repr(one) for one in seen})
+        """Check that builds are the same, or that the adapter declares that they differ."""
         if not self._declared:
+            different = len({self._once() for _ in range(BUILDS)})
             return (
-                f"declared nondeterministic: {different} of {builds} builds differ; audits should "
-                f"average several (--builds)"
+                f"declared nondeterministic: {different} of {BUILDS} builds differ; audits should "
+                f"average several (builds=N)"
             )
-        if different > 1:
-            raise _CheckError(
-                "two builds from the same records in the same order differ",
-                "seed what is drawn and freeze dates and ids; if chance is part of the system, "
-                "declare deterministic = False and audit with --builds",
-            )
-        return ""
+        first, builds = self.first, 1
+        until = time.monotonic() + _BUDGET
+        most = 2 if reason_to_save(self.policy) else MOST_BUILDS
+        while builds < 2 or (builds < most and time.monotonic() < until):
+            builds += 1
+            if self._once() != first:
+                raise _CheckError(
+                    f"two builds from the same records in the same order differ (build {builds} "
+                    f"from the first)",
+                    "seed what is drawn and freeze dates and ids; if chance is part of the system, "
+                    "declare deterministic = False and audit with builds=N",
+                )
+        return (
+            f"{builds} builds were the same; chance in 1 of {RARE} builds shows in that many with "
+            f"probability {1 - (1 - 1 / RARE) ** builds:.2f}"
+        )
+
+    def _once(self) -> str:
+        """Build once, and write down all that an audit would see."""
+        with self.built(_MOVING) as memory:
+            return self._written(memory, [memory.expose(question) for question in _QUESTIONS])
+
+    def _written(self, memory: Memory, shown: Sequence[Exposure]) -> str:
+        held = sorted(self.retained(memory))
+        return repr((held, hash_state(memory.state()), _written(shown), _events(memory)))
+
+    def merging(self) -> str:
+        """Check that states of an incremental policy, merged by key, give what building gives."""
+        policy = self.policy
+        if not isinstance(policy, Incremental):
+            return "no start, step, finish and key: orders are built one by one"
+        if not self._declared:
+            return "not in every order: chance decides, so that states are not merged"
+        for pool in (_COOKING, _MOVING):
+            disagreement = find_disagreement(policy, pool)
+            if disagreement is not None:
+                raise _CheckError(
+                    disagreement.text,
+                    "let step(state, record) give a new state and leave the old one as it was; let "
+                    "key(state) differ wherever something retained or shown, now or after any "
+                    "further arrivals, differs; let build(arrivals) give what the steps give",
+                )
+        return "all orders of two small pools end where building them ends"
 
     def traceability(self) -> str:
         """Check the event log, and that each arrival is accounted for after updates and merges."""
@@ -271,7 +438,7 @@ class _Kit:
                         "name the record that the event happened to",
                     )
             told = {event.record for event in events} | {event.by for event in events}
-            if untold := sorted({*_MOVING.ids} - memory.retained() - told):
+            if untold := sorted({*_MOVING.ids} - self.retained(memory) - told):
                 raise _CheckError(
                     f"'{untold[0]}' arrived, is not retained, and no event says why",
                     "log skip, evict, merge or overwrite for what is not kept",
@@ -318,14 +485,8 @@ class _Kit:
 
     @property
     def _declared(self) -> bool:
-        """Whether the adapter says that the same arrivals give the same memory."""
-        return getattr(self.policy, "deterministic", True) is not False
-
-
-def _close(memory: object) -> None:
-    close = getattr(memory, "close", None)
-    if callable(close):
-        close()
+        """Whether the adapter declares that the same arrivals give the same memory."""
+        return is_deterministic(self.policy)
 
 
 def _events(memory: object) -> Sequence[Event]:
@@ -333,10 +494,9 @@ def _events(memory: object) -> Sequence[Event]:
     return tuple(log()) if callable(log) else ()
 
 
-def _seen(memory: Memory) -> tuple[frozenset[str], str | None, tuple[Exposure, ...]]:
-    """Take all that an audit would see of a memory."""
-    shown = tuple(memory.expose(question) for question in _QUESTIONS)
-    return memory.retained(), signature(memory.state()), shown
+def _written(shown: Sequence[Exposure]) -> list[list[tuple[str, str, list[str]]]]:
+    """Write exposures down, so that equal ones are written alike."""
+    return [[(b.kind, b.text, sorted(b.sources)) for b in one.blocks] for one in shown]
 
 
 @contextmanager
@@ -365,14 +525,14 @@ def _lasting(before: set[int]) -> list[str]:
 
 
 def _descriptors() -> int:
-    """Count open descriptors, where the system shows them."""
+    """Count open descriptors, if the system shows them."""
     with suppress(OSError):
         return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (counted, not walked)
     return 0
 
 
 def _children() -> int:
-    """Count child processes, where the system shows them."""
+    """Count child processes, if the system shows them."""
     with suppress(OSError):
         tasks = Path("/proc/self/task").iterdir()
         return sum(len((task / "children").read_text().split()) for task in tasks)

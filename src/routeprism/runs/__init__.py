@@ -1,52 +1,68 @@
-"""What is kept, and whether it can be resumed."""
+"""Run directories: what is stored, how it is read again, and how a run is resumed."""
 
-from routeprism.runs._comparisons import StoredAnswer
-from routeprism.runs._findings import Finding
-from routeprism.runs._index import CONTRASTS, answered_by
-from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Request, sha256
-from routeprism.runs._questions import StoredQuestion, question_row
-from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv
-from routeprism.runs._run import Run, Writer
-from routeprism.runs._states import States
-from routeprism.runs._stored import (
-    Shown,
-    Stored,
+from routeprism.runs._cassettes import Cassette, write_cassette
+from routeprism.runs._comparisons import StoredAnswer, StoredSide
+from routeprism.runs._entries import (
+    Column,
+    Finding,
+    QuestionValues,
+    Shortfall,
     StoredContext,
+    StoredExposure,
+    StoredQuestion,
     StoredRecord,
     StoredTrace,
-    read_manifest,
+    UnitValues,
+    question_row,
+    unit_rows,
+    value_rows,
 )
-from routeprism.runs._values import Column, QuestionValues, UnitValues, unit_rows, value_rows
+from routeprism.runs._index import CONTRASTS
+from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Request, States, sha256
+from routeprism.runs._rows import COLUMNS, EstimateRow, Rows, format_interval, to_csv
+from routeprism.runs._run import Run, Writer
+from routeprism.runs._store import FINISHED, INCOMPLETE, RUNNING, settle_store
+from routeprism.runs._stored_run import StoredRun, read_configuration, read_manifest
 
 __all__ = [
     "Answer",
     "COLUMNS",
+    "Cassette",
     "CONTRASTS",
     "Column",
     "EstimateRow",
     "Failure",
     "Finding",
+    "FINISHED",
+    "INCOMPLETE",
     "Key",
     "Ledger",
     "Outcome",
     "QuestionValues",
+    "RUNNING",
     "Request",
+    "Rows",
     "Run",
-    "Shown",
+    "Shortfall",
     "States",
-    "Stored",
     "StoredAnswer",
+    "StoredSide",
     "StoredContext",
+    "StoredExposure",
     "StoredQuestion",
     "StoredRecord",
+    "StoredRun",
     "StoredTrace",
     "UnitValues",
     "Writer",
-    "answered_by",
+    "format_interval",
     "question_row",
+    "read_configuration",
     "read_manifest",
+    "settle_store",
     "sha256",
     "to_csv",
     "unit_rows",
     "value_rows",
+    "write_cassette",
 ]

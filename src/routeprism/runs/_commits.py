@@ -1,7 +1,7 @@
-"""Group commit: one thread writes whatever has queued up in one transaction, then says so.
+"""Group commit: one thread writes everything that is queued in one transaction.
 
-A write counts when its future is resolved, and that happens after the commit has reached the disk.
-While one commit waits for the disk the next ones queue, so that the rate is not one per fsync.
+A write counts when its future is resolved, after the commit has reached the disk. While one commit
+waits for the disk the next writes queue, so that the rate is not limited to one per fsync.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import closing, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-__all__ = ["Committer"]
+from routeprism.runs._store import StorageError, is_refusal
 
 T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], Any]
@@ -25,7 +26,7 @@ Batch = list[tuple[Job | Row, Future[Any]]]
 _PATIENCE = 60.0
 """Seconds to wait for another connection's transaction."""
 _TOGETHER = 64
-"""Rows in one statement; SQLite takes 999 values at least."""
+"""Rows in one statement; SQLite accepts at least 999 values."""
 
 
 class Committer:
@@ -39,22 +40,22 @@ class Committer:
         self._thread.start()
 
     def submit(self, job: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        """Queue a job; its future gives the result once that is on the disk."""
-        return self._queued(job)
+        """Queue a job; its future gives the result once it is on the disk."""
+        return self._enqueue(job)
 
     def insert(self, statement: str, values: tuple[Any, ...]) -> Future[None]:
-        """Queue one row; rows that queue up for the same statement are written by one."""
-        return self._queued((statement, values))
+        """Queue one row; queued rows of the same statement are written together."""
+        return self._enqueue((statement, values))
 
-    def _queued(self, item: Job | Row) -> Future[Any]:
+    def _enqueue(self, item: Job | Row) -> Future[Any]:
         future: Future[Any] = Future()
-        # From here on it cannot be cancelled: what was handed over is written.
+        # From here on it cannot be cancelled: a queued item is always written.
         future.set_running_or_notify_cancel()
         self._queue.put((item, future))
         return future
 
     def close(self) -> None:
-        """Write what has queued up, and end."""
+        """Write everything that is queued, and end."""
         if not self._closed:
             self._closed = True
             self._queue.put(None)
@@ -63,22 +64,24 @@ class Committer:
     def _work(self) -> None:
         try:
             connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
         except sqlite3.Error as error:
             self._refuse(error)
             return
-        try:
+        with closing(connection):
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=FULL")
+            except sqlite3.Error as error:
+                self._refuse(error)
+                return
             ending = False
             while not ending:
-                batch, ending = self._waiting()
+                batch, ending = self._take_batch()
                 if batch:
-                    _commit(connection, batch)
-        finally:
-            connection.close()
+                    _commit(connection, batch, self._path)
 
-    def _waiting(self) -> tuple[Batch, bool]:
-        """Wait for one job and take all that are there."""
+    def _take_batch(self) -> tuple[Batch, bool]:
+        """Wait for one item and take all that are queued."""
         item = self._queue.get()
         batch: Batch = []
         while item is not None:
@@ -91,22 +94,30 @@ class Committer:
 
     def _refuse(self, error: sqlite3.Error) -> None:
         while (item := self._queue.get()) is not None:
-            item[1].set_exception(error)
+            item[1].set_exception(_storage_error(self._path, error))
 
 
-def _commit(connection: sqlite3.Connection, batch: Batch) -> None:
+def _storage_error(path: Path, error: BaseException) -> BaseException:
+    """Name the file if SQLite cannot write; any other error of a job is unchanged."""
+    if is_refusal(error):
+        return StorageError(f"{path} cannot be written: {error}")
+    return error
+
+
+def _commit(connection: sqlite3.Connection, batch: Batch, path: Path) -> None:
     try:
         connection.execute("BEGIN IMMEDIATE")
         results = _run(connection, [item for item, _ in batch])
         connection.execute("COMMIT")
     except BaseException as error:
         if connection.in_transaction:
-            connection.execute("ROLLBACK")
+            with suppress(sqlite3.Error):  # on a full disk SQLite rolls back by itself
+                connection.execute("ROLLBACK")
         if len(batch) > 1:  # one bad job must not take the others with it
             for item in batch:
-                _commit(connection, [item])
+                _commit(connection, [item], path)
             return
-        batch[0][1].set_exception(error)
+        batch[0][1].set_exception(_storage_error(path, error))
         return
     for (_, future), result in zip(batch, results, strict=True):
         future.set_result(result)
@@ -115,8 +126,8 @@ def _commit(connection: sqlite3.Connection, batch: Batch) -> None:
 def _run(connection: sqlite3.Connection, items: list[Job | Row]) -> list[Any]:
     """Run jobs and write rows, in order.
 
-    One statement for many rows, because each call gives up the interpreter, and gets it back only
-    when the thread with the requests lets go.
+    Many rows share one statement, because each call releases the interpreter lock and must wait
+    for the thread with the requests to get it back.
     """
     results: list[Any] = []
     rows: list[tuple[Any, ...]] = []

@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
-__all__ = ["StoredAnswer", "answers_of", "count_answers"]
+from routeprism.runs._store import Tables
+
+__all__ = [
+    "SIDE_PARTS",
+    "StoredAnswer",
+    "StoredSide",
+    "add_side_parts",
+    "answers_of",
+    "count_answers",
+    "read_sides",
+]
+
+SIDE_PARTS = ("tokens", "padding", "evidence_start", "evidence_end", "records", "reason")
+"""Columns of the table `comparisons` that describe the prompt of a side."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSide:
+    """One side of a comparison and its prompt, or a comparison that could not be asked."""
+
+    experiment: str
+    policy: str
+    schedule: str
+    question: str
+    filler: str
+    condition: str
+    side: str
+    """Empty for a comparison without prompts."""
+    prompt_sha256: str
+    tokens: int
+    padding: tuple[int, ...]
+    """How many fillers are in each of its places."""
+    evidence: tuple[int, int]
+    """The first character of the evidence, and the one after its last."""
+    records: tuple[tuple[str, int, int], ...]
+    """(record id, first character, character after the last) of each whole record."""
+    reason: str
+    """Why the comparison has no prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +57,7 @@ class StoredAnswer:
     question: str
     filler: str
     condition: str
-    """What else the comparison is told apart by, such as an instruction, a design, a layout."""
+    """What else distinguishes the comparison, such as an instruction, a design, a layout."""
     side: str
     """The route or condition that was asked."""
     model: str
@@ -51,21 +90,49 @@ WHERE c.experiment = ?"""
 _NAMES = ("policy", "schedule", "question", "filler", "condition", "side")
 
 
+def add_side_parts(connection: sqlite3.Connection) -> None:
+    """Add the columns of prompts to the table of an earlier version."""
+    known = {row[1] for row in connection.execute("PRAGMA table_info(comparisons)")}
+    for name in SIDE_PARTS:
+        if name not in known:
+            connection.execute(f"ALTER TABLE comparisons ADD COLUMN {name}")
+
+
+def read_sides(connection: Tables, user: str) -> list[StoredSide]:
+    """Read every side of the comparisons of a user's questions, in the order of their sides."""
+    names = ", ".join(("experiment", *_NAMES))
+    rows = connection.execute(
+        f"SELECT {names}, prompt_sha256, {', '.join(SIDE_PARTS)} FROM comparisons "  # noqa: S608
+        f"WHERE question IN (SELECT id FROM questions WHERE user = ?) "
+        f"ORDER BY experiment, policy, schedule, question, filler, condition, first_draw",
+        (user,),
+    )
+    return [_make_side(*row) for row in rows]
+
+
+def _make_side(*row: Any) -> StoredSide:
+    *names, tokens, padding, start, end, records, reason = row
+    spans = tuple(tuple(span) for span in json.loads(records or "[]"))
+    evidence = (start or 0, end or 0)
+    counts = tuple(json.loads(padding or "[]"))
+    return StoredSide(*names, tokens or 0, counts, evidence, spans, reason or "")  # type: ignore[call-arg]
+
+
 def answers_of(
-    connection: sqlite3.Connection, experiment: str, model: str, batch: str, policy: str
+    connection: Tables, experiment: str, model: str, batch: str, policy: str, user: str = ""
 ) -> list[StoredAnswer]:
-    """Give a policy's answers, comparison by comparison and draw by draw."""
+    """Give a policy's answers, of one user if named, by comparison and draw."""
     names = ", ".join(f"c.{name}" for name in _NAMES)
-    there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'recorded'").fetchone()
     elsewhere = "NULL, NULL"  # in a run of an earlier version
-    if there:
+    if "recorded" in connection.names:
         came = "(SELECT {} FROM recorded e WHERE e.submission = r.submission)"
         elsewhere = f"{came.format('correct')}, {came.format('position')}"
     rows = connection.execute(
-        f"SELECT {names}, r.model, ?, r.draw - c.first_draw, r.draw, r.prompt_sha256, "
+        f"SELECT {names}, r.model, ?, r.draw - c.first_draw, r.draw, r.prompt_sha256, "  # noqa: S608
         f"r.submission, a.outcome, a.answer, a.raw, {elsewhere} {_JOINED} AND c.policy = ? "
+        f"AND (? = '' OR c.question IN (SELECT id FROM questions WHERE user = ?)) "
         f"ORDER BY {names}, r.draw",
-        (batch, model, batch, batch, experiment, policy),
+        (batch, model, batch, batch, experiment, policy, user, user),
     )
     names_of = [one.name for one in fields(StoredAnswer)]
     found = (dict(zip(names_of, row, strict=True)) for row in rows)
@@ -76,12 +143,12 @@ def answers_of(
 
 
 def count_answers(
-    connection: sqlite3.Connection,
+    connection: Tables,
     experiments: Sequence[str],
     models: Iterable[str],
     batches: Sequence[str],
 ) -> int:
-    """Count the distinct answers that experiments rest on."""
+    """Count the distinct answers that experiments depend on."""
     found: set[int] = set()
     for model in models:
         for batch in batches:

@@ -1,7 +1,7 @@
 """The experiment index: for every experiment of a run what went in, who answered, what was done.
 
-It is made from the configuration, which holds what stages describe, from the estimate rows and from
-the store, when a run finishes; so it says what is there, and the same for the same run.
+A finishing run makes it from the configuration, which contains what stages describe, from the
+estimate rows and from the store. It is the same for the same run.
 """
 
 from __future__ import annotations
@@ -10,51 +10,56 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from routeprism.runs._rows import EstimateRow
-from routeprism.runs._stored import Stored
-
-__all__ = ["CONTRASTS", "answered_by", "experiment_index"]
+from routeprism.runs._stored_run import StoredRun
 
 CONTRASTS = "contrasts"
 """Under this name stand the signed policies of each contrast, which is no experiment."""
 
 _STUDIES = ("screen", "support")
 """Commands whose experiments are passes over cards."""
-_PROMPTS = ("provenance", "provenance_arms", "display", "bundle_tokens")
-_OF_ONE = {"display": "display", "bundle_tokens": "restoration", "provenance_arms": "routes"}
-"""Settings that one experiment alone has."""
+_INSTRUCTION = "provenance"
+"""The entry of a configuration that describes every prompt."""
 _RUBRIC = ("rubric", "rubric_sha256", "cards_sha256")
-_OTHERS = ("mechanism", "readouts", "replication", "support")
-"""Experiments that are read off the answers to pairs of routes."""
 
 Entry = dict[str, Any]
 
 
-def answered_by(experiment: str) -> str:
-    """Name the experiment whose comparisons hold the answers that another one reads."""
-    return "routes" if experiment in _OTHERS else experiment
-
-
 def experiment_index(
-    configuration: Mapping[str, Any], rows: Sequence[EstimateRow], stored: Stored
+    configuration: Mapping[str, Any],
+    rows: Sequence[EstimateRow],
+    stored: StoredRun,
+    *,
+    sources: Mapping[str, str],
+    own_entries: Mapping[str, str],
 ) -> dict[str, Entry]:
-    """Describe every experiment that has a row."""
+    """Describe every experiment that has a row.
+
+    `sources` names the experiment whose stored answers each reads. `own_entries` names for entries
+    of the configuration the stored answers that they alone describe.
+    """
     by_experiment: dict[str, list[EstimateRow]] = {}
     for row in rows:
         by_experiment.setdefault(row.experiment, []).append(row)
     return {
         experiment: {
             "inputs": _inputs(configuration, found, stored),
-            "answers": _answers(configuration, experiment, found, stored),
-            "prompts": _prompts(configuration, experiment, found),
+            "answers": _answers(configuration, sources.get(experiment, experiment), found, stored),
+            "prompts": _prompts(
+                configuration, sources.get(experiment, experiment), found, own_entries
+            ),
             "analysis": _analysis(configuration, experiment, found, stored),
         }
         for experiment, found in by_experiment.items()
     }
 
 
-def _inputs(configuration: Mapping[str, Any], rows: Sequence[EstimateRow], stored: Stored) -> Entry:
+def _inputs(
+    configuration: Mapping[str, Any], rows: Sequence[EstimateRow], stored: StoredRun
+) -> Entry:
     given = {name: len(ids) for name, ids in stored.masks().items()}
-    masks = _distinct(row.mask.removeprefix("outside-") for row in rows)
+    # `primary:fixed-source` is cut by a given mask and by one of the experiment's own.
+    named = (name for row in rows for name in row.mask.removeprefix("outside-").split(":"))
+    masks = _distinct(named)
     return {
         "benchmark": rows[0].benchmark,
         "fingerprint": configuration.get("fingerprint"),
@@ -71,9 +76,9 @@ def _inputs(configuration: Mapping[str, Any], rows: Sequence[EstimateRow], store
 
 def _answers(
     configuration: Mapping[str, Any],
-    experiment: str,
+    source: str,
     rows: Sequence[EstimateRow],
-    stored: Stored,
+    stored: StoredRun,
 ) -> Entry | None:
     if configuration.get("command") in _STUDIES:
         passes = configuration["passes"]
@@ -88,27 +93,26 @@ def _answers(
         "judge": _distinct(row.judge for row in rows),
         "batches": batches,
         "draws": configuration["draws"],
-        "number": stored.count_answers([answered_by(experiment)], models, batches),
+        "number": stored.count_answers([source], models, batches),
     }
 
 
 def _prompts(
-    configuration: Mapping[str, Any], experiment: str, rows: Sequence[EstimateRow]
+    configuration: Mapping[str, Any],
+    source: str,
+    rows: Sequence[EstimateRow],
+    own_entries: Mapping[str, str],
 ) -> Entry | None:
     if configuration.get("command") in _STUDIES:
         return {name: configuration[name] for name in _RUBRIC}
     if not any(row.model for row in rows):
         return None
-    more = {
-        name: configuration[name]
-        for name in _PROMPTS
-        if name in configuration
-        and (name not in _OF_ONE or _OF_ONE[name] == answered_by(experiment))
-    }
+    own = (name for name, owner in own_entries.items() if owner == source)
+    names = (name for name in (_INSTRUCTION, *own) if name in configuration)
     return {
         "control": configuration["prompt_control"],
         "fillers": configuration["fillers"],
-        **more,
+        **{name: configuration[name] for name in names},
     }
 
 
@@ -116,7 +120,7 @@ def _analysis(
     configuration: Mapping[str, Any],
     experiment: str,
     rows: Sequence[EstimateRow],
-    stored: Stored,
+    stored: StoredRun,
 ) -> Entry:
     contrasts = [
         one.value for one in stored.findings(CONTRASTS) if one.value["experiment"] == experiment

@@ -1,8 +1,8 @@
-"""The ledger: what was asked, what came back, and what failed. Nothing in it is paid for twice.
+"""The ledger of requests, answers and failures, and the states of built memories.
 
-A request gets its place in the dispatch order when it is first planned and keeps it, so that a
-run that was killed and continued has the same order on record as one that was not. An answer is on
-the disk before anyone is told that it exists.
+Both survive when a run is repeated, so that nothing is paid for twice. A request gets its place in
+the dispatch order when it is first planned and keeps it, so that a run that was killed and resumed
+records the same order as one that was not. An answer is on the disk before it counts.
 """
 
 from __future__ import annotations
@@ -15,16 +15,13 @@ from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
-from routeprism.errors import RunError
 from routeprism.runs._commits import Committer
-
-__all__ = ["Answer", "Failure", "Key", "Ledger", "Outcome", "Request", "has_answers", "sha256"]
+from routeprism.runs._store import StorageError, storing
 
 Outcome = Literal["answered", "refused", "unparsable"]
-"""How an answer ended; a request that failed has no answer, and is made again."""
+"""How an answer ended; a request that failed has no answer and is repeated."""
 Settings = Mapping[str, str | int | float | bool | None]
 
 _SCHEMA = """
@@ -46,13 +43,16 @@ CREATE TABLE IF NOT EXISTS failures (
     latency REAL NOT NULL, attempts TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS recorded (
     submission INTEGER PRIMARY KEY REFERENCES requests, correct INTEGER, position INTEGER);
+CREATE TABLE IF NOT EXISTS marks (
+    submission INTEGER PRIMARY KEY REFERENCES requests, marks TEXT NOT NULL);
 """
-"""Lists and maps are JSON. Question and route say who asked first: comparisons may share. What came
-with an answer that was collected elsewhere is in `recorded`."""
+"""Lists and maps are JSON. Question and route name the first comparison that made a request, which
+others may share. `recorded` has the verdict and place that came with an answer collected elsewhere,
+`marks` the parts of an answer that could not be stored unchanged."""
 
 
 class Key(NamedTuple):
-    """What makes an answer this answer."""
+    """The identity of an answer."""
 
     model: str
     settings: str
@@ -70,7 +70,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An answer that is wanted."""
+    """A request for one answer."""
 
     key: Key
     text: str
@@ -81,13 +81,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer as it is kept."""
+    """One stored answer."""
 
     submission: int
     """Its place in the dispatch order."""
     outcome: Outcome
     answer: str | None
-    """The option's letter or the text, where there is one."""
+    """The option's letter or the text, if there is one."""
     raw: str
     scores: tuple[float, ...] | None = None
     input_tokens: int | None = None
@@ -100,9 +100,11 @@ class Answer:
     attempts: tuple[str, ...] = ()
     """One line for each attempt that failed."""
     correct: bool | None = None
-    """The verdict that came with it, where it was collected elsewhere."""
+    """The verdict that came with an answer collected elsewhere."""
     order: int | None = None
-    """Its place in the order in which it was asked for there."""
+    """Its place in the order of requests there."""
+    marks: tuple[str, ...] = ()
+    """The parts of it that could not be stored unchanged, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,38 +118,43 @@ class Failure:
     attempts: tuple[str, ...] = ()
 
 
+def _open_store(path: Path, schema: str, use: str) -> sqlite3.Connection:
+    """Open a store and create the tables that it does not have yet."""
+    try:
+        connection = sqlite3.connect(path, timeout=60.0)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.executescript(schema)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise StorageError(f"{path} cannot be used {use}: {error}") from error
+    return connection
+
+
 class Ledger:
     """The ledger of one store, open for reading and writing."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._reading = sqlite3.connect(path, timeout=60.0)
-            self._reading.execute("PRAGMA journal_mode=WAL")
-            self._reading.executescript(_SCHEMA)
-        except sqlite3.Error as error:
-            raise RunError(f"{path} cannot be used as a ledger: {error}") from error
+        self._reading = _open_store(path, _SCHEMA, "as a ledger")
         self._committer = Committer(path)
 
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Write what was handed over, and close."""
+        """Write everything that is queued, and close."""
         self._committer.close()
         self._reading.close()
 
     def reserve(self, settings: Settings, requests: Sequence[Request]) -> Future[list[int]]:
-        """Write down what will be asked, in dispatch order; the future gives submission indices.
+        """Store the requests in dispatch order; the future gives their submission indices.
 
-        A request that was written down before keeps the index it has.
+        A request that was stored before keeps its index.
         """
         digest = sha256(canonical(settings))
 
@@ -165,33 +172,36 @@ class Ledger:
         return self._committer.submit(write)
 
     def put(self, entry: Answer | Failure) -> Future[None]:
-        """Keep an answer or a failure; the future is resolved when it is on the disk."""
+        """Store an answer or a failure; the future is resolved once it is on the disk."""
         if isinstance(entry, Failure):
             return self._committer.insert("INSERT INTO failures", _failure_row(entry))
         if entry.correct is not None or entry.order is not None:
-            came = (entry.submission, entry.correct, entry.order)
-            self._committer.insert("INSERT OR IGNORE INTO recorded", came)
+            recorded = (entry.submission, entry.correct, entry.order)
+            self._committer.insert("INSERT OR IGNORE INTO recorded", recorded)
+        if entry.marks:
+            marks = (entry.submission, _lines(entry.marks))
+            self._committer.insert("INSERT OR IGNORE INTO marks", marks)
         return self._committer.insert("INSERT OR IGNORE INTO answers", _answer_row(entry))
 
     def answers(self, keys: Iterable[Key]) -> dict[Key, Answer]:
-        """Give the answers that are there."""
-        found: dict[Key, Answer] = {}
+        """Read the stored answers to some of these keys."""
+        answers: dict[Key, Answer] = {}
         if self._reading.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None:
-            return found
+            return answers
         for key in keys:
             row = self._reading.execute(_ANSWER, _places(key)).fetchone()
             if row is not None:
-                found[key] = _answer(row)
-        return found
+                answers[key] = _answer(row)
+        return answers
 
     def missing(self, keys: Iterable[Key]) -> list[Key]:
-        """Give the keys without an answer, each once."""
-        wanted = dict.fromkeys(keys)
-        found = self.answers(wanted)
-        return [key for key in wanted if key not in found]
+        """List the keys without an answer, each once."""
+        distinct = dict.fromkeys(keys)
+        answers = self.answers(distinct)
+        return [key for key in distinct if key not in answers]
 
     def failures(self, key: Key) -> list[Failure]:
-        """Give every time that a request failed."""
+        """Read every failure of a request."""
         rows = self._reading.execute(_FAILURES, _places(key))
         return [
             Failure(
@@ -204,6 +214,12 @@ class Ledger:
             for row in rows
         ]
 
+    def count_route(self, route: str) -> int:
+        """Count the answers to requests with this name of a route."""
+        statement = "SELECT count(*) FROM requests JOIN answers USING (submission) WHERE route = ?"
+        (number,) = self._reading.execute(statement, (route,)).fetchone()
+        return int(number)
+
     def count(self) -> int:
         """Count the answers."""
         (number,) = self._reading.execute("SELECT count(*) FROM answers").fetchone()
@@ -211,9 +227,12 @@ class Ledger:
 
 
 _WHERE = "prompt_sha256 = ? AND draw = ? AND model = ? AND settings_sha256 = ? AND batch = ?"
-_ALL = "answers.*, recorded.correct, recorded.position"
-_KEPT = "JOIN answers USING (submission) LEFT JOIN recorded USING (submission)"
-_ANSWER = f"SELECT {_ALL} FROM requests {_KEPT} WHERE {_WHERE}"  # noqa: S608
+_ALL = "answers.*, recorded.correct, recorded.position, marks.marks"
+_JOINS = (
+    "JOIN answers USING (submission) LEFT JOIN recorded USING (submission) "
+    "LEFT JOIN marks USING (submission)"
+)
+_ANSWER = f"SELECT {_ALL} FROM requests {_JOINS} WHERE {_WHERE}"  # noqa: S608
 _FAILURES = f"SELECT failures.* FROM requests JOIN failures USING (submission) WHERE {_WHERE}"  # noqa: S608
 _SUBMISSION = f"SELECT submission FROM requests WHERE {_WHERE}"  # noqa: S608
 
@@ -262,29 +281,78 @@ def _answer(row: Sequence[Any]) -> Answer:
         attempts=tuple(json.loads(row[10])),
         correct=None if row[11] is None else bool(row[11]),
         order=row[12],
+        marks=() if row[13] is None else tuple(json.loads(row[13])),
     )
 
 
-def _lines(attempts: tuple[str, ...]) -> str:
-    return json.dumps(attempts, ensure_ascii=False)
+def _lines(lines: tuple[str, ...]) -> str:
+    return json.dumps(lines, ensure_ascii=False)
 
 
 def canonical(settings: Settings) -> str:
-    """Write settings as JSON in the one way that is hashed."""
+    """Write settings as canonical JSON, which is hashed."""
     return json.dumps(dict(settings), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def sha256(text: str) -> str:
-    """Give a text's SHA-256."""
+    """Compute a text's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def has_answers(path: Path) -> bool:
-    """Say whether a store holds answers, which somebody may have paid for."""
+def count_answers(path: Path) -> int | None:
+    """Count the answers of a store, which may have cost money; None if they cannot be counted."""
+    if path.exists() and not path.is_file():
+        return None
     if not path.exists():
-        return False
+        return 0
     try:
         with closing(sqlite3.connect(path)) as connection:
-            return connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is not None
-    except sqlite3.Error:
-        return False
+            table = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'")
+            if table.fetchone() is None:
+                return 0
+            (number,) = connection.execute("SELECT count(*) FROM answers").fetchone()
+            return int(number)
+    except sqlite3.Error:  # a full or failing disk says nothing about what is on it
+        return None
+
+
+_STATES_SCHEMA = """
+CREATE TABLE IF NOT EXISTS states (
+    policy TEXT, user TEXT, arrivals TEXT, build INTEGER, snapshot TEXT NOT NULL,
+    PRIMARY KEY (policy, user, arrivals, build)) WITHOUT ROWID;
+"""
+"""Arrivals and snapshot are JSON; builds of one route are counted from 0."""
+
+
+class States:
+    """The snapshots of built memories in a store, open for reading and writing in one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = _open_store(path, _STATES_SCHEMA, "for built states")
+
+    def __enter__(self) -> States:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._connection.close()
+
+    def get(self, policy: str, user: str, order: Sequence[int], build: int = 0) -> Any:
+        """Read the snapshot of one build of a route; None if there is none."""
+        row = self._connection.execute(
+            "SELECT snapshot FROM states "
+            "WHERE policy = ? AND user = ? AND arrivals = ? AND build = ?",
+            (policy, user, json.dumps(list(order)), build),
+        ).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def put(
+        self, policy: str, user: str, order: Sequence[int], snapshot: Any, build: int = 0
+    ) -> None:
+        """Store a snapshot; it is on the disk when this returns."""
+        written = json.dumps(snapshot, ensure_ascii=False)
+        with storing(self._path), self._connection:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)",
+                (policy, user, json.dumps(list(order)), build, written),
+            )

@@ -1,30 +1,44 @@
-"""A run is a directory, and all there is to keep, resume, compare, delete or send to somebody."""
+"""A run is a directory: it can be resumed, compared, copied and deleted as a whole."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
-from routeprism.errors import RunError
-from routeprism.runs._findings import MASKS, Finding
+from routeprism.errors import LimitError, RunError
+from routeprism.files import draft_file, replace_file
+from routeprism.runs._claims import claim_directory
+from routeprism.runs._comparisons import SIDE_PARTS, add_side_parts
+from routeprism.runs._entries import MASKS, NAMES, Finding, Shortfall
 from routeprism.runs._index import experiment_index
-from routeprism.runs._ledger import Ledger, has_answers
-from routeprism.runs._lock import locked
+from routeprism.runs._ledger import Key, Ledger
 from routeprism.runs._rows import COLUMNS, EstimateRow, to_csv, unique
-from routeprism.runs._stored import Stored
-from routeprism.runs._values import NAMES
+from routeprism.runs._store import (
+    COMPLETE,
+    ESTIMATES,
+    FORMAT,
+    INCOMPLETE,
+    MANIFEST,
+    RUNNING,
+    STORE,
+    StorageError,
+    check_store,
+    storing,
+)
+from routeprism.runs._stored_run import StoredRun
 
-__all__ = ["Run"]
 
-MANIFEST = "manifest.json"
-STORE = "run.sqlite"
-ESTIMATES = "estimates.csv"
+class Storable(Protocol):
+    """Something that the manifest stores, such as a statement."""
+
+    def to_json(self, numbers: Mapping[EstimateRow, int]) -> Mapping[str, Any]:
+        """Write it, given the number of each row, counted from 1."""
+
 
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS texts (sha256 TEXT PRIMARY KEY, text TEXT NOT NULL);
@@ -41,6 +55,9 @@ CREATE TABLE IF NOT EXISTS traces (
 CREATE TABLE IF NOT EXISTS exposures (
     policy TEXT, interface TEXT, schedule TEXT, question TEXT, context TEXT,
     PRIMARY KEY (policy, interface, schedule, question)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS route_counts (
+    policy TEXT, interface TEXT, schedule TEXT, user TEXT, counts TEXT,
+    PRIMARY KEY (policy, interface, schedule, user)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failed_routes (
     policy TEXT, interface TEXT, schedule TEXT, user TEXT, reason TEXT,
     PRIMARY KEY (policy, interface, schedule, user)) WITHOUT ROWID;
@@ -51,6 +68,7 @@ CREATE TABLE IF NOT EXISTS per_unit (interface, {", ".join(NAMES)}, user, quanti
 CREATE TABLE IF NOT EXISTS comparisons (
     experiment TEXT, policy TEXT, schedule TEXT, question TEXT, filler TEXT, condition TEXT,
     side TEXT, prompt_sha256 TEXT, first_draw INTEGER, draws INTEGER, place TEXT,
+    {", ".join(SIDE_PARTS)},
     PRIMARY KEY (experiment, policy, schedule, question, filler, condition, side)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS findings (
     experiment TEXT, policy TEXT, interface TEXT, schedule TEXT, user TEXT, question TEXT,
@@ -61,9 +79,9 @@ CREATE TABLE IF NOT EXISTS estimates ({", ".join(COLUMNS)});
 """Lists and maps are JSON; a block is [kind, SHA-256 of its text, source ids]; a context's id is
 the SHA-256 of its blocks, so that questions and routes that see the same share one row. Values
 per question are lists by quantity, in the order of the user's question ids; values per unit,
-for what a pool counts once, are [sum, number] or [sum, number, {question: value}]. A comparison
-says which prompt each of its sides reads, with which draws. A finding is what an experiment says
-of a pool or a question that is no single number."""
+where a pool counts once, are [sum, number] or [sum, number, {question: value}]. A comparison
+names the prompt of each of its sides, and its draws. A finding is a result about a pool or a
+question that is not a single number."""
 
 _TABLES = (
     "texts",
@@ -71,6 +89,7 @@ _TABLES = (
     "questions",
     "traces",
     "exposures",
+    "route_counts",
     "failed_routes",
     "contexts",
     "per_question",
@@ -83,10 +102,22 @@ _PACKAGES = ("routeprism", "numpy", "scikit-learn", "splintr-rs")
 class Run:
     """A run directory that is being written."""
 
-    def __init__(self, directory: Path, manifest: dict[str, Any], *, fresh: bool) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        manifest: dict[str, Any],
+        *,
+        fresh: bool,
+        stage: Path | None = None,
+    ) -> None:
         self.directory = directory
         self.manifest = manifest
         self.fresh = fresh
+        self._stage = stage
+        """The store of the tables until the extension of a finished run is complete."""
+        self.finished = False
+        """Whether `finish` has succeeded."""
+        self._unanswered: dict[Key, str] = {}
 
     @classmethod
     @contextmanager
@@ -97,58 +128,67 @@ class Run:
         *,
         inputs: Mapping[str, str],
         growing: Collection[str] = (),
+        trial: bool = False,
+        staged: bool = False,
     ) -> Iterator[Run]:
         """Create a run, or open the one that has just this configuration.
 
-        Entries named in `growing` may differ: more of them is more of the same run.
+        Entries named in `growing` may differ: they extend the same run.
 
-        If the body fails, a directory that was made for it goes again, unless it holds answers,
-        and a run that was there stays as it was. One process at a time has a run open.
+        If the body fails, the files of a new run are removed, unless it contains answers. A
+        finished run stays as it was until `finish` replaces it in one step. A `trial` reads the
+        ledger and changes nothing. One process at a time has a run open. With `staged`, the ledger
+        can be written while traces are: the tables are in a store of their own until the end.
         """
-        wanted = json.loads(json.dumps(configuration))
-        try:
-            fresh, made = _claim(directory, wanted, dict(inputs), growing)
-        except (OSError, ValueError) as error:  # a name that no directory can have, or no access
-            reason = getattr(error, "strerror", None) or error
-            raise RunError(f"{directory} cannot be used: {reason}") from error
-        versions = {name: _version(name) for name in _PACKAGES}
-        run = cls(
-            directory,
-            {
-                "configuration": wanted,
-                "inputs": dict(inputs),
-                "packages": versions,
-                "status": "running",
-                "counts": {},
-            },
-            fresh=fresh,
-        )
-        with locked(directory):
+        manifest = {
+            "configuration": json.loads(json.dumps(configuration)),
+            "inputs": dict(inputs),
+            "packages": {name: _version(name) for name in _PACKAGES},
+            "format": FORMAT,
+            "status": RUNNING,
+            "counts": {},
+        }
+        with claim_directory(directory, manifest, growing) as claim:
+            stage = None
+            if claim.complete or staged or (trial and not claim.fresh):
+                stage = claim.create_stage() / STORE
+            run = cls(directory, manifest, fresh=claim.fresh, stage=stage)
             try:
-                if fresh:
+                if claim.fresh:
                     run._write_manifest()
+                else:
+                    if claim.complete or run.store.exists():
+                        check_store(run.store)
+                    _connect(run.store).close()  # refuse what is not a store before any work
                 yield run
-            except BaseException:
-                if fresh and not has_answers(directory / STORE):
-                    _remove(directory, made)
+            except StorageError as error:
+                remainder = claim.settle(finished=run.finished)
+                raise RunError(f"{error}. {remainder}") from error
+            except LimitError:
+                claim.settle(finished=True)  # the same command resumes from what was built
                 raise
+            except BaseException:
+                claim.settle(finished=run.finished)
+                raise
+            claim.settle(finished=run.finished or not trial)
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:
         """Replace the stored traces in one transaction."""
         with self._store() as connection:
+            writer = Writer(connection, self.store)
             for table in _TABLES:
-                connection.execute(f"DELETE FROM {table}")  # noqa: S608 (fixed names)
-            yield Writer(connection)
+                writer.execute(f"DELETE FROM {table}")  # noqa: S608 (fixed names)
+            yield writer
 
     def add(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
         """Add rows to a table, in one transaction; `writing` has emptied it before."""
         with self._store() as connection:
-            Writer(connection).insert(table, rows)
+            Writer(connection, self.store).insert(table, rows)
 
     def keep(self, experiment: str, findings: Iterable[Finding]) -> None:
-        """Replace what an experiment found, in one transaction."""
-        with self._store() as connection:
+        """Replace the findings of an experiment, in one transaction."""
+        with self._store() as connection, storing(self.store):
             connection.execute("DELETE FROM findings WHERE experiment = ?", (experiment,))
             connection.executemany(
                 "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -156,165 +196,211 @@ class Run:
             )
 
     def keep_masks(self, masks: Mapping[str, Collection[str]]) -> None:
-        """Keep which questions each mask holds, so that its estimates can be traced."""
+        """Store the question ids of each mask, so that its estimates can be traced."""
         self.keep(MASKS, (Finding(name=name, value=sorted(ids)) for name, ids in masks.items()))
+
+    def note_unanswered(self, reasons: Mapping[Key, str]) -> None:
+        """Remember the requests without an answer, and why, until the run is finished."""
+        self._unanswered.update(reasons)
+
+    def shortfall(self, failed_routes: Sequence[str] = ()) -> Shortfall:
+        """Count what the run lacks, given the reason for each failed route."""
+        return Shortfall.count(tuple(self._unanswered.values()), failed_routes)
+
+    @staticmethod
+    def exists(directory: Path) -> bool:
+        """Whether a directory contains a run."""
+        return (directory / MANIFEST).exists()
 
     @property
     def store(self) -> Path:
-        """Where the tables are."""
+        """The path of the SQLite store."""
         return self.directory / STORE
 
     def ledger(self) -> Ledger:
-        """Open the ledger; re-runs replace traces, and leave the ledger alone."""
+        """Open the ledger; a repeated run replaces traces, but not the ledger."""
         return Ledger(self.directory / STORE)
+
+    def suspend(self) -> None:
+        """Keep the traces of a run that will be resumed."""
+        if self._stage is not None:
+            self._write_manifest()
+            with closing(_connect(self.store)) as connection, storing(self.store):
+                _copy_tables(connection, self._stage, _TABLES)
+                connection.commit()
+
+    def read(self) -> StoredRun:
+        """Open the store for reading, with the tables written so far and the whole ledger."""
+        return StoredRun(self.directory, stage=self._stage)
 
     def finish(
         self,
         rows: Sequence[EstimateRow],
         counts: Mapping[str, Any],
         *,
-        sentences: Sequence[str] = (),
+        statements: Sequence[Storable] = (),
         notes: Sequence[str] = (),
         limits: str = "",
+        shortfall: Shortfall | None = None,
+        answer_sources: Mapping[str, str] = MappingProxyType({}),
+        own_entries: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Write the estimates, then that the run is complete, what it found and how to read it."""
+        """Write the estimates, then the manifest with the sentences and notes of the run.
+
+        `answer_sources` and `own_entries` are those of the index of experiments.
+
+        A run that lacks answers or routes is incomplete; its manifest has what is missing and why.
+        """
         unique(rows)
-        with self._store() as connection:
+        with self._store() as connection, storing(self.store):
             connection.execute("DELETE FROM estimates")
             places = ", ".join("?" * len(COLUMNS))
             connection.executemany(
                 f"INSERT INTO estimates VALUES ({places})",  # noqa: S608 (fixed names)
                 [[getattr(row, name) for name in COLUMNS] for row in rows],
             )
-        _replace(self.directory / ESTIMATES, to_csv(rows))
+        with self.read() as stored:
+            index = experiment_index(
+                self.manifest["configuration"],
+                rows,
+                stored,
+                sources=answer_sources,
+                own_entries=own_entries,
+            )
         self.manifest["counts"] = dict(counts)
-        self.manifest["sentences"] = list(sentences)
+        numbers = {row: number for number, row in enumerate(rows, start=1)}
+        self.manifest["statements"] = [one.to_json(numbers) for one in statements]
         self.manifest["notes"] = list(notes)
         self.manifest["limits"] = limits
-        with Stored(self.directory) as stored:
-            index = experiment_index(self.manifest["configuration"], rows, stored)
         self.manifest["experiments"] = index
-        self.manifest["status"] = "complete"
-        self._write_manifest()
+        lacks = self.shortfall() if shortfall is None else shortfall
+        self.manifest["missing"] = lacks.to_manifest()
+        self.manifest["status"] = INCOMPLETE if lacks else COMPLETE
+        if self._stage is None:
+            _replace(self.directory / ESTIMATES, to_csv(rows).encode())
+            self._write_manifest()
+        else:
+            self._publish(self._stage, to_csv(rows).encode())
+        self.finished = True
 
     @contextmanager
     def _store(self) -> Iterator[sqlite3.Connection]:
         """Open the store for one transaction."""
-        with closing(_connect(self.directory / STORE)) as connection, connection:
-            yield connection
+        with closing(_connect(self._stage or self.store)) as connection:
+            try:
+                yield connection
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk has rolled it back already
+                    connection.rollback()
+                raise
+            with storing(self.store):
+                connection.commit()
+
+    def _publish(self, stage: Path, estimates: bytes) -> None:
+        """Replace the finished run by its extension.
+
+        The tables are replaced by one commit, and two files by a rename each. Everything that
+        needs disk space is written before. From just before the commit to the last rename, the
+        status in the manifest is running; if the commit fails, the old manifest is restored.
+        """
+        path = self.directory / MANIFEST
+        with ExitStack() as stack:
+            connection = stack.enter_context(closing(_connect(self.store)))
+            stack.enter_context(storing(self.store))
+            stack.enter_context(_naming(self.directory))
+            _copy_tables(connection, stage, (*_TABLES, "findings", "estimates"))
+            place_estimates = stack.enter_context(draft_file(self.directory / ESTIMATES, estimates))
+            place_manifest = stack.enter_context(draft_file(path, self._written()))
+            restore = stack.enter_context(draft_file(path, path.read_bytes()))
+            try:
+                replace_file(path, _as_json({**self.manifest, "status": RUNNING}))
+                connection.commit()
+            except BaseException:
+                restore()
+                raise
+            place_estimates()
+            place_manifest()
+
+    def _written(self) -> bytes:
+        return _as_json(self.manifest)
 
     def _write_manifest(self) -> None:
-        written = json.dumps(self.manifest, indent=2, sort_keys=True, ensure_ascii=False)
-        _replace(self.directory / MANIFEST, written + "\n")
+        _replace(self.directory / MANIFEST, self._written())
 
 
 class Writer:
     """Inserts rows into the tables of an open run."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
+        self._path = path
+
+    def execute(self, statement: str) -> None:
+        """Run a statement without values."""
+        with storing(self._path):
+            self._connection.execute(statement)
 
     def insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Add rows; a text that is there already stays."""
+        """Add rows; a text that is stored already stays."""
         if table not in _TABLES:
             raise RunError(f"there is no table '{table}'")
         listed = list(rows)
         if listed:
             places = ", ".join("?" * len(listed[0]))
-            self._connection.executemany(
-                f"INSERT OR IGNORE INTO {table} VALUES ({places})",  # noqa: S608 (checked above)
-                listed,
-            )
+            with storing(self._path):
+                self._connection.executemany(
+                    f"INSERT OR IGNORE INTO {table} VALUES ({places})",  # noqa: S608 (checked above)
+                    listed,
+                )
 
 
-def _claim(
-    directory: Path,
-    configuration: dict[str, Any],
-    inputs: dict[str, str],
-    growing: Collection[str],
-) -> tuple[bool, Path | None]:
-    """Say whether the directory is new to us, and the topmost folder that had to be made."""
-    if directory.exists() and not directory.is_dir():
-        raise RunError(f"{directory} is a file; a run is a directory")
-    manifest = directory / MANIFEST
-    if manifest.exists():
-        try:
-            before = json.loads(manifest.read_text(encoding="utf-8"))
-            stored = dict(before["configuration"]), dict(before["inputs"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{manifest} cannot be read ({error}); choose another --run") from error
-        before = {**stored[0], "inputs": stored[1]}
-        now = {**configuration, "inputs": inputs}
-        for name in growing:
-            before.pop(name, None)
-            now.pop(name, None)
-        if before != now:
-            changes = _difference(before, now)
-            raise RunError(
-                f"{directory} holds another run; choose another --run. It differs in:\n" + changes
-            )
-        return False, None
-    if directory.exists() and any(directory.iterdir()):
-        raise RunError(
-            f"{directory} holds files that are no run of RoutePrism; choose an empty directory"
-        )
-    made = None
-    if not directory.exists():
-        made = directory
-        while not made.parent.exists():
-            made = made.parent
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        if made is not None:
-            shutil.rmtree(made, ignore_errors=True)
-        raise RunError(f"{directory} cannot be created: {error.strerror or error}") from error
-    return True, made
+def _copy_tables(connection: sqlite3.Connection, stage: Path, tables: Sequence[str]) -> None:
+    """Replace a store's tables by the staged ones, without the commit; the ledger stays."""
+    connection.execute("ATTACH ? AS stage", (str(stage),))
+    for table in tables:
+        connection.execute(f"DELETE FROM main.{table}")  # noqa: S608 (fixed names)
+        connection.execute(f"INSERT INTO main.{table} SELECT * FROM stage.{table}")  # noqa: S608
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     # A new store has nothing to lose, so its pages are written once, without a log beside them.
     journal = "WAL" if path.exists() else "DELETE"
-    connection = sqlite3.connect(path)
+    connection = None
     try:
+        connection = sqlite3.connect(path)
         connection.execute(f"PRAGMA journal_mode={journal}")
         connection.execute("PRAGMA cache_size=-16384")
-        connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")  # else each table waits for the disk
+        connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+        add_side_parts(connection)
     except sqlite3.Error as error:
-        connection.close()
-        raise RunError(f"{path} cannot be written ({error}); choose another --run") from error
+        if connection is not None:
+            connection.close()
+        if not isinstance(error, sqlite3.OperationalError):  # damaged, or no store at all
+            raise RunError(
+                f"{path} cannot be written ({error}); choose a different directory"
+            ) from error
+        raise StorageError(f"{path} cannot be written: {error}") from error
     return connection
 
 
-def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    lines = []
-    for name in sorted({*before, *now}):
-        one, other = before.get(name), now.get(name)
-        if one != other:
-            lines.append(f"  {name}: {json.dumps(one)} there, {json.dumps(other)} here")
-    return "\n".join(lines)
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all."""
+    with _naming(path):
+        replace_file(path, content)
 
 
-def _remove(directory: Path, made: Path | None) -> None:
-    """Take back what was made; a directory that the user had made stays, empty."""
-    if made is not None:
-        shutil.rmtree(made, ignore_errors=True)
-        return
-    for name in (MANIFEST, ESTIMATES, STORE, f"{STORE}-wal", f"{STORE}-shm", f"{STORE}-journal"):
-        (directory / name).unlink(missing_ok=True)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    beside = path.with_name(f".{path.name}.tmp")
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file or directory in the error if the system cannot write it."""
     try:
-        with beside.open("w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _as_json(manifest: Mapping[str, Any]) -> bytes:
+    written = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False)
+    return f"{written}\n".encode()
 
 
 def _version(package: str) -> str:

@@ -1,7 +1,7 @@
 """BM25 whose document statistics may come from more documents than are ranked.
 
 The published controls fix document frequencies and the mean length from a full pool while only the
-retained part of it is ranked, and want a total order on ties; libraries give neither.
+retained part of it is ranked, and need a total order on ties; libraries give neither.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = [
     "B",
     "K1",
     "Ranker",
-    "Statistics",
+    "TermStatistics",
     "bm25",
     "idf_overlap",
     "inverse_frequency",
@@ -34,23 +34,23 @@ def inverse_frequency(documents: int, frequency: int) -> float:
 
 
 def length_norm(length: float, mean_length: float) -> float:
-    """Give what a document's length adds below the line of every term's weight."""
+    """Compute what a document's length adds to the denominator of every term's weight."""
     return K1 * (1 - B + B * (length / mean_length)) if mean_length else K1
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
-    """What BM25 needs to know of a collection."""
+class TermStatistics:
+    """The statistics of a collection for BM25."""
 
     documents: int
-    """How many documents there are."""
+    """The number of documents."""
     frequency: Mapping[str, int]
     """In how many of them each term occurs."""
     mean_length: float
     """Their mean number of tokens."""
 
     @classmethod
-    def of(cls, documents: Iterable[Mapping[str, int]]) -> Statistics:
+    def of(cls, documents: Iterable[Mapping[str, int]]) -> TermStatistics:
         """Count over documents given as term counts."""
         frequency: Counter[str] = Counter()
         number = total = 0
@@ -63,7 +63,7 @@ class Statistics:
     @classmethod
     def when_asked(
         cls, documents: Sequence[Mapping[str, int]], lengths: Sequence[int]
-    ) -> Statistics:
+    ) -> TermStatistics:
         """Count a term only when it is asked for: of a long history, few ever are."""
         mean = sum(lengths) / len(documents) if documents else 0.0
         return cls(len(documents), _Frequencies(documents), mean)
@@ -94,7 +94,7 @@ class Ranker:
         self,
         documents: Sequence[Mapping[str, int]],
         lengths: Sequence[int],
-        statistics: Statistics,
+        statistics: TermStatistics,
     ) -> None:
         self._documents = documents
         self._statistics = statistics
@@ -125,14 +125,14 @@ def bm25(
     query: Sequence[str],
     documents: Sequence[Mapping[str, int]],
     lengths: Sequence[int],
-    statistics: Statistics,
+    statistics: TermStatistics,
 ) -> list[float]:
     """Score documents, given as term counts; a term that the query repeats counts each time."""
     return Ranker(documents, lengths, statistics)(query)
 
 
 def idf_overlap(
-    query: Sequence[str], documents: Sequence[Mapping[str, int]], statistics: Statistics
+    query: Sequence[str], documents: Sequence[Mapping[str, int]], statistics: TermStatistics
 ) -> list[float]:
     """Sum, for each document, the idf of the distinct query terms it has: the identity check."""
     idf = {term: statistics.idf(term) for term in query}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
@@ -17,13 +18,14 @@ __all__ = [
     "has_focal_tokens",
     "preference_score",
     "record_focal_counts",
-    "record_length",
     "record_word_counts",
     "similarities",
     "similarity",
+    "has_words",
     "words",
 ]
 
+_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9']+")
 _NOT_FIRST = string.digits + "'"
 _IN_TOKEN = string.ascii_lowercase + _NOT_FIRST
 _APART = bytes(at if chr(at) in _IN_TOKEN else ord(" ") for at in range(256))
@@ -50,7 +52,11 @@ _LEFT_OUT = STOPWORDS.union(_IN_TOKEN, map("".join, product(_IN_TOKEN, repeat=2)
 
 
 def words(text: str) -> list[str]:
-    """Give all lower-cased tokens of the pattern `[A-Za-z][A-Za-z0-9']+`, nothing removed."""
+    """Give all lower-cased tokens of the pattern `[A-Za-z][A-Za-z0-9']+`, nothing removed.
+
+    The pattern is matched before letters are made small, as published: `İ` and the Kelvin sign are
+    no letters of it, although their lower-case forms begin with one.
+    """
     return [
         token
         for run in _runs(text)
@@ -60,7 +66,17 @@ def words(text: str) -> list[str]:
 
 def _runs(text: str) -> list[str]:
     """Cut at whatever no token has: faster than to look for the pattern, character by character."""
-    return text.lower().encode("ascii", "replace").translate(_APART).decode().split()
+    return text.encode("ascii", "replace").lower().translate(_APART).decode().split()
+
+
+def has_words(record: Record) -> bool:
+    """Whether anything in a record is a token; role markers are not part of the text."""
+    return record.derive(_has_words)
+
+
+def _has_words(record: Record) -> bool:
+    # A search ends at the first word; to cut the whole text would be a second pass over it.
+    return any(_PATTERN.search(turn.text) for turn in record.turns)
 
 
 def record_word_counts(record: Record) -> Mapping[str, int]:
@@ -70,15 +86,6 @@ def record_word_counts(record: Record) -> Mapping[str, int]:
 
 def _count_words(record: Record) -> Mapping[str, int]:
     return Counter(words(record.user_text))
-
-
-def _record_length(record: Record) -> int:
-    return sum(record_word_counts(record).values())
-
-
-def record_length(record: Record) -> int:
-    """Count the tokens of a record's user turns, nothing removed."""
-    return record.derive(_record_length)
 
 
 def _keep(token: str) -> bool:

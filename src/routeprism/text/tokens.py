@@ -43,7 +43,7 @@ def boundary(tokens: Iterable[int], size: int, encoding: Encoding = "o200k_base"
 
 
 class _Widths(dict[int, int]):
-    """How many bytes a token has, looked up when it is first met: most never are."""
+    """The number of bytes of a token, looked up when it is first used."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer

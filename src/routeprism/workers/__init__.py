@@ -11,9 +11,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from routeprism.errors import SpecError
+from routeprism.workers._conversations import Conversations, open_conversations
 from routeprism.workers._processes import Crew, available, map_here
 
-__all__ = ["Crew", "available", "crew_of", "ordered_map"]
+__all__ = [
+    "Conversations",
+    "Crew",
+    "available",
+    "check_workers",
+    "crew_of",
+    "open_conversations",
+    "ordered_map",
+]
 
 Setup = TypeVar("Setup")
 Result = TypeVar("Result")
@@ -57,11 +67,22 @@ def _by_a_crew(
         yield from crew.map(work, setup, count, batch=batch)
 
 
+def check_workers(workers: int | None) -> None:
+    """Refuse more processes than this machine can run."""
+    most = max(64, 4 * available())
+    if workers is not None and workers > most:
+        raise SpecError(
+            f"Expected at most {most} workers on this machine ({available()} cores) but got "
+            f"workers={workers}"
+        )
+
+
 @contextmanager
 def crew_of(
     workers: int | None, importing: str, *, ray: str | None = None
 ) -> Iterator[Crew | None]:
     """Start workers ahead of their work, where there will be several and here."""
+    check_workers(workers)
     if workers is None or workers <= 1 or ray is not None:
         yield None
         return

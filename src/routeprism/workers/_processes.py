@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -25,9 +27,14 @@ Result = TypeVar("Result")
 AHEAD = 4
 """Batches under way for each worker: enough to keep it busy, few enough to hold in memory."""
 
+_TERMINATED = 143
+"""The exit code of a worker that SIGTERM ended."""
+_GRACE = 5.0
+"""Seconds that a worker has to close what it opened after its parent is gone."""
+
 _work: Any = None
 _context: Any = None
-_busy = _leaving = False
+_busy = _leaving = _terminated = False
 
 
 def available() -> int:
@@ -59,12 +66,13 @@ class Crew:
         self._jobs: Any = context.Queue()
         self._jobs.cancel_join_thread()  # a worker that died leaves its job unread
         self._waiting = 0
+        arguments = (self._jobs, importing, logging.root.manager.disable)
         self._pool = ProcessPoolExecutor(
-            workers, mp_context=context, initializer=_set_up, initargs=(self._jobs, importing)
+            workers, mp_context=context, initializer=_set_up, initargs=arguments
         )
 
     def begin(self) -> Crew:
-        """Start the processes; each is up when it has been told what to do."""
+        """Start the processes; each is ready when it has received its task."""
         try:
             with _uninterrupted():
                 for _ in range(self.workers - self._waiting):
@@ -156,11 +164,13 @@ def _shippable(*items: object) -> bytes:
         ) from error
 
 
-def _set_up(jobs: Any, importing: str) -> None:
-    """In a worker: get ready, then wait to be told what to do; nothing at all for no bytes."""
+def _set_up(jobs: Any, importing: str, hidden_logs: int) -> None:
+    """In a worker: get ready, then wait for the first task; nothing at all for no bytes."""
     global _work, _context  # one for each worker process, set before any work
+    logging.disable(hidden_logs)
     if _CAN_BLOCK:
         signal.signal(signal.SIGUSR1, _leave)
+        signal.signal(signal.SIGTERM, _terminate)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     if importing:
@@ -171,7 +181,7 @@ def _set_up(jobs: Any, importing: str) -> None:
 
 
 class _StoppedError(BaseException):
-    """Ends the work at hand, so that what it opened is closed."""
+    """Ends the current work, so that what it opened is closed."""
 
 
 def _leave(*_: object) -> None:
@@ -182,11 +192,23 @@ def _leave(*_: object) -> None:
         raise _StoppedError
 
 
+def _terminate(*_: object) -> None:
+    """End at once where there is no work; else when what the work opened is closed."""
+    global _terminated
+    _terminated = True
+    if not _busy:
+        os._exit(_TERMINATED)
+    raise _StoppedError
+
+
 def _leave_with_parent() -> None:
-    """Do not stay behind when the parent is killed."""
+    """End this process and the processes that it started when the parent is killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
+        if _CAN_BLOCK:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(_GRACE)
         os._exit(1)
 
 
@@ -203,3 +225,5 @@ def _run(start: int, stop: int) -> list[Any]:
         return []
     finally:
         _busy = False
+        if _terminated:
+            os._exit(_TERMINATED)

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from routeprism.errors import MissingExtraError, RoutePrismError
 from routeprism.workers._processes import AHEAD
 
-__all__ = ["map_on_ray"]
+__all__ = ["TRIES", "connect", "count_cores", "import_ray", "map_on_ray"]
 
 Setup = TypeVar("Setup")
 Result = TypeVar("Result")
 
-_TRIES = 3
-"""How often a batch is given to another worker when one is lost with it."""
+TRIES = 3
+"""How often a batch is retried on a different worker when one is lost."""
 
 _ready: tuple[bytes, Any, Any] | None = None
 """In a worker: the job's name, its work and what it was set up with."""
@@ -34,8 +34,8 @@ def map_on_ray(
     batch: int,
 ) -> Iterator[Result]:
     """Work on batches of indices on the cluster at an address; a lost worker's are redone."""
-    ray = _import(address)
-    with _connected(ray, address):
+    ray = import_ray(address)
+    with connect(ray, address):
         try:
             # In a list, a reference stays one: a worker fetches the job once, not with each batch.
             job = [ray.put((work, setup))]
@@ -44,12 +44,12 @@ def map_on_ray(
                 f"this cannot be sent to other machines ({error}); define the memory class in a "
                 f"module that can be imported there"
             ) from error
-        run = ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
+        run = ray.remote(num_cpus=1, max_retries=TRIES)(_run)
         waiting: deque[Any] = deque()
         try:
             for start in range(0, count, batch):
                 waiting.append(run.remote(sys.path, job, start, min(start + batch, count)))
-                if len(waiting) >= _cores(ray) * AHEAD:
+                if len(waiting) >= count_cores(ray) * AHEAD:
                     yield from _result(ray, waiting.popleft())
             while waiting:
                 yield from _result(ray, waiting.popleft())
@@ -58,7 +58,8 @@ def map_on_ray(
                 ray.cancel(under_way)
 
 
-def _import(address: str) -> Any:
+def import_ray(address: str) -> Any:
+    """Import Ray so that it joins a cluster at this address."""
     if "ray" not in sys.modules and _on_loopback_alone(address):
         # Ray takes 127.0.0.1 for this machine's outer address unless it is told not to, at import.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
@@ -87,7 +88,7 @@ def _listens(host: str, port: int) -> bool:
 
 
 @contextmanager
-def _connected(ray: Any, address: str) -> Iterator[None]:
+def connect(ray: Any, address: str) -> Iterator[None]:
     """Join the cluster, unless the caller has joined one already, and leave what was joined."""
     if ray.is_initialized():
         yield
@@ -104,10 +105,10 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
 
 
 def _refuse_silence(address: str) -> None:
-    """Say at once that nobody is there; Ray itself would go on trying for minutes."""
+    """Refuse an address where nothing listens; Ray would keep trying for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit() and not _listens(host.strip("[]"), int(port)):
-        raise _no_cluster(address, "nobody listens there")
+        raise _no_cluster(address, "no cluster listens there")
 
 
 def _no_cluster(address: str, reason: str) -> RoutePrismError:
@@ -117,7 +118,7 @@ def _no_cluster(address: str, reason: str) -> RoutePrismError:
     )
 
 
-def _cores(ray: Any) -> int:
+def count_cores(ray: Any) -> int:
     """Count the cluster's cores now; machines come and go."""
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
@@ -130,7 +131,7 @@ def _result(ray: Any, reference: Any) -> list[Any]:
         raise (cause if isinstance(cause, Exception) else error) from error
     except ray.exceptions.RayError as error:
         raise RoutePrismError(
-            f"workers of the Ray cluster were lost {_TRIES + 1} times with the same pools, out of "
+            f"workers of the Ray cluster were lost {TRIES + 1} times with the same pools, out of "
             f"memory or killed ({_first_line(error)}); try it on one machine"
         ) from error
     return found

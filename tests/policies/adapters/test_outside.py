@@ -186,7 +186,13 @@ def test_nobody_listens() -> None:
 
 @pytest.mark.parametrize(
     ("url", "reason"),
-    [("ftp://x", "Expected an address"), ("http://a:b@x", "without a password"), ("x", "Expected")],
+    [
+        ("ftp://x", "Expected an address"),
+        ("http://a:b@x", "without user, password"),
+        ("http://x/?key=b", "without user, password and query"),
+        ("http://x:port", "Expected an address"),
+        ("x", "Expected"),
+    ],
 )
 def test_an_address_that_cannot_be_used(url: str, reason: str) -> None:
     with pytest.raises(SpecError, match=reason):
@@ -240,7 +246,7 @@ def test_each_build_is_a_process_that_ends(tmp_path: Path) -> None:
     ("body", "reason"),
     [
         ('sys.exit("no memory left")', r"ended before it answered \(exit code 1\), and said: no"),
-        ('print("oops", flush=True)', "reset: the reply is no JSON: b'oops"),
+        ('print("oops", flush=True)', "reset: the reply is not JSON: 'oops"),
         ('print(json.dumps({"error": "locked"}), flush=True)', "reset: locked"),
     ],
 )
@@ -348,6 +354,7 @@ def test_ten_personamem_pools_by_a_service(serve: Callable[..., Any], ten_pools:
     assert found.value("J", policy=policy.name).estimate == 0
 
 
+@pytest.mark.slow
 def test_recorded_traces_are_answered_and_restored(tmp_path: Path) -> None:
     """What needs no rebuilding works on them: here, answers."""
     forward, route = dumped(tmp_path, "forward"), dumped(tmp_path, "replay")

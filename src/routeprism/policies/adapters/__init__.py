@@ -1,6 +1,6 @@
-"""Real memory systems behind the contract, each in a module of its own.
+"""Real memory systems behind the contract, one module for each.
 
-Nothing here imports a memory system before a memory is built, so an adapter that is not used costs
-nothing. What they have in common is in `_adapted`; what speaks to a process or a service, in
-`_wire`.
+No module here imports a memory system before a memory is built, so an unused adapter costs nothing.
+`_systems` has what adapters share, `_settling` waits until ingestion has ended, and `_wire` speaks
+to a process or a service. `routeprism.policies.Lineage` follows items back to records.
 """

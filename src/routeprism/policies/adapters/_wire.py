@@ -6,59 +6,83 @@ A reply that cannot be used is the service's failure on this route, and says whi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from routeprism.errors import RouteError
 from routeprism.policies._contracts import Block, Event, JsonValue
-from routeprism.policies.adapters._adapted import Adapted
+from routeprism.policies.adapters._systems import AdaptedMemory
 from routeprism.records import Record
+from routeprism.redaction import Redactor
 
-__all__ = ["EVENT_KINDS", "Call", "build_over", "decoded"]
+LARGEST = 64 * 2**20
+"""The largest reply in bytes."""
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-"""(verb, what goes with it) → the reply."""
+"""(verb, its content) → the reply."""
 
 EVENT_KINDS = ("add", "merge", "overwrite", "evict", "skip")
 
 
-def build_over(call: Call, arrivals: Sequence[Record], end: Callable[[], object]) -> Adapted:
-    """Send every arrival; give the memory that answers searches and dumps."""
+def build_remote(
+    call: Call, arrivals: Sequence[Record], end: Callable[[], object], redactor: Redactor
+) -> AdaptedMemory:
+    """Send every arrival; give the memory that searches and dumps read."""
     arrived = frozenset(record.id for record in arrivals)
     log: list[Event] = []
     try:
         call("reset", {})
         for at, record in enumerate(arrivals):
-            reply = call("add", {"record": _shown(record)})
-            log.extend(_events(reply, record, at, arrived))
-        dumped = call("dump", {})
-        _items(dumped, "dump", arrived)  # a dump that cannot be used is found before any question
+            reply = call("add", {"record": describe_record(record)})
+            log.extend(read_events(reply, record, at, arrived, redactor))
+        # A dump that cannot be used is found before any question is asked.
+        read_items(call("dump", {}), "dump", arrived, redactor)
     except BaseException:
         end()
         raise
-    return Adapted(
-        held=lambda: _items(call("dump", {}), "dump", arrived),
-        search=lambda query: _items(call("search", {"query": query}), "search", arrived),
+    return AdaptedMemory(
+        held=lambda: read_items(call("dump", {}), "dump", arrived, redactor),
+        search=lambda query: read_items(
+            call("search", {"query": query}), "search", arrived, redactor
+        ),
         log=tuple(log),
         end=end,
-        inside=lambda: _state(call("dump", {})),
+        inside=lambda: read_state(call("dump", {}), arrived, redactor),
     )
 
 
-def decoded(line: str | bytes, verb: str) -> Mapping[str, Any]:
-    """Read a reply."""
+def decode_json(line: str | bytes, verb: str, redactor: Redactor) -> Any:
+    """Read the JSON of a reply; refuse what cannot be stored."""
+    text = line.decode(errors="replace") if isinstance(line, bytes) else line
     try:
         reply = json.loads(line)
+        if _ESCAPED_SURROGATE.search(text):
+            json.dumps(reply, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise RouteError(f"{verb}: the reply contains half a surrogate pair") from None
+    except RecursionError:
+        raise RouteError(f"{verb}: the reply is nested too deeply") from None
     except ValueError:
-        raise RouteError(f"{verb}: the reply is no JSON: {line!r:.120}") from None
-    if not isinstance(reply, Mapping):
-        raise RouteError(f"{verb}: expected a JSON object but got {type(reply).__name__}")
-    if problem := reply.get("error"):
-        raise RouteError(f"{verb}: {problem!s:.300}")
+        raise RouteError(
+            f"{verb}: the reply is not JSON: {redactor.redact_line(text)!r:.120}"
+        ) from None
     return reply
 
 
-def _shown(record: Record) -> Mapping[str, JsonValue]:
+def decode_reply(line: str | bytes, verb: str, redactor: Redactor) -> Mapping[str, Any]:
+    """Read a reply to one of the four verbs, a JSON object."""
+    reply = decode_json(line, verb, redactor)
+    if not isinstance(reply, Mapping):
+        raise RouteError(f"{verb}: expected a JSON object but got {type(reply).__name__}")
+    if problem := reply.get("error"):
+        words = problem if isinstance(problem, str) else json.dumps(problem)
+        raise RouteError(f"{verb}: {redactor.redact_line(words)}")
+    return reply
+
+
+def describe_record(record: Record) -> Mapping[str, JsonValue]:
     """Write a record as a service sees it: without its source position."""
     return {
         "id": record.id,
@@ -68,47 +92,67 @@ def _shown(record: Record) -> Mapping[str, JsonValue]:
     }
 
 
-def _items(reply: Mapping[str, Any], verb: str, arrived: frozenset[str]) -> tuple[Block, ...]:
+def read_items(
+    reply: Mapping[str, Any], verb: str, arrived: frozenset[str], redactor: Redactor
+) -> tuple[Block, ...]:
     items = reply.get("items")
     if not isinstance(items, list):
         raise RouteError(f"{verb}: expected a list 'items' but got {type(items).__name__}")
-    return tuple(_block(item, f"{verb}: item {at}", arrived) for at, item in enumerate(items))
+    return tuple(
+        _block(item, f"{verb}: item {at}", arrived, redactor) for at, item in enumerate(items)
+    )
 
 
-def _block(item: Any, where: str, arrived: frozenset[str]) -> Block:
+def _block(item: Any, where: str, arrived: frozenset[str], redactor: Redactor) -> Block:
     text = item.get("text") if isinstance(item, Mapping) else None
     if not isinstance(text, str):
-        raise RouteError(f"{where}: expected an object with 'text' but got {item!r:.80}")
+        shown = _quote(item, redactor)
+        raise RouteError(f"{where}: expected an object with 'text' but got {shown}")
+    kind = item.get("kind") or "item"
+    if not isinstance(kind, str):
+        raise RouteError(f"{where}: expected a text 'kind' but got {type(kind).__name__}")
     sources = item.get("sources")
     if not isinstance(sources, list) or not sources:
         raise RouteError(f"{where} names no sources: every item lists the ids it came from")
     for source in sources:
         if not isinstance(source, str) or source not in arrived:
-            raise RouteError(f"{where} names the source {source!r:.80}, which never arrived")
-    return Block(str(item.get("kind") or "item"), text, frozenset(sources))
+            shown = _quote(source, redactor)
+            raise RouteError(f"{where} names the source {shown}, which never arrived")
+    return Block(redactor.redact(kind), redactor.redact(text), frozenset(sources))
 
 
-def _state(reply: Mapping[str, Any]) -> JsonValue:
+def read_state(reply: Mapping[str, Any], arrived: frozenset[str], redactor: Redactor) -> JsonValue:
     """Give the state that a dump declares, else its items as they are."""
+    read_items(reply, "dump", arrived, redactor)  # refuse a dump that cannot be used
     declared: JsonValue = reply.get("state")
-    return declared if declared is not None else reply["items"]
+    state: JsonValue = declared if declared is not None else reply["items"]
+    try:
+        json.dumps(state)
+    except (RecursionError, ValueError):
+        raise RouteError("dump: the state is nested too deeply") from None
+    return state
 
 
-def _events(
-    reply: Mapping[str, Any], record: Record, at: int, arrived: frozenset[str]
+def read_events(
+    reply: Mapping[str, Any], record: Record, at: int, arrived: frozenset[str], redactor: Redactor
 ) -> list[Event]:
     listed = reply.get("events") or []
     if not isinstance(listed, list):
         raise RouteError(f"add: expected a list 'events' but got {type(listed).__name__}")
-    found = []
+    events = []
     for event in listed:
         kind = event.get("kind") if isinstance(event, Mapping) else None
         if kind not in EVENT_KINDS:
-            raise RouteError(
-                f"add: expected an event of {', '.join(EVENT_KINDS)} but got {event!r:.80}"
-            )
+            shown = _quote(event, redactor)
+            raise RouteError(f"add: expected an event of {', '.join(EVENT_KINDS)} but got {shown}")
         whom = event.get("record", record.id)
-        if whom not in arrived:
-            raise RouteError(f"add: an event is about {whom!r:.80}, which never arrived")
-        found.append(Event(kind, whom, record.id, at))
-    return found
+        if not isinstance(whom, str) or whom not in arrived:
+            shown = _quote(whom, redactor)
+            raise RouteError(f"add: an event is about {shown}, which never arrived")
+        events.append(Event(kind, whom, record.id, at))
+    return events
+
+
+def _quote(value: Any, redactor: Redactor) -> str:
+    """Quote a value briefly; redacted first, because a secret cut in two would not be found."""
+    return redactor.redact(repr(value))[:80]

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import shlex
+import signal
 import subprocess
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Any
 
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies._contracts import Memory
-from routeprism.policies.adapters._wire import build_over, decoded
+from routeprism.policies._wrappers import Client, check_calls
+from routeprism.policies.adapters._remote import RemoteMemory
+from routeprism.policies.adapters._wire import LARGEST, Call, build_remote, decode_reply
 from routeprism.records import Record
-from routeprism.specs import written
+from routeprism.redaction import Redactor
+from routeprism.specs import check_timeout, written
 
-__all__ = ["Command"]
-
-_PATIENCE = 2.0
-"""How many seconds a process has to end by itself once its input is closed."""
+__all__ = ["Command", "Program"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,10 @@ class Command:
     """How many seconds a reply may take; then the route has failed."""
     deterministic: bool = True
     """Whether the same records in the same order always give the same memory."""
+    settle: float = 0.0
+    """Seconds within which an added record is stored, if the program answers before that."""
+    calls_per_add: float | None = field(default=None, metadata={"named": False})
+    """Model calls that it makes for each record, for `--dry-run` and `--max-calls`."""
 
     def __post_init__(self) -> None:
         try:
@@ -44,103 +51,191 @@ class Command:
             raise SpecError(f"Expected a command but got run={self.run}: {error}") from None
         if not words:
             raise SpecError("Expected a command but got run=")
-        if self.timeout <= 0:
-            raise SpecError(f"Expected a timeout above 0 but got timeout={self.timeout}")
+        check_timeout(self.timeout)
+
+    @property
+    def procedures(self) -> tuple[str, ...]:
+        """The procedures that it can perform beside adding records one by one."""
+        return ("overlap",)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return written("command", self)
 
+    @property
+    def client(self) -> Client:
+        """Describe its requests while it builds, as far as they are declared."""
+        return Client(calls_per_add=check_calls(self.name, self.calls_per_add))
+
     def origin(self) -> str:
-        """Say what is behind it, as far as it is known here."""
+        """Name the program, as far as it is known here."""
         return f"command {self.run}"
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Start a process of its own and hand it every arrival."""
-        process = _Process(shlex.split(self.run), self.timeout)
-        return build_over(process.call, arrivals, end=process.end)
+        """Start a new process and send it every arrival."""
+        program, call, redactor = self._start()
+        return build_remote(call, arrivals, end=program.end, redactor=redactor)
+
+    def open(self) -> RemoteMemory:
+        """Start a new process, to which records can be sent before earlier ones are answered."""
+        program, call, redactor = self._start()
+        try:
+            return RemoteMemory(call, program.end, redactor, self.settle)
+        except BaseException:
+            program.end()
+            raise
+
+    def _start(self) -> tuple[Program, Call, Redactor]:
+        program = Program(shlex.split(self.run))
+        redactor = Redactor.configured()
+        return program, partial(_ask, program, self.timeout, redactor), redactor
 
 
-class _Process:
-    """A running program; its output is read by threads, so that silence can be timed."""
+def _ask(
+    program: Program,
+    timeout: float,
+    redactor: Redactor,
+    verb: str,
+    content: Mapping[str, Any],
+) -> Mapping[str, Any]:
+    """Send one request, and read the line that answers it."""
+    try:
+        line = program.call(json.dumps({"do": verb, **content}).encode() + b"\n", timeout)
+    except TimeoutError:
+        raise RouteError(f"{verb}: no reply within {timeout:g} seconds") from None
+    if line is None:
+        code, words = program.last_words()
+        output = f", and said: {redactor.redact_line(words, end=True)}" if words else ""
+        raise RouteError(f"{verb}: the program ended before it answered (exit code {code}){output}")
+    return decode_reply(line, verb, redactor)
 
-    def __init__(self, words: Sequence[str], timeout: float) -> None:
-        self._timeout = timeout
+
+_PATIENCE = 2.0
+"""How many seconds a program has to end by itself once its input is closed."""
+_MOMENT = 0.01
+_MOST_LINES = 10_000
+"""The largest number of unrequested lines that may wait."""
+_GROUPS = hasattr(os, "killpg")
+
+
+class Program:
+    """A running program; each call writes one line and waits for one."""
+
+    def __init__(self, words: Sequence[str]) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603 (the user's own command)
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=_GROUPS,
             )
-        except OSError as error:
-            raise RouteError(f"'{words[0]}' cannot be started: {error.strerror}") from None
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in a word
+            reason = getattr(error, "strerror", None) or error
+            raise RouteError(f"'{words[0]}' cannot be started: {reason}") from None
+        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lines: queue.Queue[bytes | None] = queue.Queue()
-        self._said: deque[bytes] = deque(maxlen=5)
+        self._errors: deque[bytes] = deque(maxlen=5)
+        self._sending = threading.Lock()
+        self._turn = threading.Condition()
+        self._sent = self._answered = 0
         self._threads = [
-            threading.Thread(target=self._listen, daemon=True),
-            threading.Thread(target=self._overhear, daemon=True),
+            threading.Thread(target=work, daemon=True)
+            for work in (self._write, self._listen, self._overhear)
         ]
         for thread in self._threads:
             thread.start()
 
-    def call(self, verb: str, what: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Write a line, and wait for the line that answers it."""
-        request = json.dumps({"do": verb, **what}).encode() + b"\n"
-        # Writing may block on a process that does not read: the deadline is kept by ending it.
-        timer = threading.Timer(self._timeout, self._process.kill)
-        started = time.monotonic()
-        timer.start()
+    def call(self, request: bytes, timeout: float) -> bytes | None:
+        """Write a line and read its answer; None if the program ended instead.
+
+        Several threads may call at once: the program answers in the order of the requests. Raises
+        TimeoutError, and ends the program, where neither happens in time.
+        """
+        deadline = time.monotonic() + timeout
+        with self._sending:
+            self._requests.put(request)
+            number, self._sent = self._sent, self._sent + 1
+        with self._turn:
+            self._turn.wait_for(lambda: self._answered == number, timeout)
         try:
-            stream = _open(self._process.stdin)
-            stream.write(request)
-            stream.flush()
-            line = self._lines.get(timeout=self._timeout)
+            return self._lines.get(timeout=max(deadline - time.monotonic(), _MOMENT))
         except queue.Empty:
-            line = None
-        except OSError:
-            line = None
+            self._kill()
+            raise TimeoutError from None
         finally:
-            timer.cancel()
-            timer.join()
-        if line is None:
-            if time.monotonic() - started >= self._timeout:
-                self._process.kill()
-                raise RouteError(f"{verb}: no reply within {self._timeout:g} seconds")
-            raise RouteError(f"{verb}: the program ended before it answered{self._words()}")
-        return decoded(line, verb)
+            with self._turn:
+                self._answered += 1
+                self._turn.notify_all()
 
     def end(self) -> None:
-        """Close its input, wait a moment, end it, and close everything."""
-        with suppress(OSError):
-            _open(self._process.stdin).close()
+        """Close its input, wait a moment, and end whatever is left of it and its group."""
+        self._requests.put(None)
         try:
-            self._process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._wait(_PATIENCE)
+        finally:
+            self._kill()
             self._process.wait()
-        for thread in self._threads:
-            thread.join()
-        for stream in (self._process.stdout, self._process.stderr):
-            _open(stream).close()
+            for thread in self._threads:  # one may wait for a process that left the group
+                thread.join(_PATIENCE)
+
+    def last_words(self) -> tuple[int, str]:
+        """Give the exit code of a program that ended, and the end of its standard error."""
+        self._wait(_PATIENCE)
+        self._kill()
+        code = self._process.wait()
+        self._threads[2].join(_PATIENCE)
+        return code, b"".join(self._errors).decode(errors="replace").strip()
+
+    @property
+    def _streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+        process = self._process
+        assert process.stdin and process.stdout and process.stderr  # noqa: S101 (all are pipes)
+        return process.stdin, process.stdout, process.stderr
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for the program to end; as long as it is not collected, its group is its own."""
+        if not hasattr(os, "waitid"):
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+            return
+        deadline = time.monotonic() + seconds
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        with suppress(ChildProcessError):
+            while self._process.returncode is None and time.monotonic() < deadline:
+                if os.waitid(os.P_PID, self._process.pid, options) is not None:
+                    return
+                time.sleep(_MOMENT)
+
+    def _kill(self) -> None:
+        """End the program's group at once; once it is collected, its number may be another's."""
+        if self._process.returncode is not None:
+            return
+        if _GROUPS:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.kill()
+
+    def _write(self) -> None:
+        stream = self._streams[0]
+        with suppress(OSError):
+            while (request := self._requests.get()) is not None:
+                stream.write(request)
+                stream.flush()
+        with suppress(OSError):
+            stream.close()
 
     def _listen(self) -> None:
-        for line in _open(self._process.stdout):
-            self._lines.put(line)
+        with suppress(OSError, ValueError), self._streams[1] as stream:
+            while line := stream.readline(LARGEST):
+                self._lines.put(line)
+                if self._lines.qsize() > _MOST_LINES or not line.endswith(b"\n"):
+                    break
         self._lines.put(None)
 
     def _overhear(self) -> None:
-        for line in _open(self._process.stderr):
-            self._said.append(line)
-
-    def _words(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_PATIENCE)
-        self._threads[1].join(_PATIENCE)
-        last = b"".join(self._said).decode(errors="replace").strip()
-        code = self._process.returncode
-        return f" (exit code {code})" + (f", and said: {last[-300:]}" if last else "")
-
-
-def _open(stream: IO[bytes] | None) -> IO[bytes]:
-    if stream is None:
-        raise OSError("no pipe")
-    return stream
+        with suppress(OSError, ValueError), self._streams[2] as stream:
+            while line := stream.readline(65536):
+                self._errors.append(line)

@@ -1,114 +1,153 @@
-"""`http:url=…`: any memory service that speaks four small requests (docs/adapters/http.md)."""
+"""Memory services: `http:url=…` with four small requests, `http:profile=…` for an existing API."""
 
 from __future__ import annotations
 
 import json
 import os
-import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
-from urllib.parse import urlsplit
 
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies._contracts import Memory
-from routeprism.policies.adapters._wire import build_over, decoded
+from routeprism.policies._wrappers import Client, check_calls
+from routeprism.policies.adapters._exchange import Transport, check_service_address
+from routeprism.policies.adapters._profile import load_profile
+from routeprism.policies.adapters._remote import RemoteMemory
+from routeprism.policies.adapters._service_memory import ServiceMemory
+from routeprism.policies.adapters._session import ServiceSession, build_session
+from routeprism.policies.adapters._walk import ProfileStep, walk_profile
+from routeprism.policies.adapters._wire import Call, build_remote, decode_reply
 from routeprism.records import Record
-from routeprism.specs import written
+from routeprism.redaction import Redactor
+from routeprism.specs import check_timeout, written
 
 __all__ = ["Http"]
-
-_LARGEST = 64 * 2**20
-"""How many bytes of a reply are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Http:
     """Audits a memory service over HTTP: reset, add, search, dump."""
 
-    url: str
-    """Where the service listens, with any path before the verbs."""
+    url: str = ""
+    """Where the service listens, with any path before the verbs; replaces that of a profile."""
     timeout: float = 30.0
     """How many seconds a request may take in all; then the route has failed."""
     token: str = ""
-    """The environment variable that holds a bearer token, if the service wants one."""
+    """The environment variable with a bearer token, if the service requires one."""
     deterministic: bool = True
     """Whether the same records in the same order always give the same memory."""
+    profile: str = ""
+    """A TOML file that maps the memory onto an existing API (docs/adapters/profiles.md)."""
+    settle: float = 0.0
+    """Seconds within which an added record is stored, if the service answers before that."""
+    calls_per_add: float | None = field(default=None, metadata={"named": False})
+    """Model calls that the service makes for each record, for `--dry-run` and `--max-calls`."""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SpecError(f"Expected an address such as http://127.0.0.1:8080 but got {self.url}")
-        if parts.username or parts.password:
-            raise SpecError("Expected an address without a password; name a variable with token=…")
-        if self.timeout <= 0:
-            raise SpecError(f"Expected a timeout above 0 but got timeout={self.timeout}")
+        check_timeout(self.timeout)
+        if not self.url and not self.profile:
+            raise SpecError("Expected url=ADDRESS, or profile=FILE.toml for an existing API")
+        if self.profile:
+            if self.token:
+                raise SpecError("Expected the token in [headers] of the profile, not as token=…")
+            load_profile(self.profile, self.url)  # refuse a wrong one before anything is built
+            return
+        check_service_address(
+            self.url, "name the environment variable of a bearer token with token=…"
+        )
+
+    @property
+    def procedures(self) -> tuple[str, ...]:
+        """The procedures that it can perform beside adding records one by one."""
+        return ("overlap",)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return written("http", self)
 
+    @property
+    def client(self) -> Client:
+        """Describe the address and the model calls of the service, as far as they are declared."""
+        calls = check_calls(self.name, self.calls_per_add)
+        return Client(address=self._address(), calls_per_add=calls)
+
     def origin(self) -> str:
-        """Say what is behind it, as far as it is known here."""
+        """Name the service, as far as it is known here."""
+        if self.profile:
+            digest = load_profile(self.profile, self.url).sha256
+            return f"service at {self._address()}, profile sha256 {digest}"
         return f"service at {self.url}"
 
+    @property
+    def exclusive(self) -> bool:
+        """Whether only one build may be open at a time."""
+        return bool(self.profile) and load_profile(self.profile, self.url).isolation == "reset"
+
+    def _address(self) -> str:
+        return load_profile(self.profile, self.url).url if self.profile else self.url
+
+    def walk(self) -> Iterator[ProfileStep]:
+        """Try the steps of the profile one after the other, and say in words what each found."""
+        if self.profile:
+            yield from walk_profile(load_profile(self.profile, self.url), self.timeout)
+
     def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Reset a memory of its own, then add every arrival."""
+        """Reset a new memory, then add every arrival."""
+        if self.profile:
+            profile = load_profile(self.profile, self.url)
+            return build_session(profile, arrivals, self.timeout)
+        call, end, redactor = self._connect()
+        return build_remote(call, arrivals, end=end, redactor=redactor)
+
+    def open(self) -> RemoteMemory | ServiceMemory:
+        """Give an empty memory, to which records can be added one by one or at once."""
+        if self.profile:
+            profile = load_profile(self.profile, self.url)
+            return ServiceMemory(ServiceSession(profile, self.timeout))
+        return RemoteMemory(*self._connect(), self.settle)
+
+    def _connect(self) -> tuple[Call, Callable[[], object], Redactor]:
+        service = _Service(self.url, self.timeout, self._secret())
         memory = uuid.uuid4().hex  # builds at the same time must not meet
-        call = partial(self._call, memory)
-        return build_over(call, arrivals, end=partial(self._forget, memory))
+        return partial(service.call, memory), partial(service.forget, memory), service.redactor
 
-    def _forget(self, memory: str) -> None:
-        with suppress(RouteError):  # a service that is gone has nothing left to forget
-            self._call(memory, "reset", {})
-
-    def _call(self, memory: str, verb: str, what: Mapping[str, Any]) -> Mapping[str, Any]:
-        deadline = time.monotonic() + self.timeout
-        parts = urlsplit(self.url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        connection = kind(parts.hostname or "", parts.port, timeout=self.timeout)
-        headers = {"Content-Type": "application/json"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {os.environ.get(self.token, '')}"
-        try:
-            body = json.dumps({"memory": memory, **what}).encode()
-            connection.request("POST", f"{parts.path.rstrip('/')}/{verb}", body, headers)
-            reply = connection.getresponse()
-            content = _read(reply, connection, deadline)
-        except TimeoutError:
-            raise RouteError(f"{verb}: no reply within {self.timeout:g} seconds") from None
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "strerror", None) or error or type(error).__name__
-            raise RouteError(f"{verb}: {self.url} cannot be asked: {reason}") from None
-        finally:
-            connection.close()
-        if reply.status != 200:
-            shown = content.decode(errors="replace").strip()
-            raise RouteError(
-                f"{verb}: the service said {reply.status} {reply.reason}: {shown:.200}"
+    def _secret(self) -> str:
+        """Give the bearer token; refuse one that is missing, or that no header can contain."""
+        if not self.token:
+            return ""
+        secret = os.environ.get(self.token, "").strip()
+        if not secret:
+            raise SpecError(f"token={self.token}: this environment variable is not set")
+        if not (secret.isascii() and secret.isprintable()):
+            raise SpecError(
+                f"token={self.token}: the value of this environment variable contains characters "
+                f"that a header cannot contain"
             )
-        return decoded(content, verb)
+        return secret
 
 
-def _read(reply: HTTPResponse, connection: HTTPConnection, deadline: float) -> bytes:
-    """Read a reply piece by piece: one that trickles in for ever hangs like one that is silent."""
-    pieces: list[bytes] = []
-    size = 0
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        if connection.sock is not None:
-            connection.sock.settimeout(left)
-        piece = reply.read1(65536)
-        if not piece:
-            return b"".join(pieces)
-        pieces.append(piece)
-        size += len(piece)
-        if size > _LARGEST:
-            raise HTTPException(f"a reply of more than {_LARGEST} bytes")
+class _Service:
+    """Speaks the four verbs to a memory service."""
+
+    def __init__(self, url: str, timeout: float, secret: str) -> None:
+        headers = {"Content-Type": "application/json"}
+        if secret:
+            headers["Authorization"] = f"Bearer {secret}"
+        self.redactor = Redactor.configured(secret)
+        self._transport = Transport(url, timeout, headers, self.redactor)
+
+    def forget(self, memory: str) -> None:
+        """Let the service forget a memory."""
+        with suppress(RouteError):  # a service that is gone has nothing left to forget
+            self.call(memory, "reset", {})
+
+    def call(self, memory: str, verb: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Send one request, and read its reply."""
+        body = json.dumps({"memory": memory, **content}).encode()
+        reply = self._transport.send(verb, "POST", f"/{verb}", body)
+        return decode_reply(reply, verb, self.redactor)

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from routeprism.policies._contracts import Block, Memory
-from routeprism.policies.adapters._adapted import Adapted, Changes, Text, needed, said, versions
-from routeprism.policies.adapters._embedding import DIMENSIONS, Embedding, embedding
+from routeprism.policies.adapters._systems import (
+    DIMENSIONS,
+    AdaptedMemory,
+    Changes,
+    Embedding,
+    Text,
+    cut_text,
+    embedding,
+    import_system,
+    list_versions,
+)
 from routeprism.records import Record
 from routeprism.specs import positive, written
 
@@ -30,39 +39,40 @@ class LangGraphStore:
     text: Text = "user"
     """All roles' turns, or the user's alone."""
     chars: int = 0
-    """Cut each record to so many characters; 0 leaves it whole."""
+    """The number of characters that each record is cut to; 0 leaves it whole."""
 
     def __post_init__(self) -> None:
         positive(self.name, k=self.k)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return written("langgraph-store", self)
 
     def origin(self) -> str:
         """Name the packages behind it."""
-        return versions("langgraph-checkpoint", "wordllama")
+        return list_versions("langgraph-checkpoint", "wordllama")
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Put every record into a store of its own."""
         store = open_store(self.embed, ["text"])
         changes = Changes()
         for at, record in enumerate(arrivals):
-            store.put(_PLACE, record.id, {"text": said(record, self.text, self.chars)})
+            store.put(_PLACE, record.id, {"text": cut_text(record, self.text, self.chars)})
             changes.after(record, at, (item.key for item in _all(store)))
-        return Adapted(
+        return AdaptedMemory(
             held=lambda: [_block(item) for item in _all(store)],
             search=lambda query: [
                 _block(item) for item in store.search(_PLACE, query=query, limit=self.k)
             ],
             log=tuple(changes.events),
+            arrivals=arrivals,
         )
 
 
 def open_store(name: Literal["wordllama", "words", "none"], fields: list[str]) -> Any:
     """Make an empty store whose index reads these fields."""
-    module = needed("langgraph.store.memory", "LangGraph", _EXTRA)
+    module = import_system("langgraph.store.memory", "LangGraph", _EXTRA)
     if name == "none":
         return module.InMemoryStore()
     known: Embedding = name

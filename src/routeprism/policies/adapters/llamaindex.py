@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from routeprism.policies._contracts import Block, Memory
-from routeprism.policies.adapters._adapted import (
-    Adapted,
+from routeprism.policies.adapters._systems import (
+    AdaptedMemory,
     Changes,
+    Embedding,
     Text,
-    needed,
-    turns_said,
-    versions,
+    cut_turns,
+    embedding,
+    import_system,
+    list_versions,
 )
-from routeprism.policies.adapters._embedding import Embedding, embedding
 from routeprism.records import Record
 from routeprism.specs import positive, written
 from routeprism.text.tokens import encode
@@ -49,23 +50,23 @@ class LlamaIndexMemory:
     text: Text = "full"
     """All roles' turns, or the user's alone."""
     chars: int = 0
-    """Cut each record to so many characters; 0 leaves it whole."""
+    """The number of characters that each record is cut to; 0 leaves it whole."""
 
     def __post_init__(self) -> None:
         positive(self.name, token_limit=self.token_limit, flush=self.flush)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return written("llamaindex-memory", self)
 
     def origin(self) -> str:
         """Name the package behind it."""
-        return versions("llama-index-core")
+        return list_versions("llama-index-core")
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Put every record's messages into a queue of its own, in an in-memory database."""
-        package = needed("llama_index.core.memory", "LlamaIndex", _EXTRA)
+        """Put every record's messages into a new queue, in an in-memory database."""
+        package = import_system("llama_index.core.memory", "LlamaIndex", _EXTRA)
         loop = _Loop()
         changes = Changes()
         try:
@@ -82,10 +83,11 @@ class LlamaIndexMemory:
         except BaseException:
             loop.end(_closing(memory))
             raise
-        return Adapted(
+        return AdaptedMemory(
             held=lambda: _blocks(loop.run(_active(memory))),
             search=lambda query: _blocks(loop.run(memory.aget(input=query))),
             log=tuple(changes.events),
+            arrivals=arrivals,
             end=lambda: loop.end(_closing(memory)),
         )
 
@@ -99,23 +101,23 @@ class LlamaIndexBuffer:
     text: Text = "full"
     """All roles' turns, or the user's alone."""
     chars: int = 0
-    """Cut each record to so many characters; 0 leaves it whole."""
+    """The number of characters that each record is cut to; 0 leaves it whole."""
 
     def __post_init__(self) -> None:
         positive(self.name, token_limit=self.token_limit)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return written("llamaindex-buffer", self)
 
     def origin(self) -> str:
         """Name the package behind it."""
-        return versions("llama-index-core")
+        return list_versions("llama-index-core")
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Put every record's messages into a buffer of its own."""
-        package = needed("llama_index.core.memory", "LlamaIndex", _EXTRA)
+        """Put every record's messages into a new buffer."""
+        package = import_system("llama_index.core.memory", "LlamaIndex", _EXTRA)
         buffer = package.ChatMemoryBuffer.from_defaults(
             token_limit=self.token_limit, tokenizer_fn=encode
         )
@@ -124,10 +126,11 @@ class LlamaIndexBuffer:
             for message in _messages(record, self.text, self.chars):
                 buffer.put(message)
             changes.after(record, at, (_source(one) for one in buffer.get_all()))
-        return Adapted(
+        return AdaptedMemory(
             held=lambda: _blocks(buffer.get_all()),
             search=lambda query: _blocks(buffer.get(input=query)),
             log=tuple(changes.events),
+            arrivals=arrivals,
         )
 
 
@@ -142,23 +145,23 @@ class LlamaIndexVector:
     text: Text = "full"
     """All roles' turns, or the user's alone."""
     chars: int = 0
-    """Cut each record to so many characters; 0 leaves it whole."""
+    """The number of characters that each record is cut to; 0 leaves it whole."""
 
     def __post_init__(self) -> None:
         positive(self.name, k=self.k)
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return written("llamaindex-vector", self)
 
     def origin(self) -> str:
         """Name the packages behind it."""
-        return versions("llama-index-core", "wordllama")
+        return list_versions("llama-index-core", "wordllama")
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Put every record's messages into an index of its own, in this process's memory."""
-        module = needed("llama_index.core.memory.vector_memory", "LlamaIndex", _EXTRA)
+        """Put every record's messages into a new index, in this process's memory."""
+        module = import_system("llama_index.core.memory.vector_memory", "LlamaIndex", _EXTRA)
         memory = module.VectorMemory.from_defaults(
             embed_model=_embed_model(self.embed), retriever_kwargs={"similarity_top_k": self.k}
         )
@@ -168,18 +171,19 @@ class LlamaIndexVector:
                 for message in _messages(record, self.text, self.chars):
                     memory.put(message)
             changes.after(record, at, (block.one for block in _stored(memory)))
-        return Adapted(
+        return AdaptedMemory(
             held=lambda: [stored.block for stored in _stored(memory)],
             search=lambda query: _blocks(memory.get(input=query)),
             log=tuple(changes.events),
+            arrivals=arrivals,
         )
 
 
 def _messages(record: Record, text: Text, chars: int) -> list[Any]:
-    types = needed("llama_index.core.base.llms.types", "LlamaIndex", _EXTRA)
+    types = import_system("llama_index.core.base.llms.types", "LlamaIndex", _EXTRA)
     return [
         types.ChatMessage(role=role, content=words, additional_kwargs={_TAG: record.id})
-        for role, words in turns_said(record, text, chars)
+        for role, words in cut_turns(record, text, chars)
     ]
 
 
@@ -199,7 +203,7 @@ def _blocks(messages: Sequence[Any]) -> list[Block]:
 
 async def _active(memory: Any) -> list[Any]:
     """Read the queue: what was flushed is archived, and never shown again."""
-    sql = needed("llama_index.core.storage.chat_store.sql", "LlamaIndex", _EXTRA)
+    sql = import_system("llama_index.core.storage.chat_store.sql", "LlamaIndex", _EXTRA)
     found: list[Any] = await memory.aget_all(status=sql.MessageStatus.ACTIVE)
     return found
 
@@ -211,7 +215,7 @@ async def _closing(memory: Any) -> None:
 
 
 class _Loop:
-    """An event loop in a thread of its own, so that a caller's running loop is no matter."""
+    """An event loop in a separate thread, independent of a caller's running loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -252,7 +256,7 @@ def _stored(memory: Any) -> list[_Stored]:
 
 @contextmanager
 def _named_nodes(module: Any, record: Record) -> Iterator[None]:
-    """Name nodes by record instead of by chance: equal similarities are ordered by these names."""
+    """Name nodes by record instead of by chance, because ties are ordered by these names."""
     plain = module._get_starter_node_for_new_batch
     number = 0
 
@@ -272,7 +276,9 @@ def _named_nodes(module: Any, record: Record) -> Iterator[None]:
 
 
 def _embed_model(name: Embedding) -> Any:
-    base = needed("llama_index.core.base.embeddings.base", "LlamaIndex", _EXTRA).BaseEmbedding
+    base = import_system(
+        "llama_index.core.base.embeddings.base", "LlamaIndex", _EXTRA
+    ).BaseEmbedding
     vector = embedding(name, _EXTRA)
 
     class Local(base):  # type: ignore[misc, valid-type]

@@ -1,43 +1,52 @@
 """mem0 with in-process Qdrant and a local embedding: verbatim, or with a model's decisions.
 
-What a memory came from is followed by its id (`_lineage`), so that the event log says which arrival
+What a memory came from is observed by its id (`Lineage`), so that the event log names which arrival
 added, changed or deleted which memory, whatever version of mem0 decides it.
 """
 
 from __future__ import annotations
 
-import atexit
-import logging
 import os
 import re
-import shutil
-import sys
-import tempfile
-import threading
-import types
-import uuid
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
 
-from routeprism.errors import RouteError, SpecError
-from routeprism.policies._contracts import Block, Memory
-from routeprism.policies.adapters._adapted import Adapted, Text, needed, turns_said, versions
-from routeprism.policies.adapters._embedding import DIMENSIONS, Embedding, Vector, embedding
-from routeprism.policies.adapters._lineage import Lineage
+from routeprism.errors import MissingExtraError, SpecError
+from routeprism.models import Allowance, Gateway, is_scripted
+from routeprism.policies._contracts import Memory
+from routeprism.policies._wrappers import Client, check_calls
+from routeprism.policies.adapters._exchange import check_service_address
+from routeprism.policies.adapters._mem0_config import load_config
+from routeprism.policies.adapters._mem0_history import HistoryLog
+from routeprism.policies.adapters._mem0_memory import OpenedMem0, import_mem0
+from routeprism.policies.adapters._mem0_server import Mem0Service, is_platform
+from routeprism.policies.adapters._systems import (
+    AdaptedMemory,
+    Embedding,
+    Text,
+    check_address,
+    check_prices,
+    cut_turns,
+    import_system,
+    list_versions,
+    open_line,
+)
 from routeprism.records import Record
-from routeprism.specs import positive, written
+from routeprism.specs import check_timeout, positive, written
+from routeprism.text import tokens
 
 __all__ = ["Mem0"]
 
 _EXTRA = "mem0"
-_USER = "route"
-_EVERYTHING = 100_000
-_DATES = re.compile(r"(Today's date is |## (?:Observation|Current) Date\n)\d{4}-\d\d-\d\d")
-"""Where mem0's prompts say what day it is."""
-_patching = threading.Lock()
+_PROMPTS = (
+    "ADDITIVE_EXTRACTION_PROMPT",
+    "FACT_RETRIEVAL_PROMPT",
+    "DEFAULT_UPDATE_MEMORY_PROMPT",
+)
+"""The instructions of mem0 2.x, then the two of 1.x."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,202 +54,174 @@ class Mem0:
     """mem0: every turn stored as it is, or what a model extracts, updates and deletes."""
 
     model: str = ""
-    """Who extracts (`infer=True`); none means that turns are stored verbatim (`infer=False`)."""
+    """The model that extracts (`infer=True`), or `scripted`; without one, turns stay verbatim."""
     base_url: str = ""
     """Where the model is, an OpenAI-compatible endpoint; key from OPENAI_API_KEY."""
     k: int = 10
     """How many memories a question brings."""
     date: str = "2025-01-01"
-    """The day that prompts say it is, so that answers collected yesterday are still valid."""
+    """The date in prompts, fixed so that answers collected yesterday are still valid."""
     embed: Embedding = "wordllama"
     """Which embedding."""
     text: Text = "user"
     """All roles' turns, or the user's alone."""
     chars: int = 0
-    """Cut each record to so many characters; 0 leaves it whole."""
+    """The number of characters that each record is cut to; 0 leaves it whole."""
+    config: str = ""
+    """A JSON or YAML file in mem0's own format: vector store, model, embedder."""
+    host: str = ""
+    """Where a mem0 server listens, or https://api.mem0.ai for the hosted platform."""
+    api: Literal["", "platform", "server"] = ""
+    """Which API the host has; empty decides by its address."""
+    token: str = "MEM0_API_KEY"  # noqa: S105  # the name of a variable
+    """The environment variable with the key of the host; `none` if it requires none."""
+    infer: bool = True
+    """Whether the model of the host extracts memories, or turns are stored as they are."""
+    timeout: float = field(default=60.0, metadata={"named": False})
+    """How many seconds a request to the host may take."""
+    calls_per_add: float | None = field(default=None, metadata={"named": False})
+    """Model calls that the host makes for each record, for `--dry-run` and `--max-calls`."""
+    price_in: float | None = field(default=None, metadata={"named": False})
+    """For a million input tokens of the model, for `--dry-run` and `--max-cost`."""
+    price_out: float | None = field(default=None, metadata={"named": False})
+    """For a million output tokens of the model."""
+    allowance: Allowance | None = field(default=None, compare=False, repr=False)
+    """What the command may still spend; an audit sets it."""
+    gateway: Gateway | None = field(default=None, compare=False, repr=False)
+    """The proxy that the model's requests go through; an audit sets it."""
 
     def __post_init__(self) -> None:
+        check_address("mem0", self.base_url)
         positive(self.name, k=self.k)
+        check_prices(self.name, self.price_in, self.price_out)
+        self._check_place()
         if not re.fullmatch(r"\d{4}-\d\d-\d\d", self.date):
             raise SpecError(f"Expected a date such as 2025-01-01 but got date={self.date}")
 
+    def _check_place(self) -> None:
+        """Refuse options that exclude each other, and a configuration that cannot be used."""
+        check_timeout(self.timeout)
+        if self.host and (self.config or self.model or self.base_url):
+            raise SpecError(
+                "Expected host=… alone: a mem0 server has its own model and configuration"
+            )
+        if self.host:
+            check_service_address(self.host, "name the environment variable of a key with token=…")
+        if self.config:
+            load_config(self.config)  # refuse a wrong one before anything is built
+
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return written("mem0", self)
 
     @property
+    def service(self) -> Mem0Service:
+        """Describe the mem0 server."""
+        platform = self.api == "platform" or (not self.api and is_platform(self.host))
+        token = "" if self.token == "none" else self.token  # noqa: S105
+        return Mem0Service(
+            self.host, platform, token, self.infer, self.k, self.timeout, self.text, self.chars
+        )
+
+    @property
+    def configured(self) -> Mem0:
+        """Give the policy with the model of its configuration, unless it names its own."""
+        if not self.config or self.model:
+            return self
+        config = load_config(self.config)
+        return replace(self, model=config.model or config.provider, base_url=config.base_url)
+
+    @property
     def deterministic(self) -> bool:
-        """Say whether the same arrivals always give the same memory: not with a model in it."""
-        return not self.model
+        """Whether the same arrivals always give the same memory; not with a language model."""
+        if self.host:
+            return not self.infer
+        return not self.configured.model or self.scripted
+
+    @property
+    def scripted(self) -> bool:
+        """Whether the scripted model of this package decides what to keep."""
+        return is_scripted(self.model, self.base_url)
+
+    @property
+    def client(self) -> Client | None:
+        """Describe its own client: mem0 1.x makes two requests for each record."""
+        if self.host:
+            calls = check_calls(self.name, self.calls_per_add)
+            return Client(address=self.host, calls_per_add=calls, k=self.k)
+        policy = self.configured
+        if not policy.model or self.scripted:
+            return None
+        return Client(
+            policy.model,
+            policy.base_url or os.environ.get("OPENAI_BASE_URL", ""),
+            2 if _version().startswith(("0.", "1.")) else 1,
+            _instructions(),
+            self.price_in,
+            self.price_out,
+            self.k,
+        )
+
+    def metered(self, allowance: Allowance, /) -> Mem0:
+        """Give the same policy, counting every request of mem0's client."""
+        return replace(self, allowance=allowance)
+
+    def routed(self, gateway: Gateway, /) -> Mem0:
+        """Give the same policy, whose client asks through a proxy."""
+        return replace(self, gateway=gateway)
 
     def origin(self) -> str:
-        """Name the packages behind it."""
-        return versions("mem0ai", "qdrant-client", "wordllama")
+        """Name the packages or the service behind it."""
+        if self.host:
+            return f"mem0 at {self.host}"
+        packages = list_versions("mem0ai", "qdrant-client", "wordllama")
+        if not self.config:
+            return packages
+        return f"{packages}, config sha256 {load_config(self.config).sha256}"
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Add every record to a memory of its own."""
-        opened = _Opened.make(self, _mem0())
-        lineage = Lineage("memory")
+        """Add every record to a new memory."""
+        if self.host:
+            return self.service.build(arrivals)
+        policy = self.configured
+        opened = OpenedMem0.make(policy, import_mem0(), open_line(policy, arrivals))
+        log = HistoryLog(opened.memory.db.connection)
         try:
             with opened.counted_names():
                 for at, record in enumerate(arrivals):
-                    opened.add(record, turns_said(record, self.text, self.chars), bool(self.model))
-                    lineage.after(record, at, opened.listed())
+                    turns = cut_turns(record, self.text, self.chars)
+                    opened.add(record, turns, bool(policy.model))
+                    log.observe(record, at, opened.listed())
         except BaseException:
             opened.end()
             raise
-        return Adapted(
-            held=lambda: _held(opened, lineage),
+        lineage = log.lineage
+        return AdaptedMemory(
+            held=lambda: lineage.blocks(opened.listed()),
             search=lambda query: [
                 lineage.block(key, words) for key, words in opened.search(query, self.k)
             ],
-            log=tuple(lineage.events),
+            log=tuple(log.events),
             end=opened.end,
+            counted=lineage.counts(),
+            arrivals=() if policy.model else arrivals,  # a model may quote what it extracts
         )
 
 
-def _held(opened: _Opened, lineage: Lineage) -> list[Block]:
-    """Give what is stored, oldest memory first: mem0 lists by id, which says nothing."""
-    now = opened.listed()
-    known = [key for key in lineage.items if key in now]
-    return [lineage.block(key, now[key]) for key in [*known, *sorted(now.keys() - set(known))]]
+def _version() -> str:
+    """Give mem0's version; empty if it is missing."""
+    with suppress(PackageNotFoundError):
+        return version("mem0ai")
+    return ""
 
 
-def _mem0() -> Any:
-    """Import mem0 with its telemetry off and its files in a place that goes away."""
-    os.environ["MEM0_TELEMETRY"] = "False"
-    if "MEM0_DIR" not in os.environ:
-        os.environ["MEM0_DIR"] = place = tempfile.mkdtemp(prefix="mem0-")
-        atexit.register(shutil.rmtree, place, ignore_errors=True)
-    module = needed("mem0.memory.main", "mem0", _EXTRA)
-    module.MEM0_TELEMETRY = False  # it may have been imported before
-    sys.modules["mem0.memory.telemetry"].MEM0_TELEMETRY = False  # type: ignore[attr-defined]
-    logging.getLogger("mem0").setLevel(logging.CRITICAL)  # what fails is said by the route
-    return module
-
-
-@dataclass(slots=True)
-class _Opened:
-    """A mem0 memory with nothing in it yet."""
-
-    module: Any
-    memory: Any
-    client: Any
-    failed: list[Exception] = field(default_factory=list)
-    """What a model call raised: some versions of mem0 only log it."""
-
-    @classmethod
-    def make(cls, policy: Mem0, module: Any) -> _Opened:
-        qdrant = needed("qdrant_client", "mem0", _EXTRA)
-        key = os.environ.get("OPENAI_API_KEY", "none")
-        settings = {"model": policy.model or "none", "api_key": key, "temperature": 0}
-        if policy.base_url:
-            settings["openai_base_url"] = policy.base_url
-        client = qdrant.QdrantClient(":memory:")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # payload indexes do nothing in process
-            memory = module.Memory.from_config(
-                {
-                    "vector_store": {
-                        "provider": "qdrant",
-                        "config": {
-                            "client": client,
-                            "collection_name": "route",
-                            "embedding_model_dims": DIMENSIONS[policy.embed],
-                        },
-                    },
-                    "llm": {"provider": "openai", "config": settings},
-                    "embedder": {"provider": "openai", "config": {"api_key": "none"}},
-                    "history_db_path": ":memory:",
-                }
-            )
-        memory.embedding_model = _Embedder(embedding(policy.embed, _EXTRA))
-        opened = cls(module, memory, client)
-        memory.llm.generate_response = opened._frozen(memory.llm.generate_response, policy.date)
-        return opened
-
-    def _frozen(self, ask: Callable[..., Any], date: str) -> Callable[..., Any]:
-        """Ask with the same date every day, and remember what went wrong."""
-
-        def asked(messages: Sequence[Mapping[str, Any]], **more: Any) -> Any:
-            dated = [
-                {**message, "content": _DATES.sub(rf"\g<1>{date}", message["content"])}
-                for message in messages
-            ]
-            try:
-                return ask(messages=dated, **more)
-            except Exception as error:
-                self.failed.append(error)
-                raise
-
-        return asked
-
-    def add(self, record: Record, turns: Sequence[tuple[str, str]], infer: bool) -> None:
-        messages = [{"role": role, "content": words} for role, words in turns]
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.memory.add(messages, user_id=_USER, infer=infer)
-        except Exception as error:
-            self.failed.append(error)
-        if self.failed:
-            first = self.failed[0]
-            raise RouteError(
-                f"mem0 failed on record '{record.id}': {type(first).__name__}: {first!s:.200}"
-            ) from first
-
-    def listed(self) -> Mapping[str, str]:
-        """Give every memory by id."""
-        points, _ = self.client.scroll("route", limit=_EVERYTHING, with_payload=True)
-        return {str(point.id): point.payload["data"] for point in points}
-
-    def search(self, query: str, k: int) -> list[tuple[str, str]]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if hasattr(self.memory, "entity_store"):  # from version 2 on
-                found = self.memory.search(query, filters={"user_id": _USER}, top_k=k)
-            else:
-                found = self.memory.search(query, user_id=_USER, limit=k)
-        return [(str(item["id"]), item["memory"]) for item in found["results"]]
-
-    @contextmanager
-    def counted_names(self) -> Iterator[None]:
-        """Count instead of drawing ids: Qdrant lists by id, and mem0 numbers what it lists."""
-        number = 0
-
-        def counted() -> uuid.UUID:
-            nonlocal number
-            number += 1
-            return uuid.UUID(int=number)
-
-        shim = types.SimpleNamespace(**{**vars(uuid), "uuid4": counted})
-        with _patching:
-            self.module.uuid = shim
-            try:
-                yield
-            finally:
-                self.module.uuid = uuid
-
-    def end(self) -> None:
-        """Close the database and the vectors."""
-        close = getattr(self.memory, "close", None)
-        if callable(close):
-            close()
-        elif self.memory.db is not None:
-            self.memory.db.close()
-        self.client.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Embedder:
-    """What mem0 asks for vectors."""
-
-    vector: Callable[[str], Vector]
-    config: Any = None
-
-    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
-        return list(self.vector(text))
-
-    def embed_batch(self, texts: Sequence[str], memory_action: str = "add") -> list[list[float]]:
-        return [list(self.vector(text)) for text in texts]
+def _instructions() -> int:
+    """Count the tokens of the instructions that mem0 sends with every record."""
+    with suppress(MissingExtraError):
+        import_mem0()
+        prompts = import_system("mem0.configs.prompts", "mem0", _EXTRA)
+        lengths = [tokens.count(getattr(prompts, one)) for one in _PROMPTS if hasattr(prompts, one)]
+        newest = lengths[:1] if hasattr(prompts, _PROMPTS[0]) else lengths
+        return round(sum(newest) / len(newest)) if newest else 0
+    return 0

@@ -1,4 +1,4 @@
-"""`trace:forward=…,route=…`: what a memory kept and showed, dumped where it lives (JSON lines)."""
+"""`trace:forward=…,route=…`: traces of a memory that were recorded elsewhere (JSON lines)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import ContractError, InputError
+from routeprism.inputs import read_input
 from routeprism.policies._contracts import Block, Event, JsonValue, Memory
-from routeprism.policies.adapters._adapted import Adapted
+from routeprism.policies.adapters._systems import AdaptedMemory
 from routeprism.policies.adapters._wire import EVENT_KINDS
-from routeprism.records import Case, Record
-from routeprism.records._files import loads, read_bytes, text_of
+from routeprism.records import Case, Record, decode_utf8, parse_json
 from routeprism.specs import written
 
 __all__ = ["Trace"]
@@ -34,12 +34,12 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """The spec that every output says."""
+        """The spec in every output."""
         return written("trace", self)
 
     def origin(self) -> str:
         """Give the digests of both files: other dumps are another run."""
-        digests = (hashlib.sha256(read_bytes(Path(file))).hexdigest() for file in self._files)
+        digests = (hashlib.sha256(read_input(Path(file))).hexdigest() for file in self._files)
         return f"recorded {', '.join(digests)}"
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
@@ -81,7 +81,7 @@ class _Line:
     events: tuple[Event, ...]
 
 
-def _memory(line: _Line, case: Case) -> Adapted:
+def _memory(line: _Line, case: Case) -> AdaptedMemory:
     shown: dict[str, tuple[Block, ...]] = {}
     for question in case.questions:
         if question.id not in line.searches:
@@ -92,7 +92,7 @@ def _memory(line: _Line, case: Case) -> Adapted:
                 field="searches",
             )
         shown[question.text] = line.searches[question.id]
-    return Adapted(
+    return AdaptedMemory(
         held=lambda: line.held,
         search=shown.__getitem__,
         log=line.events,
@@ -109,12 +109,12 @@ def _read(file: str) -> Mapping[Place, _Line]:
 def _lines(file: str, changed: int) -> Mapping[Place, _Line]:
     path = Path(file)
     found: dict[Place, _Line] = {}
-    for number, text in enumerate(text_of(read_bytes(path), path).splitlines(), start=1):
+    for number, text in enumerate(decode_utf8(read_input(path), path).splitlines(), start=1):
         if not text.strip():
             continue
         reading = _Reading(file, number)
         try:
-            entry = loads(text)
+            entry = parse_json(text)
         except ValueError as error:
             raise InputError(f"is no valid JSON: {error}", file=file, line=number) from None
         if not isinstance(entry, dict):
@@ -132,7 +132,7 @@ def _lines(file: str, changed: int) -> Mapping[Place, _Line]:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Reads one line, and says where it is wrong."""
+    """Reads one line, and names the place of an error."""
 
     file: str
     number: int

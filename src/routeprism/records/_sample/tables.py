@@ -1,32 +1,37 @@
-"""Read the text tables into nouns.
+"""Read the text files of the sample, and invent its people from them.
 
-The tables are plain prose with one mark per paragraph, so that they can be read and mended like
-prose; a line that is indented deeper goes on with the paragraph above it.
+The files are plain prose with one mark per paragraph, so that they can be read and edited like
+prose. A line that is indented deeper continues the paragraph above it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from routeprism.records._sample import text_cast, text_craft, text_life, text_music, text_outdoors
-from routeprism.records._sample.text_values import VALUES
-from routeprism.records._sample.text_voices import VOICES
+if TYPE_CHECKING:
+    from random import Random
 
 __all__ = [
     "TYPES",
     "Facet",
     "Job",
+    "Persona",
     "Thread",
     "Value",
     "cast",
+    "invent",
     "jobs",
+    "read_sections",
     "threads",
     "values",
     "voices",
 ]
+
 
 TYPES = ("place", "person", "time", "thing", "liking")
 """What a fact can be about. Options of a question are all of one type."""
@@ -75,7 +80,13 @@ class Job:
     duty: str
 
 
-def _sections(text: str) -> dict[str, list[str]]:
+_THREADS = ("music", "outdoors", "craft", "life")
+"""The files of `texts` that tell threads."""
+
+
+def read_sections(name: str) -> dict[str, list[str]]:
+    """Read a file of `texts` by its headings."""
+    text = files(__package__).joinpath(f"texts/{name}.txt").read_text("utf-8")
     found: dict[str, list[str]] = {}
     for block in re.split(r"^= ", text, flags=re.MULTILINE)[1:]:
         key, *lines = block.splitlines()
@@ -100,7 +111,7 @@ def _paragraphs(lines: list[str], *, margin: str) -> Iterator[str]:
 def values() -> Mapping[str, tuple[Value, ...]]:
     """Give the values of every type."""
     found: dict[str, tuple[Value, ...]] = {}
-    for key, lines in _sections(VALUES).items():
+    for key, lines in read_sections("values").items():
         grouped: list[tuple[str, list[str]]] = []
         for paragraph in _paragraphs(lines, margin="    "):
             if paragraph.startswith("  "):
@@ -118,11 +129,10 @@ def threads() -> tuple[Thread, ...]:
     Marks: `+` opening, `-` colour, `>` reply; then for each type `TYPE?` its question,
     `TYPE:` a sentence that tells the fact, `TYPE<` one that comes back to it elsewhere.
     """
-    modules = (text_music, text_outdoors, text_craft, text_life)
     return tuple(
         _thread(key, list(_paragraphs(lines, margin="  ")))
-        for module in modules
-        for key, lines in _sections(module.THREADS).items()
+        for name in _THREADS
+        for key, lines in read_sections(name).items()
     )
 
 
@@ -140,7 +150,10 @@ def _thread(key: str, paragraphs: list[str]) -> Thread:
 @cache
 def voices() -> Mapping[str, tuple[str, ...]]:
     """Give sentences and openings by use."""
-    return {key: tuple(_paragraphs(lines, margin="  ")) for key, lines in _sections(VOICES).items()}
+    return {
+        key: tuple(_paragraphs(lines, margin="  "))
+        for key, lines in read_sections("voices").items()
+    }
 
 
 @cache
@@ -148,7 +161,7 @@ def cast() -> Mapping[str, tuple[str, ...]]:
     """Give names of people, animals, streets and towns by use."""
     return {
         key: tuple(name.strip() for name in " ".join(lines).split(",") if name.strip())
-        for key, lines in _sections(text_cast.CAST).items()
+        for key, lines in read_sections("cast").items()
         if key != "job"
     }
 
@@ -156,5 +169,65 @@ def cast() -> Mapping[str, tuple[str, ...]]:
 @cache
 def jobs() -> tuple[Job, ...]:
     """Give all jobs."""
-    lines = _sections(text_cast.CAST)["job"]
+    lines = read_sections("cast")["job"]
     return tuple(Job(*(part.strip() for part in line.split("|"))) for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """Who a user is, in three circles: home, work and town."""
+
+    name: str
+    rel: str
+    """What the partner is to the user: a husband, a sister, a niece."""
+    partner: str
+    pet: str
+    street: str
+    occupation: str
+    """With its article."""
+    work: str
+    task: str
+    boss: str
+    mate: str
+    town: str
+    landmark: str
+    river: str
+    neighbour: str
+
+    def fill(self, sentence: str) -> str:
+        """Put this life's names into a sentence."""
+        return sentence.format(**asdict(self))
+
+
+def invent(count: int, rng: Random) -> tuple[Persona, ...]:
+    """Invent so many personas."""
+    names = cast()
+    trades = rng.sample(jobs(), count)
+    drawn = {
+        use: rng.sample(names[use], count)
+        for use in ("name", "partner", "pet", "street", "boss", "town", "landmark")
+    }
+    people = []
+    for index, job in enumerate(trades):
+        rel, partner = drawn["partner"][index].split()
+        mate, neighbour = rng.sample(names["other"], 2)
+        article = "an" if job.trade[0] in "aeiou" else "a"
+        people.append(
+            Persona(
+                name=drawn["name"][index],
+                rel=rel,
+                partner=partner,
+                pet=drawn["pet"][index],
+                street=drawn["street"][index],
+                occupation=f"{article} {job.trade}",
+                work=job.workplace,
+                task=job.duty,
+                boss=drawn["boss"][index],
+                mate=mate,
+                town=drawn["town"][index],
+                landmark=drawn["landmark"][index],
+                river=rng.choice(names["river"]),
+                neighbour=neighbour,
+            )
+        )
+    return tuple(people)

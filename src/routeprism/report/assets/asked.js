@@ -39,8 +39,7 @@ const laterNode = (title, open, make) => {
 };
 
 const EXPERIMENTS = {
-  routes: (data) => "routes" + (data.instructions.length > 1 ? `, instruction ${data.instructions[0]}` : ""),
-  provenance: (data, one) => `instruction ${one.arm}`,
+  routes: (data, one) => (one.arm ? `instruction ${one.arm}` : "routes" + (data.instructions.length > 1 ? `, instruction ${data.instructions[0]}` : "")),
   display: (data, one) => (one.arm === "source" ? "display: source order" : "display: blocks reversed"),
 };
 const experimentName = (data, one) => (EXPERIMENTS[one.experiment] ? EXPERIMENTS[one.experiment](data, one) : one.experiment + (one.arm ? ", " + one.arm : ""));
@@ -69,9 +68,9 @@ const answersNode = (data, chunk, entry, asked, route) => {
       ? "Reuse: this is the anchor. The state of each route counts as built for it, and its own answers are left out there."
       : `Reuse: a target. It was asked of the state that stands for the anchor ${RP.short(chunk.anchor, 80)}; its answers there are those of the routes.`));
   }
-  node.append(RP.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Answers of every draw" }, RP.el("table", {},
+  node.append(RP.enhance(RP.el("div", { class: "exhibit", "data-table": "answers" }, RP.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Answers of every draw" }, RP.el("table", {},
     RP.el("thead", {}, RP.el("tr", {}, ["model", "experiment", "filler", "route", "draws"].map((name) => RP.el("th", { scope: "col" }, name)))),
-    RP.el("tbody", {}, rows))));
+    RP.el("tbody", {}, rows))))));
   for (const one of asked.filter((one) => one.sides.length)) {
     node.append(laterNode(`What the model read: ${RP.short(experimentName(data, one), 60)}, filler ${one.filler}`, false,
       () => one.sides.map((side, at) => promptNode(chunk, question, one, at, [sideName(one, side.name, route), ""], null))));

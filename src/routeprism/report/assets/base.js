@@ -7,6 +7,9 @@ RP.read = (id) => {
   return block ? JSON.parse(block.textContent) : null;
 };
 
+// Characters that turn the direction of the words around them are shown as their names.
+RP.reveal = (text) => text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (character) => `⟨U+${character.charCodeAt(0).toString(16).toUpperCase()}⟩`);
+
 const SVG = "http://www.w3.org/2000/svg";
 const fill = (node, attributes, children) => {
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -18,7 +21,7 @@ const fill = (node, attributes, children) => {
       node.setAttribute(name, String(value));
     }
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined).map((child) => (typeof child === "string" ? RP.reveal(child) : child)));
   return node;
 };
 RP.el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
@@ -48,7 +51,7 @@ const sized = new ResizeObserver((entries) => entries.forEach(({ target }) => {
   if (target.scrollHeight > target.clientHeight + 1 || target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
   else target.removeAttribute("tabindex");
 }));
-RP.reachable = (root) => root.querySelectorAll("dd, figcaption, .card h3, .options li, .draw").forEach((node) => sized.observe(node));
+RP.reachable = (root) => root.querySelectorAll("dd, figcaption, .card h3, .action h3, .options li, .draw").forEach((node) => sized.observe(node));
 document.addEventListener("DOMContentLoaded", () => RP.reachable(document));
 
 // Long texts are cut; the rest is a press of a button away.
@@ -56,13 +59,13 @@ RP.text = (text, most = 700) => {
   const body = RP.el("div", { class: "body" });
   sized.observe(body);
   if (text.length <= most) {
-    body.textContent = text;
+    body.textContent = RP.reveal(text);
     return body;
   }
   const more = RP.el("button", { type: "button", class: "linkish" });
   let whole = false;
   const show = () => {
-    body.textContent = whole ? text : text.slice(0, most) + "…";
+    body.textContent = RP.reveal(whole ? text : text.slice(0, most) + "…");
     more.textContent = whole ? "Show less" : `Show all ${text.length.toLocaleString("en")} characters`;
   };
   more.addEventListener("click", () => { whole = !whole; show(); });

@@ -9,7 +9,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const axis = { labelColor: colour("--ink"), titleColor: colour("--muted"), domainColor: colour("--line"), tickColor: colour("--line"), gridColor: colour("--grid"), titleFontWeight: "normal" };
     return {
       background: null, font: "system-ui, sans-serif", view: { stroke: null }, axis, axisX: { labelFontSize: 12, labelFlush: false, labelSeparation: 6 },
-      axisY: { labelFontSize: 12, labelLimit: Math.round(Math.min(300, width * 0.45)) },
+      axisY: { labelFontSize: 12, labelLimit: Math.round(Math.min(460, width * (width < 480 ? 0.6 : 0.45))) },
       legend: { labelColor: colour("--ink"), labelLimit: Math.round(width * 0.8), labelFontSize: 12 },
       range: { category: [colour("--forward"), colour("--route"), "#009E73", "#CC79A7", "#E69F00", "#56B4E9"] },
       point: { color: colour("--forward") }, circle: { color: colour("--forward") }, rule: { color: colour("--ink") }, bar: { color: colour("--forward") }, line: { color: colour("--forward") },
@@ -38,6 +38,12 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   const seen = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => { seen.unobserve(entry.target); draw(entry.target); }), { rootMargin: "300px" });
   document.querySelectorAll(".chart[data-chart]").forEach((node) => seen.observe(node));
+  document.querySelectorAll("select[data-choice]").forEach((choice) => choice.addEventListener("change", () => {
+    const node = choice.closest("figure").querySelector(".chart");
+    node.dataset.chart = choice.value;
+    node.setAttribute("aria-label", choice.selectedOptions[0].dataset.alternative);
+    draw(node);
+  }));
   window.addEventListener("beforeprint", () => document.querySelectorAll(".chart[data-chart]:not([data-drawn])").forEach((node) => { if (!node.closest("details:not([open])")) { seen.unobserve(node); draw(node); } }));
   RP.themed.push(() => [...drawn.keys()].forEach(draw));
 });

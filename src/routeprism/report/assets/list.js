@@ -3,20 +3,20 @@
   const root = document.getElementById("prism");
   const data = RP.read("rp-questions");
   if (!root || !data || !data.index.length) return;
-  const { el } = RP, flags = data.flags, step = 50;
+  const { el } = RP, flags = data.flags, step = 20;
   const lost = flags["lost-on-route"] | flags["lost-on-forward"];
   const tests = { sources: [flags.sources, "records changed"], context: [flags.context, "text changed"], lost: [lost, "lost support"], answer: [flags.answer, "answer flipped"], restored: [flags.restored, "restored"] };
   const any = (bits) => data.index.some((entry) => entry.flags.some((flag) => flag & bits));
   const kinds = [...new Set(data.index.map((entry) => entry.kind))].filter((kind) => kind).sort();
   const select = (name, all, values) => el("label", {}, name, el("select", { "data-filter": name }, all === null ? null : el("option", { value: "" }, all), values.map((value, at) => el("option", { value: String(at) }, RP.short(value, 60)))));
-  const search = el("input", { type: "search", placeholder: "words, id or user", id: "search" });
+  const search = document.getElementById("search"), panel = root.closest(".panel");
   const policy = select("policy", "every policy", data.policies), schedule = select("schedule", "every order", data.schedules), kind = select("kind", "every kind", kinds);
   const checks = Object.entries(tests).filter(([, [bits]]) => any(bits)).map(([name, [, words]]) => el("label", {}, el("input", { type: "checkbox", value: name, "data-filter": name }), words));
   const found = el("ul", { class: "found", "aria-label": "Questions" }), count = el("p", { class: "count", role: "status" });
   const pane = el("article", { class: "question", "aria-label": "The question", tabindex: -1 });
   root.append(el("div", { class: "browser" },
     el("div", { class: "finder" },
-      el("div", { class: "filters" }, el("label", {}, "Search ( / )", search), el("div", { class: "two" }, policy, schedule), kinds.length > 1 ? kind : null,
+      el("div", { class: "filters" }, el("div", { class: "two" }, policy, schedule), kinds.length > 1 ? kind : null,
         checks.length ? el("fieldset", { class: "checks", "aria-label": "Show only questions with" }, checks) : null),
       count, found), pane));
   const value = (label) => label.querySelector("select").value;
@@ -31,7 +31,11 @@
     return own;
   };
   const wanted = () => checks.map((label) => label.firstChild).filter((box) => box.checked).map((box) => tests[box.value][0]);
-  const fits = (entry, own, bits) => own.find((pair) => bits.every((bit) => entry.flags[pair] & bit));
+  // Failures come first: evidence lost with another result, evidence lost, another answer, other records.
+  const ranks = [[flags["lost-on-route"], 16], [flags.correctness, 8], [flags.answer, 4], [flags.sources, 2], [flags.context, 1]];
+  const rank = (bits) => ranks.reduce((sum, [bit, weight]) => sum + (bits & bit ? weight : 0), 0);
+  const fits = (entry, own, bits) => own.filter((pair) => bits.every((bit) => entry.flags[pair] & bit))
+    .reduce((best, pair) => (best === undefined || rank(entry.flags[pair]) > rank(entry.flags[best]) ? pair : best), undefined);
   let matching = [], drawn = 0, current = { at: -1, policy: 0, schedule: 0 };
   const link = (entry, pair) => {
     const named = new URLSearchParams({ q: entry.id });
@@ -65,6 +69,8 @@
       const pair = fits(entry, own, bits);
       if (pair !== undefined) matching.push([at, pair]);
     });
+    const weights = matching.map(([at, pair]) => rank(data.index[at].flags[pair]));
+    matching = matching.map((one, at) => [one, weights[at]]).sort((one, other) => other[1] - one[1]).map(([one]) => one);
     drawn = 0;
     found.replaceChildren();
     count.textContent = `${matching.length} of ${data.index.length} questions`;
@@ -115,18 +121,31 @@
     return true;
   };
   root.querySelector(".filters").addEventListener("input", filter);
+  search.addEventListener("input", () => { RP.openTab(panel); filter(); });
   window.addEventListener("hashchange", () => follow(true));
+  // Arrows move through the list from the search; Enter opens what has the focus.
+  const stepTo = (from, number) => {
+    const all = [...found.querySelectorAll("a")], at = all.indexOf(from) + number;
+    if (at < 0) search.focus();
+    if (at >= all.length && drawn < matching.length) { more(); stepTo(from, number); return; }
+    if (all[at]) all[at].focus();
+  };
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "/" && !typing) { event.preventDefault(); search.focus(); }
+    if (event.key === "/" && !typing) { event.preventDefault(); RP.openTab(panel); search.focus(); }
     if ((event.key === "j" || event.key === "k") && !typing) walk(event.key === "j" ? 1 : -1);
     if (event.key === "Escape" && event.target === search) { search.value = ""; filter(); }
+    const number = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (number && (event.target === search || found.contains(event.target))) { event.preventDefault(); RP.openTab(panel); stepTo(event.target, number); }
+    if (event.key === "Enter" && event.target === search && matching.length) { event.preventDefault(); RP.openTab(panel); stepTo(search, 1); document.activeElement.click(); }
   });
   filter();
   if (!follow(true)) {
-    const telling = data.index.findIndex((entry) => entry.flags.some((bits) => bits & lost));
-    const at = Math.max(0, telling), pair = Math.max(0, data.index[at].flags.findIndex((bits) => bits & lost));
-    if (data.policies.length && wide) show(at, Math.floor(pair / wide), pair % wide, false);
+    RP.whenOpen(root, () => {
+      if (current.at >= 0 || !matching.length || !data.policies.length || !wide) return;
+      const [at, pair] = matching[0];
+      show(at, Math.floor(pair / wide), pair % wide, false);
+    });
   }
 })();

@@ -99,11 +99,11 @@ RP.told = (chunk, states, support, names) => {
 
 RP.prismTable = (chunk, sides, support, names) => {
   const states = sides.map((side) => RP.states(chunk, side.route, side.context));
-  return RP.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Records on both routes" },
+  return RP.enhance(RP.el("div", { class: "exhibit", "data-table": "records" }, RP.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Records on both routes" },
     RP.el("table", {},
       RP.el("thead", {}, RP.el("tr", {}, ["record", "supports", ...names].map((name) => RP.el("th", { scope: "col" }, name)))),
       RP.el("tbody", {}, chunk.records.map((record, at) => RP.el("tr", {},
         RP.el("th", { scope: "row" }, `${at}  ${RP.short(record[0], 80)}`),
         RP.el("td", {}, support.has(at) ? "★ yes" : "no"),
-        states.map((state) => RP.el("td", {}, WORDS[state[at]])))))));
+        states.map((state) => RP.el("td", {}, WORDS[state[at]])))))))));
 };

@@ -1,0 +1,139 @@
+"""How one model is called: awaited, here or in threads, at which pace, and with which seeds."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+
+from routeprism.answers._cells import money
+from routeprism.errors import ModelError, RoutePrismError
+from routeprism.models import Allowance, Ask, Model, Reply, clean_reply
+from routeprism.models.recorded import Recorded
+from routeprism.redaction import Redactor
+from routeprism.text import tokens
+
+__all__ = ["GRACE", "ModelCaller", "Pace", "cancel_on_interrupt", "shift"]
+
+GRACE = 3.0
+"""Seconds that requests under way get after Ctrl-C: they may be paid for already."""
+
+
+class ModelCaller:
+    """Calls a model: awaits it, calls it here, or calls it in threads of its own.
+
+    A plain method is called here where the model is in this process anyway, or takes one request
+    at a time.
+    """
+
+    def __init__(self, model: Model, allowance: Allowance | None = None) -> None:
+        self._model = model
+        self._threads: ThreadPoolExecutor | None = None
+        self.instant = model.embedded or isinstance(model, Recorded)
+        self._allowance = None if self.instant else allowance
+        self._redactor = Redactor() if self.instant else Redactor.configured()
+        here = self.instant or model.concurrency == 1
+        if not here and not inspect.iscoroutinefunction(model.answer):
+            self._threads = ThreadPoolExecutor(model.concurrency, thread_name_prefix="model")
+
+    async def reply(self, ask: Ask) -> Reply:
+        """Give the model's reply; raise `LimitError` where the command may spend no more."""
+        allowance = self._allowance
+        if allowance is None:
+            return await self._reply(ask)
+        price = 0.0 if allowance.max_cost is None else highest_price(self._model, ask.text)
+        allowance.take(price)
+        cost: float | None = None  # unless it is known, a request under way counts as paid for
+        try:
+            with allowance.counting():
+                reply = await self._reply(ask)
+            cost = reply.usage.cost
+            return reply
+        except ModelError:
+            cost = 0.0
+            raise
+        finally:
+            allowance.settle(price, cost)
+
+    async def _reply(self, ask: Ask) -> Reply:
+        """Give the model's reply, as far as it can be stored; whatever it raises is a failure."""
+        try:
+            given: object
+            if self._threads is not None:
+                loop = asyncio.get_running_loop()
+                given = await loop.run_in_executor(self._threads, self._model.answer, ask)
+            else:
+                given = self._model.answer(ask)
+            reply = clean_reply(
+                await given if inspect.isawaitable(given) else given, self._model.name
+            )
+            return replace(
+                reply,
+                raw=self._redactor.redact(reply.raw),
+                attempts=tuple(map(self._redactor.redact, reply.attempts)),
+            )
+        except ModelError as error:
+            error.args = tuple(self._redactor.redact(str(words)) for words in error.args)
+            error.attempts = tuple(map(self._redactor.redact, error.attempts))
+            raise
+        except RoutePrismError:
+            raise
+        except Exception as error:  # a model of the user's own may raise anything
+            words = self._redactor.redact_line(f"{type(error).__name__}: {error}")
+            raise ModelError(f"{self._model.name} gave no answer: {words}") from error
+
+    async def close(self) -> None:
+        """Release threads, and the model's resources for this event loop."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        close: Callable[[], Awaitable[None]] | None = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def highest_price(model: Model, text: str) -> float:
+    """Give what one call costs at most, or at least where the longest answer is not known."""
+    least, most = money(model, 1, tokens.count(text))
+    return (most if most is not None else least) or 0.0
+
+
+class Pace:
+    """Spaces requests evenly under a rate limit."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._interval = 0.0 if per_minute is None else 60.0 / per_minute
+        self._next = 0.0
+
+    async def turn(self) -> None:
+        """Wait for this request's turn."""
+        if self._interval:
+            now = time.monotonic()
+            mine = max(self._next, now)
+            self._next = mine + self._interval
+            await asyncio.sleep(mine - now)
+
+
+def shift(batch: str) -> int:
+    """Give what another batch adds to the draws that a model takes its seeds from.
+
+    Without it a seeded model would repeat the first batch word for word.
+    """
+    if not batch:
+        return 0
+    return (int.from_bytes(hashlib.sha256(batch.encode()).digest()[:3], "big") + 1) << 20
+
+
+def cancel_on_interrupt() -> None:
+    """Make Ctrl-C cancel this task alone, as later Pythons do: 3.10 would cancel every request."""
+    task = asyncio.current_task()
+    if sys.version_info < (3, 11) and task is not None:
+        # Signal handlers exist in the main thread only, and not on every platform's event loop.
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)

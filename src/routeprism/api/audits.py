@@ -1,0 +1,557 @@
+"""The Python functions of the commands that build memories: one for each command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+from routeprism.answers import AnswerProgress
+from routeprism.api.extensions import use_extensions
+from routeprism.api.requests import RunRequest, prepare, takes_settings
+from routeprism.api.settings import settings_for
+from routeprism.errors import SpecError, nearest
+from routeprism.experiments import (
+    DRAWN_ORDERS,
+    WORKPLACE,
+    Asking,
+    Audit,
+    Budgets,
+    Curve,
+    EveryOrder,
+    Looking,
+    Manner,
+    OnlyPolicies,
+    Outcome,
+    Pacing,
+    Remedies,
+    RunExecution,
+    Shard,
+    ShardResults,
+    Statistics,
+    Subject,
+    Tracing,
+    ask_routes,
+    audit_budgets,
+    audit_subject,
+    check_shards,
+    compare_displays,
+    explore_subject,
+    make_stages,
+    outcome_named,
+    parse_shard,
+    parse_until,
+    restore_records,
+    reuse_states,
+    with_arms,
+)
+from routeprism.landscape import Method
+from routeprism.models import Allowance, make_models
+from routeprism.orders import FORWARD, ArrivalModel, Schedule, parse_arrival, parse_schedule
+from routeprism.policies import Policy, make_policy, parse_interface
+from routeprism.policies.remedies import list_remedies
+from routeprism.records import load_benchmark
+from routeprism.routes import is_costly
+from routeprism.settings import make_settings, options_of, read_command
+from routeprism.workers import Crew, crew_of
+
+__all__ = [
+    "audit",
+    "curve",
+    "demo",
+    "explore_orders",
+    "merge",
+    "read_shards",
+    "perform",
+    "prepare_demo",
+    "remedy",
+    "restore",
+]
+
+PoolProgress = Callable[[int, int], None]
+StepProgress = Callable[[str, int, int], None]
+
+_PROGRESS = "called with (pools done, pools in all)."
+_ANSWER_PROGRESS = "called with (model, progress of its answers)."
+_ALLOWANCE = (
+    "a `routeprism.models.Allowance` that several calls share, instead of max_calls and max_cost."
+)
+
+
+@takes_settings(
+    "audit",
+    "benchmark",
+    "*policies",
+    progress=_PROGRESS,
+    answer_progress=_ANSWER_PROGRESS,
+    allowance=_ALLOWANCE,
+)
+def audit(
+    settings: Any,
+    *,
+    progress: PoolProgress | None = None,
+    answer_progress: AnswerProgress | None = None,
+    allowance: Allowance | None = None,
+) -> Audit:
+    """Build memories forward and in different orders, and report what changed, with intervals.
+
+    Policies are specs such as `focal` or `recent:k=3`, policies, or memory classes of your own with
+    `add(record)`, `retained()` and `expose(query)`.
+    """
+    request = prepare("audit", settings, allowance=allowance)
+    found = perform(request, progress, answer_progress)
+    return replace(found, measure_repairs=partial(_measure_repairs, request))
+
+
+def _measure_repairs(request: RunRequest) -> Audit:
+    """Measure the standard repairs of audited memories, without a model and without a run."""
+    if any(map(is_costly, request.policies)):
+        raise SpecError(
+            "Building these memories may cost money or take long: call routeprism.remedy() with "
+            "the arrivals that you need"
+        )
+    left_out = ("run", "models", "base_url", "dry_run", "shard", "shards", "merge")
+    values = {
+        item.name: getattr(request.settings, item.name)
+        for item in options_of(settings_for("remedy"))
+        if hasattr(request.settings, item.name)
+        and item.name not in left_out
+        and not item.needs_model
+    }
+    values |= {"benchmark": request.benchmark, "policies": request.policies}
+    return perform(prepare("remedy", make_settings(settings_for("remedy"), values)))
+
+
+@takes_settings(
+    "restore",
+    "benchmark",
+    "*policies",
+    progress=_PROGRESS,
+    answer_progress=_ANSWER_PROGRESS,
+    allowance=_ALLOWANCE,
+)
+def restore(
+    settings: Any,
+    *,
+    progress: PoolProgress | None = None,
+    answer_progress: AnswerProgress | None = None,
+    allowance: Allowance | None = None,
+) -> Audit:
+    """Put displaced records back, against matched records that do not carry the answer.
+
+    Eligibility is decided by support labels and exposed sources alone, before any answer exists.
+    """
+    return perform(prepare("restore", settings, allowance=allowance), progress, answer_progress)
+
+
+@takes_settings(
+    "remedy",
+    "benchmark",
+    "*policies",
+    progress=_PROGRESS,
+    answer_progress=_ANSWER_PROGRESS,
+    allowance=_ALLOWANCE,
+)
+def remedy(
+    settings: Any,
+    *,
+    progress: PoolProgress | None = None,
+    answer_progress: AnswerProgress | None = None,
+    allowance: Allowance | None = None,
+) -> Audit:
+    """Measure standard repairs around a memory: how much evidence each saves, and what it costs.
+
+    The repairs are holding records back, rebuilding from a log, tying operations to event time,
+    larger budgets, and searching a log of dropped records (`routeprism.policies.remedies`).
+    """
+    return perform(prepare("remedy", settings, allowance=allowance), progress, answer_progress)
+
+
+@takes_settings("merge", "*runs", progress=_PROGRESS, answer_progress=_ANSWER_PROGRESS)
+def merge(
+    settings: Any,
+    *,
+    progress: PoolProgress | None = None,
+    answer_progress: AnswerProgress | None = None,
+) -> Audit:
+    """Put the shards of one command together; the result is that of the command on all pools."""
+    with read_shards(settings) as (command, merged):
+        return perform(prepare(command, merged), progress, answer_progress)
+
+
+@contextmanager
+def read_shards(settings: Any) -> Iterator[tuple[str, Any]]:
+    """Give the command of some shards, and its settings with their results instead of their work.
+
+    Extensions that the command named with `--use` are in use meanwhile.
+    """
+    shards, (command, *words) = check_shards([Path(run) for run in settings.runs])
+    names = []
+    while words[:1] == ["--use"]:
+        names.append(words[1])
+        words = words[2:]
+    with use_extensions(*names):
+        merged = read_command(settings_for(command), words)
+        yield command, replace(merged, shards=tuple(shards), run=settings.run)
+
+
+@takes_settings("orders", "benchmark", "*policies", progress=_PROGRESS)
+def explore_orders(settings: Any, *, progress: PoolProgress | None = None) -> Audit:
+    """Look at every order of every pool, or at drawn ones: what is kept, the worst order, and why.
+
+    The result's `findings` contain survival maps, distributions of retained sets, worst orders and
+    smallest reorderings (docs/orders.md). `shrink=True` means `support`.
+    """
+    return perform(prepare("orders", settings), progress)
+
+
+@takes_settings(
+    "curve", "benchmark", "policy", progress=_PROGRESS, answer_progress=_ANSWER_PROGRESS
+)
+def curve(
+    settings: Any,
+    *,
+    progress: PoolProgress | None = None,
+    answer_progress: AnswerProgress | None = None,
+) -> Audit:
+    """Find the budget that buys stability: one policy at several budgets and contexts."""
+    return perform(prepare("curve", settings), progress, answer_progress)
+
+
+@takes_settings("demo", progress=_PROGRESS, answer_progress=_ANSWER_PROGRESS)
+def demo(
+    settings: Any,
+    *,
+    progress: PoolProgress | None = None,
+    answer_progress: AnswerProgress | None = None,
+) -> Audit:
+    """Run the whole protocol on the synthetic sample, read by the embedded reader."""
+    return perform(prepare_demo(settings), progress, answer_progress)
+
+
+def perform(
+    request: RunRequest,
+    progress: PoolProgress | None = None,
+    answer_progress: AnswerProgress | None = None,
+    steps: StepProgress | None = None,
+) -> Audit:
+    """Do what a request asks for; a shard stores the results of its pools in its run."""
+    shard = _choose_shard(request)
+    if request.command == "orders":
+        audit = _perform_orders(request, progress, shard)
+    elif request.command == "curve":
+        audit = _perform_curve(request, progress, answer_progress, shard)
+    else:
+        audit = _perform_audit(request, progress, answer_progress, shard, steps)
+    if shard is not None and request.directory is not None and not request.settings.dry_run:
+        shard.write(request.directory)
+    return audit
+
+
+def _choose_shard(request: RunRequest) -> Shard | None:
+    """Give the part of the pools to work on; refuse one that could not be merged."""
+    text = getattr(request.settings, "shard", None)
+    if text is None:
+        return None
+    if request.directory is None:
+        raise SpecError("a shard stores its results: set run as well")
+    if request.builders:
+        raise SpecError(
+            f"shard does not apply to {request.builders[0].name}: its replies are stored in one run"
+        )
+    return parse_shard(text)
+
+
+def _perform_audit(
+    request: RunRequest,
+    progress: PoolProgress | None,
+    answer_progress: AnswerProgress | None,
+    shard: Shard | None,
+    steps: StepProgress | None,
+) -> Audit:
+    settings, asking = request.settings, request.asking
+    subject = _subject(request)
+    if request.command == "demo":
+        stages: list[Any] = _demo_stages(asking)
+        arms = with_arms(request.policies[:1])
+        subject = replace(subject, policies=(*arms, *request.policies[1:]))
+    else:
+        options = {item.name: getattr(settings, item.name) for item in options_of(type(settings))}
+        stages = make_stages(request.command, options, asking, request.benchmark)
+        if options.get("mechanism"):
+            subject = replace(subject, policies=with_arms(request.policies))
+        if request.command == "remedy":
+            repairs = list_repairs(request)
+            several = [policy for repaired in repairs.values() for policy in repaired]
+            subject = replace(subject, policies=(*request.policies, *several))
+            stages = [*stages, Remedies.of(repairs), *([ask_routes(asking)] if asking else [])]
+    with crew_of(settings.workers, WORKPLACE, ray=settings.ray) as crew:
+        return audit_subject(
+            subject,
+            stages,
+            tracing=Tracing(
+                getattr(settings, "ties", False),
+                getattr(settings, "over_time", False),
+                getattr(settings, "builds", 1),
+                settings.rebuilds,
+            ),
+            statistics=_statistics(settings),
+            pacing=_pacing(request),
+            execution=replace(
+                _execution(request, progress, answer_progress, crew, shard), steps=steps
+            ),
+            command=request.command,
+        )
+
+
+def _perform_orders(
+    request: RunRequest, progress: PoolProgress | None, shard: Shard | None
+) -> Audit:
+    settings = request.settings
+    if settings.worst not in ("", "support", "J", "stale-only"):
+        raise SpecError(f"Expected 'support', 'J' or 'stale-only' but got worst={settings.worst!r}")
+    method = settings.method
+    if method is not None and method not in get_args(Method):
+        raise SpecError(f"There is no method '{method}'. {nearest(method, get_args(Method))}")
+    models = [parse_arrival(model) for model in settings.arrivals]
+    return explore_subject(
+        _subject(request),
+        Looking(
+            tuple(dict.fromkeys(models)),
+            method,
+            settings.orders,
+            settings.half_width,
+            settings.most_orders,
+            settings.most_states,
+            settings.worst,
+            _outcome(settings.shrink),
+        ),
+        statistics=_statistics(settings),
+        pacing=_pacing(request),
+        execution=_execution(request, progress, shard=shard),
+    )
+
+
+def _outcome(shrink: bool | Outcome | None) -> Outcome | None:
+    if shrink is None or shrink is False:
+        return None
+    outcome = "support" if shrink is True else shrink
+    return outcome_named(outcome) if isinstance(outcome, str) else outcome
+
+
+def _perform_curve(
+    request: RunRequest,
+    progress: PoolProgress | None,
+    answer_progress: AnswerProgress | None,
+    shard: Shard | None,
+) -> Audit:
+    settings = request.settings
+    sizes = Budgets.parse(settings.budgets)
+    shown = settings.interface or request.benchmark.interface
+    interfaces = Budgets.parse(settings.contexts).of(shown) if settings.contexts else [shown]
+    specs, base_url = sizes.of(settings.policy), settings.base_url
+    return audit_budgets(
+        replace(_subject(request), policies=()),
+        Curve(
+            settings.policy,
+            sizes,
+            lambda interface: [make_policy(one, interface, base_url=base_url) for one in specs],
+            [parse_interface(one) for one in interfaces],
+            settings.stable,
+        ),
+        statistics=_statistics(settings),
+        pacing=_pacing(request),
+        execution=_execution(request, progress, answer_progress, shard=shard),
+    )
+
+
+def list_repairs(request: RunRequest) -> dict[Policy, list[Policy]]:
+    """List the standard repairs of each policy that a request names."""
+    settings = request.settings
+    shown = parse_interface(settings.interface or request.benchmark.interface)
+    make = partial(make_policy, interface=shown, base_url=settings.base_url)
+    return {
+        policy: list_remedies(policy, disorder=settings.disorder, every=settings.every, make=make)
+        for policy in request.policies
+    }
+
+
+def choose_arrivals(request: RunRequest) -> tuple[list[ArrivalModel], list[Schedule], str]:
+    """Choose the arrival models and schedules of an audit, and explain what was left out.
+
+    By default these are the benchmark's arrival models and full reversal. If you name arrival
+    models, models answer on one seeded order of each. Memories that may cost money to build, or run
+    outside this process, keep one alternative order.
+    """
+    settings = request.settings
+    schedules = list(getattr(settings, "schedules", ()) or ())
+    models = list(getattr(settings, "arrivals", ()) or ())
+    note = ""
+    if not models and not schedules:
+        schedules = ["replay"]
+        if hasattr(settings, "arrivals"):
+            models, note = _choose_default_arrivals(request)
+    elif not schedules and request.asking is not None:
+        schedules = [f"{model}{',' if ':' in str(model) else ':'}seed=0" for model in models]
+    return list(map(parse_arrival, models)), list(map(parse_schedule, schedules)), note
+
+
+def _choose_default_arrivals(request: RunRequest) -> tuple[list[str], str]:
+    """Choose the benchmark's arrival models, or none if building them may be expensive."""
+    models = list(request.benchmark.arrivals)
+    if models and any(map(is_costly, request.policies)):
+        note = (
+            f"Only full reversal was built, because building may cost money or take long; "
+            f"{' and '.join(map(str, models))} would take up to "
+            f"{2 * DRAWN_ORDERS} further builds of each pool: pass arrivals=MODEL for each"
+        )
+        return [], note
+    if models and request.asking is not None:
+        note = (
+            "Answers were collected for full reversal only: pass arrivals=MODEL to collect them "
+            "for one drawn order of an arrival model"
+        )
+        return models, note
+    return models, ""
+
+
+def _subject(request: RunRequest) -> Subject:
+    settings = request.settings
+    arrivals: Sequence[ArrivalModel] = ()
+    schedules: Sequence[Schedule] = ()
+    note = ""
+    if hasattr(settings, "schedules") and request.command != "orders":
+        arrivals, schedules, note = choose_arrivals(request)
+    against = getattr(settings, "against", FORWARD)
+    reference = parse_schedule(against)
+    schedules = [schedule.compare_with(reference) for schedule in schedules]
+    return Subject(
+        request.benchmark,
+        request.policies,
+        schedules,
+        settings.kinds,
+        settings.labels,
+        request.masks,
+        tuple(arrivals),
+        tuple(filter(None, (note, _describe_event_order(request)))),
+    )
+
+
+def _describe_event_order(request: RunRequest) -> str:
+    """Explain which order repairs restore where records have no timestamp; else empty."""
+    if request.command != "remedy":
+        return ""
+    records = [record for case in request.benchmark.cases for record in case.pool.records]
+    undated = sum(not record.timestamp for record in records)
+    if undated == len(records):
+        return "Records have no timestamps, so source position is the event order of the repairs"
+    if not undated:
+        return ""
+    return (
+        f"{undated} of {len(records)} records have no timestamp: repairs place them before all "
+        f"others, by source position"
+    )
+
+
+def _statistics(settings: Any) -> Statistics:
+    until = getattr(settings, "until", None)
+    return Statistics(
+        settings.seed,
+        settings.resamples,
+        settings.interval,
+        None if until is None else parse_until(until),
+    )
+
+
+def _pacing(request: RunRequest) -> Pacing:
+    settings = request.settings
+    return Pacing(
+        getattr(settings, "rate_limit", None),
+        getattr(settings, "concurrency", None),
+        settings.dry_run,
+        request.allowance,
+        getattr(settings, "measure", False),
+        request.cassette,
+        _read_path(getattr(settings, "record", None)),
+    )
+
+
+def _read_path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _execution(
+    request: RunRequest,
+    progress: PoolProgress | None,
+    answer_progress: AnswerProgress | None = None,
+    crew: Crew | None = None,
+    shard: Shard | None = None,
+) -> RunExecution:
+    shards = getattr(request.settings, "shards", ())
+    return RunExecution(
+        request.directory,
+        request.settings.workers,
+        getattr(request.settings, "ray", None),
+        crew,
+        progress,
+        answer_progress,
+        command_line=tuple(request.words),
+        shard=shard,
+        merged=ShardResults(check_shards([Path(run) for run in shards])[0]) if shards else None,
+    )
+
+
+# --- the demonstration -----------------------------------------------------------------------
+
+DEMO_POLICIES = ("focal", "recent:k=3", "utility:k=3", "lexical", "raw")
+SENSITIVE = DEMO_POLICIES[:3]
+"""Those whose sources depend on order: the interventions are about them."""
+EXPLORED = DEMO_POLICIES[:2]
+"""Those whose every order is looked at."""
+
+
+def prepare_demo(settings: Any) -> RunRequest:
+    """Prepare the protocol on the sample; the reader counts words, so no instructions vary."""
+    full = make_settings(
+        settings_for("audit"),
+        {"benchmark": "sample", "policies": DEMO_POLICIES, "models": ["reader"], "draws": 3}
+        | {"control": "aligned"}
+        | {name: getattr(settings, name) for name in ("run", "json", "quiet", "verbose")},
+    )
+    benchmark = load_benchmark("sample", None)
+    shown = parse_interface(benchmark.interface)
+    policies = tuple(make_policy(policy, shown) for policy in DEMO_POLICIES)
+    asking = Asking(tuple(make_models("reader")), Manner(draws=3, control="aligned"))
+    return RunRequest("demo", full, benchmark, policies, {}, asking)
+
+
+UPDATE_POLICIES = ("facts:by=arrival", "facts:by=time", "dedup")
+
+
+def prepare_update_demo(settings: Any) -> RunRequest:
+    """Prepare the demonstration of facts that change, in a run beside the first."""
+    run = None if settings.run is None else Path(settings.run)
+    full = make_settings(
+        settings_for("audit"),
+        {"benchmark": "sample-updates", "policies": UPDATE_POLICIES, "models": ["reader"]}
+        | {"schedules": ["replay"], "json": settings.json, "quiet": settings.quiet}
+        | {"run": None if run is None else run.with_name(f"{run.name}-updates")},
+    )
+    return prepare("audit", full)
+
+
+def _demo_stages(asking: Asking | None) -> list[Any]:
+    """Give routes, mechanism, answers, restoration, display, reuse and every order."""
+    if asking is None:
+        raise SpecError("the demonstration needs a model")
+    looking = Looking((parse_arrival("uniform"),), worst="support", outcome="support")
+    return [
+        ask_routes(asking),
+        OnlyPolicies(restore_records(asking), SENSITIVE),
+        OnlyPolicies(compare_displays(asking, ("reversed", "source")), SENSITIVE),
+        OnlyPolicies(reuse_states(asking), SENSITIVE),
+        OnlyPolicies(EveryOrder(looking), EXPLORED),
+    ]

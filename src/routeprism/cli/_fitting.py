@@ -1,0 +1,118 @@
+"""Tables that fit a terminal: names fold, numbers stay whole, and no column is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+from rich.table import Column, Table
+
+__all__ = ["fit_table"]
+
+_NARROWEST = 10
+"""To how many characters a column of names may be folded."""
+
+
+def fit_table(table: Table, console: Console) -> Iterator[tuple[Table, int]]:
+    """Give a table as it is where it fits; otherwise folded, or as several tables below each other.
+
+    Each comes with the width that it needs, which is more than the console's only where the names
+    and a single column of numbers are.
+    """
+    columns = [_Fit(column, console) for column in table.columns]
+    gap = table.padding[1] + table.padding[3]
+    if sum(fit.widest + gap for fit in columns) - gap <= console.width:  # none after the last
+        yield table, console.width
+        return
+    names = [fit for fit in columns if fit.is_name]
+    numbers = [fit for fit in columns if not fit.is_name]
+    groups = list(_groups(names, numbers, gap, console.width))
+    for group in groups:
+        wanted = {id(fit) for fit in (*names, *group)}
+        part = [fit for fit in columns if id(fit) in wanted]
+        made = _part(table, part, _allot(part, gap, console.width))
+        made.title = table.title if group is groups[0] else None
+        made.caption = table.caption if group is groups[-1] else None
+        yield made, _needed(part, gap, console)
+
+
+class _Fit:
+    """How wide a column has to be, and how wide it would like to be."""
+
+    def __init__(self, column: Column, console: Console) -> None:
+        self.column = column
+        self.cells: list[RenderableType] = list(column.cells)
+        sizes = [_measure(cell, console) for cell in (column.header, *self.cells)]
+        longest = max((size.maximum for size in sizes), default=1)
+        word = max((size.minimum for size in sizes), default=1)
+        self.heading = sizes[0].maximum
+        self.is_name = column.justify != "right"
+        if self.is_name:
+            self.least = min(longest, _NARROWEST)
+        else:
+            self.least = longest if column.no_wrap else word
+        widest = longest if column.max_width is None else min(longest, column.max_width)
+        self.widest = max(widest, column.min_width or 0, self.least)
+
+
+def _measure(cell: RenderableType, console: Console) -> Measurement:
+    shown = console.render_str(cell) if isinstance(cell, str) else cell
+    return Measurement.get(console, console.options.update(width=10_000), shown)
+
+
+def _groups(
+    names: Sequence[_Fit], numbers: Sequence[_Fit], gap: int, width: int
+) -> Iterator[list[_Fit]]:
+    """Take as many columns of numbers at a time as fit beside the names."""
+    beside = sum(fit.least + gap for fit in names) - gap
+    group: list[_Fit] = []
+    for fit in numbers:
+        if group and beside + sum(one.least + gap for one in (*group, fit)) > width:
+            yield group
+            group = []
+        group.append(fit)
+    yield group
+
+
+def _needed(part: Sequence[_Fit], gap: int, console: Console) -> int:
+    return max(console.width, sum(fit.least + gap for fit in part) - gap)
+
+
+def _allot(part: Sequence[_Fit], gap: int, width: int) -> list[int]:
+    """Give each column what it must have, then what is left: to headings, numbers, and names."""
+    widths = [fit.least for fit in part]
+    left = width - sum(least + gap for least in widths) + gap
+    for wanted in (
+        [fit.heading for fit in part],
+        [0 if fit.is_name else fit.widest for fit in part],
+        [fit.widest for fit in part],
+    ):
+        while left > 0 and (short := [at for at, w in enumerate(widths) if w < wanted[at]]):
+            for at in short[:left]:
+                widths[at] += 1
+            left -= len(short[:left])
+    return widths
+
+
+def _part(table: Table, part: Sequence[_Fit], widths: Sequence[int]) -> Table:
+    """Make a table of some columns, each of a given width."""
+    made = Table(
+        box=table.box,
+        pad_edge=table.pad_edge,
+        padding=table.padding,
+        show_header=table.show_header,
+        title_justify=table.title_justify,
+        caption_justify=table.caption_justify,
+    )
+    for fit, width in zip(part, widths, strict=True):
+        made.add_column(
+            fit.column.header,
+            justify=fit.column.justify,
+            style=fit.column.style,
+            overflow="fold",
+            width=width,
+        )
+    for cells in zip(*(fit.cells for fit in part), strict=True):
+        made.add_row(*cells)
+    return made

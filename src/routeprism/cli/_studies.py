@@ -1,0 +1,174 @@
+"""What `screen` and `support` print: passes, their agreement, and the questions of a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from routeprism.api.studies import (
+    StudyRequest,
+    export_cards,
+    perform_study,
+    prepare_study,
+    price_study,
+    select_questions,
+    write_questions,
+)
+from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._terminal import execute, reading
+from routeprism.labels import Study, audited_labels
+from routeprism.report import REPORT
+from routeprism.runs import COLUMNS
+
+__all__ = ["show_screen", "show_support"]
+
+
+def show_screen(settings: Any) -> None:
+    """Run `screen`."""
+    request = prepare_study("screen", settings)
+    study = _make_study(request)
+    if study is None:
+        return
+    mask = select_questions(settings.gate, study)
+    more: dict[str, Any] = {}
+    if mask is not None:
+        ids = sorted(mask.question_ids)
+        more["gate"] = {"name": mask.name, "description": mask.description, "questions": ids}
+        if settings.write_mask is not None:
+            write_questions(ids, settings.write_mask)
+    _show(study, more, settings)
+    if mask is not None and not settings.json:
+        where = f" They are listed in {settings.write_mask}." if settings.write_mask else ""
+        number = len(request.cards)
+        print_line(f"Gate {mask.name}: {len(mask)} of {number} questions pass.{where}")
+
+
+def show_support(settings: Any) -> None:
+    """Run `support`."""
+    if settings.compiled is None:
+        request = prepare_study("support", settings)
+    else:
+        with reading(settings.compiled):
+            request = prepare_study("support", settings)
+    study = _make_study(request)
+    if study is not None:
+        more = {} if settings.compiled is not None else _primary_labels(study)
+        _show(study, more, settings)
+
+
+def _make_study(request: StudyRequest) -> Study | None:
+    """Export the cards, or make the study; None if there is no study."""
+    settings = request.settings
+    if settings.export is not None:
+        _export(request, settings.export)
+        return None
+    return execute(
+        request.with_run(),
+        price_study,
+        lambda named, _, answers, __: perform_study(named, answers),
+    )
+
+
+def _export(request: StudyRequest, path: Path) -> None:
+    rubric = export_cards(request, path)
+    number = len(request.cards)
+    if request.settings.json:
+        print_json({"cards": number, "sheet": str(path), "rubric": str(rubric)})
+        return
+    print(
+        f"{number} cards are in {path}, the rule for reading them in {rubric}. Complete the sheet "
+        f"in any spreadsheet, and pass it as --pass NAME={path}"
+    )
+
+
+def _primary_labels(study: Study) -> dict[str, Any]:
+    """Give the labels of the primary pass in the one shape that labels have."""
+    labels = audited_labels(study.primary)
+    name = "stale" if study.rubric.name == "stale" else "labels"
+    return {
+        name: {
+            "source": f"audited:{study.primary.name}",
+            "questions": {id: sorted(records) for id, records in labels.items()},
+        }
+    }
+
+
+def _show(study: Study, more: Mapping[str, Any], settings: Any) -> None:
+    """Print a study: tables and sentences, everything as JSON, or its first sentence."""
+    if settings.json:
+        print_json(_as_json(study, more))
+    elif not settings.quiet:
+        _print_study(study)
+    elif "gate" not in more:  # the line on the gate is the verdict
+        print_line(study.sentences[0] if study.sentences else f"{study.benchmark}: labelled")
+
+
+def _as_json(study: Study, more: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "benchmark": study.benchmark,
+        "rubric": study.rubric.name,
+        "primary": study.declaration.primary,
+        "passes": {reading.name: dict(reading.counts) for reading in study.passes},
+        "sentences": list(study.sentences),
+        "limits": study.limits,
+        "run": None if study.directory is None else str(study.directory),
+        "report": None if study.directory is None else str(study.directory / REPORT),
+        **more,
+        "estimates": [{name: getattr(row, name) for name in COLUMNS} for row in study.rows],
+    }
+
+
+def _print_study(study: Study) -> None:
+    """Print the tables and sentences of a study, and where its files are."""
+    console = SafeConsole()
+    for table in (_count_table(study), *_confusion_tables(study)):
+        console.print(table)
+    limits = [study.limits] if any(row.lower is not None for row in study.rows) else []
+    for sentence in (*study.sentences, *limits, f"Primary pass: {study.declaration.primary}."):
+        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    if study.directory is not None:
+        files = ", ".join(f"readings-{one.name}.json" for one in study.passes)
+        console.print(
+            f"Run: {study.directory} (estimates.csv, {files})\nReport: {study.directory / REPORT}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _count_table(study: Study) -> Table:
+    """Show what each pass found."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("pass", no_wrap=True)
+    table.add_column("read by", overflow="fold")
+    for label in study.passes[0].counts:
+        table.add_column(label, justify="right", no_wrap=True)
+    for one in study.passes:
+        table.add_row(one.name, one.source, *map(str, one.counts.values()))
+    return table
+
+
+def _confusion_tables(study: Study) -> list[Table]:
+    """Show, for every two passes, how often each label of one met each of the other."""
+    tables = []
+    for at, one in enumerate(study.passes):
+        for other in study.passes[at + 1 :]:
+            arm = f"{one.name}~{other.name}"
+            cells = {
+                row.quantity: int(row.estimate or 0)
+                for row in study.rows
+                if not row.mask and row.arm.endswith(arm) and not row.arm.startswith("direct-sets")
+            }
+            labels = [label for label in one.counts if f"count.{label}~{label}" in cells]
+            table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+            table.add_column(f"{one.name} \\ {other.name}", no_wrap=True)
+            for label in labels:
+                table.add_column(label, justify="right", no_wrap=True)
+            for first in labels:
+                counts = (str(cells[f"count.{first}~{second}"]) for second in labels)
+                table.add_row(first, *counts)
+            tables.append(table)
+    return tables

@@ -1,0 +1,160 @@
+"""Expectations over arrival models: what an order that really happens changes, on average.
+
+Where a pool has few orders under a model, all of them are built. Otherwise a fixed number of orders
+is drawn for each pool, with a seed, so that every process draws the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from routeprism.experiments._case_values import coordinates_of
+from routeprism.experiments._rows import Column, Key
+from routeprism.experiments._strata import Strata, enter_all
+from routeprism.measures import Coordinate, Sums
+from routeprism.orders import FORWARD, ArrivalModel, Order, Schedule
+from routeprism.policies import Policy
+from routeprism.records import Case, Pool
+from routeprism.routes import Pair, Route, is_costly, pair_routes, trace_case
+
+__all__ = [
+    "DRAWN_ORDERS",
+    "LISTED_ORDERS",
+    "choose_orders",
+    "enter_arrivals",
+    "has_few_orders",
+    "trace_examples",
+]
+
+Coordinates = Sequence[tuple[str, str, Coordinate[Pair]]]
+
+LISTED_ORDERS = 32
+"""Up to how many orders of a pool are all built."""
+DRAWN_ORDERS = 16
+"""How many orders are drawn for a pool that has more."""
+
+
+def has_few_orders(model: ArrivalModel, pool: Pool) -> bool:
+    """Return whether every order of a pool is built."""
+    return model.on(pool).orders(LISTED_ORDERS) is not None
+
+
+def choose_orders(model: ArrivalModel, pool: Pool) -> list[Order]:
+    """Choose the orders of a pool to build, all equally likely."""
+    arrivals = model.on(pool)
+    listed = arrivals.orders(LISTED_ORDERS)
+    if listed is not None:
+        return [order for order, weight in listed for _ in range(weight)]
+    return [arrivals.sample(index) for index in range(DRAWN_ORDERS)]
+
+
+class _Fixed:
+    """Gives a pool one order."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+
+    def __call__(self, size: int, user: str, records: object) -> Order:
+        return self.order
+
+
+def enter_arrivals(
+    case: Case,
+    policies: Sequence[Policy],
+    models: Sequence[ArrivalModel],
+    strata: Strata,
+    sums: Sums[Key],
+    *,
+    labels: str,
+    updates: str,
+    keep: bool,
+) -> None:
+    """Enter the expectation of every coordinate over each arrival model."""
+    coordinates = coordinates_of(labels, updates)
+    for model in models:
+        schedules = [
+            Schedule(f"{model.name}#{number}", _Fixed(order), redelivers=model.redelivers)
+            for number, order in enumerate(choose_orders(model, case.pool))
+        ]
+        routes = trace_case(case, policies, schedules, events=False)
+        _enter_counts(case, routes, model.name, sums)
+        for policy in policies:
+            values = _average(
+                coordinates, [route for route in routes if route.policy == policy.name]
+            )
+            if values is not None:
+                columns = [
+                    Column(experiment, coordinate.name, policy.name, model.name, labels=source)
+                    for experiment, source, coordinate in coordinates
+                ]
+                enter_all(sums, strata, columns, values, keep=keep)
+
+
+def trace_examples(
+    case: Case, policies: Sequence[Policy], models: Sequence[ArrivalModel]
+) -> list[Route]:
+    """Trace a few orders of each arrival model with their events, to explain what gets lost."""
+    cheap = [policy for policy in policies if not is_costly(policy)]
+    source = tuple(range(len(case.pool)))
+    names: dict[str, str] = {FORWARD.name: FORWARD.name}
+    schedules = []
+    for model in models:
+        orders = [order for order in choose_orders(model, case.pool) if order != source]
+        for order in _spread(list(dict.fromkeys(orders)), _MOST_EXAMPLES):
+            name = f"{model.name}#{len(names)}"
+            names[name] = model.name
+            schedules.append(Schedule(name, _Fixed(order), redelivers=model.redelivers))
+    routes = trace_case(case, cheap, schedules) if cheap and schedules else ()
+    return [replace(route, schedule=names[route.schedule]) for route in routes]
+
+
+_MOST_EXAMPLES = 4
+
+
+def _spread(orders: Sequence[Order], most: int) -> list[Order]:
+    """Choose a few orders, evenly spread over the list, which begins with small disorder."""
+    if len(orders) <= most:
+        return list(orders)
+    return [orders[at * (len(orders) - 1) // (most - 1)] for at in range(most)]
+
+
+def _enter_counts(case: Case, routes: Sequence[Route], model: str, sums: Sums[Key]) -> None:
+    """Enter what memories counted while they were built, on average over the orders."""
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for route in routes:
+        if route.schedule != FORWARD.name:
+            for name, number in route.counts.items():
+                numbers.setdefault((route.policy, name), []).append(number)
+    for (policy, name), counted in numbers.items():
+        column = Column("routes", f"count.{name}", policy, model)
+        sums[column, "all"] = (sum(counted) / len(counted), len(case.questions))
+
+
+def _average(coordinates: Coordinates, routes: Sequence[Route]) -> npt.NDArray[np.float64] | None:
+    """Average every coordinate over the orders, question by question; None if all orders failed."""
+    by_order: dict[str, list[list[float | None]]] = {}
+    known: dict[tuple[object, ...], list[float | None]] = {}
+    for pair in pair_routes(routes):
+        same = (
+            pair.route.retained,
+            pair.route.signature,
+            pair.route_exposure.sources,
+            pair.route_exposure.context_sha256,
+            pair.question.id,
+        )
+        row = known.get(same)
+        if row is None:
+            row = known[same] = [c.value(pair) for _, _, c in coordinates]
+        by_order.setdefault(pair.route.schedule, []).append(row)
+    if not by_order:
+        return None
+    values = np.array(list(by_order.values()), dtype=np.float64)
+    applicable = ~np.isnan(values)
+    number = applicable.sum(axis=0)
+    total = np.where(applicable, values, 0.0).sum(axis=0)
+    mean: npt.NDArray[np.float64] = np.where(number > 0, total / np.maximum(number, 1), np.nan)
+    return mean

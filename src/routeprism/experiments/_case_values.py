@@ -1,0 +1,249 @@
+"""The values of one case: coordinates and contrasts of its pairs, counts of its routes.
+
+A number that belongs to a pool counts once, however many questions are asked of the pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from routeprism.experiments._contrasts import Contrast
+from routeprism.experiments._rows import Column, Key
+from routeprism.experiments._strata import Strata, enter, enter_all
+from routeprism.measures import (
+    COORDINATES,
+    DISPLACEMENTS,
+    Coordinate,
+    Displacements,
+    Sums,
+    registered_coordinates,
+    retention_coordinates,
+    update_coordinates,
+)
+from routeprism.orders import FORWARD, Schedule
+from routeprism.policies import Policy
+from routeprism.records import Case, is_in_event_order
+from routeprism.routes import Pair, Route, pair_routes
+
+__all__ = [
+    "NOTES_DIFFER",
+    "NOTES_MATCHED",
+    "STATES_CHANGED",
+    "STATES_COMPARED",
+    "coordinates_of",
+    "enter_counts",
+    "enter_displacements",
+    "enter_duplicate_options",
+    "enter_failed_pairs",
+    "enter_pairs",
+    "enter_ties",
+]
+
+NOTES_DIFFER = "count.notes_differ_"
+"""Followed by the name of a field: notes of the same record whose field differs."""
+NOTES_MATCHED = "count.notes_matched"
+STATES_COMPARED, STATES_CHANGED = "count.states_compared", "count.canonical_states_changed"
+
+
+SourcedCoordinate: TypeAlias = tuple[str, str, Coordinate[Pair]]
+"""(experiment, label source, coordinate)."""
+
+
+def coordinates_of(labels: str, updates: str = "") -> tuple[SourcedCoordinate, ...]:
+    """Give the coordinates for support and for outdated evidence, and those of extensions."""
+    return _list_coordinates(labels, updates, registered_coordinates())
+
+
+@lru_cache(maxsize=8)
+def _list_coordinates(
+    labels: str, updates: str, own: tuple[Coordinate[Pair], ...]
+) -> tuple[SourcedCoordinate, ...]:
+    retention = retention_coordinates(labels) if labels else ()
+    changes = update_coordinates(updates) if updates else ()
+    return (
+        *(("routes", "", coordinate) for coordinate in (*COORDINATES, *own)),
+        *(("retention", labels, coordinate) for coordinate in retention),
+        *(("updates", updates, coordinate) for coordinate in changes),
+    )
+
+
+def enter_pairs(
+    case: Case,
+    routes: Sequence[Route],
+    strata: Strata,
+    sums: Sums[Key],
+    *,
+    labels: str,
+    updates: str,
+    contrasts: tuple[Contrast, ...],
+    keep: bool,
+) -> None:
+    """Take every coordinate of every pair, and every contrast between policies."""
+    coordinates = coordinates_of(labels, updates)
+    taken: dict[tuple[str, str], list[list[float | None]]] = {}
+    known: dict[tuple[object, ...], list[float | None]] = {}
+    for pair in pair_routes(routes):
+        # Of a question a coordinate reads its labels alone, and many questions see the same.
+        alike = (
+            pair.route.policy,
+            pair.route.schedule,
+            pair.forward_exposure.sources,
+            pair.route_exposure.sources,
+            pair.forward_exposure.context_sha256,
+            pair.route_exposure.context_sha256,
+            pair.question.labels.get(labels),
+            pair.question.labels.get(updates),
+            pair.question.stale.get(updates),
+        )
+        row = known.get(alike)
+        if row is None:
+            row = known[alike] = [c.value(pair) for _, _, c in coordinates]
+        taken.setdefault((pair.route.policy, pair.route.schedule), []).append(row)
+    missing: list[list[float | None]] = [[None] * len(coordinates)] * len(case.questions)
+    for route in routes:
+        if route.reference:  # a pair with a failed route is not applicable
+            taken.setdefault((route.policy, route.schedule), missing)
+    wide = {route: np.array(rows, dtype=np.float64) for route, rows in taken.items()}
+    traced = sum(experiment == "routes" for experiment, _, _ in coordinates)
+    schedules = tuple(dict.fromkeys(route.schedule for route in routes if route.reference))
+    parts = [
+        *wide.values(),
+        *(
+            sum(sign * wide[name, schedule][:, :traced] for sign, name in contrast.terms)
+            for contrast in contrasts
+            for schedule in schedules
+        ),
+    ]
+    columns = _columns(coordinates, tuple(wide), contrasts, schedules)
+    if parts:  # an audit of arrival models alone has no pair of schedules
+        enter_all(sums, strata, columns, np.hstack(parts), keep=keep)
+
+
+@lru_cache(maxsize=8)
+def _columns(
+    coordinates: tuple[SourcedCoordinate, ...],
+    routes: tuple[tuple[str, str], ...],
+    contrasts: tuple[Contrast, ...],
+    schedules: tuple[str, ...],
+) -> tuple[Column, ...]:
+    """Name the columns of a case's values: coordinates of each route, then of each contrast."""
+    plain = [
+        Column(experiment, coordinate.name, policy, schedule, labels=source)
+        for policy, schedule in routes
+        for experiment, source, coordinate in coordinates
+    ]
+    compared = [
+        Column(
+            contrast.experiment,
+            f"{contrast.prefix}.{coordinate.name}",
+            contrast.policy,
+            schedule,
+            contrast.arm,
+        )
+        for contrast in contrasts
+        for schedule in schedules
+        for experiment, _, coordinate in coordinates
+        if experiment == "routes"
+    ]
+    return (*plain, *compared)
+
+
+def enter_duplicate_options(case: Case, strata: Strata, sums: Sums[Key]) -> None:
+    """Count the questions two of whose options have the same text (Appendix C.6)."""
+    values = [float(q.duplicate_options) if q.options else None for q in case.questions]
+    enter(sums, strata, Column("routes", "count.duplicate_options"), values)
+
+
+def enter_ties(
+    case: Case,
+    policies: Sequence[Policy],
+    schedules: Sequence[Schedule],
+    strata: Strata,
+    sums: Sums[Key],
+) -> None:
+    """Count, for each question, the ties that its pool's construction met (Appendix D.5)."""
+    for policy in policies:
+        count = getattr(policy, "ties", None)
+        if not callable(count):
+            continue
+        for schedule in (FORWARD, *schedules):
+            order = schedule.on(case.pool)
+            met = count(tuple(case.pool.records[position] for position in order))
+            for name, number in met.items():
+                column = Column("routes", f"count.{name}", policy.name, schedule.name)
+                enter(sums, strata, column, [float(number)] * len(case.questions))
+
+
+def enter_failed_pairs(case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
+    """Count the pairs of the first build that a failed route leaves without an estimate."""
+    built = {(route.policy, route.schedule): route for route in routes}
+    for route in routes:
+        base = built[route.policy, route.reference] if route.reference else route
+        if route.reference and (route.failed or base.failed):
+            applicable = route.applicable and base.applicable
+            quantity = "count.failed_pairs" if applicable else "count.not_applicable"
+            column = Column("routes", quantity, route.policy, route.schedule)
+            number = len(case.questions)
+            sums[column, "all"] = (float(number), number)
+
+
+def enter_counts(case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
+    """Add what each route counted, and what differs between its notes and forward's."""
+    built = {(route.policy, route.schedule): route for route in routes}
+    for route in routes:
+        base = built[route.policy, route.reference] if route.reference else route
+        entered: dict[str, int] = {f"count.{name}": n for name, n in route.counts.items()}
+        if route.reference:
+            entered |= _differences(base, route)
+        for quantity, number in entered.items():
+            column = Column("routes", quantity, route.policy, route.schedule)
+            sums[column, "all"] = (float(number), len(case.questions))
+
+
+def _differences(base: Route, route: Route) -> dict[str, int]:
+    """Count pools whose sorted states differ, and source-matched notes field by field."""
+    found: dict[str, int] = {}
+    if base.canonical is not None and route.canonical is not None:
+        found[STATES_COMPARED] = 1
+        found[STATES_CHANGED] = int(base.canonical != route.canonical)
+    matched = [record for record in base.notes if record in route.notes]
+    if matched:
+        found[NOTES_MATCHED] = len(matched)
+        for field in base.notes[matched[0]]:
+            found[f"{NOTES_DIFFER}{field}"] = sum(
+                base.notes[record].get(field) != route.notes[record].get(field)
+                for record in matched
+            )
+    return found
+
+
+def enter_displacements(case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
+    """Count updates, those that arrive before what they replace, and what memories did to them."""
+    if not case.supersedes:
+        return
+    number = len(case.questions)
+    sums[Column("updates", "count.updates"), "all"] = (float(len(case.supersedes)), number)
+    for route in routes:
+        arrivals = tuple(case.pool.records[position] for position in route.order)
+        last = tuple({record.id: record for record in arrivals}.values())
+        late = sum(
+            not is_in_event_order(last, {later: earlier})
+            for later, earlier in case.supersedes.items()
+        )
+        column = Column("updates", "count.updates_out_of_order", schedule=route.schedule)
+        sums[column, "all"] = (float(late), number)
+        build = Displacements(
+            route.events,
+            tuple(record.id for record in arrivals),
+            route.retained,
+            case.supersedes,
+        )
+        for coordinate in DISPLACEMENTS:
+            value = None if route.failed else coordinate.value(build)
+            if value is not None:
+                column = Column("updates", coordinate.name, route.policy, route.schedule)
+                sums[column, "all"] = (value, number)

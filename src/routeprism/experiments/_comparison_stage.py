@@ -1,0 +1,281 @@
+"""The stage of every experiment that asks: prompts for some pools at a time, asked and measured."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from routeprism.answers import AnswerProgress, AnswerTurns, Comparison, Cost, Progress
+from routeprism.experiments._collection import (
+    Answers,
+    AnswersByModel,
+    Asking,
+    collect_answers,
+    count_outcomes,
+    describe_outcomes,
+    inspect_answers,
+    leave_out_silent,
+    measure_load,
+    price_comparisons,
+)
+from routeprism.experiments._profiles import average, make_columns
+from routeprism.experiments._rows import Key, estimate_rows
+from routeprism.experiments._stages import StageResult, Traced
+from routeprism.experiments._storage import rows_of, unit_rows_of
+from routeprism.experiments._strata import enter, strata_of
+from routeprism.experiments._until import Stop, Watch, open_watch
+from routeprism.measures import Sums, Tally
+from routeprism.models import Model
+from routeprism.models.recorded import Inspection
+from routeprism.records import Case
+from routeprism.runs import Finding, StoredRun
+
+__all__ = ["CaseComparisons", "ComparisonStage", "Gathered", "enter_measures"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseComparisons:
+    """The comparisons of one pool's questions."""
+
+    case: Case
+    comparisons: Sequence[Comparison]
+    detail: Any = None
+    """What else the experiment decided about the pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The values of all answers, unit by unit."""
+
+    traced: Traced
+    asking: Asking
+    tally: Tally[Key]
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Why comparisons could not be made, with their number."""
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Describe the answers that were refused, unparsable or missing."""
+        return describe_outcomes(self.outcomes)
+
+    @property
+    def has_duplicate_options(self) -> bool:
+        """Whether any question has two options with the same text."""
+        cases = self.traced.benchmark.cases
+        return any(question.duplicate_options for case in cases for question in case.questions)
+
+
+Compare = Callable[[Traced, Asking, Case, StoredRun], CaseComparisons]
+"""Makes the comparisons of a pool from the traces of a run."""
+Enter = Callable[[Traced, Asking, CaseComparisons, AnswersByModel, Sums[Key]], None]
+"""Enters the values of the answers to a pool's comparisons, for every model and batch."""
+Finish = Callable[[Gathered], StageResult]
+"""Turns the values of all pools into rows, statements and notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonStage:
+    """Asks the comparisons of an experiment and turns the answers into rows."""
+
+    name: str
+    asking: Asking
+    compare: Compare
+    enter: Enter
+    finish: Finish | None = None
+    """By default, every value is estimated and nothing is stated."""
+    configuration: Mapping[str, object] = field(default_factory=dict)
+    """What makes its results comparable, besides who is asked and how."""
+    list_findings: Callable[[Traced, CaseComparisons], Iterable[Finding]] | None = None
+    """Lists results of a pool that are not a single number."""
+    check: Callable[[Traced], None] | None = None
+    """Refuses a benchmark that the experiment cannot use."""
+    adjust_costs: Callable[[Traced, dict[str, Cost]], dict[str, Cost]] | None = None
+    """Adjusts what a dry run says that asking takes."""
+
+    def described(self) -> Mapping[str, object]:
+        """Describe what makes the results comparable."""
+        return {**self.asking.described(), **self.configuration}
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """The models that are asked."""
+        return self.asking.models
+
+    def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
+        """Look up in files of recorded answers what will be asked."""
+        with traced.run.read() as stored:
+            for portion in self._portions(traced, stored):
+                inspect_answers(_join(portion), self.asking, inspections)
+
+    def price(self, traced: Traced) -> Mapping[str, Cost]:
+        """Price what asking would take, by model."""
+        costs: dict[str, Cost] = {}
+        with traced.run.read() as stored, traced.run.ledger() as ledger:
+            for portion in self._portions(traced, stored):
+                price_comparisons(_join(portion), self.asking, ledger, costs, traced.planned)
+        return costs if self.adjust_costs is None else self.adjust_costs(traced, costs)
+
+    def perform(self, traced: Traced, asked: AnswerProgress | None) -> StageResult:
+        """Collect missing answers, some pools at a time, and turn all of them into rows."""
+        gathered = Gathered(traced, self.asking, Tally(traced.benchmark.weighting))
+        progress = None if asked is None else PortionProgress(asked, len(traced.benchmark.cases))
+        turns: defaultdict[tuple[str, str], AnswerTurns] = defaultdict(AnswerTurns)
+        findings: list[Finding] = []
+        watch = open_watch(traced.until, asks=True, answers=True)
+        with traced.run.read() as stored:
+            portions = self._portions(traced, stored, small=watch is not None)
+            for portion in portions:
+                comparisons = _join(portion)
+                gathered.reasons.update(item.reason for item in comparisons if item.reason)
+                if progress is not None:
+                    progress.begin_portion(len(portion))
+                answers = collect_answers(comparisons, self.asking, traced.run, progress, turns)
+                count_outcomes(gathered.outcomes, answers)
+                self._enter_portion(portion, answers, gathered, watch)
+                if self.list_findings is not None:
+                    for item in portion:
+                        findings += self.list_findings(traced, item)
+                if watch is not None and watch.holds:
+                    break
+            saved = 0 if watch is None else self._count_calls(traced, portions)
+        if self.list_findings is not None:
+            traced.run.keep(self.name, findings)
+        found = (self.finish or self._estimate)(gathered)
+        return found if watch is None else replace(found, stop=_describe_stop(watch, traced, saved))
+
+    def _count_calls(self, traced: Traced, portions: Iterable[list[CaseComparisons]]) -> int:
+        """Count the calls that the remaining portions would take."""
+        costs: dict[str, Cost] = {}
+        with traced.run.ledger() as ledger:
+            for portion in portions:
+                price_comparisons(_join(portion), self.asking, ledger, costs, set())
+        return sum(cost.calls or 0 for cost in costs.values())
+
+    def _enter_portion(
+        self,
+        portion: Sequence[CaseComparisons],
+        answers: AnswersByModel,
+        gathered: Gathered,
+        watch: Watch | None,
+    ) -> None:
+        values: list[Sequence[str]] = []
+        unit_values: list[Sequence[str]] = []
+        for item in portion:
+            sums: Sums[Key] = {}
+            self.enter(gathered.traced, self.asking, item, answers, sums)
+            gathered.tally.append(sums)
+            if watch is not None:
+                watch.add(sums)
+            values += rows_of(item.case, sums)
+            unit_values += unit_rows_of(item.case, sums)
+        gathered.traced.run.add("per_question", values)
+        gathered.traced.run.add("per_unit", unit_values)
+
+    def _portions(
+        self, traced: Traced, stored: StoredRun, *, small: bool = False
+    ) -> Iterator[list[CaseComparisons]]:
+        """Prepare the prompts of some pools at a time; one without questions has none.
+
+        Small portions are of about a fiftieth of the pools: whether to stop is decided after each.
+        """
+        most = max(1, len(traced.benchmark.cases) // 50) if small else len(traced.benchmark.cases)
+        if self.check is not None:
+            self.check(traced)
+        portion: list[CaseComparisons] = []
+        load = 0.0
+        for case in traced.benchmark.cases:
+            if case.questions:
+                item = self.compare(traced, self.asking, case, stored)
+                portion.append(item)
+                load += measure_load(item.comparisons, self.asking.manner)
+            if load >= 1 or len(portion) >= most:
+                yield portion
+                portion, load = [], 0.0
+        if portion:
+            yield portion
+
+    def _estimate(self, gathered: Gathered) -> StageResult:
+        rows = estimate_rows(gathered.tally, self.asking.setting(gathered.traced.setting))
+        unmatched = tuple(
+            f"{self.name}: {number} comparisons are left out: {reason}"
+            for reason, number in gathered.reasons.items()
+        )
+        _, silent = leave_out_silent(rows, gathered.outcomes, self.name)
+        return StageResult(rows, silent, (*unmatched, *gathered.notes))
+
+
+def _describe_stop(watch: Watch, traced: Traced, saved: int) -> Stop | None:
+    """Describe where collecting stopped; None if the experiment does not have the quantity."""
+    units = sum(bool(case.questions) for case in traced.benchmark.cases)
+    return watch.stop(units, saved) if watch.sequences else None
+
+
+def _join(portion: Sequence[CaseComparisons]) -> list[Comparison]:
+    return [comparison for item in portion for comparison in item.comparisons]
+
+
+Measure = Callable[[Comparison, Answers], Mapping[str, float | None]]
+"""Gives the values of one comparison's answers, by quantity."""
+
+
+def enter_measures(measure: Measure) -> Enter:
+    """Enter what `measure` gives for each comparison, averaged over fillers, by condition."""
+
+    def enter_all(
+        traced: Traced,
+        asking: Asking,
+        item: CaseComparisons,
+        answers: AnswersByModel,
+        sums: Sums[Key],
+    ) -> None:
+        strata = strata_of(item.case, traced.masks)
+        places = {question.id: at for at, question in enumerate(item.case.questions)}
+        name = item.comparisons[0].experiment if item.comparisons else ""
+        for column, fillers, given in make_columns(name, asking, item.case, answers):
+            cells: dict[tuple[str, str, str, str], list[list[float | None]]] = {}
+            for comparison in item.comparisons:
+                if comparison.filler not in fillers or comparison not in given.symbols:
+                    continue
+                route = (comparison.policy, comparison.schedule, comparison.condition)
+                for quantity, value in measure(comparison, given).items():
+                    values = cells.setdefault((*route, quantity), [[] for _ in places])
+                    values[places[comparison.question.id]].append(value)
+            for (policy, schedule, condition, quantity), values in cells.items():
+                named = column._replace(
+                    policy=policy, schedule=schedule, arm=condition, quantity=quantity
+                )
+                averages = [average(v) if len(v) == len(fillers) else None for v in values]
+                enter(sums, strata, named, averages)
+
+    return enter_all
+
+
+class PortionProgress:
+    """Adds up the progress of portions, and estimates the total from the pools so far."""
+
+    def __init__(self, report: AnswerProgress, pools: int) -> None:
+        self._report = report
+        self._pools = pools
+        self._prepared = 0
+        self._earlier: dict[str, int] = {}
+        self._current: dict[str, int] = {}
+
+    def begin_portion(self, pools: int) -> None:
+        """Begin a portion of this many pools."""
+        for name, total in self._current.items():
+            self._earlier[name] = self._earlier.get(name, 0) + total
+        self._current = {}
+        self._prepared = min(self._pools, self._prepared + pools)
+
+    def __call__(self, name: str, progress: Progress) -> None:
+        """Report the progress over all portions."""
+        earlier = self._earlier.get(name, 0)
+        self._current[name] = progress.total
+        known = earlier + progress.total
+        total = round(known * self._pools / self._prepared) if self._prepared else known
+        done = earlier + progress.done
+        left = (total - done) / progress.rate if progress.rate else None
+        self._report(name, replace(progress, done=done, total=total, seconds_left=left))

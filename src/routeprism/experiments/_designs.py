@@ -1,0 +1,284 @@
+"""Designs of a restoration: prompts that differ only in the records that they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, get_args
+
+from routeprism.answers import Comparison, find_records, match_prompts
+from routeprism.experiments._collection import Manner
+from routeprism.experiments._route_comparisons import RoutePair, draft_question, list_route_pairs
+from routeprism.labels import (
+    ELIGIBILITY,
+    Bundle,
+    Design,
+    Eligibility,
+    Exposed,
+    Ineligible,
+    Presence,
+    Update,
+    bundle,
+    design,
+    presence_design,
+    swap_design,
+    update_design,
+)
+from routeprism.orders import Schedule, name_reference
+from routeprism.policies import (
+    TEXTS,
+    Block,
+    Policy,
+    Text,
+    interface_of,
+    record_block,
+    unwrap_policy,
+)
+from routeprism.prompts import Filler
+from routeprism.records import Case, Pool, Question, Record
+from routeprism.runs import StoredExposure, StoredRun
+
+__all__ = [
+    "DESIGNS",
+    "KNOWN_DESIGNS",
+    "PRESENCE",
+    "SWAP",
+    "UPDATE",
+    "DesignDecision",
+    "DesignName",
+    "DesignRules",
+    "decide_designs",
+]
+
+DesignName = Literal["single", "bundle", "identity-swap", "presence", "update"]
+"""What is exchanged: one displaced record, several, one support record for another, or nothing."""
+KNOWN_DESIGNS: tuple[DesignName, ...] = get_args(DesignName)
+DESIGNS: tuple[DesignName, ...] = ("single", "bundle", "identity-swap")
+"""The designs that are asked unless some are named."""
+UPDATE = "update"
+"""The arm of pairs that show the old value of a changed fact alone."""
+PRESENCE = "presence"
+"""The arm of pairs that are asked under Present and Absent alone."""
+SWAP = "identity-swap"
+"""The arm of pairs in which one supporting record stands in another's place."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesignDecision:
+    """Which designs one pair is eligible for, decided before any answer."""
+
+    question: Question
+    policy: str
+    schedule: str
+    single: Design | Ineligible
+    bundle: Bundle | Ineligible
+    swap: Design | Ineligible | None = None
+    """For a pair that is an identity swap; never mixed with `single`."""
+    presence: Presence | Ineligible | None = None
+    """For a run that asks Present and Absent alone."""
+    rules: frozenset[Eligibility] = frozenset()
+    """The eligibility rules that allow the single-record design, whichever rule the run uses."""
+    update: Update | Ineligible | None = None
+    """For a run that exchanges the old and the new record of a changed fact."""
+
+    @property
+    def by_arm(self) -> Mapping[str, Design | Bundle | Presence | Update | Ineligible | None]:
+        """Give the outcome of each design by its arm in the estimates."""
+        designs = (self.single, self.bundle, self.swap, self.presence, self.update)
+        return dict(zip(("", "bundle", SWAP, PRESENCE, UPDATE), designs, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class DesignRules:
+    """The rules by which pairs are decided, and the designs that are asked."""
+
+    labels: str
+    budget: int
+    """How many tokens the prompt of a bundle may have."""
+    designs: Collection[DesignName] = DESIGNS
+    eligibility: Eligibility = "one-fewer"
+    """The rule for the single-record design."""
+    updates: str = ""
+    """The label source of outdated evidence."""
+
+
+def decide_designs(
+    case: Case,
+    stored: StoredRun,
+    policies: Sequence[Policy],
+    schedules: Sequence[Schedule],
+    manner: Manner,
+    rules: DesignRules,
+) -> Iterator[tuple[DesignDecision, list[Comparison]]]:
+    """Decide about every pair of a case, and make the prompts of those that are eligible."""
+    user = case.pool.user
+    places: dict[tuple[str, str], Mapping[str, str]] = {}
+    rankings: dict[tuple[str, str], Sequence[str] | None] = {}
+    for pair in list_route_pairs(case, stored, policies, schedules):
+        policy, question = pair.policy, pair.question
+        interface = interface_of(policy)
+        key = (policy.name, question.id)
+        if key not in rankings:
+            rankings = {key: _rank_records(policy, case.pool, question)}
+        sides = []
+        reference = name_reference(pair.schedule.name)
+        for name, shown in ((reference, pair.forward), (pair.schedule.name, pair.route)):
+            if (policy.name, name) not in places:
+                stand_ins = stored.stand_ins(policy.name, interface, name, user)
+                places[policy.name, name] = stand_ins
+            sides.append(Exposed(name, shown.sources, places[policy.name, name]))
+        render = _find_renderer(policy, case.pool, (pair.forward, pair.route))
+        decision = _decide(case.pool, pair, sides, rankings[key], rules)
+        comparisons: list[Comparison] = []
+        if render is None:
+            decision = _refuse_rewritten(decision)
+        else:
+            comparisons = [
+                comparison
+                for filler in manner.fillers
+                for comparison in _compare_conditions(
+                    decision, case.pool, render, manner, filler, rules
+                )
+            ]
+        yield decision, comparisons
+
+
+def _decide(
+    pool: Pool,
+    pair: RoutePair,
+    sides: Sequence[Exposed],
+    candidates: Sequence[str] | None,
+    rules: DesignRules,
+) -> DesignDecision:
+    """Decide which designs a pair is eligible for, by labels and exposed sources alone."""
+    support = pair.question.labels.get(rules.labels, frozenset())
+    by_rule = {
+        rule: design(pool.ids, support, *sides, candidates=candidates, eligibility=rule)
+        for rule in ELIGIBILITY
+    }
+    presence = None
+    if PRESENCE in rules.designs:
+        presence = presence_design(pool.ids, support, *sides, eligibility=rules.eligibility)
+    update = None
+    if UPDATE in rules.designs:
+        empty: frozenset[str] = frozenset()
+        question = pair.question
+        labels = (
+            question.labels.get(rules.updates, empty),
+            question.stale.get(rules.updates, empty),
+        )
+        update = update_design(pool.ids, *labels, *sides, candidates=candidates)
+    return DesignDecision(
+        pair.question,
+        pair.policy.name,
+        pair.schedule.name,
+        by_rule[rules.eligibility],
+        bundle(pool.ids, support, *sides),
+        swap_design(pool.ids, support, *sides, candidates=candidates),
+        presence,
+        frozenset(rule for rule, outcome in by_rule.items() if isinstance(outcome, Design)),
+        update,
+    )
+
+
+def _refuse_rewritten(decision: DesignDecision) -> DesignDecision:
+    """Refuse every design of a pair whose policy does not show whole records."""
+    rewritten = Ineligible("rewritten")
+    return replace(
+        decision,
+        single=rewritten if isinstance(decision.single, Design) else decision.single,
+        bundle=rewritten if isinstance(decision.bundle, Bundle) else decision.bundle,
+        swap=rewritten if isinstance(decision.swap, Design) else decision.swap,
+        presence=rewritten if isinstance(decision.presence, Presence) else decision.presence,
+        rules=frozenset(),
+        update=rewritten if isinstance(decision.update, Update) else decision.update,
+    )
+
+
+def _rank_records(policy: Policy, pool: Pool, question: Question) -> Sequence[str] | None:
+    """Order the pool as the policy's interface ranks it for the question, if it does (O.5)."""
+    rank = getattr(_interface(policy), "ranked", None)
+    if not callable(rank):
+        return None
+    return [record.id for record in rank(pool.records, question.text)]
+
+
+def _list_conditions(
+    decision: DesignDecision, designs: Collection[DesignName]
+) -> Iterator[tuple[str, Mapping[str, Sequence[str]]]]:
+    """List the designs to ask: the arm, and the records that each condition shows."""
+    for arm, outcome in (("", decision.single), (SWAP, decision.swap)):
+        if isinstance(outcome, Design) and (arm or "single") in designs:
+            yield arm, dict(outcome.conditions.items())
+    if isinstance(decision.presence, Presence):
+        yield PRESENCE, dict(decision.presence.conditions.items())
+    if isinstance(decision.update, Update):
+        yield UPDATE, dict(decision.update.conditions.items())
+    if isinstance(decision.bundle, Bundle) and "bundle" in designs:
+        *steps, last = decision.bundle.steps
+        yield (
+            "bundle",
+            {
+                "absent": decision.bundle.absent,
+                **{f"restored:{at}": ids for at, ids in enumerate(steps, start=1)},
+                "restored": last,
+                "replacement": decision.bundle.replacement,
+            },
+        )
+
+
+def _compare_conditions(
+    decision: DesignDecision,
+    pool: Pool,
+    render: Callable[[Record], Block],
+    manner: Manner,
+    filler: Filler,
+    rules: DesignRules,
+) -> Iterator[Comparison]:
+    """Make the matched prompts of each design under one filler."""
+    records = {record.id: record for record in pool.records}
+    for arm, conditions in _list_conditions(decision, rules.designs):
+        blocks = [[render(records[record]) for record in ids] for ids in conditions.values()]
+        drafts = [draft_question(shown, decision.question, pool, manner) for shown in blocks]
+        prompts, reason = match_prompts(drafts, manner.control, filler)
+        longest = max((prompt.tokens for prompt in prompts), default=0)
+        if arm == "bundle" and longest > rules.budget:
+            prompts, reason = (), f"a bundle's prompt passes the declared {rules.budget} tokens"
+        yield Comparison(
+            "restoration",
+            decision.question,
+            decision.policy,
+            decision.schedule,
+            filler,
+            tuple(conditions),
+            prompts,
+            arm,
+            reason,
+            records=tuple(find_records(*both) for both in zip(prompts, blocks, strict=False)),
+        )
+
+
+def _find_renderer(
+    policy: Policy, pool: Pool, shown: Sequence[StoredExposure]
+) -> Callable[[Record], Block] | None:
+    """Find how a policy shows whole records; None where it shows anything else.
+
+    Its interface knows; records of one role look the same with their user turns and complete.
+    """
+    records = {record.id: record for record in pool.records}
+    own: Text = getattr(_interface(policy), "text", "user")
+    for text in dict.fromkeys((own, *TEXTS)):
+        render = partial(record_block, text=text)
+        if all(
+            len(sources) == 1 and render(records[next(iter(sources))]).text == words
+            for one in shown
+            for _, words, sources in one.blocks
+        ):
+            return render
+    return None
+
+
+def _interface(policy: Policy) -> object:
+    """Give what a policy of whole records exposes through; None for any other policy."""
+    return getattr(unwrap_policy(policy), "interface", None)

@@ -1,0 +1,356 @@
+"""Searches over the orders of a pool: the worst one, and the smallest change of an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from routeprism import specs
+from routeprism.errors import SpecError, nearest
+from routeprism.experiments._observations import Observations, observe_exposure
+from routeprism.landscape import (
+    Objective,
+    OrderBuilds,
+    Predicate,
+    Reordering,
+    RetainedValue,
+    WorstOrder,
+    describe_moves,
+    find_moves,
+    shrink_all,
+    worst_order,
+)
+from routeprism.measures import jaccard
+from routeprism.orders import ArrivalModel, Order
+from routeprism.policies import Exposure, Memory, Policy, interface_of
+from routeprism.policies.own import open_memory
+from routeprism.records import Case, Pool, Question, read_time
+from routeprism.runs import Finding
+
+__all__ = ["OUTCOMES", "STALE_ONLY", "OrderSearch", "Outcome", "is_stale_only", "outcome_named"]
+
+Outcome: TypeAlias = "str | Callable[[Memory, Question], Hashable]"
+"""One of `OUTCOMES`, or a function of a memory and a question."""
+
+STALE_ONLY = "stale-only"
+"""The outcome, and the objective, of questions about facts that change."""
+
+OUTCOMES = {
+    "support": "whether at least one supporting record is retained",
+    "retained": "which records are retained",
+    "exposed": "which records the question is shown",
+    STALE_ONLY: "whether outdated evidence is retained without current evidence",
+}
+"""The outcomes that have a name."""
+
+_LONGEST = 90
+"""How much of a question a sentence quotes."""
+
+
+def outcome_named(name: str) -> Outcome:
+    """Give the outcome that a user named: one of ours, or `package.module:function`."""
+    if name in OUTCOMES:
+        return name
+    if ":" not in name:
+        raise SpecError(
+            f"There is no outcome '{name}'. {nearest(name, OUTCOMES)} Your own is a function of a "
+            f"memory and a question, named 'package.module:name'."
+        )
+    function = specs.load_object(name)
+    if not callable(function):
+        raise SpecError(f"Expected a function of a memory and a question but got {name!r}")
+    made: Outcome = function
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSearch:
+    """A search over the orders of one pool under one policy."""
+
+    policy: Policy
+    case: Case
+    arrivals: Sequence[ArrivalModel]
+    most_states: int
+    labels: str
+    updates: str = ""
+    """The label source of outdated evidence."""
+    builds: OrderBuilds | None = None
+    """What the exploration of the pool has learned about its orders."""
+
+    def observe_exposures(self, observations: Observations) -> None:
+        """Count the contexts in source order, and those that J cannot see."""
+        with self._build_forward() as forward:
+            for question in self.case.questions:
+                shown = forward.expose(question.text)
+                observe_exposure(self.policy.name, shown.blocks, len(shown.context), observations)
+
+    def find_worst(self, name: str) -> tuple[list[Finding], list[Order]]:
+        """Find the worst order of each arrival model; give orders of the whole pool as well."""
+        findings: list[Finding] = []
+        orders: list[Order] = []
+        pool = self.case.pool
+        with self._build_forward() as forward:
+            lowest = self._make_objective(name, forward)
+            for model in self.arrivals if lowest is not None else ():
+                worst = worst_order(
+                    self.policy,
+                    pool,
+                    lowest,  # type: ignore[arg-type]
+                    model,
+                    seed=model.seed,
+                    most_states=self.most_states,
+                    builds=self.builds,
+                )
+                sentence = worst_sentence(worst, name, pool.user)
+                value = {**asdict(worst), "objective": name, "sentence": sentence}
+                findings.append(self._finding("worst_order", value, schedule=model.name))
+                if not model.redelivers:
+                    orders.append(worst.order)
+        return findings, orders
+
+    def find_smallest(
+        self, outcome: Outcome, supports: Sequence[frozenset[str]], known: Sequence[Order]
+    ) -> list[Finding]:
+        """Find the smallest reordering that changes each question's outcome."""
+        targets = [
+            (question, support, predicate)
+            for question, support in zip(self.case.questions, supports, strict=True)
+            if (predicate := self._make_predicate(outcome, question, support)) is not None
+        ]
+        reorderings = shrink_all(
+            self.policy,
+            self.case.pool,
+            [predicate for _, _, predicate in targets],
+            most_states=self.most_states,
+            known=list(dict.fromkeys(known)),
+            builds=self.builds,
+        )
+        return [
+            self._finding(
+                "smallest_reordering",
+                self._describe_reordering(reordering, outcome, question, support),
+                question=question.id,
+            )
+            for (question, support, _), reordering in zip(targets, reorderings, strict=True)
+        ]
+
+    def _build_forward(self) -> AbstractContextManager[Memory]:
+        pool = self.case.pool
+        return open_memory(self.policy, pool, range(len(pool)))
+
+    def _describe_reordering(
+        self,
+        reordering: Reordering,
+        outcome: Outcome,
+        question: Question,
+        support: frozenset[str],
+    ) -> dict[str, object]:
+        """Write a reordering as plain JSON."""
+        if outcome == STALE_ONLY:
+            sentence = describe_stale_reordering(
+                reordering, question, self.case.pool, *self._evidence(question)
+            )
+        else:
+            sentence = reordering_sentence(reordering, outcome, question, support)
+        return {
+            "found": reordering.found,
+            "order": reordering.order,
+            "moves": [[move.record, move.after] for move in reordering.moves],
+            "inversions": reordering.inversions,
+            "exact": reordering.exact,
+            "looked": reordering.looked,
+            "outcome": outcome if isinstance(outcome, str) else "own",
+            "forward_keeps": bool(reordering.forward) if outcome == "support" else None,
+            "sentence": sentence,
+        }
+
+    def _evidence(self, question: Question) -> tuple[frozenset[str], frozenset[str]]:
+        """Give the current and the outdated evidence of a question."""
+        empty: frozenset[str] = frozenset()
+        return question.labels.get(self.updates, empty), question.stale.get(self.updates, empty)
+
+    def _make_predicate(
+        self, outcome: Outcome, question: Question, support: frozenset[str]
+    ) -> Predicate | None:
+        """Give what of a memory may change for a question; None where nothing can change."""
+        if outcome == "support":
+            return RetainedValue(lambda kept: bool(kept & support)) if support else None
+        if outcome == "retained":
+            return RetainedValue(frozenset)
+        if outcome == "exposed":
+            return lambda memory: _shown(memory, question).sources
+        if outcome == STALE_ONLY:
+            current, stale = self._evidence(question)
+            if not (current and stale):
+                return None
+            return RetainedValue(lambda kept: is_stale_only(kept, current, stale))
+        assert callable(outcome)  # noqa: S101 (every name was handled)
+        own = outcome
+        return lambda memory: own(memory, question)
+
+    def _make_objective(self, name: str, forward: Memory) -> Objective | None:
+        """Give what the worst order makes lowest; None where no question has a value for it."""
+        questions = self.case.questions
+        if name == "support":
+            supports = [q.labels[self.labels] for q in questions if q.labels.get(self.labels)]
+            if not supports:
+                return None
+            return RetainedValue(lambda kept: _mean([bool(kept & s) for s in supports]))
+        if name == STALE_ONLY:
+            pairs = [pair for pair in map(self._evidence, questions) if all(pair)]
+            if not pairs:
+                return None
+            return RetainedValue(
+                lambda kept: _mean([not is_stale_only(kept, *pair) for pair in pairs])
+            )
+        if not questions:
+            return None
+        before = [_shown(forward, question).sources for question in questions]
+        return lambda memory: _mean(
+            [
+                jaccard(sources, _shown(memory, question).sources)
+                for question, sources in zip(questions, before, strict=True)
+            ]
+        )
+
+    def _finding(self, name: str, value: object, **place: str) -> Finding:
+        return Finding(
+            name=name,
+            value=value,
+            policy=self.policy.name,
+            interface=interface_of(self.policy),
+            user=self.case.pool.user,
+            **place,
+        )
+
+
+def is_stale_only(retained: frozenset[str], current: frozenset[str], stale: frozenset[str]) -> bool:
+    """Whether outdated evidence is retained and no current evidence is."""
+    return bool(retained & stale) and not retained & current
+
+
+def _shown(memory: Memory, question: Question) -> Exposure:
+    return memory.expose(question.text)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _quoted(question: Question) -> str:
+    text = " ".join(question.text.split())
+    return f"«{text}»" if len(text) <= _LONGEST else f"«{text[:_LONGEST].rstrip()}…»"
+
+
+def reordering_sentence(
+    reordering: Reordering, outcome: Outcome, question: Question, support: frozenset[str]
+) -> str:
+    """Describe in one sentence the effect of the smallest change of order, if any has one."""
+    quoted = _quoted(question)
+    who = (
+        f"the only record supporting {quoted}"
+        if len(support) == 1
+        else f"all {len(support)} records supporting {quoted}"
+    )
+    verb = "is" if len(support) == 1 else "are"
+    if not reordering.found:
+        sure = (
+            "No order changes"
+            if reordering.exact
+            else f"None of {reordering.looked} orders tried changes"
+        )
+        if outcome != "support":
+            return f"{sure} the outcome of {quoted}."
+        return f"{sure} whether support of {quoted} is kept: it {_kept(reordering.forward)} in all."
+    end = "." if reordering.exact else " (found by a search: a smaller reordering may exist)."
+    if outcome != "support":
+        return f"{reordering.instruction}, and the outcome of {quoted} changes{end}"
+    if reordering.forward:
+        return f"{reordering.instruction}, and {who} {verb} dropped{end}"
+    step = reordering.instruction[0].lower() + reordering.instruction[1:]
+    again = "it is kept" if len(support) == 1 else "one of them is kept"
+    return f"In source order {who} {verb} dropped already; {step}, and {again}{end}"
+
+
+def describe_stale_reordering(
+    reordering: Reordering,
+    question: Question,
+    pool: Pool,
+    current: frozenset[str],
+    stale: frozenset[str],
+) -> str:
+    """Name the records, with their dates, whose order decides between the old and the new value."""
+    quoted = _quoted(question)
+    if not reordering.found:
+        if reordering.forward:
+            return f"In every order looked at, {quoted} ends with the old value alone."
+        sure = "In no order" if reordering.exact else f"In none of {reordering.looked} orders tried"
+        return f"{sure} does {quoted} end with the old value alone."
+    end = "." if reordering.exact else " (found by a search: a smaller reordering may exist)."
+    if reordering.forward:
+        step = reordering.instruction[0].lower() + reordering.instruction[1:]
+        return (
+            f"In source order {quoted} ends with the old value alone; {step}, and it does not{end}"
+        )
+    inverted = (
+        _find_inversion(reordering, pool, current, stale) if len(reordering.moves) == 1 else None
+    )
+    if inverted is not None:
+        earlier, later = inverted
+        steps = [f"{_name_record(pool, earlier)} arrives after {_name_record(pool, later)}"]
+    else:
+        steps = [
+            f"{_name_record(pool, move.record)} arrives "
+            + ("first" if move.after is None else f"after {_name_record(pool, move.after)}")
+            for move in reordering.moves
+        ]
+    return f"If {' and '.join(steps)}, the memory keeps the old value alone for {quoted}{end}"
+
+
+def _find_inversion(
+    reordering: Reordering, pool: Pool, current: frozenset[str], stale: frozenset[str]
+) -> tuple[int, int] | None:
+    """Find the last outdated record that arrives after a current record which it precedes."""
+    places = {position: at for at, position in enumerate(reordering.order)}
+    inverted = [
+        (earlier.position, later.position)
+        for earlier in pool.records
+        for later in pool.records
+        if earlier.id in stale and later.id in current
+        if earlier.position < later.position
+        if places[earlier.position] > places[later.position]
+    ]
+    return inverted[-1] if inverted else None
+
+
+def _name_record(pool: Pool, position: int) -> str:
+    """Name a record by its position and its date."""
+    stamp = pool.records[position].timestamp
+    time = None if stamp is None else read_time(stamp)
+    return f"record {position}" + (f" of {time.day} {time:%B %Y}" if time else "")
+
+
+def _kept(forward: Any) -> str:
+    return "is kept" if forward else "is dropped"
+
+
+_OBJECTIVES = {
+    "support": "share of questions with support kept",
+    STALE_ONLY: "share of questions that do not end with the old value alone",
+}
+
+
+def worst_sentence(worst: WorstOrder, name: str, user: str) -> str:
+    """Describe which order is worst, and whether that is known or only what a search met."""
+    what = _OBJECTIVES.get(name, "mean J with forward")
+    if not worst.value < worst.forward:
+        sure = "no order lowers" if worst.exact else "a search found no order that lowers"
+        return f"{user}: {sure} the {what}, {worst.forward:.3f} forward"
+    sure = "the worst order" if worst.exact else f"the worst of {worst.looked} orders searched"
+    steps = find_moves(worst.order)
+    told = (
+        describe_moves(steps) if len(steps) <= 3 else "the order " + "-".join(map(str, worst.order))
+    )
+    return f"{user}: {what} {worst.value:.3f} in {sure} ({told}), {worst.forward:.3f} forward"

@@ -1,0 +1,194 @@
+"""Orders of memories that a model builds: the plan of every pool, and how its model is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from routeprism.answers import Consultant, Cost
+from routeprism.landscape import ArrivalTrie, Method, TriePlan, can_share, plan_trie
+from routeprism.models import Allowance
+from routeprism.orders import ArrivalModel, Order
+from routeprism.policies import (
+    Policy,
+    builder_model,
+    connect_model,
+    describe_client,
+    is_deterministic,
+)
+from routeprism.records import Case, Pool
+from routeprism.runs import Run
+
+if TYPE_CHECKING:
+    from routeprism.experiments._execution import Pacing
+
+__all__ = ["Sharing", "open_consultants", "plan_sharing", "price_sharing", "shares_beginnings"]
+
+Place = tuple[str, str, str]
+"""Policy, user and arrival model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Which orders of which memories are built with shared beginnings."""
+
+    plans: Mapping[Place, TriePlan] = field(default_factory=dict)
+    checked: Mapping[str, str] = field(default_factory=dict)
+    """Policy → the user on whose pool its snapshots are checked by building one order whole."""
+    allowance: Allowance | None = None
+    consultants: Mapping[str, Consultant] = field(default_factory=dict)
+    """Policy → who asks its model."""
+
+    @property
+    def policies(self) -> frozenset[str]:
+        """The names of the policies whose orders share their beginnings."""
+        return frozenset(policy for policy, _, _ in self.plans)
+
+    def open_trie(self, policy: Policy, pool: Pool) -> ArrivalTrie:
+        """Begin the trie of a pool; its replies are stored by the arrivals that they belong to."""
+        consultant = self.consultants.get(policy.name)
+        calls = _calls_per_add(policy)
+
+        def connect(order: Order) -> Policy:
+            if consultant is None:
+                return policy
+            written = "-".join(map(str, order))
+            batch = f"shared build of {policy.name}, user {pool.user}, order {written}"
+            ask = consultant.consult(batch, user=pool.user, route=f"beginning {written}")
+            return connect_model(policy, ask)
+
+        def count(adds: int) -> None:
+            if self.allowance is not None and consultant is None:
+                self.allowance.count(math.ceil(adds * calls))
+
+        return ArrivalTrie(policy, pool, connect=connect, count=count)
+
+
+def shares_beginnings(policy: Policy, method: Method | None) -> bool:
+    """Whether orders share their beginnings: where building asks a model, or if that is chosen."""
+    if method is not None:
+        return method == "shared"
+    client = describe_client(policy)
+    asks = client is not None and bool(client.model or client.calls_per_add)
+    return asks or builder_model(policy) is not None
+
+
+def _calls_per_add(policy: Policy) -> float:
+    """Give the calls of one add: as declared, or one where they are not known."""
+    client = describe_client(policy)
+    if client is None:
+        return 1.0 if builder_model(policy) is not None else 0.0
+    return 1.0 if client.calls_per_add is None else client.calls_per_add
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A pool whose orders are to be built, and the plan without any limit."""
+
+    policy: Policy
+    case: Case
+    model: ArrivalModel
+    plan: TriePlan
+
+    @property
+    def place(self) -> Place:
+        return self.policy.name, self.case.pool.user, self.model.name
+
+    @property
+    def calls(self) -> float:
+        return self.plan.adds * _calls_per_add(self.policy)
+
+
+def plan_sharing(
+    policies: Sequence[Policy],
+    cases: Sequence[Case],
+    arrivals: Sequence[ArrivalModel],
+    *,
+    method: Method | None,
+    drawn: int,
+    allowance: Allowance | None,
+) -> Sharing:
+    """Plan the orders of every pool of memories whose beginnings are shared.
+
+    A limit on calls is divided between the pools: those that need less than an equal share leave
+    the rest to the others.
+    """
+    shared = [policy for policy in policies if shares_beginnings(policy, method)]
+    can = {policy.name: can_share(policy) for policy in shared}
+    wishes = [
+        _Wish(p, case, model, plan_trie(model.on(case.pool), drawn=drawn, shared=can[p.name]))
+        for p in shared
+        for case in cases
+        for model in arrivals
+    ]
+    verified = [p for p in shared if cases and can[p.name] and is_deterministic(p)]
+    checked = {policy.name: cases[0].pool.user for policy in verified}
+    limit = math.inf
+    if allowance is not None and allowance.max_calls is not None:
+        checks = sum(len(cases[0].pool) * _calls_per_add(policy) for policy in verified)
+        limit = allowance.max_calls - allowance.calls - checks
+    return Sharing(_divide(wishes, limit, drawn, can), checked, allowance)
+
+
+def _divide(
+    wishes: Sequence[_Wish], limit: float, drawn: int, can: Mapping[str, bool]
+) -> dict[Place, TriePlan]:
+    """Divide a limit on calls, smallest wishes first, and plan each pool within its share.
+
+    If the limit suffices for all wishes, every pool keeps its plan.
+    """
+    plans = {wish.place: wish.plan for wish in wishes}
+    if sum(wish.calls for wish in wishes) <= limit:
+        return plans
+    waiting = sorted((wish for wish in wishes if wish.calls), key=lambda wish: wish.calls)
+    for number, wish in enumerate(waiting):
+        share = limit / (len(waiting) - number)
+        budget = int(share / _calls_per_add(wish.policy))
+        arrivals, name = wish.model.on(wish.case.pool), wish.policy.name
+        if wish.plan.adds > budget:
+            plan = plan_trie(arrivals, drawn=drawn, budget=budget, shared=can[name])
+            plans[wish.place] = plan
+        limit -= plans[wish.place].adds * _calls_per_add(wish.policy)
+    return plans
+
+
+def price_sharing(
+    sharing: Sharing, policies: Sequence[Policy], cases: Sequence[Case]
+) -> dict[str, Cost]:
+    """Count how many calls the plans take at most; memories that turn out equal save some."""
+    sizes = {case.pool.user: len(case.pool) for case in cases}
+    costs = {}
+    for policy in policies:
+        if policy.name not in sharing.policies:
+            continue
+        plans = [plan for (name, _, _), plan in sharing.plans.items() if name == policy.name]
+        checks = sizes.get(sharing.checked.get(policy.name, ""), 0)
+        adds = sum(plan.adds for plan in plans) + checks
+        separate = sum(plan.separate for plan in plans)
+        calls = math.ceil(adds * _calls_per_add(policy))
+        note = f"at most {adds:,} adds, instead of {separate:,} if each order is built by itself"
+        if checks:
+            note += f"; {checks} of them check that snapshots restore faithfully"
+        model = builder_model(policy)
+        name = f"{model.name} (building {policy.name})" if model else f"building {policy.name}"
+        costs[name] = Cost(calls, 0, calls, None, None, None, note, estimated=True)
+    return costs
+
+
+@contextmanager
+def open_consultants(
+    sharing: Sharing, policies: Sequence[Policy], run: Run | None, pacing: Pacing
+) -> Iterator[Sharing]:
+    """Let the models of policies be asked through the ledger of a run."""
+    with ExitStack() as stack:
+        consultants = {}
+        for policy in policies:
+            model = builder_model(policy)
+            if model is not None and policy.name in sharing.policies and run is not None:
+                consultants[policy.name] = stack.enter_context(
+                    Consultant(run, model, rate_limit=pacing.rate_limit, allowance=pacing.allowance)
+                )
+        yield replace(sharing, consultants=consultants)

@@ -1,0 +1,227 @@
+"""Stopping as soon as a statement holds: users in a drawn order, with limits valid at every look.
+
+The order of the users is drawn from the seed before anything is looked at. Each user's mean value
+is one bet of a confidence sequence (`measures.ConfidenceSequences`), so that the limits hold at
+whichever user collecting stops.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from routeprism.errors import SpecError
+from routeprism.experiments._rows import FIXED_LIMITS, Key
+from routeprism.measures import ConfidenceSequences, Sums
+from routeprism.records import Benchmark, Case, LazyCases
+from routeprism.runs import Column, Finding
+
+__all__ = [
+    "VERDICT",
+    "Stop",
+    "Until",
+    "Watch",
+    "find_range",
+    "open_watch",
+    "parse_until",
+    "shuffle_cases",
+    "take_cases",
+]
+
+VERDICT = "verdict"
+MARGIN = 0.05
+"""The distance from zero within which a verdict treats a quantity as absent."""
+_DECIDING = ("evidence_lost", "V_changed", "C_changed")
+"""What decides the verdict of a memory before any model answers."""
+_ANSWERING = "Delta_rep"
+"""What decides the verdict once models answer."""
+_SHARES = frozenset(
+    "J J_T V_changed C_changed B_changed I_changed retained_changed evidence_lost H H_eq H_same "
+    "H_cross H_within".split()
+)
+_SHARE_PREFIXES = ("accuracy.", "recall.", "all_covered.", "overlap.", "kept.")
+_DIFFERENCES = frozenset(
+    "Delta Delta_rep D_res D_correct restored-absent restored-replacement restored-present "
+    "present-absent".split()
+)
+_FROM_ANSWERS = frozenset("H H_eq H_same H_cross H_within".split()) | _DIFFERENCES
+_STATEMENT = re.compile(r"\s*(?P<quantity>\S+?)\s*(?:±|\+/?-)\s*(?P<width>[0-9.eE-]+)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The statement at which collecting stops."""
+
+    text: str
+    """As it was written."""
+    quantity: str = ""
+    """The quantity whose limits are to be narrow; empty for the verdict."""
+    half_width: float = MARGIN
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether the quantity comes from a model's answers."""
+        return self.quantity in _FROM_ANSWERS or self.quantity.startswith("accuracy.")
+
+
+def parse_until(text: str) -> Until:
+    """Read `J±0.05` (also `J+-0.05`) or `verdict`."""
+    if text.strip() == VERDICT:
+        return Until(VERDICT)
+    match = _STATEMENT.fullmatch(text)
+    try:
+        width = float(match["width"]) if match else 0.0
+    except ValueError:
+        width = 0.0
+    if match is None or not 0 < width < 1:
+        raise SpecError(f"Expected a statement such as J±0.05, or verdict, but got until={text!r}")
+    if find_range(match["quantity"]) is None:
+        raise SpecError(
+            f"until={text!r}: '{match['quantity']}' has no known range, which limits that are "
+            f"valid at every look require. Quantities with a range: "
+            f"{', '.join(sorted(_SHARES | _DIFFERENCES))}, accuracy.forward, …"
+        )
+    return Until(f"{match['quantity']}±{match['width']}", match["quantity"], width)
+
+
+def find_range(quantity: str) -> tuple[float, float] | None:
+    """Give the range of a quantity's values; None if it is not known."""
+    if quantity in _DIFFERENCES or quantity.endswith(".route-forward"):
+        return -1.0, 1.0
+    if quantity in _SHARES or quantity.startswith(_SHARE_PREFIXES):
+        return 0.0, 1.0
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """How far collecting came."""
+
+    until: Until
+    held: bool
+    """Whether the statement held before all units were used."""
+    units: int
+    """The units that were used."""
+    all_units: int
+    calls: int = 0
+    """Calls that the remaining units would have taken."""
+    limits: tuple[tuple[str, float, float], ...] = ()
+    """(policy and order, lower, upper) of each watched quantity at the end."""
+
+    def describe(self, unit: str, seed: int) -> str:
+        """Describe the stop in one sentence."""
+        text, used = self.until.text, f"{self.units} of {self.all_units} {unit}s"
+        order = f"in a random order (seed {seed})"
+        if not self.held:
+            every = f"all {self.all_units} {unit}s"
+            return f"Sequential stopping: {text} did not hold before {every} were used, {order}"
+        saved = f", which saved {self.calls:,} calls" if self.calls else ""
+        return (
+            f"Sequential stopping: {text} held after {used}, taken {order}; the remaining "
+            f"{self.all_units - self.units} were not needed{saved}. Limits of quantities with a "
+            f"known range are confidence sequences, which hold at every look; rows with the flag "
+            f"{FIXED_LIMITS} have ordinary limits"
+        )
+
+    def finding(self, users: Sequence[str], seed: int) -> Finding:
+        """Record the stop, with the users in the order in which they were taken."""
+        value = {
+            "until": self.until.text,
+            "held": self.held,
+            "units": self.units,
+            "all_units": self.all_units,
+            "calls_saved": self.calls,
+            "seed": seed,
+            "limits": [list(entry) for entry in self.limits],
+            "users": list(users),
+        }
+        return Finding(name="sequential_stop", value=value)
+
+
+@dataclass(slots=True)
+class Watch:
+    """Looks at the values of every unit, and knows whether the statement holds."""
+
+    until: Until
+    answers: bool = False
+    """Whether a model's answers are looked at."""
+    units: int = 0
+    sequences: dict[Column, ConfidenceSequences] = field(default_factory=dict)
+
+    def add(self, sums: Sums[Key]) -> bool:
+        """Add a unit, and report whether the statement holds."""
+        self.units += 1
+        for (column, stratum), entry in sums.items():
+            if stratum == "all" and self._is_watched(column):
+                sequence = self.sequences.get(column)
+                if sequence is None:
+                    bounds = find_range(column.quantity) or (0.0, 1.0)
+                    sequence = self.sequences[column] = ConfidenceSequences([bounds])
+                sequence.add([entry[0] / entry[1]])
+        return self.holds
+
+    def _is_watched(self, column: Column) -> bool:
+        if column.mask or column.arm or not column.policy:
+            return False
+        if self.until.quantity:
+            return column.quantity == self.until.quantity
+        return column.quantity == _ANSWERING if self.answers else column.quantity in _DECIDING
+
+    @property
+    def holds(self) -> bool:
+        """Whether the statement holds for every memory, order of arrival and model."""
+        limits = [sequence.limits[0] for sequence in self.sequences.values()]
+        if not limits:
+            return False
+        if self.until.quantity:
+            return all(upper - lower <= 2 * self.until.half_width for lower, upper in limits)
+        return all(_is_decided(lower, upper) for lower, upper in limits)
+
+    def stop(self, all_units: int, calls: int = 0) -> Stop:
+        """Describe where collecting stopped."""
+        limits = tuple(
+            (f"{c.policy}, {c.schedule}: {c.quantity}{c.model and f' ({c.model})'}", *s.limits[0])
+            for c, s in self.sequences.items()
+        )
+        held = self.holds and self.units < all_units
+        return Stop(self.until, held, self.units, all_units, calls, limits)
+
+
+def open_watch(until: Until | None, *, asks: bool, answers: bool = False) -> Watch | None:
+    """Begin to look at units; None if nothing that comes now can make the statement hold.
+
+    Where models answer, their answers decide the verdict, so that all units are traced.
+    """
+    if until is None:
+        return None
+    from_answers = until.reads_answers or (not until.quantity and asks)
+    return Watch(until, answers) if from_answers == answers else None
+
+
+def _is_decided(lower: float, upper: float) -> bool:
+    """Whether a quantity is shown to differ from zero, or to lie within the margin of it."""
+    return lower > 0 or upper < 0 or (lower >= -MARGIN and upper <= MARGIN)
+
+
+def shuffle_cases(benchmark: Benchmark, seed: int) -> Benchmark:
+    """Put the pools of a benchmark into an order that is drawn from the seed."""
+    order = list(range(len(benchmark.cases)))
+    random.Random(f"order of users {seed}").shuffle(order)  # noqa: S311 (a reproducible order)
+    return _choose_cases(benchmark, order)
+
+
+def take_cases(benchmark: Benchmark, number: int) -> Benchmark:
+    """Keep the first pools of a benchmark."""
+    return _choose_cases(benchmark, range(number))
+
+
+def _choose_cases(benchmark: Benchmark, order: Sequence[int]) -> Benchmark:
+    make = partial(_case_at, benchmark.cases, tuple(order))
+    return replace(benchmark, cases=LazyCases(len(order), make))
+
+
+def _case_at(cases: Sequence[Case], order: tuple[int, ...], index: int) -> Case:
+    return cases[order[index]]

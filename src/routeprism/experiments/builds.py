@@ -1,0 +1,148 @@
+"""Several builds of each route: order separated from a memory's own chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from routeprism.exhibits import Severity, Statement, compose
+from routeprism.experiments._rows import Column
+from routeprism.experiments.statements import (
+    is_claim_shown,
+    show_estimate,
+    show_flags,
+    show_value,
+)
+from routeprism.measures import BUILD_COORDINATES, Alternative, Builds, Once
+from routeprism.policies import Policy, unwrap_policy
+from routeprism.records import Case
+from routeprism.routes import Route
+from routeprism.runs import EstimateRow, Finding, Rows
+
+__all__ = [
+    "BUILDS_TESTED",
+    "build_findings",
+    "build_statements",
+    "build_values",
+    "find_noisy_policies",
+]
+
+BUILDS_TESTED: Mapping[str, Alternative] = {"D_build": "greater"}
+"""Quantities of repeated builds whose difference from zero is a claim about order."""
+
+Values = dict[Column, list[float | None]]
+
+
+def build_values(case: Case, repeated: Sequence[Sequence[Route]]) -> Values:
+    """Give, for each pair of routes, what its builds say of each question."""
+    values: Values = {}
+    for route, builds in _pairs(case, repeated):
+        for coordinate in BUILD_COORDINATES:
+            column = Column("routes", coordinate.name, route.policy, route.schedule)
+            values[column] = [coordinate.value(one) for one in builds]
+    return values
+
+
+def build_findings(
+    case: Case, repeated: Sequence[Sequence[Route]], interfaces: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Give, for each question and pair, the sources that every build showed."""
+    for route, builds in _pairs(case, repeated):
+        for question, one in zip(case.questions, builds, strict=True):
+            yield Finding(
+                name="exposed sources by build",
+                policy=route.policy,
+                interface=interfaces[route.policy],
+                schedule=route.schedule,
+                user=route.user,
+                question=question.id,
+                value={
+                    "forward": [sorted(sources) for sources, _ in one.forward],
+                    "route": [sorted(sources) for sources, _ in one.route],
+                },
+            )
+
+
+def _pairs(case: Case, repeated: Sequence[Sequence[Route]]) -> Iterator[tuple[Route, list[Builds]]]:
+    """Put the builds of both routes of each pair together, question by question."""
+    every: dict[tuple[str, str], list[Route]] = {
+        (route.policy, route.schedule): [] for route in repeated[0]
+    }
+    for routes in repeated:
+        for route in routes:
+            if not route.failed:
+                every[route.policy, route.schedule].append(route)
+    for route in repeated[0]:
+        if not route.reference:
+            continue
+        bases = every[route.policy, route.reference]
+        others = every[route.policy, route.schedule]
+        same = bool(bases) and bases[0].order == route.order
+        same = same and bases[0].procedure == route.procedure
+        yield (
+            route,
+            [
+                Builds(_shown(bases, at), _shown(others, at), same)
+                for at in range(len(case.questions))
+            ],
+        )
+
+
+def _shown(routes: Sequence[Route], at: int) -> tuple[Once, ...]:
+    return tuple(
+        (route.exposures[at].sources, route.exposures[at].context_sha256) for route in routes
+    )
+
+
+def find_noisy_policies(rows: Sequence[EstimateRow], policies: Sequence[Policy]) -> frozenset[str]:
+    """Name the policies whose builds may differ within an order: declared so, or observed."""
+    declared = (
+        policy.name
+        for policy in policies
+        if getattr(unwrap_policy(policy), "deterministic", True) is False
+    )
+    observed = Rows.of(rows).where(quantity="C_within", stratum="all")
+    return frozenset(declared) | {row.policy for row in observed if row.estimate}
+
+
+def build_statements(
+    rows: Sequence[EstimateRow], noisy: frozenset[str], builds: int
+) -> dict[str, tuple[Statement, ...]]:
+    """Describe for each policy with chance in it what order does beyond building again."""
+    statements: dict[str, list[Statement]] = {}
+    for policy in sorted(noisy):
+        own = Rows.of(rows).plain(experiment="routes", policy=policy, model="")
+        for schedule in filter(None, own.values("schedule")):
+            quantities = {row.quantity: row for row in own.where(schedule=schedule)}
+            if "J" in quantities:
+                made = _describe_builds(policy, schedule, quantities, builds)
+                statements.setdefault(policy, []).append(made)
+    return {policy: tuple(made) for policy, made in statements.items()}
+
+
+def _describe_builds(
+    policy: str, schedule: str, quantities: Mapping[str, EstimateRow], builds: int
+) -> Statement:
+    residual = quantities.get("D_build")
+    if residual is None:
+        overlap = quantities["J"]
+        parts = compose(
+            "built once on each route, so order cannot be distinguished from the memory's own "
+            "chance (J = {J})",
+            J=show_estimate(overlap),
+        )
+        step, flags = "pass builds=3", show_flags(overlap)
+        return Statement(parts, "builds", policy, schedule, "warning", step, schedule, flags)
+    more = is_claim_shown(residual, quantities)
+    verdict = "order changes" if more else "order is not shown to change"
+    parts = compose(
+        "{verdict} its sources more than building again does; D_build = {residual}, overlap "
+        "{within} within an order and {across} across ({builds} builds)",
+        verdict=verdict,
+        residual=show_estimate(residual),
+        within=show_value(quantities["J_within"]),
+        across=show_value(quantities["J_cross"]),
+        builds=str(builds),
+    )
+    severity: Severity = "problem" if more else "info"
+    flags = show_flags(residual)
+    return Statement(parts, "builds", policy, schedule, severity, "", schedule, flags)

@@ -1,0 +1,421 @@
+"""Overlapping writes: how often their outcome equals that of no serial order, and why."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from routeprism.answers import AnswerProgress
+from routeprism.errors import InapplicableError
+from routeprism.exhibits import Part, Results, Statement, Table, compose, format_row, make_table
+from routeprism.experiments._collection import Asking
+from routeprism.experiments._experiment import Experiment
+from routeprism.experiments._rows import Key, estimate_rows
+from routeprism.experiments._stages import AsksNobody, Stage, StageResult, Traced
+from routeprism.experiments._storage import unit_rows_of
+from routeprism.experiments.statements import show_estimate, show_flags
+from routeprism.landscape import fixed_limits
+from routeprism.measures import Sums, Tally
+from routeprism.orders import Schedule, parse_schedule
+from routeprism.overlap import (
+    KINDS,
+    Anomaly,
+    Execution,
+    Kind,
+    SerialOutcomes,
+    Trial,
+    describe_anomaly,
+    explore_interleavings,
+    find_overlap,
+    list_serial_outcomes,
+    shrink_anomaly,
+)
+from routeprism.policies import Policy, report_own_errors
+from routeprism.policies.own import find_own_memory
+from routeprism.records import Benchmark, Case
+from routeprism.runs import Column, EstimateRow, Finding
+from routeprism.settings import ARRIVALS, option
+
+__all__ = ["OverlapSettings", "experiment", "list_trials"]
+
+_TRIALS = 100
+_OUTSIDE_TRIALS = 10
+"""Trials in each pool by default, for classes and for systems outside of this process."""
+_WINDOWS = 3
+"""Places in a pool at which writes overlap: its first, middle and last records."""
+_MOST_INTERLEAVINGS = 2_000
+"""Interleavings up to which every one of the smallest pool is performed."""
+
+_CAUSES: Mapping[Kind, str] = {
+    "error": "overlapping adds fail",
+    "lost": "concurrent adds overwrite each other",
+    "duplicated": "concurrent adds insert the same record again",
+    "torn": "parts of different adds are stored together",
+    "stale": "an add stores a value that it computed from an old one",
+}
+_REMEDIES: Mapping[Kind, str] = {
+    "error": "Queue the writes, or retry those that fail",
+    "lost": "Queue the writes, or lock the store",
+    "duplicated": "Check and insert in one step, for example under a lock or a unique index",
+    "torn": "Write all parts in one step, or under one lock",
+    "stale": "Read and write under one lock, or compare version numbers before writing",
+}
+
+
+@dataclass(frozen=True)
+class OverlapSettings:
+    """Options for overlapping writes."""
+
+    overlap_trials: int | None = option(
+        None,
+        help="Trials of overlapping writes in each pool, for --schedule overlap:k=N. Default: 100, "
+        "or 10 for a system outside of the process.",
+        group=ARRIVALS,
+        minimum=1,
+    )
+    schedules: Sequence[str | Schedule] = field(default=())
+    """The schedules of the run, which decide whether writes overlap."""
+
+
+@dataclass(slots=True)
+class _Series:
+    """The trials of one policy under one schedule."""
+
+    policy: str
+    schedule: str
+    manner: str
+    trials: int = 0
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    anomalies: dict[Kind, tuple[Anomaly, str]] = field(default_factory=dict)
+    """Kind → the first anomaly of it, and its user."""
+    kept: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """(records added at once, of which kept) → trials with an anomaly."""
+    serial: Counter[int] = field(default_factory=Counter)
+    """Records kept of the largest number added one by one → serial outcomes."""
+    incomplete: int = 0
+    """Trials that were judged by drawn serial orders."""
+    uncontrolled: int = 0
+    """Trials whose interleaving was left to chance."""
+    explored: tuple[int, int] = (0, 0)
+    """Interleavings that cover all of one pool's first writes, and how many writes these were."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapStage(AsksNobody):
+    """Performs overlapping writes and compares their outcomes with those of serial orders."""
+
+    trials: int | None
+
+    def described(self) -> Mapping[str, object]:
+        """Give what makes the results comparable."""
+        return {"overlap_trials": self.trials}
+
+    def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
+        """Perform the trials of every policy that can take overlapping writes, and estimate."""
+        tally: Tally[Key] = Tally(traced.benchmark.weighting)
+        every = [
+            _Series(policy.name, schedule.name, find_overlap(policy))
+            for policy in traced.policies
+            if _can_overlap(policy)
+            for schedule in traced.schedules
+            if schedule.procedure.kind == "overlap"
+        ]
+        policies = {policy.name: policy for policy in traced.policies}
+        schedules = {schedule.name: schedule for schedule in traced.schedules}
+        for case in traced.benchmark.cases:
+            sums: Sums[Key] = {}
+            for series in every:
+                policy, schedule = policies[series.policy], schedules[series.schedule]
+                with report_own_errors(policy, user=case.pool.user, route=schedule.name):
+                    self._try_case(case, policy, schedule, series, sums, traced.setting.seed)
+            tally.append(sums)
+            traced.run.add("per_unit", unit_rows_of(case, sums))
+        rows = estimate_rows(tally, traced.setting)
+        findings = [finding for series in every for finding in _list_findings(series)]
+        traced.run.keep("overlap", findings)
+        return StageResult(rows, tuple(_describe_all(rows, every)))
+
+    def _try_case(
+        self,
+        case: Case,
+        policy: Policy,
+        schedule: Schedule,
+        series: _Series,
+        sums: Sums[Key],
+        seed: int,
+    ) -> None:
+        trials = list_trials(case, policy, schedule)
+        if not trials:
+            return
+        serial = [list_serial_outcomes(trial) for trial in trials]
+        counts: Counter[str] = Counter()
+        repeated = self.trials or (_OUTSIDE_TRIALS if trials[0].policy.outside else _TRIALS)
+        for number in range(repeated):
+            at = number % len(trials)
+            drawn = _draw_seed(seed, case.pool.user, schedule.name, number)
+            execution = trials[at].sample(drawn)
+            if trials[at].controlled and not execution.controlled:
+                trials[at] = replace(trials[at], controlled=False)
+            series.uncontrolled += not execution.controlled
+            kind = serial[at].classify(execution.outcome)
+            series.incomplete += not serial[at].complete
+            if kind is not None:
+                counts.update(("anomaly", f"anomaly.{kind}"))
+                _note_anomaly(
+                    series, trials[at], serial[at], execution, kind, drawn, case.pool.user
+                )
+        series.trials += repeated
+        if not series.explored[0] and not counts:
+            series.explored = _explore(trials[0])
+        for quantity in ("anomaly", *(f"anomaly.{kind}" for kind in KINDS)):
+            column = Column("overlap", quantity, policy.name, schedule.name)
+            sums[column, "all"] = (float(counts[quantity]), repeated)
+
+
+def _draw_seed(seed: int, user: str, schedule: str, number: int) -> int:
+    """Draw the seed of a trial, so that pools do not repeat the interleavings of each other."""
+    digest = hashlib.sha256(f"{seed}\0{user}\0{schedule}\0{number}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+def _can_overlap(policy: Policy) -> bool:
+    try:
+        return bool(find_overlap(policy))
+    except InapplicableError:
+        return False
+
+
+def list_trials(case: Case, policy: Policy, schedule: Schedule) -> list[Trial]:
+    """List the trials of a pool: writes at its start, in its middle and at its end."""
+    arrivals = tuple(case.pool.records[position] for position in schedule.on(case.pool))
+    size = min(schedule.procedure.number, len(arrivals))
+    if size < 2:
+        return []
+    last = len(arrivals) - size
+    starts = dict.fromkeys((0, last // 2, last))
+    own = find_own_memory(policy)
+    assert own is not None  # noqa: S101 (only such memories can overlap)
+    if own.outside:
+        starts = {0: None}  # each build of a system outside takes long
+    return [
+        Trial(own, arrivals[:start], arrivals[start : start + size])
+        for start in list(starts)[:_WINDOWS]
+    ]
+
+
+def _note_anomaly(
+    series: _Series,
+    trial: Trial,
+    serial: SerialOutcomes,
+    execution: Execution,
+    kind: Kind,
+    seed: int,
+    user: str,
+) -> None:
+    series.kinds[kind] += 1
+    added = {record.id for record in trial.writes}
+    series.kept[len(added), len(added & {*execution.outcome.retained})] += 1
+    if kind not in series.anomalies:
+        anomaly = shrink_anomaly(describe_anomaly(trial, serial, execution, kind, seed))
+        series.anomalies[kind] = anomaly, user
+        for outcome in serial.outcomes:
+            series.serial[len(added & {*outcome.retained})] += 1
+
+
+def _explore(trial: Trial) -> tuple[int, int]:
+    """Perform every interleaving of a pool's first writes, if there are few enough."""
+    if trial.manner != "async":
+        return (0, 0)
+    exploration = explore_interleavings(trial, limit=_MOST_INTERLEAVINGS)
+    serial = list_serial_outcomes(trial)
+    clean = not any(serial.classify(one.outcome) for one in exploration.executions)
+    if not (exploration.complete and clean):
+        return (0, 0)
+    return len(exploration.executions), len(trial.writes)
+
+
+def _list_findings(series: _Series) -> Iterator[Finding]:
+    """Give an example of each kind of anomaly, with its interleaving."""
+    for kind, (anomaly, user) in series.anomalies.items():
+        value: dict[str, Any] = {
+            "kind": kind,
+            "trials": series.kinds[kind],
+            "prior": [record.id for record in anomaly.trial.prior],
+            "writes": [record.id for record in anomaly.trial.writes],
+            "retained": list(anomaly.execution.outcome.retained),
+            "serial": list(anomaly.nearest.retained),
+            "errors": list(anomaly.execution.outcome.errors),
+            "steps": anomaly.list_steps(),
+            "choices": list(anomaly.execution.choices),
+            "seed": anomaly.seed,
+        }
+        yield Finding(
+            name="anomaly",
+            value=value,
+            policy=series.policy,
+            schedule=series.schedule,
+            user=user,
+        )
+
+
+def _describe_all(rows: Sequence[EstimateRow], every: Sequence[_Series]) -> Iterator[Statement]:
+    shares = {(row.policy, row.schedule): row for row in rows if row.quantity == "anomaly"}
+    for series in every:
+        row = shares.get((series.policy, series.schedule))
+        if row is not None:
+            yield _describe_series(series, row)
+
+
+def _describe_series(series: _Series, row: EstimateRow) -> Statement:
+    """Describe the trials of one policy under one schedule."""
+    if not series.anomalies:
+        return Statement(
+            compose(
+                "{share} of {trials} trials with overlapping writes end as no serial order does "
+                "({manner}){explored}",
+                share=show_estimate(row),
+                trials=str(series.trials),
+                manner=_describe_manner(series),
+                explored=_describe_coverage(series),
+            ),
+            "overlap",
+            series.policy,
+            series.schedule,
+            "good",
+            scope=series.schedule,
+            flags=show_flags(row),
+        )
+    kind = series.kinds.most_common(1)[0][0]
+    anomaly, _ = series.anomalies[kind]
+    parts = compose(
+        "{cause}. {share} of {trials} trials end as no serial order does ({manner}); {smallest}",
+        cause=_describe_cause(series, kind),
+        share=show_estimate(row),
+        trials=str(series.trials),
+        manner=_describe_manner(series),
+        smallest=_describe_smallest(anomaly),
+    )
+    return Statement(
+        parts,
+        "overlap",
+        series.policy,
+        series.schedule,
+        "problem",
+        next_step=_REMEDIES[kind],
+        scope=series.schedule,
+        flags=show_flags(row),
+    )
+
+
+def _describe_manner(series: _Series) -> str:
+    """Describe how writes overlapped, and the interval of the rate over the trials themselves."""
+    lower, upper = fixed_limits(sum(series.kinds.values()), series.trials)
+    real = series.uncontrolled == series.trials
+    how = {
+        "async": "RoutePrism chose which task continues at each await",
+        "requests": "requests in flight at the same time",
+        "threads": "real threads" if real else "RoutePrism chose where threads switch",
+    }[series.manner]
+    return f"{how}; 95% interval over these trials [{lower:.3f}, {upper:.3f}]"
+
+
+def _describe_cause(series: _Series, kind: Kind) -> str:
+    """Describe what goes wrong, and how many records are kept at once and one by one."""
+    cause = _CAUSES[kind]
+    added = max(size for size, _ in series.kept)
+    kept = [number for size, number in series.kept if size == added]
+    serial = sorted({number for number in series.serial if number <= added})
+    if min(kept) == added:
+        return cause[0].upper() + cause[1:]
+    return (
+        f"Of {added} records added at once, {_write_range(kept)} are kept "
+        f"({_write_range(serial)} of {added} when added one by one): {cause}"
+    )
+
+
+def _write_range(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _describe_smallest(anomaly: Anomaly) -> str:
+    names = " and ".join(record.id for record in anomaly.trial.writes)
+    return f"{len(anomaly.trial.writes)} writes are enough ({names})"
+
+
+def _describe_coverage(series: _Series) -> str:
+    interleavings, writes = series.explored
+    if interleavings:
+        return f"; all {interleavings} different interleavings of {writes} writes were performed"
+    if 0 < series.uncontrolled < series.trials:
+        return (
+            f"; {series.uncontrolled} trials could not be controlled, so a rare anomaly may remain"
+        )
+    return "; not every interleaving was performed, so a rare anomaly may remain"
+
+
+def _tabulate(results: Results) -> Sequence[Table]:
+    """Show the share of anomalies by kind, and one interleaving for each kind."""
+    rows = experiment.select(results.rows).where(stratum="all", mask="")
+    lines: dict[tuple[str, str], dict[str, EstimateRow]] = {}
+    for row in rows:
+        lines.setdefault((row.policy, row.schedule), {})[row.quantity] = row
+    quantities = ("anomaly", *(f"anomaly.{kind}" for kind in KINDS))
+    shares: list[Sequence[Part]] = [
+        (*names, *(format_row(line.get(quantity)) for quantity in quantities))
+        for names, line in lines.items()
+    ]
+    examples: list[Sequence[Part]] = [
+        (
+            finding.policy,
+            finding.schedule,
+            finding.value["kind"],
+            ", ".join(finding.value["writes"]),
+            "; ".join(finding.value["steps"]),
+        )
+        for finding in results.findings.get("anomaly", ())
+    ]
+    caption = "Share of trials whose outcome equals that of no serial order of the same writes."
+    steps = "The smallest set of writes that shows each anomaly, and how their steps interleave."
+    return [
+        *make_table(
+            "overlap",
+            "Overlapping writes",
+            caption,
+            ("policy", "schedule", "anomaly", *KINDS),
+            shares,
+            names=2,
+        ),
+        *make_table(
+            "overlap-interleavings",
+            "Interleavings",
+            steps,
+            ("policy", "schedule", "anomaly", "writes", "steps"),
+            examples,
+            names=5,
+        ),
+    ]
+
+
+def _make_stage(
+    settings: OverlapSettings, asking: Asking | None, benchmark: Benchmark
+) -> Stage | None:
+    schedules = map(parse_schedule, settings.schedules)
+    if any(schedule.procedure.kind == "overlap" for schedule in schedules):
+        return OverlapStage(settings.overlap_trials)
+    return None
+
+
+experiment = Experiment(
+    name="overlap",
+    title="Overlapping writes",
+    summary="Add records at the same time and compare the outcome with every serial order.",
+    rank=12,
+    settings=OverlapSettings,
+    stage=_make_stage,
+    tables=_tabulate,
+    weighting={},
+)

@@ -1,0 +1,187 @@
+"""Phrases that statements of every experiment share, made from rows by stated rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from routeprism.exhibits import Number, Part, Statement
+from routeprism.experiments._rows import FLOOR, P_ADJUSTED
+from routeprism.runs import EstimateRow, Rows, format_interval
+
+__all__ = [
+    "MARGIN",
+    "RISK",
+    "choose_statements",
+    "describe_doubt",
+    "describe_floor",
+    "describe_residual",
+    "describe_size",
+    "excludes_zero",
+    "is_at_floor",
+    "is_beyond_chance",
+    "is_claim_shown",
+    "is_small",
+    "keep_widest",
+    "pluralise",
+    "show_count",
+    "show_estimate",
+    "show_flags",
+    "show_value",
+]
+
+Entry = TypeVar("Entry")
+
+
+def show_estimate(row: EstimateRow) -> Part:
+    """Show an estimate with its interval, or say why it has none."""
+    if row.estimate is None:
+        return "not applicable"
+    text = format_interval(row.estimate, row.lower, row.upper)
+    if row.lower is None or row.upper is None:
+        few = f"one {row.unit}" if (row.units or 0) < 2 else f"too few {row.unit}s"
+        text = f"{text} ({few}, no interval)"
+    return Number(text, row)
+
+
+def show_value(row: EstimateRow) -> Part:
+    """Show an estimate without its interval."""
+    return "not applicable" if row.estimate is None else Number(f"{row.estimate:.3f}", row)
+
+
+def show_count(row: EstimateRow) -> Number:
+    """Show a count."""
+    return Number(f"{row.estimate or 0:.0f}", row)
+
+
+def pluralise(number: int | None, noun: str) -> str:
+    """Count something whose plural ends in s."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def describe_size(row: EstimateRow) -> str:
+    """Describe how many pairs and units an estimate is based on."""
+    return f"{pluralise(row.queries, 'pair')}, {pluralise(row.units, row.unit)}"
+
+
+def excludes_zero(row: EstimateRow) -> bool:
+    """Whether a row has an interval without zero."""
+    return row.lower is not None and row.upper is not None and not row.lower <= 0 <= row.upper
+
+
+def is_at_floor(row: EstimateRow) -> bool:
+    """Whether no answer behind a row is correct."""
+    return FLOOR in row.flags.split(";")
+
+
+def describe_floor(row: EstimateRow) -> str:
+    """Explain that no answer is correct, and what may be the reason."""
+    reader = f"the model or the judge {row.judge}" if row.judge else "the model"
+    return f"no answer is correct, so {reader} is at floor and accuracy allows no conclusion"
+
+
+RISK = 0.05
+"""The risk of any false claim in a run."""
+MARGIN = 0.05
+"""A difference whose whole interval is within this margin of zero is shown to be small."""
+
+
+def is_claim_shown(row: EstimateRow, rows: Mapping[str, EstimateRow]) -> bool:
+    """Return whether a claim holds: its interval excludes zero, and its adjusted p is small.
+
+    `rows` has the adjusted p-value by quantity, if the claim was tested. D_res and D_build are
+    claims only above zero: they cannot be less than zero but by chance.
+    """
+    one_sided = row.quantity in ("D_res", "D_build")
+    if not excludes_zero(row) or (one_sided and (row.estimate or 0.0) <= 0):
+        return False
+    adjusted = rows.get(f"{P_ADJUSTED}.{row.quantity}")
+    return adjusted is None or (adjusted.estimate or 0.0) < RISK
+
+
+def is_beyond_chance(rows: Rows) -> bool:
+    """Whether builds in different orders are shown to differ more than builds in one order.
+
+    `rows` are those of one policy that no model, mask or arm narrows down.
+    """
+    return any(
+        "D_build" in group and is_claim_shown(group["D_build"], group)
+        for group in rows.group("schedule").values()
+    )
+
+
+def describe_doubt(row: EstimateRow) -> str:
+    """Explain that a change is not shown among all claims, although its own interval shows it."""
+    if not excludes_zero(row):
+        return ""
+    if row.units is not None and 2 / 2**row.units >= RISK:  # the least p-value of sign flips
+        return f"{pluralise(row.units, row.unit)} are too few to show a change"
+    return "this change does not hold after the adjustment for all claims of the run"
+
+
+def is_small(row: EstimateRow) -> bool:
+    """Whether a difference is shown to be small: its whole interval is within the margin."""
+    bounds = (row.lower, row.upper)
+    return all(bound is not None and abs(bound) <= MARGIN for bound in bounds)
+
+
+def describe_residual(row: EstimateRow, *, shown: bool | None = None, moved: bool = False) -> str:
+    """Describe what D_res shows.
+
+    It is `shown` if its claim holds among all claims of the run; by default, its own interval
+    decides. `moved` if accuracy is shown to change with order.
+    """
+    shown = (row.lower or 0.0) > 0 if shown is None else shown
+    if row.lower is None:
+        return f"one {row.unit} alone gives no interval"
+    if shown:
+        return "the routes disagree more than the model disagrees with itself"
+    if moved:
+        return (
+            "order changes the answers, although disagreement beyond the model's own is not shown "
+            "by itself"
+        )
+    if is_small(row):
+        return f"disagreement beyond the model's own is shown to be small (within {MARGIN:g})"
+    return "no disagreement beyond the model's own is shown"
+
+
+_KINDS = (
+    *("severity", "overlap", "recommendation", "remedies", "causes", "updates", "accuracy"),
+    *("restoration", "builds"),
+)
+"""The statements that matter most, in their order."""
+_MOST_CHOSEN = 3
+
+
+def choose_statements(
+    statements: Sequence[Statement], memories: Sequence[str], *, first: str = "severity"
+) -> Iterator[Statement]:
+    """Choose at most three statements for each memory: its severity, then the kind named first.
+
+    What the memory keeps and shows in source order always precedes them.
+    """
+    kinds = list(dict.fromkeys(("severity", first, *_KINDS)))
+    for memory in memories:
+        yield from (s for s in statements if s.policy == memory and s.kind == "source order")
+        own = [s for s in statements if s.policy == memory and s.kind in kinds]
+        chosen = {s.kind: s for s in reversed(own)}  # the first of each kind
+        yield from sorted(chosen.values(), key=lambda s: kinds.index(s.kind))[:_MOST_CHOSEN]
+
+
+def show_flags(row: EstimateRow) -> tuple[str, ...]:
+    """Give the flags that a statement shows: synthetic data, an embedded or a scripted model."""
+    shown = ("synthetic", "embedded", "scripted")
+    return tuple(flag for flag in row.flags.split(";") if flag in shown)
+
+
+def keep_widest(
+    grouped: Mapping[tuple[str, ...], Entry],
+) -> Iterator[tuple[tuple[str, ...], Entry]]:
+    """Keep, of several fillers (the last name of a place), the average over all of them."""
+    longest: dict[tuple[str, ...], str] = {}
+    for *place, filler in grouped:
+        longest[tuple(place)] = max(longest.get(tuple(place), ""), filler, key=len)
+    for whole, entry in grouped.items():
+        if longest[whole[:-1]] == whole[-1]:
+            yield whole, entry

@@ -1,0 +1,162 @@
+"""Files that are written as a whole or not at all, and never through a link."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "create_beside",
+    "draft_file",
+    "is_draft",
+    "open_part",
+    "owns_part",
+    "remove_drafts",
+    "replace_file",
+    "sync_directory",
+    "write_output",
+]
+
+_DRAFT = re.compile(r"\.routeprism-[0-9a-f]{16}\.tmp")
+"""The name of a file that was begun; a process that is killed leaves one behind."""
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file beside its place, durably, and then move it there in one step."""
+    with draft_file(path, content) as place:
+        place()
+
+
+@contextlib.contextmanager
+def draft_file(path: Path, content: bytes) -> Iterator[Callable[[], None]]:
+    """Write a file beside its place, durably; give the step that moves it there.
+
+    That step needs no more room on the disk. A file that was not moved is removed at the end, and
+    so are the drafts of processes that were killed.
+    """
+    remove_drafts(path.parent)
+    with create_beside(path) as (draft, stream):
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+        def place() -> None:
+            if fcntl is None:
+                stream.close()  # where nothing is locked, an open file cannot be moved either
+            draft.replace(path)
+            sync_directory(path.parent)
+
+        yield place
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file that the user has named; a device or a pipe is written to, not replaced."""
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            stream.write(content)
+    else:
+        replace_file(path, content)
+
+
+@contextlib.contextmanager
+def create_beside(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    """Create a file of an unpredictable name in the directory of `path`; remove it at the end.
+
+    The file is created exclusively: a link or a file that lies under its name is never opened.
+    """
+    draft, handle = _create_draft(path)
+    try:
+        with open(handle, "wb") as stream:  # noqa: PTH123 (a descriptor)
+            yield draft, stream
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _create_draft(path: Path) -> tuple[Path, int]:
+    """Create a draft and lock it for as long as it is open."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        draft = path.with_name(f".routeprism-{secrets.token_hex(8)}.tmp")
+        handle = os.open(draft, flags, 0o666)
+        _lock(handle, wait=True)
+        if fcntl is None or os.fstat(handle).st_nlink:
+            return draft, handle
+        os.close(handle)  # another process took it for one that was left behind
+
+
+def remove_drafts(directory: Path) -> None:
+    """Remove the drafts in a directory that no process is writing any more."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError):
+        for path in [Path(entry) for entry in os.scandir(directory) if is_draft(entry.name)]:
+            with contextlib.suppress(OSError):
+                _remove_draft(path)
+
+
+def _remove_draft(path: Path) -> None:
+    if not owns_part(path) or path.lstat().st_uid != os.geteuid():
+        return
+    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
+    try:
+        if _lock(handle, wait=False):
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Lock an open file, where the system can; say whether that was possible."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+def owns_part(path: Path) -> bool:
+    """Check that a growing file is a regular file without a second name."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+
+
+def open_part(path: Path, *, resume: bool) -> BinaryIO:
+    """Open a file that grows under a known name: its own one to resume, else one just created."""
+    flags = os.O_WRONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    if resume and owns_part(path):
+        return os.fdopen(os.open(path, flags | os.O_APPEND), "ab")
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666), "wb")
+
+
+def is_draft(name: str) -> bool:
+    """Check whether `create_beside` makes files with this name."""
+    return _DRAFT.fullmatch(name) is not None
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names in a directory durable, where the system can."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):  # some file systems cannot
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

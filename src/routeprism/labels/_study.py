@@ -1,0 +1,288 @@
+"""A study: several passes over one set of cards, compared, and stored as a run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from routeprism.answers import AnswerProgress, Cost
+from routeprism.errors import SpecError
+from routeprism.exhibits import Statement
+from routeprism.labels._agreement import reading_rows
+from routeprism.labels._cards import Card, Rubric
+from routeprism.labels._exhibits import pass_statements
+from routeprism.labels._masks import Mask
+from routeprism.labels._passes import check_reader, make_ask, plan_pass, read_cards
+from routeprism.labels._readings import (
+    JsonPlace,
+    Readings,
+    check_name,
+    load_readings,
+    save_readings,
+)
+from routeprism.labels._sheets import read_sheet
+from routeprism.measures import RESAMPLES, Interval, check_bootstrap, chosen_interval, limits_said
+from routeprism.models import Model, make_allowance
+from routeprism.records import Benchmark
+from routeprism.runs import EstimateRow, Ledger, Run, question_row, settle_store
+from routeprism.specs import check_sizes
+
+__all__ = ["Declaration", "Study", "declare", "plan_study", "run_study"]
+
+Reader: TypeAlias = Model | Path
+"""The reader of a pass: a model, a filled sheet, or a `.json` file that a study wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """Which pass is primary, declared before any outcome is read and stored in the manifest."""
+
+    primary: str
+    """The pass that estimates are based on."""
+    passes: Mapping[str, str] = field(hash=False)
+    """Every declared pass with the SHA-256 of its rubric."""
+
+    def __post_init__(self) -> None:
+        for name in self.passes:
+            check_name(name)
+        if self.primary not in self.passes:
+            raise SpecError(
+                f"Expected a primary pass among {', '.join(self.passes) or 'none'} "
+                f"but got primary={self.primary!r}"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Convert it to plain JSON values, without a date: equal declarations are equal bytes."""
+        return {"primary": self.primary, "passes": dict(sorted(self.passes.items()))}
+
+    @classmethod
+    def from_json(cls, value: object) -> Declaration:
+        """Read one back."""
+        place = JsonPlace().inside("declaration")
+        entry = place.object(value)
+        passes = place.inside("passes").object(entry.get("passes"))
+        inner = place.inside("passes")
+        return cls(
+            place.text(entry, "primary"), {name: inner.text(passes, name) for name in passes}
+        )
+
+    def choose(self, passes: Sequence[Readings]) -> Readings:
+        """Choose the primary pass; refuse a pass that was read under a different rubric."""
+        given = {readings.name: readings for readings in passes}
+        for name, digest in self.passes.items():
+            if name in given and given[name].rubric_digest != digest:
+                raise SpecError(
+                    f"pass '{name}' was declared under rubric {digest[:8]} "
+                    f"but read under {given[name].rubric_digest[:8]}"
+                )
+        if self.primary not in given:
+            raise SpecError(f"the primary pass '{self.primary}' is not there")
+        return given[self.primary]
+
+
+def declare(primary: str, passes: Mapping[str, Rubric] | Sequence[Readings]) -> Declaration:
+    """Declare the primary pass among planned passes, or among passes that were read."""
+    if isinstance(passes, Mapping):
+        digests = {name: rubric.digest for name, rubric in passes.items()}
+    else:
+        digests = {readings.name: readings.rubric_digest for readings in passes}
+    return Declaration(primary, digests)
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The results of several passes over one set of cards."""
+
+    benchmark: str
+    rubric: Rubric
+    passes: tuple[Readings, ...]
+    """In the order in which they were passed."""
+    declaration: Declaration
+    """Which of them is primary."""
+    rows: tuple[EstimateRow, ...]
+    statements: tuple[Statement, ...]
+    directory: Path | None
+    """The run, if it was stored; it contains each pass as `readings-NAME.json`."""
+    limits: str = ""
+    """How the 95% limits of the rows were computed, in words."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The statements as texts."""
+        return tuple(map(str, self.statements))
+
+    @property
+    def primary(self) -> Readings:
+        """The pass that estimates are based on."""
+        return self.declaration.choose(self.passes)
+
+
+def plan_study(
+    cards: Sequence[Card], rubric: Rubric, passes: Mapping[str, Reader], *, run: Path | None = None
+) -> Mapping[str, Cost]:
+    """Count the requests of each pass by a model and estimate their cost."""
+    with ExitStack() as stack:
+        store = None if run is None else run / "run.sqlite"
+        ledger = None
+        if store is not None and store.exists():
+            stack.callback(settle_store, store)
+            ledger = stack.enter_context(Ledger(store))
+        return {
+            name: plan_pass(cards, rubric, model, name=name, ledger=ledger)
+            for name, model in _select_models(passes).items()
+        }
+
+
+def run_study(
+    benchmark: Benchmark,
+    cards: Sequence[Card],
+    rubric: Rubric,
+    passes: Mapping[str, Reader],
+    *,
+    seed: int,
+    primary: str | None = None,
+    masks: Sequence[Mask] = (),
+    resamples: int = RESAMPLES,
+    interval: Interval | None = None,
+    directory: Path | None = None,
+    progress: AnswerProgress | None = None,
+    rate_limit: float | None = None,
+    concurrency: int | None = None,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    command_line: Sequence[str] = (),
+) -> Study:
+    """Make every pass, compare them, and store them in a run if a directory is given.
+
+    The primary pass is the first unless you name a different one; it is declared before any card is
+    read. You can add passes to a run later, but not change its primary pass. `max_calls` and
+    `max_cost` limit the spending of this call: `LimitError` ends it, and the replies are stored.
+    The manifest records `command_line`, the words of the command that resumes the run.
+    """
+    declaration = _prepare(benchmark, cards, rubric, passes, primary)
+    check_sizes(concurrency=concurrency)
+    check_bootstrap(seed, resamples)
+    allowance = make_allowance(_select_models(passes).values(), max_calls, max_cost)
+    used = chosen_interval(interval, benchmark.interval)
+    limits = limits_said(used, benchmark.interval)
+    with ExitStack() as stack:
+        run = None
+        if directory is not None:
+            settings = _configure(benchmark, cards, rubric, passes, declaration)
+            settings |= {"seed": seed, "resamples": resamples, "interval": used}
+            settings |= {"command_line": list(command_line)} if command_line else {}
+            growing = ("passes", "declaration", "command_line")
+            run = stack.enter_context(
+                Run.open(directory, settings, inputs=benchmark.inputs, growing=growing)
+            )
+        readings = [
+            _read_file(reader, cards, rubric, name)
+            if isinstance(reader, Path)
+            else read_cards(
+                cards,
+                rubric,
+                reader,
+                name=name,
+                run=run,
+                progress=progress and partial(progress, name),
+                rate_limit=rate_limit,
+                concurrency=concurrency,
+                allowance=allowance,
+            )
+            for name, reader in passes.items()
+        ]
+        rows = reading_rows(
+            benchmark, readings, seed=seed, resamples=resamples, interval=used, masks=masks
+        )
+        study = Study(
+            benchmark.name,
+            rubric,
+            tuple(readings),
+            declaration,
+            tuple(rows),
+            tuple(pass_statements(readings, rows)),
+            directory,
+            limits,
+        )
+        if run is not None:
+            _finish(run, study, benchmark, len(cards), masks)
+    return study
+
+
+def _prepare(
+    benchmark: Benchmark,
+    cards: Sequence[Card],
+    rubric: Rubric,
+    passes: Mapping[str, Reader],
+    primary: str | None,
+) -> Declaration:
+    """Check what is to be read, and declare the primary pass."""
+    if not passes:
+        raise SpecError("Expected at least one pass but got none")
+    if not cards:
+        raise SpecError(f"benchmark '{benchmark.name}' has no questions to make cards of")
+    for name in passes:
+        check_name(name)
+    for model in _select_models(passes).values():
+        check_reader(model)
+    return declare(primary or next(iter(passes)), dict.fromkeys(passes, rubric))
+
+
+def _finish(
+    run: Run, study: Study, benchmark: Benchmark, cards: int, masks: Sequence[Mask]
+) -> None:
+    """Store the results of a study in its run."""
+    with run.writing() as writer:
+        questions = (question for case in benchmark.cases for question in case.questions)
+        writer.insert("questions", map(question_row, questions))
+    run.keep_masks({mask.name: mask.question_ids for mask in masks})
+    counts = {"cards": cards, "passes": len(study.passes), "estimates": len(study.rows)}
+    run.finish(study.rows, counts, statements=study.statements, limits=study.limits)
+    for readings in study.passes:
+        save_readings(readings, run.directory / f"readings-{readings.name}.json")
+
+
+def _select_models(passes: Mapping[str, Reader]) -> dict[str, Model]:
+    return {name: reader for name, reader in passes.items() if not isinstance(reader, Path)}
+
+
+def _read_file(path: Path, cards: Sequence[Card], rubric: Rubric, name: str) -> Readings:
+    if path.suffix.lower() != ".json":
+        return read_sheet(path, cards, rubric, name=name)
+    readings = load_readings(path).check(cards, rubric)
+    if readings.name != name:
+        raise SpecError(f"{path} holds the pass '{readings.name}', not '{name}'")
+    return readings
+
+
+def _configure(
+    benchmark: Benchmark,
+    cards: Sequence[Card],
+    rubric: Rubric,
+    passes: Mapping[str, Reader],
+    declaration: Declaration,
+) -> dict[str, Any]:
+    shown = hashlib.sha256()
+    for card in cards:
+        shown.update(make_ask(card, rubric).text.encode())
+    sources = {
+        name: f"file:{reader.name}" if isinstance(reader, Path) else reader.name
+        for name, reader in passes.items()
+    }
+    return {
+        "command": "screen" if rubric.kind == "screen" else "support",
+        "benchmark": benchmark.name,
+        "fingerprint": benchmark.fingerprint,
+        "synthetic": benchmark.synthetic,
+        "rubric": rubric.name,
+        "rubric_sha256": rubric.digest,
+        "cards_sha256": shown.hexdigest(),
+        "primary": {declaration.primary: sources[declaration.primary]},
+        "passes": sources,
+        "declaration": declaration.to_json(),
+    }

@@ -1,0 +1,350 @@
+"""Every order, or a sample with intervals: one question, four ways to answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from routeprism.errors import ContractError, RoutePrismError, SpecError
+from routeprism.frames import OWN_ERRORS, describe_error
+from routeprism.landscape._builds import OrderBuilds
+from routeprism.landscape._landscape import Landscape, Method, OrderFailure, anytime_limits
+from routeprism.landscape._moves import format_count
+from routeprism.landscape._states import (
+    CHECKED,
+    MOST_STATES,
+    StateGraph,
+    compare_builds,
+    sort_counts,
+)
+from routeprism.orders import ArrivalModel, Arrivals, Order, parse_arrival
+from routeprism.orders import every_permutation as is_uniform
+from routeprism.policies import Incremental, Policy
+from routeprism.policies.focal import Focal
+from routeprism.policies.own import check_retained
+from routeprism.policies.recent import Recent
+from routeprism.records import Pool
+from routeprism.routes import Disagreement
+
+__all__ = ["DRAWN", "MOST_DRAWN", "MOST_ORDERS", "explore"]
+
+
+DRAWN = 1_000
+"""The default number of drawn orders."""
+MOST_DRAWN = 20_000
+"""The largest number of orders drawn to reach a requested half-width."""
+MOST_ORDERS = 5_040
+"""Up to how many orders (7!) a policy that shows no states is built in each of them."""
+
+_LOOK = 50
+"""After how many orders the interval is looked at."""
+_AGAIN = 20
+"""In how many orders a policy that is not deterministic is built a second time."""
+_FEW = 5
+"""The number of failing orders that are named."""
+_RULES = (
+    "step(state, record) must leave the state that it is given as it was, and key(state) must "
+    "differ wherever something retained or shown, now or later, differs"
+)
+_WRONG = (
+    f"breaks a rule of incremental policies, so its merged states were not used: they gave "
+    f"different memories than building the same orders. {_RULES} (check-adapter names an order)"
+)
+
+
+def explore(
+    policy: Policy,
+    pool: Pool,
+    arrivals: str | ArrivalModel = "uniform",
+    *,
+    method: Method | None = None,
+    supports: Sequence[frozenset[str]] = (),
+    drawn: int = DRAWN,
+    half_width: float | None = None,
+    most_drawn: int = MOST_DRAWN,
+    most_states: int = MOST_STATES,
+    most_orders: int = MOST_ORDERS,
+    builds: OrderBuilds | None = None,
+) -> Landscape:
+    """Find the distribution of what a policy retains over the orders of an arrival model.
+
+    Exactly where that can be: vectorised for focal and recent, by merged states for incremental
+    policies, order by order where there are few. Otherwise on drawn orders: `drawn` of them, or as
+    many as it takes for the limits of the changed share, and of the share that keeps each of
+    `supports`, to be within `half_width`. Searches that follow may use the same `builds`.
+    """
+    model = parse_arrival(arrivals) if isinstance(arrivals, str) else arrivals
+    bound = model.on(pool)
+    _check_numbers(drawn, half_width)
+    builds = builds or OrderBuilds(policy, pool, keeps_graphs=False)
+    forward, reverse = _ends(builds)
+    chancy = builds.chancy
+    empty = Landscape(
+        policy.name, model.name, pool.user, pool.ids, "sampled", 0, {}, forward, reverse
+    )
+    found = wrong = None
+    if not chancy:
+        found, wrong = _exactly(empty, builds, bound, method, most_states, most_orders)
+    elif method in ("enumerated", "merged"):
+        raise SpecError(f"{policy.name} is not deterministic: its states cannot be merged")
+    if found is None:
+        _refuse_method(method, policy, pool, model, wrong)
+        wanted = (frozenset[str](), *supports)
+        found = _sampled(empty, builds, bound, drawn, half_width, most_drawn, wanted)
+        usable = policy if wrong is None else None
+        reason = "it was asked for" if method else _why(policy, usable, bound, chancy, most_orders)
+        found = replace(found, note=f"{found.orders} orders were drawn: {reason}")
+    if wrong is not None:
+        orders = "; every order was built instead" if found.exact else f". {found.note}"
+        found = replace(found, note=f"{policy.name} {_WRONG}{orders}")
+    if chancy:
+        found = _with_chance(found, policy, pool, bound)
+    elif is_uniform(bound):
+        builds.learn(found.retained, found.orders, complete=found.exact and not found.failed)
+    return replace(found, retained=sort_counts(dict(found.retained), pool.ids))
+
+
+def _check_numbers(drawn: int, half_width: float | None) -> None:
+    if drawn < 1 or (half_width is not None and not 0 < half_width < 1):
+        raise SpecError(
+            f"Expected 1 order or more and a half-width between 0 and 1 but got {drawn=}, "
+            f"{half_width=}"
+        )
+
+
+def _refuse_method(
+    method: Method | None,
+    policy: Policy,
+    pool: Pool,
+    model: ArrivalModel,
+    wrong: Disagreement | None,
+) -> None:
+    """Refuse a method that was requested and gives no result, unless it is sampling."""
+    if wrong is not None and method == "merged":
+        raise ContractError(f"{policy.name}: {wrong.text}. {_RULES}")
+    if method not in (None, "sampled"):
+        raise SpecError(
+            f"{policy.name} on {len(pool)} records under {model.name} cannot be {method}; "
+            f"leave the method open"
+        )
+
+
+def _ends(builds: OrderBuilds) -> tuple[frozenset[str], frozenset[str] | None]:
+    """Find what is retained in source order, which must not fail, and in reverse."""
+    order = tuple(range(len(builds.pool)))
+    try:
+        forward = builds.retained(order)
+    except RoutePrismError:
+        raise
+    except OWN_ERRORS as error:
+        name, user = builds.policy.name, builds.pool.user
+        raise describe_error(error, name, user=user, route="source") from None
+    try:
+        return forward, builds.retained(order[::-1])
+    except RoutePrismError:
+        raise
+    except OWN_ERRORS:
+        return forward, None  # found again, and reported, where orders are gone through
+
+
+def _exactly(
+    empty: Landscape,
+    builds: OrderBuilds,
+    arrivals: Arrivals,
+    method: Method | None,
+    most_states: int,
+    most_orders: int,
+) -> tuple[Landscape | None, Disagreement | None]:
+    """Find what every order retains, and any disagreement of the policy's states."""
+    found: Landscape | None = None
+    wrong = None
+    if method in (None, "enumerated"):
+        found = _enumerated(empty, builds.policy, builds.pool, arrivals)
+    if found is None and method in (None, "merged"):
+        merged = _merged(empty, builds, arrivals, most_states)
+        if isinstance(merged, Disagreement):
+            wrong = merged
+        else:
+            found = merged
+    if found is None and method in (None, "replayed"):
+        found = _replayed(empty, builds, arrivals, most_orders)
+    return found, wrong
+
+
+def _enumerated(
+    empty: Landscape, policy: Policy, pool: Pool, arrivals: Arrivals
+) -> Landscape | None:
+    from routeprism.landscape._enumeration import LARGEST, enumerate_focal, enumerate_recent
+
+    if not is_uniform(arrivals) or len(pool) > LARGEST:
+        return None
+    if isinstance(policy, Focal):
+        every = enumerate_focal(
+            pool.records, [policy.threshold], [policy.survivor], cluster=policy.cluster
+        )
+        found = every[policy.threshold, policy.survivor]
+    elif isinstance(policy, Recent):
+        found = enumerate_recent(len(pool), policy.k)
+    else:
+        return None
+    retained = {
+        frozenset(record for at, record in enumerate(pool.ids) if mask >> at & 1): weight
+        for mask, weight in found.masks.items()
+    }
+    return replace(
+        empty, method="enumerated", orders=found.orders, retained=retained, sizes=found.sizes
+    )
+
+
+def _merged(
+    empty: Landscape, builds: OrderBuilds, arrivals: Arrivals, most: int
+) -> Landscape | Disagreement | None:
+    graph = builds.merge(arrivals, most)
+    if not isinstance(graph, StateGraph):
+        return graph
+    policy, pool = builds.policy, builds.pool
+    retained: dict[frozenset[str], int] = {}
+    for ending in graph.endings:
+        kept = check_retained(ending.memory, policy.name, pool)
+        retained[kept] = retained.get(kept, 0) + ending.weight
+    total = sum(retained.values()) + graph.failed
+    return replace(
+        empty,
+        method="merged",
+        orders=total,
+        retained=retained,
+        failed=graph.failed,
+        failures=graph.failures,
+        note=_checked_note(policy, graph),
+    )
+
+
+def _checked_note(policy: Policy, graph: StateGraph) -> str:
+    if not graph.followed:
+        return ""
+    return (
+        f"merged states of {policy.name} were compared with building up to {CHECKED} orders of "
+        f"each pool, and agreed"
+    )
+
+
+class _Tally:
+    """Counts what is retained, order by order, and keeps the errors."""
+
+    def __init__(self, builds: OrderBuilds) -> None:
+        self.builds = builds
+        self.retained: dict[frozenset[str], int] = {}
+        self.examples: dict[frozenset[str], Order] = {}
+        self.failures: list[OrderFailure] = []
+        self.failed = 0
+
+    def add(self, order: Order, index: int | None) -> None:
+        try:
+            kept = self.builds.retained(order)
+        except RoutePrismError:
+            raise
+        except OWN_ERRORS as error:
+            self.failed += 1
+            if len(self.failures) < _FEW:
+                message = f"{type(error).__name__}: {error}"
+                self.failures.append(OrderFailure(order, index, message))
+            return
+        self.retained[kept] = self.retained.get(kept, 0) + 1
+        self.examples.setdefault(kept, order)
+
+    def onto(self, empty: Landscape, method: Method, orders: int) -> Landscape:
+        return replace(
+            empty,
+            method=method,
+            orders=orders,
+            retained=self.retained,
+            failed=self.failed,
+            failures=tuple(self.failures),
+            examples=self.examples,
+        )
+
+
+def _replayed(
+    empty: Landscape, builds: OrderBuilds, arrivals: Arrivals, most: int
+) -> Landscape | None:
+    orders = arrivals.orders(most)
+    if orders is None:
+        return None
+    tally = _Tally(builds)
+    number = 0
+    for order, _ in orders:
+        tally.add(order, None)
+        number += 1
+    return tally.onto(empty, "replayed", number)
+
+
+def _sampled(
+    empty: Landscape,
+    builds: OrderBuilds,
+    arrivals: Arrivals,
+    drawn: int,
+    half_width: float | None,
+    most: int,
+    supports: Sequence[frozenset[str]],
+) -> Landscape:
+    tally = _Tally(builds)
+    if half_width is None:
+        for index in range(drawn):
+            tally.add(arrivals.sample(index), index)
+        return tally.onto(empty, "sampled", drawn)
+    number = 0
+    while number < most:
+        for index in range(number, min(number + _LOOK, most)):
+            tally.add(arrivals.sample(index), index)
+        number = min(number + _LOOK, most)
+        if _narrow(tally, empty.forward, supports, half_width):
+            break
+    return replace(tally.onto(empty, "sampled", number), stopped=True)
+
+
+def _narrow(
+    tally: _Tally,
+    forward: frozenset[str],
+    supports: Sequence[frozenset[str]],
+    half_width: float,
+) -> bool:
+    """Whether the limits of all watched shares are close enough; no support: the changed share."""
+    total = sum(tally.retained.values())
+    holds: list[Callable[[frozenset[str]], bool]] = [
+        (lambda kept, support=support: bool(kept & support))  # type: ignore[misc]
+        if support
+        else (lambda kept: kept != forward)
+        for support in supports
+    ]
+    for one in holds:
+        count = sum(weight for kept, weight in tally.retained.items() if one(kept))
+        lower, upper = anytime_limits(count, total)
+        if upper - lower > 2 * half_width:
+            return False
+    return True
+
+
+def _why(
+    policy: Policy, stepping: Policy | None, arrivals: Arrivals, chancy: bool, most_orders: int
+) -> str:
+    if chancy:
+        return f"{policy.name} is not deterministic, so states cannot be merged"
+    count = arrivals.count()
+    many = "too many" if count is None else format_count(count)
+    orders = f"a pool of {arrivals.size} has {many} orders under {arrivals.name}"
+    if isinstance(stepping, Incremental):
+        return f"{orders}, with too many states to follow them all"
+    return (
+        f"{orders}, {policy.name} shows no states to merge, and at most {most_orders:,} are built"
+    )
+
+
+def _with_chance(landscape: Landscape, policy: Policy, pool: Pool, arrivals: Arrivals) -> Landscape:
+    orders = [arrivals.sample(index) for index in range(min(_AGAIN, landscape.orders))]
+    same = compare_builds(policy, pool, orders)
+    differing = len(same) - sum(same)
+    note = (
+        f"{policy.name} is not deterministic: in {differing} of {len(same)} orders a second build "
+        f"gave another memory, so what differs between orders is not the order's doing alone"
+    )
+    return replace(landscape, chance=(differing, len(same)), note=f"{note}. {landscape.note}")

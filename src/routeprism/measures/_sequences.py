@@ -1,0 +1,128 @@
+"""Confidence sequences: limits of a bounded mean that hold at every look at once.
+
+Values arrive one after the other. For every possible mean, two gamblers bet that the true mean is
+larger, or smaller. If it is the true mean, neither capital grows in expectation, so by Ville's
+inequality half of the larger capital passes 1/α at *any* time with a probability of at most α. The
+means that no gambler has refuted are the confidence sequence (Waudby-Smith and Ramdas, Estimating
+means of bounded random variables by betting, Journal of the Royal Statistical Society B 86, 2024:
+the hedged capital process with predictable plug-in bets).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from routeprism.errors import SpecError
+
+__all__ = ["ConfidenceSequences", "sequence_limits", "simulate_stops"]
+
+Floats = npt.NDArray[np.float64]
+Bounds = tuple[float, float]
+
+_ALPHA = 0.05
+_POINTS = 1_000
+"""Means that are bet on, evenly spaced; limits are widened by the distance between two of them."""
+_MOST = 0.5
+"""The largest share of its capital that a gambler bets."""
+
+
+class ConfidenceSequences:
+    """95% limits of several bounded means, each of which receives its own values."""
+
+    def __init__(self, bounds: Sequence[Bounds], *, alpha: float = _ALPHA) -> None:
+        self._low = np.array([low for low, _ in bounds], dtype=np.float64)
+        self._width = np.array([high - low for low, high in bounds], dtype=np.float64)
+        self._alpha = alpha
+        self._means = np.linspace(0.0, 1.0, _POINTS + 1)
+        number = len(bounds)
+        self._gains = np.zeros((number, _POINTS + 1))
+        self._losses = np.zeros((number, _POINTS + 1))
+        self._plausible = np.ones((number, _POINTS + 1), dtype=bool)
+        self._count = np.zeros(number)
+        self._sum = np.zeros(number)
+        self._squares = np.zeros(number)
+
+    def add(self, values: Sequence[float | None]) -> None:
+        """Add one value to each mean; None adds none."""
+        given = np.array([value is not None for value in values], dtype=bool)
+        if not given.any():
+            return
+        raw = np.array([0.0 if value is None else value for value in values])
+        scaled = (raw - self._low) / self._width
+        if (scaled[given] < -1e-9).any() or (scaled[given] > 1 + 1e-9).any():
+            raise SpecError("a value lies outside of the range that its quantity is known to have")
+        self._bet(given, np.clip(scaled, 0.0, 1.0)[given])
+
+    def _bet(self, rows: npt.NDArray[np.bool_], values: Floats) -> None:
+        """Let all gamblers bet on one value; the size of a bet depends on earlier values alone."""
+        count = self._count[rows] + 1
+        variance = (self._squares[rows] + 0.25) / count
+        spent = variance * count * np.log(1 + count)
+        size = np.sqrt(2 * math.log(2 / self._alpha) / spent)[:, None]
+        means = self._means[None, :]
+        with np.errstate(divide="ignore"):
+            up = np.minimum(size, _MOST / means)
+            down = np.minimum(size, _MOST / (1 - means))
+        distance = values[:, None] - means
+        self._gains[rows] += np.log1p(up * distance)
+        self._losses[rows] += np.log1p(-down * distance)
+        capital = np.maximum(self._gains[rows], self._losses[rows]) - math.log(2)
+        self._plausible[rows] &= capital < -math.log(self._alpha)
+        self._count[rows] = count
+        self._sum[rows] += values
+        centre = (self._sum[rows] + 0.5) / (count + 1)
+        self._squares[rows] += (values - centre) ** 2
+
+    @property
+    def limits(self) -> list[Bounds]:
+        """The limits of every mean; the whole range where none is plausible any more."""
+        found = []
+        step = 1 / _POINTS
+        for row, low, width in zip(self._plausible, self._low, self._width, strict=True):
+            points = np.flatnonzero(row)
+            lower = max(0.0, float(self._means[points[0]]) - step) if points.size else 0.0
+            upper = min(1.0, float(self._means[points[-1]]) + step) if points.size else 1.0
+            found.append((float(low + lower * width), float(low + upper * width)))
+        return found
+
+
+def sequence_limits(
+    values: Sequence[float], bounds: Bounds = (0.0, 1.0), *, alpha: float = _ALPHA
+) -> Bounds:
+    """Give the limits of one mean after these values, which arrived in this order."""
+    sequences = ConfidenceSequences([bounds], alpha=alpha)
+    for value in values:
+        sequences.add([value])
+    return sequences.limits[0]
+
+
+def simulate_stops(
+    values: Sequence[float],
+    bounds: Bounds,
+    half_width: float,
+    *,
+    seed: int,
+    rounds: int = 40,
+    most: int = 5_000,
+) -> list[int]:
+    """Draw values again and again, and count how many each round takes to reach a half-width.
+
+    A round that does not reach it within `most` values counts as that many.
+    """
+    draw = np.random.default_rng(seed)
+    sequences = ConfidenceSequences([bounds] * rounds)
+    stops = [most] * rounds
+    for number in range(1, most + 1):
+        sequences.add(list(draw.choice(np.asarray(values, dtype=np.float64), rounds)))
+        if number % 5:
+            continue
+        for at, (lower, upper) in enumerate(sequences.limits):
+            if upper - lower <= 2 * half_width:
+                stops[at] = min(stops[at], number)
+        if max(stops) < most:
+            break
+    return sorted(stops)

@@ -1,0 +1,110 @@
+"""`scripted`: a rule-based model behind an OpenAI-compatible endpoint on the loopback address.
+
+Memory systems that extract facts with a model can be audited with it, without a key and without a
+network. It is no language model, and every output names it `scripted`. The same request always gets
+the same reply. `_facts` has its rules, and `_extraction` the requests that it recognises.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from routeprism.models._extraction import reply_to_chat
+from routeprism.models._loopback import Call, LoopbackServer, Response
+from routeprism.text import tokens
+from routeprism.text.hashing import hash_words
+
+__all__ = ["SCRIPTED", "ScriptedEndpoint", "answer_call"]
+
+SCRIPTED = "scripted"
+"""The name of the model, in specs and in every output."""
+_DIMENSIONS = 1025
+
+
+class ScriptedEndpoint:
+    """The scripted model at an address of this machine; use it as a context, or close it.
+
+    Point the client of a memory system at `base_url` with `api_key`, and name the model `scripted`.
+    """
+
+    def __init__(self, *, port: int = 0, api_key: str | None = None) -> None:
+        self._server = LoopbackServer(answer_call, port=port, token=api_key)
+        self.base_url = self._server.base_url(SCRIPTED)
+        self.api_key = self._server.token
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.close()
+
+    def __enter__(self) -> ScriptedEndpoint:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def answer_call(call: Call) -> Response:
+    """Answer a request for a chat completion or for embeddings."""
+    if call.path == "chat/completions":
+        if call.body.get("stream"):
+            return Response.error(400, "the scripted model does not stream", "no_streaming")
+        return Response.of(_complete(call.body))
+    if call.path == "embeddings":
+        return Response.of(_embed(call.body))
+    return Response.error(404, f"the scripted model has no {call.path}", "not_found")
+
+
+def _complete(body: Mapping[str, Any]) -> dict[str, Any]:
+    message = reply_to_chat(body)
+    asked = json.dumps(body.get("messages", ()), ensure_ascii=False)
+    written = json.dumps(message, ensure_ascii=False)
+    usage = _usage(tokens.count(asked), tokens.count(written))
+    reason = "tool_calls" if message.get("tool_calls") else "stop"
+    digest = hashlib.sha256(asked.encode()).hexdigest()[:24]
+    return {
+        "id": f"chatcmpl-{digest}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": SCRIPTED,
+        "system_fingerprint": SCRIPTED,
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        "usage": usage,
+    }
+
+
+def _usage(read: int, written: int) -> dict[str, int]:
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+
+def _embed(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Embed each input as counts of hashed words, of length 1."""
+    given = body.get("input", "")
+    inputs = [given] if isinstance(given, str) else [str(one) for one in given]
+    size = int(body.get("dimensions") or _DIMENSIONS)
+    coded = body.get("encoding_format") == "base64"
+    vectors = [_scale(hash_words(text, size)) for text in inputs]
+    read = sum(map(tokens.count, inputs))
+    return {
+        "object": "list",
+        "model": SCRIPTED,
+        "data": [
+            {"object": "embedding", "index": at, "embedding": _pack(one) if coded else one}
+            for at, one in enumerate(vectors)
+        ],
+        "usage": {"prompt_tokens": read, "total_tokens": read},
+    }
+
+
+def _scale(vector: tuple[float, ...]) -> list[float]:
+    length = math.sqrt(sum(value * value for value in vector))
+    return [value / length for value in vector]
+
+
+def _pack(vector: list[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

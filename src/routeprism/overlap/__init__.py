@@ -1,0 +1,35 @@
+"""Overlapping writes, batches and restarts: ways to build the same memory from the same records."""
+
+from routeprism.overlap._anomalies import (
+    KINDS,
+    Anomaly,
+    Kind,
+    SerialOutcomes,
+    describe_anomaly,
+    list_serial_outcomes,
+    shrink_anomaly,
+)
+from routeprism.overlap._building import build_by_procedure
+from routeprism.overlap._exploration import Exploration, explore_interleavings
+from routeprism.overlap._loop import ControlledLoop, Step
+from routeprism.overlap._trials import Execution, Outcome, Trial, find_overlap, settle_memory
+
+__all__ = [
+    "KINDS",
+    "Anomaly",
+    "ControlledLoop",
+    "Execution",
+    "Exploration",
+    "Kind",
+    "Outcome",
+    "SerialOutcomes",
+    "Step",
+    "Trial",
+    "build_by_procedure",
+    "describe_anomaly",
+    "explore_interleavings",
+    "find_overlap",
+    "list_serial_outcomes",
+    "settle_memory",
+    "shrink_anomaly",
+]

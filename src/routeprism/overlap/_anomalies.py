@@ -1,0 +1,242 @@
+"""Anomalies: outcomes of overlapping writes that no serial order of the same writes has."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, permutations
+from typing import Any, Literal, get_args
+
+from routeprism.overlap._exploration import explore_interleavings
+from routeprism.overlap._trials import Execution, Outcome, Trial
+from routeprism.policies import JsonValue
+from routeprism.policies.own import closing_memory
+
+__all__ = ["KINDS", "Anomaly", "Kind", "SerialOutcomes", "list_serial_outcomes", "shrink_anomaly"]
+
+Kind = Literal["error", "lost", "duplicated", "torn", "stale"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""The kinds of anomaly; an anomaly has the first that applies."""
+
+_MOST_ORDERS = 720
+"""Serial orders up to which every one is built."""
+_DRAWN_ORDERS = 50
+"""Serial orders that are drawn where there are more."""
+_OUTSIDE_ORDERS = (6, 3)
+"""The same two numbers for a system outside of this process, of which each build takes long."""
+_MOST_STATES = 2_000
+"""Merged states up to which serial outcomes are computed from them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SerialOutcomes:
+    """The outcomes of the same writes one after the other."""
+
+    outcomes: tuple[Outcome, ...]
+    builds: int
+    """How many serial builds it took."""
+    complete: bool
+    """Whether these are the outcomes of all orders."""
+    key: Callable[[Any], Any] | None = field(default=None, compare=False)
+    """Names what counts of a state, if the memory declares it; equal keys are equal outcomes."""
+
+    def classify(self, outcome: Outcome) -> Kind | None:
+        """Name the anomaly that an outcome is; None if it is the outcome of a serial order.
+
+        If not all orders were built, only records that every built order keeps, and more copies
+        than any of them has, count.
+        """
+        known = {_write(serial, self.key) for serial in self.outcomes}
+        if _write(outcome, self.key) in known:
+            return None
+        if {*outcome.errors} - {error for serial in self.outcomes for error in serial.errors}:
+            return "error"
+        counts = [Counter(serial.retained) for serial in self.outcomes]
+        kind = _classify_counts(Counter(outcome.retained), counts, complete=self.complete)
+        if kind is not None or not self.complete:
+            return kind
+        return _classify_state(outcome.state, [serial.state for serial in self.outcomes])
+
+
+def _classify_counts(
+    held: Counter[str], counts: Sequence[Counter[str]], *, complete: bool
+) -> Kind | None:
+    """Compare how often each record is kept with the serial outcomes; None if that agrees."""
+    copied = any(number > max(count[id] for count in counts) for id, number in held.items())
+    if not complete:
+        lost = any(
+            held[id] < number and all(count[id] >= number for count in counts)
+            for id, number in counts[0].items()
+        )
+        return "lost" if lost else "duplicated" if copied else None
+    nearest = min(counts, key=lambda count: _distance(count, held))
+    if nearest - held:
+        return "lost"
+    return "duplicated" if copied or held - nearest else None
+
+
+def _distance(first: Counter[str], second: Counter[str]) -> int:
+    return sum(((first - second) + (second - first)).values())
+
+
+def _classify_state(state: JsonValue, serial: Sequence[JsonValue]) -> Kind:
+    """Distinguish a mixture of several serial states from a value that no serial state has."""
+    leaves = [set(_list_leaves(one)) for one in serial]
+    known: set[tuple[str, str]] = set().union(*leaves)
+    return "torn" if set(_list_leaves(state)) <= known else "stale"
+
+
+def _list_leaves(state: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(state, Mapping):
+        for key, value in state.items():
+            yield from _list_leaves(value, f"{path}/{key}")
+    elif isinstance(state, (list, tuple)):
+        yield f"{path}#", str(len(state))
+        for at, value in enumerate(state):
+            yield from _list_leaves(value, f"{path}/{at}")
+    else:
+        yield path, repr(state)
+
+
+def _write(outcome: Outcome, key: Callable[[Any], Any] | None = None) -> str:
+    state = outcome.state if key is None else repr(key(outcome.state))
+    return json.dumps([outcome.retained, state, outcome.errors], sort_keys=True, default=repr)
+
+
+def list_serial_outcomes(trial: Trial) -> SerialOutcomes:
+    """Build the writes of a trial one after the other, in every order.
+
+    A memory that declares `key(state)` is built only once for states with the same future. If
+    there are more than 720 orders otherwise (6 for a system outside of this process), orders are
+    drawn.
+    """
+    number = len(trial.writes)
+    if callable(getattr(trial.policy.factory, "key", None)):
+        merged = _merge_serial_states(trial)
+        if merged is not None:
+            return merged
+    most, drawn = _OUTSIDE_ORDERS if trial.policy.outside else (_MOST_ORDERS, _DRAWN_ORDERS)
+    complete = math.factorial(number) <= most
+    orders = list(permutations(range(number))) if complete else _draw_orders(number, drawn)
+    outcomes = {_write(outcome): outcome for outcome in map(trial.run_in_order, orders)}
+    return SerialOutcomes(tuple(outcomes.values()), len(orders), complete)
+
+
+def _draw_orders(number: int, orders: int) -> list[tuple[int, ...]]:
+    forward = tuple(range(number))
+    chooser = random.Random(number)  # noqa: S311
+    drawn = [tuple(chooser.sample(forward, number)) for _ in range(orders - 2)]
+    return [forward, forward[::-1], *drawn]
+
+
+def _merge_serial_states(trial: Trial) -> SerialOutcomes | None:
+    """Extend one order of each set of writes and key; None if there are too many states."""
+    with closing_memory(trial.policy.factory()) as memory:
+        key = memory.key
+        level: dict[tuple[frozenset[int], str], tuple[int, ...]] = {(frozenset(), ""): ()}
+        builds = 0
+        outcomes: dict[str, Outcome] = {}
+        for _ in trial.writes:
+            following: dict[tuple[frozenset[int], str], tuple[int, ...]] = {}
+            for (arrived, _), order in level.items():
+                for write in range(len(trial.writes)):
+                    if write in arrived:
+                        continue
+                    longer = (*order, write)
+                    outcome = trial.run_in_order(longer)
+                    builds += 1
+                    named = _write(outcome, key)
+                    following.setdefault((arrived | {write}, named), longer)
+                    if len(longer) == len(trial.writes):
+                        outcomes[named] = outcome
+            level = following
+            if len(level) > _MOST_STATES:
+                return None
+    return SerialOutcomes(tuple(outcomes.values()), builds, complete=True, key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """An outcome that no serial order has, with the smallest set of writes that shows it."""
+
+    kind: Kind
+    trial: Trial
+    execution: Execution
+    nearest: Outcome
+    """The serial outcome that is most similar."""
+    seed: int | None = None
+    """The seed from which the interleaving can be repeated; None if it was found exhaustively."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The ids that the most similar serial outcome retains and this one does not."""
+        held = Counter(self.execution.outcome.retained)
+        return tuple(sorted((Counter(self.nearest.retained) - held).elements()))
+
+    def list_steps(self) -> list[str]:
+        """Describe the interleaving step by step; nothing if RoutePrism did not choose it."""
+        if not self.execution.controlled:
+            return []
+        verb = "waits at" if self.trial.manner == "async" else "stops before"
+        return [
+            f"{number}. {self.trial.writes[step.write].id}: "
+            + ("ends" if step.place == "end" else f"{verb} {step.place}")
+            for number, step in enumerate(self.execution.steps, start=1)
+        ]
+
+
+def describe_anomaly(
+    trial: Trial, serial: SerialOutcomes, execution: Execution, kind: Kind, seed: int | None
+) -> Anomaly:
+    """Put an anomaly together with the serial outcome that is most similar."""
+    held = Counter(execution.outcome.retained)
+    nearest = min(serial.outcomes, key=lambda one: _distance(Counter(one.retained), held))
+    return Anomaly(kind, trial, execution, nearest, seed)
+
+
+def shrink_anomaly(anomaly: Anomaly, *, limit: int = 200) -> Anomaly:
+    """Find the fewest of the writes that show an anomaly of the same kind.
+
+    Sets of writes are tried by size, each with up to `limit` interleavings or repetitions.
+    """
+    trial = anomaly.trial
+    if trial.policy.outside:
+        return _shrink_outside(anomaly)
+    for size in range(2, len(trial.writes)):
+        for writes in combinations(trial.writes, size):
+            smaller = _find_kind(replace(trial, writes=writes), anomaly.kind, limit)
+            if smaller is not None:
+                return smaller
+        if math.comb(len(trial.writes), size) > limit:
+            break
+    return anomaly
+
+
+def _shrink_outside(anomaly: Anomaly) -> Anomaly:
+    """Try the first two, four, eight and so on of the writes, three times each."""
+    writes = anomaly.trial.writes
+    size = 2
+    while size < len(writes):
+        smaller = _find_kind(replace(anomaly.trial, writes=writes[:size]), anomaly.kind, 3)
+        if smaller is not None:
+            return smaller
+        size *= 2
+    return anomaly
+
+
+def _find_kind(trial: Trial, kind: Kind, limit: int) -> Anomaly | None:
+    serial = list_serial_outcomes(trial)
+    if trial.manner == "async":
+        found: Sequence[tuple[int | None, Execution]] = [
+            (None, execution) for execution in explore_interleavings(trial, limit=limit).executions
+        ]
+    else:
+        found = [(seed, trial.sample(seed)) for seed in range(min(limit, 50))]
+    for seed, execution in found:
+        if serial.classify(execution.outcome) == kind:
+            return describe_anomaly(trial, serial, execution, kind, seed)
+    return None

@@ -1,0 +1,354 @@
+"""Threads that take turns: before each use of shared objects, a function chooses which continues.
+
+Each write runs on its own thread, and only one of them runs at a time. A trace function stops
+a thread before every instruction that can use an object of another thread, and a `choose` function
+picks the write that continues, so the same choices always give the same interleaving. Locks that
+the memory makes are replaced by locks that hand over to another write instead of blocking.
+
+Some code cannot be stopped, such as a query inside a C extension. If a write makes no progress for
+two seconds, all writes run freely from there, and the execution counts as not controlled.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from types import CodeType, FrameType
+from typing import Any
+
+from routeprism.frames import OWN_ERRORS
+from routeprism.overlap._locks import TurnLock, TurnRLock
+from routeprism.overlap._loop import Choose, Step, is_machinery
+
+__all__ = ["ThreadScheduler"]
+
+_PATIENCE = 2.0
+"""Seconds without progress after which the writes run freely."""
+_LIMIT = 60.0
+"""Seconds after which a write is taken to wait forever."""
+_MOMENT = 0.001
+_NEVER_ENDED = "the write never ended"
+_SHARED = (
+    *("LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"),
+    *("BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "BINARY_SLICE", "STORE_SLICE"),
+    *("STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_DEREF", "STORE_DEREF", "DELETE_DEREF"),
+    *("CONTAINS_OP", "COMPARE_OP", "BINARY_OP", "FOR_ITER", "GET_ITER", "UNPACK_SEQUENCE"),
+    *("LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE", "BINARY_ADD", "INPLACE_ADD"),
+    *("CALL", "CALL_FUNCTION", "CALL_METHOD", "CALL_FUNCTION_EX", "CALL_FUNCTION_KW", "CALL_KW"),
+)
+"""Instructions that may use an object that another thread can use."""
+_BY_INSTRUCTION = sys.version_info < (3, 12)
+"""Newer versions of Python can crash if instructions are traced on several threads; there, threads
+switch between lines."""
+_LIBRARY = sysconfig.get_paths()["stdlib"]
+_DEPTH = 3
+"""How far below a memory's attributes locks are looked for."""
+_REAL: dict[str, Any] = {
+    "Lock": threading.Lock,
+    "_allocate_lock": threading.Lock,
+    "RLock": threading.RLock,
+    "sleep": time.sleep,
+    "start": threading.Thread.start,
+}
+_LOCK_TYPE: Any = type(threading.Lock())
+_RLOCK_TYPE: Any = type(threading.RLock())
+
+
+class _AbandonedError(BaseException):
+    """Ends the thread of a write that can never continue."""
+
+
+class ThreadScheduler:
+    """Runs the writes of one memory on threads, one instruction at a time."""
+
+    def __init__(self) -> None:
+        self._home = threading.get_ident()
+        self._older = {*threading.enumerate()}
+        """Threads that have nothing to do with the memory."""
+        self._reset(0)
+
+    def _reset(self, writes: int) -> None:
+        self.steps: list[Step] = []
+        self.controlled = True
+        """Whether every switch between writes was chosen."""
+        self._gates = [_make_closed_gate() for _ in range(writes)]
+        self._finished = _make_closed_gate()
+        self._numbers: dict[int, int] = {}
+        """Identity of a thread → number of its write."""
+        self._conditions: dict[int, tuple[Callable[[], bool], bool]] = {}
+        """Number of a waiting write → its condition, and whether its time may end."""
+        self._expired: set[int] = set()
+        self._done: set[int] = set()
+        self._stuck: set[int] = set()
+        self._errors: dict[int, BaseException] = {}
+        self._progress = 0
+        self._deciding = False
+        """Whether code of this class runs, which is never stopped."""
+        self._free = self._abandoned = False
+
+    def overlap(
+        self, writes: Sequence[Callable[[], Any]], choose: Choose
+    ) -> list[BaseException | None]:
+        """Run writes at once, and give what each raised, if anything.
+
+        A write that can never continue gives a TimeoutError.
+        """
+        self._reset(len(writes))
+        self._choose = choose
+        with self._keep_real_locks():
+            threads = [
+                threading.Thread(target=self._run, args=(number, write), daemon=True)
+                for number, write in enumerate(writes)
+            ]
+            for thread in threads:
+                thread.start()
+        self._known = {*self._older, *threads}
+        self._gates[self._pick()].release()
+        self._watch()
+        self._free = True
+        return [
+            TimeoutError(_NEVER_ENDED)
+            if number in self._stuck or number not in self._done
+            else self._errors.get(number)
+            for number in range(len(writes))
+        ]
+
+    @contextmanager
+    def replace_locks(self, kind: Any) -> Iterator[None]:
+        """Let new locks, and those of a class and its modules, hand over to other writes."""
+        places = [*self._list_names(), *self._list_module_places(kind)]
+        before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+        for owner, name, value in places:
+            setattr(owner, name, value)
+        try:
+            yield
+        finally:
+            for owner, name, value in reversed(before):
+                setattr(owner, name, value)
+
+    def replace_inner_locks(self, item: Any, depth: int = _DEPTH) -> None:
+        """Replace the locks that an object, or an object inside of it, has made before."""
+        for name, value in list(getattr(item, "__dict__", {}).items()):
+            if (lock := self._replace(value)) is not None:
+                setattr(item, name, lock)
+            elif depth and _is_foreign(type(value).__module__):
+                self.replace_inner_locks(value, depth - 1)
+
+    def _list_names(self) -> list[tuple[Any, str, Any]]:
+        return [
+            (threading, "Lock", self._make(TurnLock)),
+            (threading, "_allocate_lock", self._make(TurnLock)),
+            (threading, "RLock", self._make(TurnRLock)),
+            (time, "sleep", self._sleep),
+            (threading.Thread, "start", self._make_start()),
+        ]
+
+    def _make_start(self) -> Callable[[threading.Thread], None]:
+        """Make the method that starts a thread; one that a write starts is not controlled."""
+
+        def start(thread: threading.Thread) -> None:
+            if threading.get_ident() in self._numbers:
+                self.controlled = False
+            _REAL["start"](thread)
+
+        return start
+
+    @contextmanager
+    def _keep_real_locks(self) -> Iterator[None]:
+        """Let the threads of the writes be made with real locks."""
+        names = [(owner, name) for owner, name, _ in self._list_names()]
+        replaced = [(owner, name, getattr(owner, name)) for owner, name in names]
+        for owner, name in names:
+            setattr(owner, name, _REAL[name])
+        try:
+            yield
+        finally:
+            for owner, name, value in replaced:
+                setattr(owner, name, value)
+
+    def _list_module_places(self, kind: Any) -> list[tuple[Any, str, Any]]:
+        """List the names in a memory's classes and modules that stand for locks or sleeping."""
+        mro = getattr(kind, "__mro__", (kind,))
+        kinds = [one for one in mro if _is_foreign(one.__module__)]
+        modules = {one.__module__: sys.modules.get(one.__module__) for one in kinds}
+        return [
+            (owner, name, replacement)
+            for owner in (*kinds, *modules.values())
+            for name, value in list(getattr(owner, "__dict__", {}).items())
+            if (replacement := self._replace(value)) is not None
+        ]
+
+    def _replace(self, value: Any) -> Any:
+        """Give the replacement of a lock, of a class of locks, or of `time.sleep`."""
+        if value is _REAL["sleep"]:
+            return self._sleep
+        if value is _REAL["Lock"]:
+            return self._make(TurnLock)
+        if value is _REAL["RLock"]:
+            return self._make(TurnRLock)
+        if isinstance(value, _LOCK_TYPE):
+            return TurnLock(self)
+        return TurnRLock(self) if isinstance(value, _RLOCK_TYPE) else None
+
+    def _make(self, kind: type[Any]) -> Callable[[], Any]:
+        return lambda: kind(self)
+
+    # --- What threads and locks call --------------------------------------------------------
+
+    def find_number(self) -> int | None:
+        """Give the write that the current thread performs; None if it runs freely."""
+        return None if self._free else self._numbers.get(threading.get_ident())
+
+    def pause(self, place: str) -> None:
+        """Let another write continue before this one does, if it is chosen."""
+        number = self.find_number()
+        if number is not None:
+            self._hand_over(number, place)
+
+    def wait(self, ready: Callable[[], bool], *, timed: bool, place: str) -> bool:
+        """Let other writes continue until a condition holds; False if the time ends before."""
+        number = self.find_number()
+        if number is None:
+            return ready()
+        while not ready():
+            self._conditions[number] = ready, timed
+            self._hand_over(number, place)
+            self._conditions.pop(number, None)
+            if number in self._expired:
+                self._expired.discard(number)
+                return ready()
+            if self._free:
+                return False
+        return True
+
+    def _sleep(self, seconds: float) -> None:
+        if self.find_number() is not None:
+            self.pause("a sleep ends")
+        elif threading.get_ident() != self._home:
+            _REAL["sleep"](seconds)
+
+    def _run(self, number: int, write: Callable[[], Any]) -> None:
+        self._numbers[threading.get_ident()] = number
+        self._gates[number].acquire()
+        self._deciding = False
+        try:
+            if not self._abandoned:
+                sys.settrace(self._make_tracer())
+                write()
+        except _AbandonedError:
+            pass
+        except OWN_ERRORS as error:
+            self._errors[number] = error
+        finally:
+            sys.settrace(None)
+            self._end(number)
+
+    def _end(self, number: int) -> None:
+        self._numbers.pop(threading.get_ident(), None)  # another thread may have it later
+        self._done.add(number)
+        self.steps.append(Step(number, "end"))
+        if len(self._done) == len(self._gates):
+            self._finished.release()
+        elif not self._free:
+            self._gates[self._pick()].release()
+
+    def _hand_over(self, number: int, place: str) -> None:
+        self._deciding = True
+        self._progress += 1
+        following = self._pick()
+        if following != number:
+            self.steps.append(Step(number, place))
+            self._gates[following].release()
+            self._gates[number].acquire()
+        self._deciding = False
+        if self._abandoned:
+            raise _AbandonedError
+
+    def _pick(self) -> int:
+        """Choose the write that continues; wait for threads that are not ours if none can."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            going = [n for n in range(len(self._gates)) if n not in self._done]
+            enabled = [n for n in going if n not in self._conditions or self._conditions[n][0]()]
+            if enabled:
+                return self._choose(enabled)
+            timed = [n for n in going if self._conditions[n][1]]
+            if timed:
+                self._expired.add(number := self._choose(timed))
+                return number
+            strangers = {*threading.enumerate()} - self._known
+            if not strangers or time.monotonic() > deadline:
+                self._stuck.update(going)
+                self._abandoned = True
+                return going[0]
+            self.controlled = False
+            _REAL["sleep"](_MOMENT)
+
+    def _watch(self) -> None:
+        """Wait for all writes; let them run freely if one is stuck outside of Python code."""
+        deadline = time.monotonic() + _LIMIT
+        progress = -1
+        while not self._finished.acquire(timeout=_PATIENCE):
+            if time.monotonic() > deadline:
+                return
+            if self._progress == progress and not self._free:
+                self._free, self.controlled = True, False
+                for gate in self._gates:
+                    with suppress(RuntimeError):  # the gate of the write that runs is open
+                        gate.release()
+            progress = self._progress
+
+    def _make_tracer(self) -> Any:
+        def trace_call(frame: FrameType, event: str, argument: Any) -> Any:
+            code = frame.f_code
+            if self._deciding or is_machinery(code) or _is_library_code(code):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = _BY_INSTRUCTION, not _BY_INSTRUCTION
+            return trace_step
+
+        def trace_step(frame: FrameType, event: str, argument: Any) -> Any:
+            if self._free:
+                return None
+            if event == "line" or (
+                event == "opcode" and frame.f_lasti in _find_shared(frame.f_code)
+            ):
+                self.pause(_name_place(frame))
+            return trace_step
+
+        return trace_call
+
+
+def _make_closed_gate() -> Any:
+    gate = _REAL["Lock"]()
+    gate.acquire()
+    return gate
+
+
+@lru_cache(maxsize=1024)
+def _find_shared(code: CodeType) -> frozenset[int]:
+    return frozenset(step.offset for step in dis.get_instructions(code) if step.opname in _SHARED)
+
+
+@lru_cache(maxsize=1024)
+def _is_library_code(code: CodeType) -> bool:
+    name = code.co_filename
+    return name.startswith(("<frozen", _LIBRARY)) and "site-packages" not in name
+
+
+@lru_cache(maxsize=256)
+def _is_foreign(module: str) -> bool:
+    """Whether a module belongs neither to Python nor to RoutePrism."""
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    library = file.startswith(_LIBRARY) and "site-packages" not in file
+    return bool(file) and not library and module.partition(".")[0] != "routeprism"
+
+
+def _name_place(frame: FrameType) -> str:
+    file = frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
+    return f"{file}:{frame.f_lineno} in {frame.f_code.co_name}"

@@ -1,0 +1,336 @@
+"""Trials: some writes to one memory at once, and what came of them."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from routeprism.errors import InapplicableError, RouteError
+from routeprism.frames import OWN_ERRORS
+from routeprism.overlap._access import AccessRecorder
+from routeprism.overlap._loop import Choose, ControlledLoop, Step, UncontrolledError
+from routeprism.overlap._threads import ThreadScheduler
+from routeprism.policies import JsonValue, Policy, find_class
+from routeprism.policies.own import OwnMemory, close_memory, find_own_memory
+from routeprism.records import Record
+
+__all__ = [
+    "Execution",
+    "Outcome",
+    "Trial",
+    "find_overlap",
+    "overlap_writes",
+    "run_serially",
+    "settle_memory",
+]
+
+_SWITCH_INTERVAL = 1e-6
+"""Seconds after which Python lets another thread run while writes overlap on threads."""
+_JOIN_SECONDS = 60.0
+"""Seconds after which a write on a thread is taken to wait forever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a memory is after some writes."""
+
+    retained: tuple[str, ...]
+    """The ids that it retains, sorted; an id that is retained twice occurs twice."""
+    state: JsonValue = None
+    """Its internal state, if it gives one."""
+    errors: tuple[str, ...] = ()
+    """What the writes raised, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One trial that was performed."""
+
+    outcome: Outcome
+    steps: tuple[Step, ...] = ()
+    """The interleaving, if a controlled loop chose it."""
+    choices: tuple[int, ...] = ()
+    """The write that continued at each step, from which the interleaving can be repeated."""
+    controlled: bool = True
+    """Whether RoutePrism chose the interleaving."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Writes that overlap, on a memory to which other records were added before."""
+
+    policy: OwnMemory
+    prior: tuple[Record, ...]
+    """Added one by one before the writes."""
+    writes: tuple[Record, ...]
+    """Added at once."""
+    controlled: bool = True
+    """Whether RoutePrism chooses the interleaving, where it can."""
+
+    @property
+    def manner(self) -> str:
+        """How writes overlap: `async`, `threads` or `requests`."""
+        return find_overlap(self.policy)
+
+    def sample(self, seed: int) -> Execution:
+        """Perform the trial once; the seed decides an interleaving that is controlled."""
+        return self.perform(_make_chooser(seed, self.manner))
+
+    def replay(self, choices: Sequence[int]) -> Execution:
+        """Perform the trial with the choices of an earlier execution."""
+        remaining = iter(choices)
+
+        def choose(enabled: Sequence[int]) -> int:
+            choice = next(remaining, enabled[0])
+            return choice if choice in enabled else enabled[0]
+
+        return self.perform(choose)
+
+    def perform(
+        self, choose: Choose, accesses: Callable[[AccessRecorder], None] | None = None
+    ) -> Execution:
+        """Perform the trial with a function that chooses, and observe accesses if asked."""
+        choices: list[int] = []
+
+        def note_choice(enabled: Sequence[int]) -> int:
+            choices.append(choose(enabled))
+            return choices[-1]
+
+        if self.manner == "threads" and self.controlled:
+            return self._perform_in_turns(note_choice, choices)
+        if self.manner != "async":
+            return self._perform_on_threads()
+        loop = ControlledLoop()
+        with _open(self.policy, loop) as memory:
+            for record in self.prior:
+                memory.add(record)
+            recorder = None
+            if accesses is not None:
+                recorder = AccessRecorder(memory.inner)
+                accesses(recorder)
+            watch = None if recorder is None else recorder.watch
+            adds = [_bind(memory.inner, record) for record in self.writes]
+            raised = loop.overlap(adds, note_choice, watch)
+            _raise_uncontrolled(raised)
+            outcome = _read_outcome(memory, raised)
+            return Execution(outcome, tuple(loop.steps), tuple(choices))
+
+    def _perform_in_turns(self, choose: Choose, choices: list[int]) -> Execution:
+        scheduler = ThreadScheduler()
+        with (
+            scheduler.replace_locks(find_class(self.policy)),
+            _open(self.policy) as memory,
+        ):
+            scheduler.replace_inner_locks(memory)
+            for record in self.prior:
+                memory.add(record)
+            adds = [_bind(memory, record) for record in self.writes]
+            raised = scheduler.overlap(adds, choose)
+            settle_memory(memory, (*self.prior, *self.writes))
+            outcome = _read_outcome(memory, raised)
+            steps = tuple(scheduler.steps)
+            return Execution(outcome, steps, tuple(choices), scheduler.controlled)
+
+    def _perform_on_threads(self) -> Execution:
+        with _open(self.policy) as memory:
+            for record in self.prior:
+                memory.add(record)
+            raised = _add_on_threads(memory, self.writes)
+            settle_memory(memory, (*self.prior, *self.writes))
+            return Execution(_read_outcome(memory, raised), controlled=False)
+
+    def run_in_order(self, order: Sequence[int]) -> Outcome:
+        """Give the outcome of the same writes one after the other."""
+        return run_serially(self.policy, self.prior, [self.writes[at] for at in order])
+
+
+_STAYING = (0.0, 0.5, 0.9)
+"""Probabilities that the write that ran last continues, one of which each seed draws."""
+
+
+def _make_chooser(seed: int, manner: str) -> Choose:
+    """Choose writes by a seed.
+
+    Threads can switch at far more places than tasks. Some races show only if a write runs for long
+    before it is stopped, so some seeds switch rarely.
+    """
+    chooser = random.Random(seed)  # noqa: S311
+    staying = chooser.choice(_STAYING) if manner == "threads" else 0.0
+    last = -1
+
+    def choose(enabled: Sequence[int]) -> int:
+        nonlocal last
+        if last not in enabled or chooser.random() >= staying:
+            last = chooser.choice(list(enabled))
+        return last
+
+    return choose
+
+
+def find_overlap(policy: Policy) -> str:
+    """Name how a memory can take overlapping writes: `async`, `threads` or `requests`.
+
+    Raises InapplicableError for a memory that can take only one write at a time.
+    """
+    own = find_own_memory(policy)
+    if own is not None and own.outside:
+        return "requests"
+    if own is not None:
+        add = getattr(own.factory, "add", None)
+        concurrent = getattr(own.factory, "concurrent", None)
+        if add is None or isinstance(concurrent, property):
+            memory = own.factory()
+            add, concurrent = getattr(memory, "add", None), getattr(memory, "concurrent", None)
+            close_memory(memory)
+        if inspect.iscoroutinefunction(add):
+            return "async"
+        if concurrent is True:
+            return "threads"
+    raise InapplicableError(
+        f"{policy.name} cannot take overlapping writes: it needs `async def add(record)`, or "
+        f"`concurrent = True` if add(record) may be called from several threads"
+    )
+
+
+def overlap_writes(
+    memory: Any, records: Sequence[Record], seed: int, scheduler: ThreadScheduler | None = None
+) -> None:
+    """Add records to an open memory at once; raise what the first failing write raised.
+
+    Writes on threads take turns if there is a scheduler.
+    """
+    loop = getattr(memory, "loop", None)
+    if isinstance(loop, ControlledLoop):
+        adds = [_bind(memory.inner, record) for record in records]
+        raised = loop.overlap(adds, _make_chooser(seed, "async"))
+    elif scheduler is not None:
+        adds = [_bind(memory, record) for record in records]
+        raised = scheduler.overlap(adds, _make_chooser(seed, "threads"))
+        settle_memory(memory, records)
+    else:
+        raised = _add_on_threads(memory, records)
+        settle_memory(memory, records)
+    _raise_uncontrolled(raised)
+    for record, error in zip(records, raised, strict=True):
+        if error is not None:
+            raise RouteError(
+                f"adding '{record.id}' at the same time as other records failed: "
+                f"{type(error).__name__}: {error}"
+            )
+
+
+def run_serially(policy: OwnMemory, prior: Sequence[Record], writes: Sequence[Record]) -> Outcome:
+    """Give the outcome of writes one after the other."""
+    with ExitStack() as stack:
+        if find_overlap(policy) == "threads":  # the same sleeps and locks as in a controlled trial
+            stack.enter_context(ThreadScheduler().replace_locks(find_class(policy)))
+        memory = stack.enter_context(_open(policy, ControlledLoop()))
+        for record in prior:
+            memory.add(record)
+        raised: list[BaseException | None] = []
+        for record in writes:
+            try:
+                memory.add(record)
+            except OWN_ERRORS as error:
+                raised.append(error)
+        settle_memory(memory, (*prior, *writes))
+        return _read_outcome(memory, raised)
+
+
+def settle_memory(
+    memory: Any, records: Sequence[Record] = (), *, seconds: float = 10.0, pause: float = 0.05
+) -> None:
+    """Wait until a memory that adds records in the background has the same content twice.
+
+    Applies to a memory that declares `settle = True`, or a number of seconds to wait at most. As
+    long as one of the records is missing, it may still be on its way: that ends with the time.
+    Raises RouteError if the content still changes then.
+    """
+    declared = getattr(memory, "settle", None)
+    if declared is None or declared is False:
+        return
+    limit = seconds if declared is True else float(declared)
+    expected = {record.id for record in records}
+    deadline = time.monotonic() + limit
+    before = _read_outcome(memory, ())
+    while True:
+        time.sleep(pause)
+        after = _read_outcome(memory, ())
+        late = time.monotonic() >= deadline
+        if after == before and (late or expected <= {*after.retained}):
+            return
+        if late:
+            raise RouteError(f"the memory still changes {limit:g} seconds after the last add")
+        before = after
+
+
+@contextmanager
+def _open(policy: OwnMemory, loop: ControlledLoop | None = None) -> Iterator[Any]:
+    with policy.begin(loop) as memory:
+        try:
+            yield memory
+        finally:
+            with suppress(Exception):
+                close_memory(memory)
+
+
+def _bind(memory: Any, record: Record) -> Callable[[], Any]:
+    return lambda: memory.add(record)
+
+
+def _raise_uncontrolled(raised: Sequence[BaseException | None]) -> None:
+    for error in raised:
+        if isinstance(error, UncontrolledError):
+            raise InapplicableError(str(error)) from None
+
+
+def _read_outcome(memory: Any, raised: Sequence[BaseException | None]) -> Outcome:
+    ids = [getattr(item, "id", None) or str(item) for item in memory.retained()]
+    read_state = getattr(memory, "state", None)
+    state = read_state() if callable(read_state) else None
+    errors = sorted(f"{type(error).__name__}: {error}" for error in raised if error is not None)
+    return Outcome(tuple(sorted(ids)), state, tuple(errors))
+
+
+@dataclass(slots=True)
+class _Write:
+    """One write on a thread."""
+
+    memory: Any
+    record: Record
+    start: threading.Barrier
+    error: BaseException | None = field(default=None)
+
+    def run(self) -> None:
+        self.start.wait()
+        try:
+            self.memory.add(self.record)
+        except OWN_ERRORS as error:
+            self.error = error
+
+
+def _add_on_threads(memory: Any, records: Sequence[Record]) -> list[BaseException | None]:
+    """Start all writes at the same moment, each on a thread of its own."""
+    start = threading.Barrier(len(records))
+    writes = [_Write(memory, record, start) for record in records]
+    threads = [threading.Thread(target=write.run, daemon=True) for write in writes]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(_JOIN_SECONDS)
+    finally:
+        sys.setswitchinterval(before)
+    return [
+        TimeoutError("the write never ended") if thread.is_alive() else write.error
+        for thread, write in zip(threads, writes, strict=True)
+    ]

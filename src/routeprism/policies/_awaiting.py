@@ -1,0 +1,196 @@
+"""Memories with `async` methods, called one after the other as any memory is."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any
+
+from routeprism.errors import ContractError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from routeprism.policies._contracts import Memory
+    from routeprism.records import Record
+
+__all__ = [
+    "AwaitedMemory",
+    "AwaitedPolicy",
+    "await_now",
+    "is_asynchronous",
+    "refuse_awaitable",
+    "wrap_asynchronous",
+]
+
+_METHODS = (
+    "add",
+    "add_many",
+    "retained",
+    "expose",
+    "state",
+    "events",
+    "reopen",
+    "snapshot",
+    "revive",
+)
+
+
+def is_asynchronous(memory: Any) -> bool:
+    """Whether some method of a memory is an `async` method."""
+    return any(_is_async(getattr(memory, name, None)) for name in (*_METHODS, "close"))
+
+
+def _is_async(method: Any) -> bool:
+    if method is None:
+        return False
+    function = getattr(method, "__func__", method)  # of all objects of a class, looked at once
+    return _inspect(function) if isinstance(function, types.FunctionType) else _look(function)
+
+
+def _look(method: Any) -> bool:
+    plain = inspect.unwrap(method) if callable(method) else method
+    return any(
+        inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one)
+        for one in (method, plain)
+    )
+
+
+_inspect = lru_cache(maxsize=1024)(_look)
+
+
+class AwaitedMemory:
+    """A memory whose `async` methods are called, and awaited to their end, on a loop of its own."""
+
+    def __init__(self, inner: Any, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        import asyncio  # only where a memory needs it: every worker imports this module
+
+        self.inner = inner
+        self.loop = loop or asyncio.new_event_loop()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("inner", "loop") or name.startswith("__"):  # while it is copied
+            raise AttributeError(name)
+        value = getattr(self.inner, name)
+        return self._awaited(value) if name in _METHODS or _is_async(value) else value
+
+    def _awaited(self, method: Any) -> Any:
+        if not callable(method):
+            return method
+
+        @wraps(method)
+        def call(*arguments: Any, **options: Any) -> Any:
+            return _finish(method(*arguments, **options), self.loop)
+
+        return call
+
+    def close(self) -> None:
+        """Close the memory, if it can be closed, and its loop."""
+        try:
+            close = getattr(self.inner, "close", None)
+            if callable(close) and not self.loop.is_closed():
+                _finish(close(), self.loop)
+        finally:
+            if not self.loop.is_closed():
+                _run(self.loop, _end_tasks(self.loop))
+                self.loop.close()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedPolicy:
+    """A policy with `async def build`; each of its memories has a loop."""
+
+    inner: Any
+    name: str
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Await the inner policy's memory."""
+        memory: Memory = wrap_asynchronous(self.inner.build(arrivals))
+        return memory
+
+
+def wrap_asynchronous(built: Any) -> Any:
+    """Give what a policy built as a memory whose methods can be called; await it if necessary."""
+    if isinstance(built, AwaitedMemory):
+        return built
+    if not inspect.isawaitable(built):
+        return AwaitedMemory(built) if is_asynchronous(built) else built
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    try:
+        memory = _finish(built, loop)
+    except BaseException:
+        loop.close()
+        raise
+    return AwaitedMemory(memory, loop)
+
+
+def await_now(value: Any) -> Any:
+    """Give a value, awaited on a new loop if it is awaitable."""
+    if not inspect.isawaitable(value):
+        return value
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    try:
+        return _finish(value, loop)
+    finally:
+        loop.close()
+
+
+def refuse_awaitable(value: Any, name: str, method: str) -> None:
+    """Refuse an awaitable from a method that does not declare itself as `async`."""
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise ContractError(
+            f"{name}.{method} gave an awaitable, which nothing awaits. Expected `async def "
+            f"{method}`, so that RoutePrism awaits it"
+        )
+
+
+def _finish(value: Any, loop: asyncio.AbstractEventLoop) -> Any:
+    """Await a value on a loop, or collect an async generator."""
+    if inspect.isasyncgen(value):
+        return _run(loop, _collect(value))
+    return _run(loop, _wait(value)) if inspect.isawaitable(value) else value
+
+
+async def _wait(value: Any) -> Any:
+    return await value
+
+
+async def _collect(items: Any) -> list[Any]:
+    return [item async for item in items]
+
+
+async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the tasks that a memory left behind, as `asyncio.run` does."""
+    import asyncio
+
+    tasks = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await loop.shutdown_asyncgens()
+
+
+def _run(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine to its end, on a different thread if this one runs a loop already."""
+    from asyncio import events
+
+    if events._get_running_loop() is None:
+        return loop.run_until_complete(work)
+    return _run_on_thread(lambda: loop.run_until_complete(work))
+
+
+def _run_on_thread(work: Callable[[], Any]) -> Any:
+    """Wait for some work on a thread of its own: a notebook's loop cannot run a second one."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, thread_name_prefix="memory") as pool:
+        return pool.submit(work).result()

@@ -1,0 +1,299 @@
+"""Source ids of stored items, derived by observing writes.
+
+For systems that give each item a key and pass no source ids on. You dump all items after each
+write (and, where you can, before it). An item that a write created or changed has the written
+record among its sources, and keeps the sources of every item whose text moved into it. Words decide
+whether old text remains: those that the written record repeats, and those that most items contain,
+prove nothing, so only the others count. If at least half of them remain, the old sources remain (a
+merge); otherwise they do not (an overwrite).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from routeprism.policies._contracts import Block, Event
+from routeprism.records import Record
+from routeprism.redaction import Redactor
+
+__all__ = ["Lineage", "Uncertainty", "quotes"]
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
+"""A word; scripts without spaces count by character."""
+_REMAINING_SHARE = 0.5
+"""The share of an item's own words that must remain for its old records to stay its sources."""
+_FEWEST_ITEMS = 3
+"""How many items there must be for a word that most of them contain to be ignored."""
+_QUOTED_WORDS = 3
+"""How many words an item needs to be recognised as a quotation from an earlier record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """An item whose sources could not be observed exactly."""
+
+    kind: Literal["overlap", "late", "unknown"]
+    """Writes overlapped, the item appeared after its write, or it was there before any write."""
+    key: str
+    """The item's key."""
+    records: frozenset[str]
+    """The records that the item is attributed to."""
+    at: int
+    """The arrival after which the item was seen, from 0; -1 before the first."""
+
+
+@dataclass(slots=True)
+class Lineage:
+    """Follows every item from write to write, and records what each write did."""
+
+    kind: str = "item"
+    """What the system calls an item."""
+    items: dict[str, Block] = field(default_factory=dict)
+    """Key → the item with its sources, oldest first."""
+    events: list[Event] = field(default_factory=list)
+    """What each write did, so far."""
+    uncertainties: list[Uncertainty] = field(default_factory=list)
+    """Items whose sources could not be observed exactly."""
+    redactor: Redactor = field(default_factory=Redactor.configured)
+    """Removes secrets from the texts of items."""
+    _arrived: list[Record] = field(default_factory=list)
+    _last: tuple[Record, ...] = ()
+    _observed: int = 0
+
+    def observe(
+        self,
+        written: Record | Sequence[Record],
+        items: Mapping[str, str],
+        *,
+        before: Mapping[str, str] | None = None,
+    ) -> None:
+        """Compare all items after a write (key → text) with those before it.
+
+        Args:
+            written: the record, or several if their writes overlapped.
+            items: every item after the write.
+            before: every item just before the write. A difference from the items after the
+                previous write means that ingestion lags, and is recorded as `late`.
+
+        """
+        if before is not None:
+            self.check(before)
+        group = (written,) if isinstance(written, Record) else tuple(written)
+        self._arrived.extend(group)
+        self._last = group
+        self._compare(items, late=False)
+
+    def check(self, items: Mapping[str, str]) -> bool:
+        """Compare all items with those after the last write; give whether they are the same.
+
+        Differences are attributed to the last write, and recorded as `late`.
+        """
+        if {key: block.text for key, block in self.items.items()} == dict(items):
+            return True
+        self._compare(items, late=True)
+        return False
+
+    def retained(self) -> frozenset[str]:
+        """Give the ids of all records that some item came from."""
+        return frozenset().union(*(block.sources for block in self.items.values()))
+
+    def block(self, key: str, text: str) -> Block:
+        """Give an item as it is shown, with its sources.
+
+        An unknown key is looked up by its text; an item that was never seen has no sources.
+        """
+        known = self.items.get(key)
+        sources = (
+            known.sources
+            if known is not None
+            else frozenset().union(
+                *(one.sources for one in self.items.values() if one.text == text)
+            )
+        )
+        return Block(self.kind, self.redactor.redact(text), sources)
+
+    def blocks(self, items: Mapping[str, str]) -> list[Block]:
+        """Give all items of a dump with their sources, the oldest first."""
+        known = [key for key in self.items if key in items]
+        unknown = sorted(items.keys() - set(known))
+        return [self.block(key, items[key]) for key in [*known, *unknown]]
+
+    def counts(self) -> Mapping[str, int]:
+        """Count the items whose sources are uncertain, by reason; nothing if there are none."""
+        if not self.uncertainties:
+            return {}
+        numbers = Counter(f"uncertain_{one.kind}" for one in self.uncertainties)
+        return {"observed_items": self._observed, **numbers}
+
+    # --- comparing two dumps -------------------------------------------------------------------
+
+    def _compare(self, items: Mapping[str, str], *, late: bool) -> None:
+        """Take the difference from the known items over, and record what happened."""
+        log = _Log(self._last, len(self._arrived))
+        gone = {key: block for key, block in self.items.items() if key not in items}
+        self._rename(gone, items)
+        lost = gone | self._list_lost(items)
+        ignored = _words_of(self._last) | _list_common([one.text for one in self.items.values()])
+        for key, text in items.items():
+            old = self.items.get(key)
+            if old is None or old.text != text:
+                self.items[key] = self._follow(key, text, lost, ignored, log, late=late)
+                self._observed += 1
+        for key in [key for key in self.items if key not in items]:
+            sources = self.items.pop(key).sources
+            if key not in log.moved:  # text that moved into an item was merged
+                log.note("evict", sources)
+        if not late:
+            log.note_skips()
+        self.events.extend(sorted(log.events, key=lambda event: event.at))
+
+    def _follow(
+        self,
+        key: str,
+        text: str,
+        lost: Mapping[str, Block],
+        ignored: frozenset[str],
+        log: _Log,
+        *,
+        late: bool,
+    ) -> Block:
+        """Give a new or changed item with its sources: its records, and what moved into it."""
+        old = self.items.get(key)
+        writers = self._attribute(key, text, late=late)
+        sources = set(writers)
+        log.touched |= writers
+        if old is None:
+            log.note_additions(writers)
+        elif _remains(old.text, text, ignored, if_ignored=True):
+            sources |= old.sources
+            log.note("merge", old.sources, writers)
+        else:
+            log.note("overwrite", old.sources, writers)
+        for name, block in lost.items():
+            if name != key and _remains(block.text, text, ignored):
+                sources |= block.sources
+                log.note("merge", block.sources, writers)
+                log.moved.add(name)
+        return Block(self.kind, text, frozenset(sources))
+
+    def _list_lost(self, items: Mapping[str, str]) -> dict[str, Block]:
+        """Give the words that changed items have lost, which may have moved into another item."""
+        lost: dict[str, Block] = {}
+        for key, block in self.items.items():
+            if key in items and items[key] != block.text:
+                now = set(_words(items[key]))
+                words = [word for word in _words(block.text) if word not in now]
+                lost[key] = Block(self.kind, " ".join(words), block.sources)
+        return lost
+
+    def _rename(self, gone: dict[str, Block], items: Mapping[str, str]) -> None:
+        """Carry over what has a new key and an old text, unless the written records quote it."""
+        for key, text in items.items():
+            if key in self.items or any(quotes(record, text) for record in self._last):
+                continue
+            old = next((name for name, block in gone.items() if block.text == text), None)
+            if old is not None:
+                self.items[key] = self.items.pop(old)
+                del gone[old]
+
+    def _attribute(self, key: str, text: str, *, late: bool) -> frozenset[str]:
+        """Decide which records a new or changed item came from, beside the items before it."""
+        kind: Literal["overlap", "late", "unknown"] | None = "late" if late else None
+        quoted = frozenset(record.id for record in self._last if quotes(record, text))
+        if not quoted and len(_words(text)) >= _QUOTED_WORDS:
+            earlier = frozenset(one.id for one in self._arrived if quotes(one, text))
+            quoted, kind = earlier, ("late" if earlier else kind)
+        writers = quoted or frozenset(record.id for record in self._last)
+        if kind is None and len(writers) > 1:
+            kind = "overlap"
+        if not writers:
+            kind = "unknown"
+        if kind is not None:
+            self.uncertainties.append(Uncertainty(kind, key, writers, len(self._arrived) - 1))
+        return writers
+
+
+EventKind = Literal["add", "merge", "overwrite", "evict", "skip"]
+
+
+class _Log:
+    """The events of one write, or of several that overlapped."""
+
+    def __init__(self, group: Sequence[Record], arrived: int) -> None:
+        self._places = {one.id: at for at, one in enumerate(group, start=arrived - len(group))}
+        self._last = group[-1].id if group else ""
+        self.events: list[Event] = []
+        self.touched: set[str] = set()
+        """The records that some new or changed item came from."""
+        self.moved: set[str] = set()
+        """The keys of items whose text moved into another item."""
+
+    def note(self, kind: EventKind, sources: Iterable[str], writers: Iterable[str] = ()) -> None:
+        """Record what happened to some records, each time once."""
+        writing = [record for record in self._places if record in writers]
+        by = writing[-1] if writing else self._last
+        for source in sorted(sources):
+            event = Event(kind, source, by, self._places.get(by, -1))
+            if by and event not in self.events:
+                self.events.append(event)
+
+    def note_additions(self, writers: Iterable[str]) -> None:
+        """Record that a new item came from these records."""
+        for record in sorted(writers):
+            self.note("add", (record,), (record,))
+
+    def note_skips(self) -> None:
+        """Record the written records that did nothing."""
+        for record in self._places:
+            did = any(event.by == record and event.kind != "add" for event in self.events)
+            if record not in self.touched and not did:
+                self.note("skip", (record,), (record,))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _phrase(record: Record) -> str:
+    """Give the words of a record in their order, for looking quotations up."""
+    turns = " ".join(turn.text for turn in record.turns)
+    texts = (record.text, record.user_text, turns)
+    return " | ".join(f" {' '.join(_words(text))} " for text in texts)
+
+
+def _record_words(record: Record) -> frozenset[str]:
+    return frozenset(_words(record.text))
+
+
+def _words_of(records: Iterable[Record]) -> frozenset[str]:
+    return frozenset().union(*(record.derive(_record_words) for record in records))
+
+
+def quotes(record: Record, text: str, *, cut: bool = False) -> bool:
+    """Whether a record contains the words of a text, in this order; the last may be `cut`."""
+    words = _words(text)
+    return bool(words) and f" {' '.join(words)}{'' if cut else ' '}" in record.derive(_phrase)
+
+
+def _list_common(texts: Sequence[str]) -> frozenset[str]:
+    """Give the words of most items, such as "the user said", which tell no item from another."""
+    if len(texts) < _FEWEST_ITEMS:
+        return frozenset()
+    numbers = Counter(word for text in texts for word in set(_words(text)))
+    return frozenset(word for word, number in numbers.items() if 2 * number > len(texts))
+
+
+def _remains(old: str, new: str, ignored: frozenset[str], *, if_ignored: bool = False) -> bool:
+    """Whether enough of an old text is in a new one, beside the words that prove nothing.
+
+    If all words of the old text are ignored, the same key still counts (`if_ignored`), but a
+    different key does not.
+    """
+    before = set(_words(old))
+    if own := before - ignored:
+        return len(own & set(_words(new))) >= _REMAINING_SHARE * len(own)
+    return if_ignored and len(before & set(_words(new))) >= _REMAINING_SHARE * len(before)

@@ -1,0 +1,362 @@
+"""The TOML file that maps a memory onto the requests of an existing API."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from routeprism.errors import InputError, SpecError, nearest
+from routeprism.inputs import read_input
+from routeprism.policies.adapters._exchange import check_service_address
+from routeprism.policies.adapters._templates import list_placeholders
+from routeprism.redaction import names_secret
+
+__all__ = ["ItemRequest", "Profile", "ProfileRequest", "Wait", "load_profile"]
+
+Pages = Literal["", "page", "offset", "cursor"]
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_RECORD = ("id", "text", "user_text", "time", "messages", "turns")
+"""What a request that adds a record may contain of it."""
+_REQUEST_KEYS = ("request", "body", "form", "files", "accept")
+_ITEM_KEYS = ("items", "id", "text", "sources", "time", "only")
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "open": (*_REQUEST_KEYS, "capture"),
+    "add": (*_REQUEST_KEYS, "capture", "id"),
+    "commit": (*_REQUEST_KEYS, "capture"),
+    "wait": (*_REQUEST_KEYS, "done", "values", "failed", "interval", "patience", "limit"),
+    "list": (*_REQUEST_KEYS, *_ITEM_KEYS, "pages", "size", "first", "next"),
+    "search": (*_REQUEST_KEYS, *_ITEM_KEYS, "size"),
+    "reset": _REQUEST_KEYS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRequest:
+    """One request of a profile."""
+
+    name: str
+    method: str
+    path: str
+    body: Any = None
+    form: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    accept: tuple[int, ...] = ()
+    """Further statuses beside 200 to 299 that are no failure."""
+    capture: Mapping[str, str] = field(default_factory=dict)
+    """Placeholder → pointer to its value in the reply."""
+    id: str | None = None
+    """Pointer to the id by which items name the added record as their source."""
+
+    def placeholders(self) -> Iterator[str]:
+        """Give the placeholders of the request."""
+        for part in (self.path, self.body, dict(self.form), dict(self.files)):
+            yield from list_placeholders(part)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRequest:
+    """A request whose reply contains items."""
+
+    step: ProfileRequest
+    items: str
+    """Pointer to the list of items."""
+    text: str
+    """Pointer inside of an item to its text; empty if the item is a text."""
+    id: str | None = None
+    """Pointer inside of an item to its id; None if it has none."""
+    sources: str | None = None
+    """Pointer inside of an item to the records it came from; None if they are observed."""
+    time: str | None = None
+    """Pointer inside of an item to its time, by which items are ordered."""
+    only: Mapping[str, Any] = field(default_factory=dict)
+    """Pointer inside of an item → the value that it must have."""
+    pages: Pages = ""
+    size: int = 100
+    first: int = 1
+    next: str | None = None
+    """Pointer to the next cursor; None for the id of the last item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How to find out that ingestion has ended."""
+
+    step: ProfileRequest | None = None
+    """The request that is repeated until it is done; None to compare dumps."""
+    done: str = ""
+    values: tuple[Any, ...] = ()
+    failed: tuple[Any, ...] = ()
+    interval: float = 0.1
+    patience: float = 1.0
+    limit: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How to speak to an existing API."""
+
+    file: str
+    sha256: str
+    url: str
+    headers: Mapping[str, str]
+    add: ProfileRequest
+    list: ItemRequest
+    search: ItemRequest
+    kind: str = "item"
+    open: ProfileRequest | None = None
+    commit: ProfileRequest | None = None
+    wait: Wait | None = None
+    reset: ProfileRequest | None = None
+
+    @property
+    def isolation(self) -> str:
+        """Name how builds stay separate: `namespace` or `reset`."""
+        names = {"memory", *(self.open.capture if self.open else ())}
+        return "namespace" if names & {*self.add.placeholders()} else "reset"
+
+    def resolve_headers(self) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Give the headers with the values of their variables, and these values."""
+        headers: dict[str, str] = {}
+        secrets: set[str] = set()
+        for name, template in self.headers.items():
+            for variable in _VARIABLE.findall(template):
+                value = os.environ.get(variable, "").strip()
+                if not value:
+                    raise SpecError(
+                        f"{self.file}: [headers] {name} needs the environment variable "
+                        f"{variable}, which is not set"
+                    )
+                if not (value.isascii() and value.isprintable()):
+                    raise SpecError(
+                        f"{self.file}: [headers] {name}: the value of {variable} contains "
+                        f"characters that a header cannot contain"
+                    )
+                secrets.add(value)
+            headers[name] = _VARIABLE.sub(lambda match: os.environ[match[1]].strip(), template)
+        return headers, tuple(sorted(secrets))
+
+
+def load_profile(file: str, url: str = "") -> Profile:
+    """Read and check a profile; an address that is passed replaces that of the file."""
+    try:
+        text = read_input(Path(file)).decode()
+    except (InputError, OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"profile={file} cannot be read: {error}") from None
+    return _Reader(file, _parse(file, text), text).read(url)
+
+
+def _parse(file: str, text: str) -> Mapping[str, Any]:
+    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        tables: Mapping[str, Any] = toml.loads(text)
+    except toml.TOMLDecodeError as error:
+        raise SpecError(f"{file} is not TOML: {error}") from None
+    return tables
+
+
+class _Reader:
+    """Turns the tables of a file into a profile; every complaint names the table and the key."""
+
+    def __init__(self, file: str, tables: Mapping[str, Any], text: str) -> None:
+        self.file, self.tables, self.text = Path(file).name, tables, text
+        self.known: set[str] = {"memory"}
+
+    def read(self, url: str) -> Profile:
+        """Read everything, in the order in which the requests are made."""
+        self._check_keys("", self.tables, ("url", "kind", "headers", *_KEYS))
+        address = url or self._text("", self.tables, "url")
+        check_service_address(address, "secrets belong into [headers] as ${VARIABLE}")
+        opening = self._step("open", ()) if "open" in self.tables else None
+        self._learn(opening)
+        record = (*_RECORD,)
+        add = self._step("add", record)
+        self._learn(add)
+        commit = self._step("commit", record) if "commit" in self.tables else None
+        self._learn(commit)
+        wait = self._wait(record) if "wait" in self.tables else None
+        reset = self._step("reset", ()) if "reset" in self.tables else None
+        profile = Profile(
+            self.file,
+            hashlib.sha256(self.text.encode()).hexdigest(),
+            address,
+            self._headers(),
+            add,
+            self._listing("list", ("page", "offset", "cursor", "size")),
+            self._listing("search", ("query", "size")),
+            self._text("", self.tables, "kind", "item"),
+            opening,
+            commit,
+            wait,
+            reset,
+        )
+        if profile.isolation == "reset" and reset is None:
+            self._refuse(
+                "add",
+                "body",
+                "nothing separates one build from the next: use {memory}, a fresh name for each "
+                "build, in the path or the body, or add a table [reset]",
+            )
+        return profile
+
+    def _learn(self, step: ProfileRequest | None) -> None:
+        self.known |= set(step.capture) if step else set()
+
+    def _refuse(self, table: str, key: str, problem: str) -> None:
+        place = f"[{table}] {key}".strip() if table else key
+        raise SpecError(f"{self.file}: {place}: {problem}")
+
+    def _check_keys(self, table: str, given: Mapping[str, Any], known: Collection[str]) -> None:
+        for key in given:
+            if key not in known:
+                self._refuse(table, key, f"there is no such key. {nearest(key, known)}")
+
+    def _table(self, name: str) -> Mapping[str, Any]:
+        table = self.tables.get(name)
+        if not isinstance(table, Mapping):
+            self._refuse(name, "", "this table is missing" if table is None else "expected a table")
+        given = cast(Mapping[str, Any], table)
+        self._check_keys(name, given, _KEYS[name])
+        return given
+
+    def _text(
+        self, table: str, given: Mapping[str, Any], key: str, default: str | None = None
+    ) -> str:
+        value = given.get(key, default)
+        if not isinstance(value, str):
+            found = "it is missing" if value is None else f"got {value!r}"
+            self._refuse(table, key, f"expected a text, but {found}")
+        return cast(str, value)
+
+    def _pointer(self, table: str, given: Mapping[str, Any], key: str) -> str:
+        pointer = self._text(table, given, key)
+        if pointer and not pointer.startswith("/"):
+            self._refuse(
+                table, key, f"expected a JSON pointer such as '/{pointer}' but got '{pointer}'"
+            )
+        return pointer
+
+    def _number(self, table: str, given: Mapping[str, Any], key: str, default: float) -> float:
+        value = given.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
+            self._refuse(table, key, f"expected a number of 0 or more but got {value!r}")
+        return cast(float, value)
+
+    def _headers(self) -> Mapping[str, str]:
+        headers = self.tables.get("headers", {})
+        if not isinstance(headers, Mapping):
+            self._refuse("headers", "", "expected a table of names and texts")
+        for name, value in headers.items():
+            shown = self._text("headers", headers, name)
+            if not re.fullmatch(r"[\w-]+", name) or not (shown.isprintable() and shown.isascii()):
+                self._refuse("headers", name, "a header cannot contain these characters")
+            if names_secret(name) and not _VARIABLE.search(value):
+                self._refuse(
+                    "headers",
+                    name,
+                    "a secret does not belong into a file: set an environment variable, and write "
+                    "${ITS_NAME} here",
+                )
+        return dict(headers)
+
+    def _step(self, name: str, more: Sequence[str]) -> ProfileRequest:
+        given = self._table(name)
+        method, space, path = self._text(name, given, "request").partition(" ")
+        if method not in _METHODS or not space or not path.startswith("/"):
+            self._refuse(name, "request", "expected a method and a path, such as 'POST /memories'")
+        if not (path.isascii() and path.isprintable() and " " not in path):
+            self._refuse(name, "request", "a path contains printable ASCII and no spaces")
+        accept = given.get("accept", [404] if name == "reset" else [])
+        if not isinstance(accept, list) or not all(isinstance(one, int) for one in accept):
+            self._refuse(name, "accept", "expected a list of statuses such as [404]")
+        capture = self._texts(name, given, "capture")
+        for key in capture:
+            self._pointer(name, capture, key)
+        step = ProfileRequest(
+            name,
+            method,
+            path,
+            given.get("body"),
+            self._texts(name, given, "form"),
+            self._texts(name, given, "files"),
+            tuple(accept),
+            capture,
+            self._pointer(name, given, "id") if name == "add" and "id" in given else None,
+        )
+        self._check_placeholders(step, more)
+        return step
+
+    def _texts(self, table: str, given: Mapping[str, Any], key: str) -> Mapping[str, str]:
+        texts = given.get(key, {})
+        if not isinstance(texts, Mapping) or not all(
+            isinstance(one, str) for one in texts.values()
+        ):
+            self._refuse(table, key, "expected a table of texts")
+        return cast(Mapping[str, str], texts)
+
+    def _check_placeholders(self, step: ProfileRequest, more: Sequence[str]) -> None:
+        known = {*self.known, *more}
+        for name in step.placeholders():
+            if name not in known:
+                self._refuse(
+                    step.name,
+                    f"{{{name}}}",
+                    f"there is no such placeholder here. {nearest(name, known)}",
+                )
+
+    def _listing(self, name: str, more: Sequence[str]) -> ItemRequest:
+        given = self._table(name)
+        step = self._step(name, more)
+        pages = given.get("pages", "")
+        if pages not in ("", "page", "offset", "cursor"):
+            self._refuse(name, "pages", f"expected page, offset or cursor but got {pages!r}")
+        if pages and pages not in step.placeholders():
+            self._refuse(name, "request", f"pages = '{pages}' needs {{{pages}}} in it or the body")
+        optional = {
+            key: self._pointer(name, given, key) if key in given else None
+            for key in ("id", "sources", "time", "next")
+        }
+        if pages == "cursor" and optional["next"] is None and optional["id"] is None:
+            self._refuse(name, "next", "a cursor needs a pointer to the next one, or an id")
+        only = given.get("only", {})
+        if not isinstance(only, Mapping) or not all(key.startswith("/") for key in only):
+            self._refuse(name, "only", "expected a table from JSON pointers to values")
+        return ItemRequest(
+            step,
+            self._pointer(name, given, "items"),
+            self._pointer(name, given, "text"),
+            only=only,
+            pages=pages,
+            size=int(self._number(name, given, "size", 10 if name == "search" else 100)) or 1,
+            first=int(self._number(name, given, "first", 1)),
+            **optional,
+        )
+
+    def _wait(self, more: Sequence[str]) -> Wait:
+        given = self._table("wait")
+        interval, patience, limit = (
+            float(self._number("wait", given, key, default))
+            for key, default in (("interval", 0.1), ("patience", 1.0), ("limit", 60.0))
+        )
+        if "request" not in given:
+            for key in ("done", "values", "failed"):
+                if key in given:
+                    self._refuse("wait", "request", f"'{key}' needs a request to read it from")
+            return Wait(interval=interval, patience=patience, limit=limit)
+        values = given.get("values", [True])
+        failed = given.get("failed", [])
+        for key, listed in (("values", values), ("failed", failed)):
+            if not isinstance(listed, list):
+                self._refuse("wait", key, "expected a list of values")
+        done = self._pointer("wait", given, "done")
+        step = self._step("wait", more)
+        self._check_placeholders(replace(step, path=done, body=None, form={}, files={}), ())
+        return Wait(step, done, tuple(values), tuple(failed), interval, patience, limit)

@@ -1,0 +1,143 @@
+"""Requests as templates, and JSON pointers into replies.
+
+A template contains placeholders such as `{text}`; `{{` and `}}` are plain braces. Values are
+encoded for the place where they appear, so no record text can change a path, a query or a body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from routeprism.errors import RouteError
+from routeprism.redaction import Redactor
+
+__all__ = [
+    "PointerError",
+    "fill_path",
+    "fill_pointer",
+    "fill_value",
+    "list_placeholders",
+    "resolve_pointer",
+]
+
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+_MISSING = object()
+"""In place of a value that is left out of a request."""
+
+Values = Mapping[str, Any]
+"""Placeholder → its value; None if there is none."""
+
+
+class PointerError(RouteError):
+    """A JSON pointer that does not lead to a usable value."""
+
+
+def list_placeholders(template: Any) -> Iterator[str]:
+    """Give the names of all placeholders in a template."""
+    if isinstance(template, str):
+        yield from (name for name in _PLACEHOLDER.findall(template) if name)
+    elif isinstance(template, Mapping):
+        for value in template.values():
+            yield from list_placeholders(value)
+    elif isinstance(template, list):
+        for value in template:
+            yield from list_placeholders(value)
+
+
+def fill_value(template: Any, values: Values) -> Any:
+    """Fill a body: a text that is one placeholder becomes its value, with its type.
+
+    A value that does not exist is left out of its object or list.
+    """
+    filled = _fill(template, values)
+    return None if filled is _MISSING else filled
+
+
+def _fill(template: Any, values: Values) -> Any:
+    if isinstance(template, str):
+        whole = _PLACEHOLDER.fullmatch(template)
+        if whole and whole[1]:
+            value = values.get(whole[1])
+            return _MISSING if value is None else value
+        return _fill_text(template, values)
+    if isinstance(template, Mapping):
+        pairs = ((key, _fill(value, values)) for key, value in template.items())
+        return {key: value for key, value in pairs if value is not _MISSING}
+    if isinstance(template, list):
+        return [value for one in template if (value := _fill(one, values)) is not _MISSING]
+    return template
+
+
+def _fill_text(template: str, values: Values, *, encoded: bool = False) -> str:
+    def replace(match: re.Match[str]) -> str:
+        if not match[1]:
+            return match[0][0]
+        value = values.get(match[1])
+        text = "" if value is None else str(value)
+        return quote(text, safe="") if encoded else text
+
+    return _PLACEHOLDER.sub(replace, template)
+
+
+def fill_pointer(template: str, values: Values) -> str:
+    """Fill a JSON pointer; a value stays one part of it."""
+    escaped = {
+        name: str(value).replace("~", "~0").replace("/", "~1")
+        for name, value in values.items()
+        if value is not None
+    }
+    return _fill_text(template, escaped)
+
+
+def fill_path(template: str, values: Values, what: str) -> str:
+    """Fill a path and its query; a query parameter without a value is left out."""
+    path, _, query = template.partition("?")
+    segments = [_fill_segment(segment, values, what) for segment in path.split("/")]
+    parameters = [
+        f"{name}{equals}{_fill_text(value, values, encoded=True)}"
+        for name, equals, value in (part.partition("=") for part in query.split("&") if part)
+        if _fill(value, values) is not _MISSING
+    ]
+    return "/".join(segments) + ("?" + "&".join(parameters) if parameters else "")
+
+
+def _fill_segment(template: str, values: Values, what: str) -> str:
+    """Fill one part of a path, which no value can leave."""
+    segment = _fill_text(template, values, encoded=True)
+    if segment == template:
+        return segment
+    if not segment:
+        raise RouteError(f"{what}: the path needs {template}, which has no value here")
+    return segment.replace(".", "%2E") if not segment.strip(".") else segment
+
+
+def resolve_pointer(document: Any, pointer: str, what: str, redactor: Redactor) -> Any:
+    """Follow a JSON pointer (RFC 6901); say what is there where it leads to nothing."""
+    value = document
+    walked = ""
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            place = f"at '{walked}'" if walked else "at its top"
+            raise PointerError(
+                f"{what}: '{pointer}' leads to nothing; the reply has {place} "
+                f"{redactor.redact_line(_describe(value))}"
+            )
+        walked += f"/{part}"
+    return value
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, Mapping):
+        keys = ", ".join(f"'{key}'" for key in list(value)[:12])
+        return f"an object with the keys {keys}" if keys else "an empty object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return "nothing" if value is None else f"{type(value).__name__} {value!r}"

@@ -1,0 +1,338 @@
+"""`mcp:command=…` and `mcp:url=…`: memory servers of the Model Context Protocol."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from routeprism.errors import InapplicableError, RouteError, SpecError
+from routeprism.policies._contracts import Block, Event, JsonValue, Memory
+from routeprism.policies._lineage import Lineage
+from routeprism.policies._wrappers import Client, check_calls
+from routeprism.policies.adapters._observing import ObservedWrites
+from routeprism.policies.adapters._settling import settle
+from routeprism.policies.adapters._systems import import_system, list_versions
+from routeprism.policies.adapters._tool_client import ToolClient
+from routeprism.policies.adapters._tools import (
+    ToolCall,
+    ToolListing,
+    ToolProfile,
+    fill_template,
+    load_tool_profile,
+)
+from routeprism.policies.own import OwnMemory
+from routeprism.records import Record
+from routeprism.redaction import Redactor, hide_credentials
+from routeprism.specs import check_timeout, positive, written
+from routeprism.text.focal import focal_words
+
+__all__ = ["Mcp", "McpMemory"]
+
+_EXTRA = "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class Mcp:
+    """Audits a memory server of the Model Context Protocol (MCP)."""
+
+    command: str = ""
+    """The command line of a server that speaks over its input and output; one process per build."""
+    url: str = ""
+    """The address of a server that is running already (streamable HTTP)."""
+    profile: str = "server-memory"
+    """Which tools add, list and search: a profile of RoutePrism, or a TOML file of your own."""
+    processes: int = 1
+    """Server processes on the same storage; adds go to them in turn."""
+    timeout: float = 30.0
+    """How many seconds a call may take; then the route has failed."""
+    deterministic: bool = True
+    """Whether the same records in the same order always give the same memory."""
+    calls_per_add: float | None = field(default=None, metadata={"named": False})
+    """Model calls that the server makes for each record, for `--dry-run` and `--max-calls`."""
+
+    def __post_init__(self) -> None:
+        if bool(self.command) == bool(self.url):
+            raise SpecError("Expected either command=… or url=… for an MCP server")
+        check_timeout(self.timeout)
+        positive(self.name, processes=self.processes)
+        profile = load_tool_profile(self.profile)
+        if self.command:
+            self._split_command()
+            return
+        if hide_credentials(self.url) != self.url or not self.url.startswith("http"):
+            raise SpecError("Expected an address such as http://127.0.0.1:8000/mcp without secrets")
+        if self.processes != 1:
+            raise SpecError("Expected processes=N with command=…: a server at url=… is running")
+        if not profile.by_namespace and profile.reset is None:
+            raise SpecError(
+                f"{profile.name}: nothing separates one build from the next on a running server: "
+                f"use {{memory}} in the arguments of [add], or add a table [reset]"
+            )
+
+    def _split_command(self) -> list[str]:
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise SpecError(f"Expected a command but got {self.command}: {error}") from None
+        if not words:
+            raise SpecError("Expected a command but got none")
+        return words
+
+    @property
+    def procedures(self) -> tuple[str, ...]:
+        """The procedures that it can perform beside adding records one by one."""
+        return ("bulk", "restart", "overlap")
+
+    @property
+    def name(self) -> str:
+        """The spec in every output."""
+        return written("mcp", self)
+
+    @property
+    def client(self) -> Client:
+        """Describe the address and the model calls of the server, as far as they are declared."""
+        calls = check_calls(self.name, self.calls_per_add)
+        return Client(address=self.url, calls_per_add=calls)
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether only one build may be open at a time."""
+        return bool(self.url) and not load_tool_profile(self.profile).by_namespace
+
+    def origin(self) -> str:
+        """Name the server, the profile and the SDK."""
+        digest = load_tool_profile(self.profile).sha256[:12]
+        where = self.command or self.url
+        return f"MCP server {where}, profile {digest}, {list_versions('mcp')}"
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Start a server, or a namespace on a running one, and add every arrival."""
+        return OwnMemory(self.open, self.name, outside=True).build(arrivals)
+
+    def open(self) -> McpMemory:
+        """Give an empty memory, to which records can be added one by one or at once."""
+        profile = load_tool_profile(self.profile)
+        if self.url:
+            connect = partial(_connect_to_url, self.url)
+            return McpMemory(profile, lambda number: (connect, None), 1, self.timeout)
+        directory = Path(tempfile.mkdtemp(prefix="routeprism-mcp-"))
+        values = {"directory": str(directory)}
+        variables = {key: fill_template(text, values) for key, text in profile.environment.items()}
+        words = self._split_command()
+
+        def prepare(number: int) -> tuple[Any, Path]:
+            log = directory / f"errors-{number}.log"
+            return partial(_connect_to_command, words, variables, log), log
+
+        try:
+            return McpMemory(profile, prepare, self.processes, self.timeout, directory)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+
+
+def _connect_to_url(url: str) -> Any:
+    sdk = import_system("mcp", "the MCP SDK", _EXTRA)
+    return sdk.Client(url)
+
+
+def _connect_to_command(words: Sequence[str], variables: Mapping[str, str], log: Path) -> Any:
+    sdk = import_system("mcp", "the MCP SDK", _EXTRA)
+    stdio = import_system("mcp.client.stdio", "the MCP SDK", _EXTRA)
+    parameters = sdk.StdioServerParameters(
+        command=words[0], args=list(words[1:]), env=dict(variables)
+    )
+    errors = log.open("a", encoding="utf-8", errors="replace")  # ends with the connection
+    return _Closing(sdk.Client(stdio.stdio_client(parameters, errlog=errors)), errors)
+
+
+class _Closing:
+    """A connection that closes the server's error output at its end."""
+
+    def __init__(self, client: Any, errors: Any) -> None:
+        self._client, self._errors = client, errors
+
+    async def __aenter__(self) -> Any:
+        try:
+            return await self._client.__aenter__()
+        except BaseException:
+            self._errors.close()
+            raise
+
+    async def __aexit__(self, *raised: Any) -> None:
+        try:
+            await self._client.__aexit__(*raised)
+        finally:
+            self._errors.close()
+
+
+class McpMemory:
+    """A memory on an MCP server.
+
+    Adds may overlap. What they did is observed by listing all items, before the next add that is
+    alone and before the memory is read.
+    """
+
+    concurrent = True
+
+    def __init__(
+        self,
+        profile: ToolProfile,
+        prepare: Any,
+        processes: int,
+        timeout: float,
+        directory: Path | None = None,
+    ) -> None:
+        import_system("mcp", "the MCP SDK", _EXTRA)  # a missing one is reported here
+        self._profile, self._prepare, self._timeout = profile, prepare, timeout
+        self._processes, self._directory = processes, directory
+        self._memory = uuid.uuid4().hex
+        self._redactor = Redactor.configured()
+        self._lineage = Lineage("entity", redactor=self._redactor)
+        self._writes = ObservedWrites(self._observe)
+        self._clients: list[ToolClient] = []
+        self.settle = None if profile.wait is None else profile.wait.get("limit", 30.0)
+        self._connect()
+        if directory is None:
+            self._reset()
+
+    def add(self, record: Record) -> None:
+        """Add a record; several may be added at once."""
+        with self._writes.add(record) as number:
+            client = self._clients[number % len(self._clients)]
+            self._call(client, self._profile.add, self._describe(record))
+
+    def add_many(self, records: Sequence[Record]) -> None:
+        """Add several records in one call; not applicable if the profile has none."""
+        call = self._profile.bulk
+        if call is None:
+            raise InapplicableError(f"{self._profile.name} has no table [bulk]")
+        self._writes.observe()
+        shown = [fill_template(call.record, self._describe(record)) for record in records]
+        self._call(self._clients[0], call, {"records": shown, "memory": self._memory})
+        self._writes.add_together(records)
+
+    def reopen(self) -> McpMemory:
+        """End the server and start it again on the same storage."""
+        if self._directory is None:
+            raise InapplicableError("RoutePrism cannot restart a server that is running already")
+        self._writes.observe()
+        self._disconnect()
+        self._connect()
+        return self
+
+    def retained(self) -> list[str]:
+        """Give the ids of the records that the items came from, once for each item."""
+        return [id for block in self._list_blocks() for id in sorted(block.sources)]
+
+    def state(self) -> JsonValue:
+        """Give the texts of all items in the server's order; its keys may differ by chance."""
+        return list(self._list().values())
+
+    def expose(self, query: str) -> list[Block]:
+        """Search for a question's text, as a whole or word by word."""
+        self._writes.observe()
+        listing = self._profile.search
+        queries = list(dict.fromkeys(focal_words(query))) if listing.by_word else [query]
+        texts: dict[str, str] = {}
+        hits: Counter[str] = Counter()
+        for words in queries:
+            items = self._ask(listing, {"query": words})
+            texts |= items
+            hits.update(list(items))
+        places = {key: at for at, key in enumerate(self._list())}
+        ranked = sorted(hits, key=lambda key: (-hits[key], places.get(key, len(places)), key))
+        shown = ranked if listing.by_word else list(texts)
+        return [self._lineage.block(key, texts[key]) for key in shown[: listing.size]]
+
+    def events(self) -> Sequence[Event]:
+        """Give what each arrival did."""
+        self._writes.observe()
+        return tuple(self._lineage.events)
+
+    def counts(self) -> Mapping[str, int]:
+        """Count the items whose sources are uncertain."""
+        return self._lineage.counts()
+
+    def close(self) -> None:
+        """End the server, or remove what was added to it."""
+        if self._directory is None:
+            with suppress(RouteError):  # a server that is gone has nothing left
+                self._reset()
+        self._disconnect()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _connect(self) -> None:
+        try:
+            for number in range(self._processes):
+                connect, log = self._prepare(number)
+                self._clients.append(ToolClient(connect, self._timeout, self._redactor, log))
+        except BaseException:
+            self._disconnect()
+            raise
+
+    def _disconnect(self) -> None:
+        while self._clients:
+            self._clients.pop().close()
+
+    def _reset(self) -> None:
+        if self._profile.reset is not None:
+            keys = list(self._list_keys())
+            if keys:
+                self._call(self._clients[0], self._profile.reset, {"keys": keys})
+
+    def _list_keys(self) -> Sequence[str]:
+        return list(self._ask(self._profile.list, {}))
+
+    def _describe(self, record: Record) -> dict[str, Any]:
+        return {
+            "id": record.id,
+            "text": record.text,
+            "user_text": record.user_text,
+            "time": record.timestamp,
+            "memory": self._memory,
+        }
+
+    def _call(self, client: ToolClient, call: ToolCall, values: Mapping[str, Any]) -> Any:
+        given = {"memory": self._memory, **values}
+        return client.call(call.tool, fill_template(call.arguments, given))
+
+    def _ask(self, listing: ToolListing, values: Mapping[str, Any]) -> dict[str, str]:
+        result = self._call(self._clients[0], listing.call, values)
+        return listing.read(result, listing.call.tool)
+
+    def _list(self) -> dict[str, str]:
+        return self._ask(self._profile.list, {})
+
+    def _list_blocks(self) -> list[Block]:
+        self._writes.observe()
+        items = self._list()
+        self._lineage.check(items)  # an item that came since then counts as late
+        return [self._lineage.block(key, text) for key, text in items.items()]
+
+    def _observe(self, group: Sequence[Record]) -> None:
+        """Attribute new and changed items to the records that were added since the last time."""
+        before = {key: block.text for key, block in self._lineage.items.items()}
+        wait = self._profile.wait
+        items = (
+            self._list()
+            if wait is None
+            else settle(
+                self._list,
+                before=before,
+                interval=wait.get("interval", 0.1),
+                patience=wait.get("patience", 1.0),
+                limit=wait.get("limit", 30.0),
+            )
+        )
+        self._lineage.observe(group[0] if len(group) == 1 else group, items)

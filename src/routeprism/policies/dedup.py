@@ -1,0 +1,87 @@
+"""`dedup:threshold=T,keep=first|time`: keeps one record of those that are nearly the same."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from routeprism.errors import SpecError
+from routeprism.policies._contracts import Event, Memory, fold
+from routeprism.policies._keys import read_event_time
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
+from routeprism.records import Record
+from routeprism.text.focal import words
+
+__all__ = ["Dedup"]
+
+
+class _State(NamedTuple):
+    arrived: tuple[Record, ...]
+    kept: tuple[Record, ...]
+    events: tuple[Event, ...]
+
+
+def _word_set(record: Record) -> frozenset[str]:
+    return frozenset(words(record.user_text))
+
+
+def measure_similarity(one: Record, other: Record) -> float:
+    """Give the share of the two records' words that both have."""
+    first, second = one.derive(_word_set), other.derive(_word_set)
+    union = len(first | second)
+    return len(first & second) / union if union else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Dedup:
+    """Compares each arrival with what is kept and drops one of two similar records."""
+
+    threshold: float = 0.4
+    """From which share of common words on two records count as the same."""
+    keep: Literal["first", "time"] = "first"
+    """Whether the record that arrived first stays, or the one with the latest event time."""
+    interface: Interface = field(default_factory=Budget)
+    """What reaches the prompt."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold <= 1:
+            raise SpecError(f"Expected a threshold from 0 to 1 but got threshold={self.threshold}")
+
+    @property
+    def name(self) -> str:
+        """The spec that every output shows."""
+        return f"dedup:threshold={self.threshold:g},keep={self.keep}"
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Compare one record after the other."""
+        return fold(self, arrivals)
+
+    def start(self) -> _State:
+        """Nothing has arrived."""
+        return _State((), (), ())
+
+    def step(self, state: _State, record: Record, /) -> _State:
+        """Add the record unless a similar one is kept; then decide between the two."""
+        at = len(state.arrived)
+        arrived = (*state.arrived, record)
+        similar = [one for one in state.kept if measure_similarity(one, record) >= self.threshold]
+        if not similar:
+            event = Event("add", record.id, record.id, at)
+            return _State(arrived, (*state.kept, record), (*state.events, event))
+        latest = max((*similar, record), key=read_event_time)
+        if self.keep == "first" or latest.id != record.id or record in similar:
+            event = Event("skip", record.id, record.id, at)
+            return _State(arrived, state.kept, (*state.events, event))
+        kept = (*(one for one in state.kept if one not in similar), record)
+        gone = tuple(Event("overwrite", one.id, record.id, at) for one in similar)
+        return _State(arrived, kept, (*state.events, *gone))
+
+    def finish(self, state: _State, /) -> WholeRecords:
+        """Keep what was not dropped."""
+        return whole_records(self.interface, state.arrived, state.kept, log=lambda: state.events)
+
+    def key(self, state: _State, /) -> Hashable:
+        """Name what is kept, in order only where the order of arrival is shown."""
+        ids = tuple(record.id for record in state.kept)
+        return ids if self.interface.display == "arrival" else frozenset(ids)

@@ -1,0 +1,91 @@
+"""`facts:by=arrival|time`: keeps one record for each fact, resolved by arrival or by event time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from routeprism.policies._contracts import Event, Memory, fold
+from routeprism.policies._keys import SAMPLE_KEYS, KeyFunction, find_key_function, read_event_time
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
+from routeprism.records import Record
+
+__all__ = ["Facts"]
+
+
+class _State(NamedTuple):
+    arrived: tuple[Record, ...]
+    kept: tuple[Record, ...]
+    """In the order in which they were last written."""
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A key–value memory: a record replaces the record of the same key; others are all kept."""
+
+    by: Literal["arrival", "time"] = "time"
+    """Whether the last arrival wins, or the record with the latest event time."""
+    keys: str | KeyFunction = SAMPLE_KEYS
+    """Names the fact that a record states, from its text: a function, or `package.module:name`."""
+    interface: Interface = field(default_factory=Budget)
+    """What reaches the prompt."""
+
+    @property
+    def name(self) -> str:
+        """The spec that every output shows."""
+        own = (
+            f",keys={self.keys}" if isinstance(self.keys, str) and self.keys != SAMPLE_KEYS else ""
+        )
+        return f"facts:by={self.by}{own}"
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Write one record after the other."""
+        return fold(self, arrivals)
+
+    def start(self) -> _State:
+        """Nothing has arrived."""
+        return _State((), (), ())
+
+    def step(self, state: _State, record: Record, /) -> _State:
+        """Write the record, replace one with it, or leave it out."""
+        at = len(state.arrived)
+        arrived = (*state.arrived, record)
+        held = self._find_rival(state.kept, record)
+        if held is None:
+            event = Event("add", record.id, record.id, at)
+            return _State(arrived, (*state.kept, record), (*state.events, event))
+        if self._wins(record, held):
+            kept = (*(one for one in state.kept if one is not held), record)
+            event = Event("overwrite", held.id, record.id, at)
+            return _State(arrived, kept, (*state.events, event))
+        event = Event("skip", record.id, record.id, at)
+        return _State(arrived, state.kept, (*state.events, event))
+
+    def _find_rival(self, records: Sequence[Record], record: Record) -> Record | None:
+        """Find the record that this one competes with: of the same fact, or itself."""
+        name = find_key_function(self.keys)
+        key = name(record)
+        for held in records:
+            if held.id == record.id or (key is not None and name(held) == key):
+                return held
+        return None
+
+    def _wins(self, record: Record, rival: Record) -> bool:
+        if record.id == rival.id:
+            return False
+        return self.by == "arrival" or read_event_time(record) > read_event_time(rival)
+
+    def finish(self, state: _State, /) -> WholeRecords:
+        """Keep what was written last; resolved by time, nothing of the order of arrival is left."""
+        kept = state.kept
+        if self.by == "time":
+            kept = tuple(sorted(kept, key=read_event_time))
+        return whole_records(self.interface, state.arrived, kept, log=lambda: state.events)
+
+    def key(self, state: _State, /) -> Hashable:
+        """Name what is kept, in order only where the order of writing is shown."""
+        ids = tuple(record.id for record in state.kept)
+        shown = self.by == "arrival" and self.interface.display == "arrival"
+        return ids if shown else frozenset(ids)

@@ -1,0 +1,637 @@
+"""Repairs around any memory: hold records back, rebuild from a log, search what was dropped.
+
+Each repair exists twice. `Hold`, `Rebuild`, `Fallback` and `TimeTied` are policies, which an audit
+builds like every other policy (`hold:w=2(recent:k=3)`). `HeldMemory`, `RebuiltMemory` and
+`FallbackMemory` wrap a live memory with `add`, `retained` and `expose` and belong in your own code.
+Both process records in *event order*: by timestamp, ties by source position. A record without a
+timestamp counts as older than every record with one.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from datetime import datetime, timezone
+from functools import partial
+from typing import Any, Literal, Protocol, TypeAlias
+
+from routeprism import specs
+from routeprism.errors import SpecError, nearest
+from routeprism.policies._contracts import (
+    Block,
+    Event,
+    Exposure,
+    JsonValue,
+    Memory,
+    Operational,
+    Policy,
+)
+from routeprism.policies._queue import Queue
+from routeprism.policies.interfaces import Bm25Top, record_block
+from routeprism.policies.own import (
+    OwnMemory,
+    as_blocks,
+    close_memory,
+    retained_ids,
+    wrap_asynchronous,
+)
+from routeprism.records import Record, read_time
+
+__all__ = [
+    "BUDGETS",
+    "REMEDIES",
+    "Fallback",
+    "FallbackMemory",
+    "HeldMemory",
+    "Hold",
+    "Rebuild",
+    "RebuiltMemory",
+    "TimeTied",
+    "WriteCount",
+    "count_rebuilds",
+    "event_key",
+    "hold_back",
+    "list_remedies",
+    "parse_remedy",
+    "read_calls",
+]
+
+EventKey = tuple[datetime, int]
+HeldRecords = Literal["shown", "hidden"]
+
+_UNDATED = datetime.min.replace(tzinfo=timezone.utc)
+
+
+def event_key(record: Record) -> EventKey:
+    """Give the place of a record in event order: its timestamp, then its source position."""
+    time = read_time(record.timestamp) if record.timestamp else None
+    return time or _UNDATED, record.position
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCount:
+    """How many writes a repair made for a sequence of arrivals."""
+
+    arrivals: int
+    writes: int
+    """Calls of the memory's `add`, those of rebuilding included."""
+    rebuilds: int = 0
+    """How often a late record made the memory start again."""
+    delay: int = 0
+    """The largest number of later arrivals that a record had to wait for."""
+    final: int | None = None
+    """Those writes that made the memory as it is in the end; None for all of them."""
+
+    def extend_calls(self, calls: int) -> int:
+        """Add the model calls of earlier builds to those counted in the last one.
+
+        An audit builds a memory once, in the order that its last rebuild uses. Each write of an
+        earlier build counts as many calls as the average write of the build that was counted.
+        """
+        return round(calls * self.writes / self.final) if self.final else calls
+
+    def to_counts(self) -> dict[str, int]:
+        """Give the counts under the names that `estimates.csv` uses after `count.`."""
+        return {
+            "arrivals": self.arrivals,
+            "writes": self.writes,
+            "rebuilds": self.rebuilds,
+            "delay": self.delay,
+        }
+
+
+def read_calls(counts: Mapping[str, int]) -> int | None:
+    """Read how many model calls a memory counted while it was built; None if it counted none."""
+    return counts.get("model_calls", counts.get("consultations"))
+
+
+def hold_back(
+    arrivals: Iterable[Record], w: int, key: Callable[[Record], Any] = event_key
+) -> tuple[list[Record], list[Record]]:
+    """Release records in event order while holding `w` of them back.
+
+    Gives the records in their order of release, and those that are still held at the end. A
+    sequence in which every record arrives at most `w` places from its own is sorted completely.
+    """
+    held: list[Record] = []
+    released: list[Record] = []
+    for record in arrivals:
+        insort(held, record, key=key)
+        if len(held) > w:
+            released.append(held.pop(0))
+    return released, held
+
+
+def count_rebuilds(
+    arrivals: Iterable[Record], every: int | None = None, key: Callable[[Record], Any] = event_key
+) -> WriteCount:
+    """Count the writes of a memory that is rebuilt in event order when a record arrives late.
+
+    With `every`, a snapshot is kept after each `every` records, and rebuilding starts at the last
+    snapshot before the late record. A record that arrives again is not written again.
+    """
+    log: list[Any] = []
+    writes = rebuilds = number = 0
+    for record in arrivals:
+        number += 1
+        place = key(record)
+        at = bisect_left(log, place)
+        if at < len(log) and log[at] == place:
+            continue
+        log.insert(at, place)
+        if at == len(log) - 1:
+            writes += 1
+            continue
+        rebuilds += 1
+        writes += len(log) - (at // every * every if every else 0)
+    return WriteCount(number, writes, rebuilds, final=len(log))
+
+
+# --- policies ------------------------------------------------------------------------------------
+
+Make: TypeAlias = Callable[[Policy, Sequence[Record]], Memory]
+"""Makes a memory of a policy and of its arrivals: builds it, or revives it from a snapshot."""
+
+
+def _build(policy: Policy, arrivals: Sequence[Record]) -> Memory:
+    built: Memory = wrap_asynchronous(policy.build(arrivals))
+    return built
+
+
+@dataclass(frozen=True, slots=True)
+class _RepairedMemory:
+    """A memory with additional blocks, records and counts around it."""
+
+    inner: Memory
+    writes: WriteCount
+    extra: tuple[Record, ...] = ()
+    """Records outside of the memory that are always shown."""
+    search: Callable[[str], Sequence[Record]] | None = None
+    """Finds records outside of the memory for a question."""
+    outside: frozenset[str] = frozenset()
+    """The ids of all records that are kept outside of the memory."""
+
+    def retained(self) -> frozenset[str]:
+        return retained_ids(self.inner) | self.outside
+
+    def snapshot(self) -> JsonValue:
+        inner: Any = self.inner
+        stored: JsonValue = inner.snapshot()
+        return stored
+
+    def state(self) -> JsonValue:
+        return {"memory": self.inner.state(), "outside": sorted(self.outside)}
+
+    def expose(self, query: str, /) -> Exposure:
+        records = (*self.extra, *(self.search(query) if self.search else ()))
+        return Exposure((*self.inner.expose(query).blocks, *map(record_block, records)))
+
+    def events(self) -> Sequence[Event]:
+        log = getattr(self.inner, "events", None)
+        return tuple(log()) if callable(log) else ()
+
+    def counts(self) -> Mapping[str, int]:
+        inner = getattr(self.inner, "counts", None)
+        counts = {**(dict(inner()) if callable(inner) else {})}
+        calls = read_calls(counts)
+        if calls is not None:
+            counts["model_calls"] = self.writes.extend_calls(calls)
+        return {**counts, **self.writes.to_counts()}
+
+    def close(self) -> None:
+        close_memory(self.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Hold `w` records back and release them in event order (bounded out-of-orderness)."""
+
+    inner: Policy
+    w: int = 1
+    """How many records are held back."""
+    held: HeldRecords = "shown"
+    """Whether questions see the records that are still held back."""
+
+    def __post_init__(self) -> None:
+        specs.positive(self.name, w=self.w)
+        if self.held not in ("shown", "hidden"):
+            raise SpecError(f"Expected held=shown or held=hidden but got held={self.held}")
+
+    @property
+    def name(self) -> str:
+        """The spec that every output shows."""
+        return f"hold:w={self.w}{',held=hidden' * (self.held == 'hidden')}({self.inner.name})"
+
+    @property
+    def action(self) -> str:
+        """What one does to apply the repair, as the subject of a sentence."""
+        return f"holding back {self.w} record{'s' * (self.w != 1)}"
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Release the arrivals in event order, as far as `w` allows, and build from them."""
+        return self.repair(arrivals, _build)
+
+    def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
+        """Repair the memory that a function makes of the policy and of its arrivals."""
+        released, held = hold_back(arrivals, self.w)
+        shown = tuple(held) if self.held == "shown" else ()
+        return _RepairedMemory(
+            make(self.inner, released),
+            WriteCount(len(arrivals), len(released), delay=min(self.w, len(arrivals))),
+            extra=shown,
+            outside=frozenset(record.id for record in shown),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """Keep a log, and build again in event order whenever a record arrives late."""
+
+    inner: Policy
+    every: int | None = None
+    """Take a snapshot after this many records and start from there; None starts over."""
+
+    def __post_init__(self) -> None:
+        if self.every is not None:
+            specs.positive(self.name, every=self.every)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output shows."""
+        repair = "rebuild" if self.every is None else f"checkpoint:every={self.every}"
+        return f"{repair}({self.inner.name})"
+
+    @property
+    def action(self) -> str:
+        """What one does to apply the repair, as the subject of a sentence."""
+        start = "" if self.every is None else f" from a snapshot after every {self.every} records"
+        return f"rebuilding{start} when a record arrives late"
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Build from the log in event order, each record once."""
+        return self.repair(arrivals, _build)
+
+    def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
+        """Repair the memory that a function makes of the policy and of its arrivals."""
+        log = {event_key(record): record for record in reversed(arrivals)}
+        ordered = tuple(log[key] for key in sorted(log))
+        return _RepairedMemory(make(self.inner, ordered), count_rebuilds(arrivals, self.every))
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Keep dropped records in a log beside the memory, and show the best `k` of them."""
+
+    inner: Policy
+    k: int = 3
+    """How many dropped records a question brings back, by BM25 over the log."""
+
+    def __post_init__(self) -> None:
+        specs.positive(self.name, k=self.k)
+
+    @property
+    def name(self) -> str:
+        """The spec that every output shows."""
+        return f"log-fallback:k={self.k}({self.inner.name})"
+
+    @property
+    def action(self) -> str:
+        """What one does to apply the repair, as the subject of a sentence."""
+        return f"adding the {self.k} best matches from a log of dropped records"
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Build as before, and keep what was dropped."""
+        return self.repair(arrivals, _build)
+
+    def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
+        """Repair the memory that a function makes of the policy and of its arrivals."""
+        memory = make(self.inner, arrivals)
+        dropped = _list_dropped(arrivals, retained_ids(memory))
+        return _RepairedMemory(
+            memory,
+            WriteCount(len(arrivals), len(arrivals)),
+            search=lambda query: search_log(dropped, query, self.k),
+            outside=frozenset(record.id for record in dropped),
+        )
+
+
+def _list_dropped(arrivals: Iterable[Record], retained: frozenset[str]) -> list[Record]:
+    log = {record.id: record for record in arrivals}
+    return sorted((r for id, r in log.items() if id not in retained), key=event_key)
+
+
+def search_log(records: Sequence[Record], query: str, k: int) -> list[Record]:
+    """Find the best `k` records for a question by BM25, best first."""
+    return Bm25Top(k).ranked(records, query)[:k] if records else []
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTied:
+    """Tie one declared operation of a policy, or all of them, to event time."""
+
+    inner: Policy
+    operation: str = ""
+    """The operation; empty for all that the policy declares."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inner, Operational) or not self.inner.operations:
+            raise SpecError(f"{self.inner.name} declares no operation that follows arrival order")
+        if self.operation and self.operation not in self.inner.operations:
+            raise SpecError(
+                f"{self.inner.name} has no operation '{self.operation}'. "
+                f"{nearest(self.operation, self.inner.operations)}"
+            )
+
+    @property
+    def name(self) -> str:
+        """The spec that every output shows."""
+        return f"by-time{f':operation={self.operation}' * bool(self.operation)}({self.inner.name})"
+
+    @property
+    def action(self) -> str:
+        """What one does to apply the repair, as the subject of a sentence."""
+        return f"tying {self.operation or 'every operation'} to event time"
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Build with the operations fixed to event order, by which the records are numbered."""
+        return self.repair(arrivals, _build)
+
+    def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
+        """Repair the memory that a function makes of the policy and of its arrivals."""
+        policy: Any = self.inner
+        for operation in (self.operation,) if self.operation else tuple(policy.operations):
+            policy = policy.fixed(operation)
+        places = sorted({event_key(record) for record in arrivals})
+        numbered = [
+            replace(record, position=bisect_left(places, event_key(record))) for record in arrivals
+        ]
+        memory = make(policy, numbered)
+        return _RepairedMemory(memory, WriteCount(len(arrivals), len(arrivals)))
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def _checkpoint(inner: Policy, every: int = 8) -> Rebuild:
+    return Rebuild(inner, every)
+
+
+def _rebuild(inner: Policy) -> Rebuild:
+    return Rebuild(inner)
+
+
+REMEDIES: Mapping[str, Callable[..., Policy]] = {
+    "hold": Hold,
+    "rebuild": _rebuild,
+    "checkpoint": _checkpoint,
+    "log-fallback": Fallback,
+    "by-time": TimeTied,
+    "queue": Queue,
+}
+"""The repairs by the names that specs use."""
+
+
+def parse_remedy(text: str, make: Callable[[str], Policy]) -> Policy | None:
+    """Read `REPAIR(SPEC)`, such as `hold:w=2(recent:k=3)`; None if the text names no repair."""
+    head, bracket, rest = text.partition("(")
+    name = head.partition(":")[0]
+    if not bracket or name not in REMEDIES:
+        return None
+    if not rest.endswith(")"):
+        raise SpecError(f"Expected '{name}(SPEC)' but got {text!r}")
+    return specs.construct(REMEDIES[name], specs.parse(head), inner=make(rest[:-1]))
+
+
+BUDGETS = ("k", "size", "capacity", "window", "limit", "budget")
+"""Names of parameters that limit how much a memory keeps."""
+
+
+def list_remedies(
+    policy: Policy,
+    *,
+    disorder: int = 2,
+    every: int = 8,
+    make: Callable[[str], Policy] | None = None,
+) -> list[Policy]:
+    """List the standard repairs of a policy.
+
+    These are holding back up to `disorder` records, rebuilding (from the start, or from a snapshot
+    after each `every` records), tying each declared operation to event time, doubling each budget,
+    and searching a log. `make` makes a policy from a spec; it is needed to double the budgets of
+    a memory class of your own.
+    """
+    repairs: list[Policy] = [Hold(policy, w) for w in range(1, disorder + 1)]
+    repairs += [Rebuild(policy), Rebuild(policy, every)]
+    if isinstance(policy, Operational) and (operations := tuple(policy.operations)):
+        repairs += [TimeTied(policy, operation) for operation in operations]
+        if len(operations) > 1:
+            repairs.append(TimeTied(policy))
+    repairs += _enlarge_budgets(policy, make)
+    repairs.append(Fallback(policy))
+    return repairs
+
+
+def _enlarge_budgets(policy: Policy, make: Callable[[str], Policy] | None) -> list[Policy]:
+    """Double each parameter that limits how much the policy keeps."""
+    if is_dataclass(policy) and not isinstance(policy, type):
+        values = {part.name: getattr(policy, part.name) for part in fields(policy)}
+        doubled = _double_budgets(values)
+        if doubled:
+            return [replace(policy, **{name: value}) for name, value in doubled.items()]
+    if make is None or policy.name.endswith(")"):
+        return []
+    spec = specs.parse(policy.name)
+    texts = {name: int(text) for name, text in spec.values.items() if text.isdecimal()}
+    enlarged = [
+        make(policy.name.replace(f"{name}={texts[name]}", f"{name}={value}", 1))
+        for name, value in _double_budgets(texts).items()
+    ]
+    return [*enlarged, *_enlarge_defaults(policy, spec.values)]
+
+
+def _enlarge_defaults(policy: Policy, given: Collection[str]) -> list[Policy]:
+    """Double the budgets that a memory class of your own declares as default arguments."""
+    if not isinstance(policy, OwnMemory) or not inspect.isclass(policy.factory):
+        return []
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(policy.factory).parameters.items()
+        if name not in given
+    }
+    mark = "," if given else ":"
+    return [
+        replace(
+            policy,
+            factory=partial(policy.factory, **{name: value}),
+            name=f"{policy.name}{mark}{name}={value}",
+        )
+        for name, value in _double_budgets(defaults).items()
+    ]
+
+
+def _double_budgets(values: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        name: 2 * value
+        for name, value in values.items()
+        if name in BUDGETS and isinstance(value, int) and not isinstance(value, bool)
+    }
+
+
+# --- live memories -------------------------------------------------------------------------------
+
+
+class LiveMemory(Protocol):
+    """A memory of your own that records are added to one by one."""
+
+    def add(self, record: Record, /) -> Any:
+        """Add a record."""
+
+    def retained(self) -> Iterable[Any]:
+        """Give the records or record ids that are kept."""
+
+    def expose(self, query: str, /) -> Any:
+        """Give what a question is shown."""
+
+
+@dataclass(slots=True)
+class HeldMemory:
+    """A live memory that receives its records in event order, `w` of them held back."""
+
+    memory: LiveMemory
+    w: int = 1
+    shown: bool = True
+    """Whether questions see the records that are still held back."""
+    key: Callable[[Record], Any] = event_key
+    held: list[Record] = field(default_factory=list, init=False)
+    released: dict[str, Record] = field(default_factory=dict, init=False)
+    writes: int = field(default=0, init=False)
+
+    def add(self, record: Record, /) -> None:
+        """Take a record, and release the oldest one if more than `w` are held."""
+        insort(self.held, record, key=self.key)
+        if len(self.held) > self.w:
+            self._release()
+
+    def flush(self) -> None:
+        """Release everything, at the end of a stream."""
+        while self.held:
+            self._release()
+
+    def _release(self) -> None:
+        record = self.held.pop(0)
+        self.released[record.id] = record
+        self.memory.add(record)
+        self.writes += 1
+
+    def retained(self) -> frozenset[str]:
+        """Give the ids that the memory keeps, and those that are held back and shown."""
+        held = frozenset(record.id for record in self.held) if self.shown else frozenset()
+        return retained_ids(self.memory) | held
+
+    def expose(self, query: str, /) -> list[Block]:
+        """Show what the memory shows, and the records that are held back."""
+        held = map(record_block, self.held if self.shown else ())
+        return [*as_blocks(self.memory.expose(query), self.released), *held]
+
+    def close(self) -> None:
+        """Close the memory."""
+        close_memory(self.memory)
+
+
+@dataclass(slots=True)
+class RebuiltMemory:
+    """A live memory that is rebuilt from a log, in event order, when a record arrives late."""
+
+    make: Callable[[], LiveMemory]
+    """Makes an empty memory."""
+    every: int | None = None
+    """Copy the memory after this many records, and rebuild from the last copy."""
+    key: Callable[[Record], Any] = event_key
+    log: list[Record] = field(default_factory=list, init=False)
+    writes: int = field(default=0, init=False)
+    memory: LiveMemory = field(init=False)
+    _discarded_calls: int = field(default=0, init=False)
+    _copies: dict[int, LiveMemory] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.memory = self.make()
+
+    def add(self, record: Record, /) -> None:
+        """Add a record; one that is late makes the memory start again from the log."""
+        at = bisect_right(self.log, self.key(record), key=self.key)
+        if at and self.key(self.log[at - 1]) == self.key(record):
+            return  # it has arrived before
+        self.log.insert(at, record)
+        if at < len(self.log) - 1:
+            at = self._return_to(at // self.every * self.every if self.every else 0)
+        for number in range(at, len(self.log)):
+            self._keep_copy(number)
+            self.memory.add(self.log[number])
+            self.writes += 1
+
+    def _keep_copy(self, number: int) -> None:
+        if self.every and number and number % self.every == 0:
+            self._copies[number] = copy.deepcopy(self.memory)
+
+    def _return_to(self, number: int) -> int:
+        """Go back to the memory as it was after this many records."""
+        discarded = self._read_calls()
+        close_memory(self.memory)
+        self._copies = {at: memory for at, memory in self._copies.items() if at <= number}
+        self.memory = copy.deepcopy(self._copies[number]) if number else self.make()
+        self._discarded_calls += discarded - self._read_calls()
+        return number
+
+    def _read_calls(self) -> int:
+        """Read the model calls that the present memory counted since it was empty."""
+        counts = getattr(self.memory, "counts", None)
+        return (read_calls(dict(counts())) or 0) if callable(counts) else 0
+
+    @property
+    def model_calls(self) -> int:
+        """Model calls of all builds, as the memory's `counts()` gives them in `consultations`."""
+        return self._discarded_calls + self._read_calls()
+
+    def retained(self) -> frozenset[str]:
+        """Give the ids that the memory keeps."""
+        return retained_ids(self.memory)
+
+    def expose(self, query: str, /) -> Any:
+        """Show what the memory shows."""
+        return self.memory.expose(query)
+
+    def close(self) -> None:
+        """Close the memory."""
+        close_memory(self.memory)
+
+
+@dataclass(slots=True)
+class FallbackMemory:
+    """A live memory with a log beside it, whose best matches are shown as well."""
+
+    memory: LiveMemory
+    k: int = 3
+    """How many dropped records a question brings back."""
+    log: dict[str, Record] = field(default_factory=dict, init=False)
+
+    def add(self, record: Record, /) -> None:
+        """Add a record to the memory and to the log."""
+        self.log[record.id] = record
+        self.memory.add(record)
+
+    def retained(self) -> frozenset[str]:
+        """Give every id: what the memory dropped is in the log."""
+        return frozenset(self.log)
+
+    def expose(self, query: str, /) -> list[Block]:
+        """Show what the memory shows, and the best dropped records."""
+        dropped = _list_dropped(self.log.values(), retained_ids(self.memory))
+        found = search_log(dropped, query, self.k)
+        return [*as_blocks(self.memory.expose(query), self.log), *map(record_block, found)]
+
+    def close(self) -> None:
+        """Close the memory."""
+        close_memory(self.memory)

@@ -1,0 +1,104 @@
+"""The smallest reordering that breaks a memory, what displaced which record, and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from routeprism.experiments.causes import NEXT_STEPS
+from routeprism.landscape import find_moves
+from routeprism.orders import Order
+from routeprism.records import Pool
+from routeprism.routes import CAUSES, Cause
+
+__all__ = ["Breach", "Displacement", "describe_breach"]
+
+_SHOWN = 90
+"""Characters of a text in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Displacement:
+    """Why a record is lost, and which arrival displaced it."""
+
+    record: str
+    cause: Cause
+    by: str = ""
+    """The arrival that displaced it; empty if none did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """The smallest reordering of a pool on which too little stays the same."""
+
+    pool: Pool
+    order: Order
+    value: float
+    """J, of what differs most, or the share of its evidence that is left."""
+    question: str
+    """The text of the question whose exposed set it is; empty for the retained set."""
+    lost: tuple[str, ...]
+    """Records, or evidence alone, that are there in source order and not in this one."""
+    gained: tuple[str, ...]
+    error: str = ""
+    """What the memory raised on this order, if it did."""
+    broken: int = 0
+    """How many of the orders that were looked at break it."""
+    looked: int = 0
+    exact: bool = True
+    """Whether these are all orders of the arrival model."""
+    displacements: tuple[Displacement, ...] = ()
+    """Why the first lost records are lost."""
+    remedy: str = ""
+    """The repair of the memory with which this order loses nothing, as a spec."""
+    remedy_action: str = ""
+    """What one does to apply it, as the subject of a sentence."""
+
+
+def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[str]:
+    """Describe the records that a reordering loses, what displaced them, and what helps.
+
+    `measure` names what `least` is the limit of.
+    """
+    yield f"The smallest reordering that breaks it: {_describe_moves(breach)}"
+    for title, ids in (("Lost", breach.lost), ("Gained", breach.gained)):
+        for id in ids:
+            yield f"  {title + ':':8}{_name_record(breach.pool, id)}"
+    for displacement in breach.displacements:
+        by = displacement.by
+        arrival = ""
+        if by and by != displacement.record:
+            arrival = f", when {_name_record(breach.pool, by)} arrived"
+        yield f"Cause: {CAUSES[displacement.cause]}{arrival}"
+    if breach.displacements:
+        yield f"What to do: {NEXT_STEPS[breach.displacements[0].cause]}"
+    if breach.remedy:
+        action = breach.remedy_action[:1].upper() + breach.remedy_action[1:]
+        yield f"Tried on this order: {action} is enough ({breach.remedy})"
+    if not breach.error:
+        where = f" for «{_shorten(breach.question)}»" if breach.question else ""
+        yield f"{measure}{where}: {breach.value:.3g}, required {least:g} or more"
+
+
+def _describe_moves(breach: Breach) -> str:
+    records = breach.pool.records
+    if sorted(breach.order) != list(range(len(records))):
+        again = sorted({p for p in breach.order if breach.order.count(p) > 1})
+        named = ", ".join(_name_record(breach.pool, records[p].id) for p in again)
+        return f"deliver again {named}"
+    moves = []
+    for move in find_moves(breach.order):
+        put = "to the front" if move.after is None else ""
+        put = put or f"after {_name_record(breach.pool, records[move.after or 0].id)}"
+        moves.append(f"move {_name_record(breach.pool, records[move.record].id)} {put}")
+    return ", then ".join(moves)
+
+
+def _name_record(pool: Pool, id: str) -> str:
+    text = next(record.text for record in pool.records if record.id == id)
+    return f"'{id}' «{_shorten(text)}»"
+
+
+def _shorten(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"

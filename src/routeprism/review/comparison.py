@@ -1,0 +1,444 @@
+"""What changed between two versions of a memory on the same benchmark, question by question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from routeprism.errors import RunError, SpecError, nearest
+from routeprism.exhibits import Severity, Statement
+from routeprism.experiments.reach import Reach, read_reaches
+from routeprism.experiments.statements import pluralise
+from routeprism.measures import (
+    RESAMPLES,
+    Estimate,
+    Interval,
+    Sums,
+    Tally,
+    chosen_interval,
+    limits_said,
+)
+from routeprism.orders import FORWARD
+from routeprism.runs import (
+    Column,
+    QuestionValues,
+    StoredQuestion,
+    StoredRun,
+    format_interval,
+    read_configuration,
+)
+
+__all__ = [
+    "MAIN_QUANTITIES",
+    "Difference",
+    "RunComparison",
+    "SupportChange",
+    "compare_runs",
+    "find_direction",
+    "name_experiment",
+    "name_pair",
+]
+
+Pairs = Sequence[tuple[str, str]]
+"""(policy of the first run, policy of the second)."""
+
+_SAME = ("benchmark", "fingerprint", "kinds", "labels", "unit", "weighting")
+"""What two runs must share for their questions to be the same questions."""
+_HIGHER = ("J", "J_T", "accuracy.", "recall.", "all_covered.", "overlap.", "support_kept.")
+_LOWER = (
+    *("_changed", "H", "H_eq", "H_same", "H_cross", "D_res", "D_star", "D_correct"),
+    "evidence_lost",
+)
+MAIN_QUANTITIES: Mapping[str, str] = {
+    "evidence_lost": "questions that lose evidence",
+    "recall.exposed.route": "evidence shown",
+    "recall.exposed.forward": "evidence shown in source order",
+    "accuracy.route": "right answers",
+    "accuracy.forward": "right answers in source order",
+    "J": "overlap with source order",
+    "V_changed": "different records shown",
+    "C_changed": "different text shown",
+    "D_res": "disagreement beyond the model's own",
+}
+"""Quantities that a reader of a comparison looks for first, in plain words."""
+_PLAIN = ("routes", "retention", "restoration")
+"""Experiments whose quantities need no further name."""
+_COUNTS = ("count.", "miss.", "extra.")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One quantity in both runs, and its difference, second minus first."""
+
+    column: Column
+    """Its names; the policy is the second run's."""
+    policy_before: str
+    before: float
+    """The mean in the first run, over the questions that both have."""
+    after: float
+    difference: Estimate
+    unit: str
+    flags: str
+    """`synthetic` and `embedded`, as in the estimates table."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportChange:
+    """Support that one version shows a question on a route and the other does not."""
+
+    question: str
+    user: str
+    text: str
+    policy_before: str
+    policy_after: str
+    schedule: str
+    lost: tuple[str, ...]
+    """Records that carry the answer, shown by the first version and no longer by the second."""
+    kept: tuple[str, ...]
+    """… shown by the second and not by the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """The changes from a first run to a second one."""
+
+    benchmark: str
+    first: str
+    second: str
+    pairs: tuple[tuple[str, str], ...]
+    labels: str
+    """The label source that support is read from; empty for none."""
+    differences: tuple[Difference, ...]
+    support: tuple[SupportChange, ...]
+    statements: tuple[Statement, ...]
+    notes: tuple[str, ...] = ()
+    limits: str = ""
+    """How the 95% limits of the differences were read, in words."""
+    reaches: tuple[tuple[Reach, Reach], ...] = ()
+    """For each pair of policies the verdict on both: how far order reaches into them."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The statements as texts."""
+        return tuple(map(str, self.statements))
+
+
+def find_direction(quantity: str) -> int:
+    """Give 1 if more of a quantity is better, -1 if less is, 0 if neither is."""
+    if quantity in _HIGHER or quantity.startswith(tuple(n for n in _HIGHER if n.endswith("."))):
+        return 1
+    return -1 if quantity in _LOWER or quantity.endswith("_changed") else 0
+
+
+def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
+    """Compare two runs of the same benchmark; policies are matched by name unless paired here."""
+    with StoredRun(first) as before, StoredRun(second) as after:
+        one, other = read_configuration(before, first), read_configuration(after, second)
+        _refuse_different(first, second, one, other)
+        matched, notes = _match_policies(one["policies"], other["policies"], pairs)
+        intervals = _read_interval(one), _read_interval(other)
+        if len(set(intervals)) > 1:
+            notes.append(
+                "the first run has {} limits, the second {} ones; differences have the "
+                "second's".format(*intervals)
+            )
+        for name, stored in (("first", before), ("second", after)):
+            if shortfall := stored.shortfall():
+                notes.append(f"the {name} run is incomplete: {shortfall}")
+        values = before.per_question(), after.per_question()
+        if not values[0] or not values[1]:
+            without = first if not values[0] else second
+            raise RunError(
+                f"{without} keeps no values per question; run its command again with this version"
+            )
+        embedded = {
+            name
+            for row in (*before.estimates(), *after.estimates())
+            if "embedded" in row.flags.split(";")
+            for name in (row.model, row.judge)
+        }
+        differences = _compare_values(*values, matched, other, embedded - {""})
+        support = _compare_support(before, after, matched, one, other)
+        reaches = _pair_reaches(before, after, matched)
+    return RunComparison(
+        other["benchmark"],
+        str(first),
+        str(second),
+        tuple(matched),
+        other["labels"],
+        tuple(differences),
+        tuple(support),
+        (
+            *map(_compare_reaches, reaches),
+            *_difference_statements(differences),
+            *_support_statements(support, labelled=bool(other["labels"])),
+        ),
+        tuple(notes),
+        limits_said(_read_interval(other), ""),
+        reaches,
+    )
+
+
+def _pair_values(
+    before: QuestionValues, after: QuestionValues, tally_as: str = "unit"
+) -> tuple[float, float, list[tuple[str, list[float]]]] | None:
+    """Give both means over the questions that both have, and the differences by user."""
+    shared: list[tuple[str, list[float]]] = []
+    sides: list[Tally[str]] = [_make_tally(tally_as), _make_tally(tally_as)]
+    for user in sorted(before.keys() & after.keys()):
+        ids = sorted(before[user].keys() & after[user].keys())
+        if not ids:
+            continue
+        for tally, values in zip(sides, (before, after), strict=True):
+            tally.append({"": (sum(values[user][id] for id in ids), len(ids))})
+        shared.append((user, [after[user][id] - before[user][id] for id in ids]))
+    if not shared:
+        return None
+    one, other = (tally.mean_of("") for tally in sides)
+    return one, other, shared
+
+
+def _read_interval(configuration: Mapping[str, Any]) -> Interval:
+    """Give how a run's limits were read; before it was written down there was one way."""
+    return chosen_interval(configuration.get("interval"), "percentile")
+
+
+def _make_tally(weighting: str) -> Tally[Any]:
+    return Tally("question" if weighting == "question" else "unit")
+
+
+def _refuse_different(
+    first: Path, second: Path, one: Mapping[str, Any], other: Mapping[str, Any]
+) -> None:
+    unlike = [name for name in _SAME if one.get(name) != other.get(name)]
+    if unlike:
+        listed = "\n".join(
+            f"  {name}: {json.dumps(one.get(name))} and {json.dumps(other.get(name))}"
+            for name in unlike
+        )
+        raise SpecError(
+            f"{first} and {second} cannot be compared, their questions are not the same:\n{listed}"
+        )
+
+
+def _match_policies(
+    first: Sequence[str], second: Sequence[str], pairs: Pairs
+) -> tuple[list[tuple[str, str]], list[str]]:
+    for policy, known, which in (
+        *((one, first, "first") for one, _ in pairs),
+        *((other, second, "second") for _, other in pairs),
+    ):
+        if policy not in known:
+            raise SpecError(f"the {which} run has no policy '{policy}'. {nearest(policy, known)}")
+    if pairs:
+        return list(pairs), []
+    same = [(name, name) for name in first if name in second]
+    if not same and len(first) == len(second) == 1:
+        return [(first[0], second[0])], []
+    if not same:
+        raise SpecError(
+            f"no policy is in both runs (first: {', '.join(first)}; second: {', '.join(second)}); "
+            f"name the pairs of policies to compare"
+        )
+    left = [name for name in (*first, *second) if (name, name) not in same]
+    notes = [f"only one of the runs has {', '.join(left)}"] if left else []
+    return same, notes
+
+
+def _compare_values(
+    before: Mapping[Column, QuestionValues],
+    after: Mapping[Column, QuestionValues],
+    pairs: Pairs,
+    configuration: Mapping[str, Any],
+    embedded: Set[str],
+) -> list[Difference]:
+    """Take every quantity's difference per question; all are resampled together."""
+    units: dict[str, Sums[tuple[Column, str]]] = {}
+    sides: dict[tuple[Column, str], tuple[float, float]] = {}
+    weighting = str(configuration["weighting"])
+    for one, other in pairs:
+        for column, values in after.items():
+            earlier = before.get(column._replace(policy=one))
+            counted = column.quantity.startswith(_COUNTS)
+            if column.policy != other or earlier is None or counted:
+                continue
+            shared = _pair_values(earlier, values, weighting)
+            if shared is None:
+                continue
+            sides[column, one] = shared[:2]
+            for user, changes in shared[2]:
+                units.setdefault(user, {})[column, one] = (sum(changes), len(changes))
+    tally: Tally[tuple[Column, str]] = _make_tally(weighting)
+    for user in sorted(units):
+        tally.append(units[user])
+    seed, resamples = configuration.get("seed", 0), configuration.get("resamples", RESAMPLES)
+    estimates = tally.estimates(
+        seed=seed, resamples=resamples, interval=_read_interval(configuration)
+    )
+    marks = ["synthetic"] if configuration.get("synthetic") else []
+    return [
+        Difference(
+            column,
+            one,
+            *sides[column, one],
+            estimates[column, one],
+            configuration["unit"],
+            ";".join([*marks, *(["embedded"] if {column.model, column.judge} & embedded else [])]),
+        )
+        for column, one in sides
+    ]
+
+
+def _compare_support(
+    before: StoredRun,
+    after: StoredRun,
+    pairs: Pairs,
+    one: Mapping[str, Any],
+    other: Mapping[str, Any],
+) -> list[SupportChange]:
+    labels = other["labels"]
+    if not labels:
+        return []
+    questions = after.questions()
+    interfaces = [
+        dict(zip(run["policies"], run["interfaces"], strict=True)) for run in (one, other)
+    ]
+    shared = [name for name in other["schedules"] if name in one["schedules"]]
+    changes: list[SupportChange] = []
+    for first, second in pairs:
+        for schedule in (FORWARD.name, *shared):
+            earlier = before.sources(first, interfaces[0][first], schedule)
+            later = after.sources(second, interfaces[1][second], schedule)
+            for question in questions.values():
+                support = question.labels.get(labels, frozenset())
+                shown = [side.get(question.id, frozenset()) & support for side in (earlier, later)]
+                if shown[0] != shown[1]:
+                    changes.append(_make_change(question, first, second, schedule, *shown))
+    return changes
+
+
+def _make_change(
+    question: StoredQuestion,
+    first: str,
+    second: str,
+    schedule: str,
+    before: frozenset[str],
+    after: frozenset[str],
+) -> SupportChange:
+    return SupportChange(
+        question.id,
+        question.user,
+        question.text,
+        first,
+        second,
+        schedule,
+        tuple(sorted(before - after)),
+        tuple(sorted(after - before)),
+    )
+
+
+def _pair_reaches(
+    before: StoredRun, after: StoredRun, pairs: Pairs
+) -> tuple[tuple[Reach, Reach], ...]:
+    """Give both verdicts for each pair of policies that both runs traced."""
+    sides = [{reach.policy: reach for reach in read_reaches(run)} for run in (before, after)]
+    return tuple(
+        (sides[0][first], sides[1][second])
+        for first, second in pairs
+        if first in sides[0] and second in sides[1]
+    )
+
+
+def _compare_reaches(pair: tuple[Reach, Reach]) -> Statement:
+    """Compare the verdicts on two versions of a memory."""
+    before, after = pair
+    text = f"in the first version, {before.phrase}; in the second, {after.phrase}"
+    if before.title == after.title:
+        text = f"in both versions, {after.phrase}"
+    return Statement((text,), "comparison", _name_policies(before.policy, after.policy))
+
+
+def _name_policies(before: str, after: str) -> str:
+    return after if before == after else f"{before} → {after}"
+
+
+_MAIN = ("J", "recall.exposed.route", "accuracy.route", "restored-absent")
+"""Quantities whose differences have a statement."""
+
+
+def _difference_statements(differences: Sequence[Difference]) -> Iterator[Statement]:
+    """Describe for each policy and schedule what changed."""
+    for difference in differences:
+        column = difference.column
+        if column.quantity not in _MAIN or column.arm or column.mask:
+            continue
+        text, severity = _describe_difference(difference)
+        reader = f"read by {column.model}" if column.model else ""
+        scope = filter(None, (column.schedule, name_experiment(difference), reader))
+        yield Statement(
+            (text,),
+            "comparison",
+            _name_policies(difference.policy_before, column.policy),
+            column.schedule,
+            severity,
+            scope=", ".join(scope),
+            flags=tuple(filter(None, difference.flags.split(";"))),
+        )
+
+
+def _support_statements(support: Sequence[SupportChange], *, labelled: bool) -> Iterator[Statement]:
+    """Count the questions whose support one of the versions does not show."""
+    if not labelled:
+        text = "The benchmark has no support labels, so support is not compared."
+        yield Statement((text,), "comparison")
+        return
+    counts: dict[tuple[str, str], list[int]] = {}
+    for change in support:
+        policies = _name_policies(change.policy_before, change.policy_after)
+        numbers = counts.setdefault((policies, change.schedule), [0, 0])
+        numbers[0] += bool(change.lost)
+        numbers[1] += bool(change.kept)
+    for (policies, schedule), (lost, gained) in counts.items():
+        text = (
+            f"the second version loses support for {pluralise(lost, 'question')} and gains support "
+            f"for {pluralise(gained, 'question')}"
+        )
+        severity: Severity = "problem" if lost else "good"
+        yield Statement((text,), "comparison", policies, schedule, severity, scope=schedule)
+    if not counts:
+        yield Statement(("No question lost or gained support.",), "comparison", severity="good")
+
+
+def _describe_difference(difference: Difference) -> tuple[str, Severity]:
+    """Describe a difference as far as its interval supports it."""
+    gap, quantity = difference.difference, difference.column.quantity
+    plain = MAIN_QUANTITIES.get(quantity)
+    name = quantity if plain is None else f"{plain} ({quantity})"
+    number = format_interval(gap.value, gap.lower, gap.upper, signed=True)
+    ends = f"{difference.before:.3f} before, {difference.after:.3f} after"
+    size = f"{pluralise(gap.queries, 'question')}, {pluralise(gap.units, difference.unit)}"
+    if gap.value == 0 and (gap.lower, gap.upper) in ((0, 0), (None, None)):
+        return f"{name}: the same, {difference.after:.3f} ({size})", "info"
+    if gap.lower is None or gap.upper is None or gap.lower <= 0 <= gap.upper:
+        return f"{name}: no change is shown, {number}, {ends} ({size})", "info"
+    direction = find_direction(quantity) * (1 if gap.value > 0 else -1)
+    verdict = {1: "better", -1: "worse", 0: "changed"}[direction]
+    severity: Severity = "problem" if direction < 0 else "good" if direction > 0 else "info"
+    return f"{name}: {verdict} by {number}, {ends} ({size})", severity
+
+
+def name_experiment(difference: Difference) -> str:
+    """Name the experiment if its quantities are not unique to it."""
+    experiment = difference.column.experiment
+    return "" if experiment in _PLAIN else experiment
+
+
+def name_pair(difference: Difference) -> str:
+    """Name the policies and the schedule, and the experiment if the quantity does not."""
+    column = difference.column
+    policies = _name_policies(difference.policy_before, column.policy)
+    parts = (policies, column.schedule, name_experiment(difference))
+    return ", ".join(filter(None, parts))

@@ -1,0 +1,463 @@
+"""Gates: limits that estimates must keep, and the questions on which they do not."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from routeprism.errors import SpecError, nearest
+from routeprism.exhibits import Number, Statement, compose
+from routeprism.experiments import find_experiment, registered_experiments
+from routeprism.experiments.reach import Reach, read_reaches
+from routeprism.experiments.statements import describe_floor, is_at_floor, show_flags
+from routeprism.review.comparison import Difference, compare_runs
+from routeprism.review.selection import parse_columns
+from routeprism.routes import CAUSES
+from routeprism.runs import (
+    Column,
+    EstimateRow,
+    Rows,
+    Shortfall,
+    StoredQuestion,
+    StoredRun,
+    format_interval,
+    read_configuration,
+)
+
+__all__ = [
+    "CheckResult",
+    "FailedQuestion",
+    "Gate",
+    "GateVerdict",
+    "check_run",
+    "list_lost_records",
+    "parse_gate",
+]
+
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_TEXT = re.compile(
+    r"(?:(?P<where>.*):)?(?P<quantity>[^:<>=\s]+)\s*(?P<operator>>=|<=|>|<)\s*"
+    r"(?P<baseline>baseline)?\s*(?P<bound>[+-]?\s*[0-9.]+(?:e-?[0-9]+)?)?"
+)
+_NO_WORSE = ("J>=baseline", "recall.exposed.route>=baseline", "accuracy.route.upper>=baseline")
+"""The gates of a baseline alone; answers vary by themselves, so theirs must be shown to be worse.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A limit on an estimate, on one end of its interval, or on its change from a baseline."""
+
+    text: str
+    quantity: str
+    limit: str
+    """`estimate`, `lower` or `upper`."""
+    operator: str
+    bound: float
+    where: Mapping[str, str]
+    """Columns that narrow it down."""
+    baseline: bool = False
+    """Whether the bound is counted from the baseline's estimate, question by question."""
+
+    def holds(self, value: float, bound: float | None = None) -> bool:
+        """Whether a value keeps the limit, or one that replaces it."""
+        return _OPERATORS[self.operator](value, self.bound if bound is None else bound)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedQuestion:
+    """A question whose own value is beyond the limit."""
+
+    id: str
+    user: str
+    text: str
+    value: float
+    """Its value, or its change from the baseline."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateVerdict:
+    """The result of a gate for one row."""
+
+    gate: str
+    row: EstimateRow
+    passed: bool
+    value: float
+    """The number that was compared with the bound."""
+    bound: float
+    statement: Statement
+    questions: tuple[FailedQuestion, ...] = ()
+    """The questions beyond the limit, the furthest first."""
+
+    @property
+    def sentence(self) -> str:
+        """The statement as text."""
+        return str(self.statement)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The results of all gates for a run."""
+
+    run: str
+    benchmark: str
+    verdicts: tuple[GateVerdict, ...]
+    limits: str = ""
+    """How the run's 95% limits were read, in words."""
+    reaches: tuple[Reach, ...] = ()
+    """The verdict on each policy of the run: how far order reaches into it."""
+    shortfalls: tuple[tuple[str, Shortfall], ...] = ()
+    """(run, what it lacks) of the run and its baseline, where more is missing than allowed."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate holds for every row that it applies to, and nothing is missing."""
+        return not self.shortfalls and not self.failures
+
+    @property
+    def failures(self) -> tuple[GateVerdict, ...]:
+        """The verdicts on rows for which a gate does not hold."""
+        return tuple(verdict for verdict in self.verdicts if not verdict.passed)
+
+
+def parse_gate(text: str) -> Gate:
+    """Read `J>=0.9`, `restored-absent.lower<=0.1`, `policy=focal,schedule=replay:J>=baseline`."""
+    found = _TEXT.fullmatch(text.strip())
+    if found is None or (found["baseline"] is None and found["bound"] is None):
+        raise SpecError(
+            f"Expected a gate such as 'J>=0.9', 'restored-absent.lower<=0.1' or "
+            f"'policy=focal,schedule=replay:J>=baseline-0.02' but got {text!r}"
+        )
+    quantity, _, limit = found["quantity"].rpartition(".")
+    if limit not in ("estimate", "lower", "upper"):
+        quantity, limit = found["quantity"], "estimate"
+    try:
+        bound = float((found["bound"] or "0").replace(" ", ""))
+    except ValueError as error:
+        raise SpecError(f"Expected a number in gate {text!r} but got {found['bound']!r}") from error
+    if not math.isfinite(bound):
+        raise SpecError(f"Expected a finite number in gate {text!r} but got {found['bound']!r}")
+    return Gate(
+        text.strip(),
+        quantity,
+        limit,
+        found["operator"],
+        bound,
+        _parse_where(found["where"], text),
+        found["baseline"] is not None,
+    )
+
+
+def _parse_gates(gates: Sequence[str], baseline: Path | None) -> list[Gate]:
+    parsed = [parse_gate(text) for text in gates]
+    if not parsed and baseline is None:
+        raise SpecError("nothing to check: give a gate such as 'J>=0.9', or a baseline")
+    if baseline is None and any(gate.baseline for gate in parsed):
+        raise SpecError("a gate compares with a baseline: give the run that is the baseline")
+    return parsed
+
+
+def _parse_where(columns: str | None, gate: str) -> dict[str, str]:
+    try:
+        return {} if columns is None else parse_columns(columns)
+    except SpecError as error:
+        raise SpecError(f"gate {gate!r}: {error}") from error
+
+
+def check_run(
+    run: Path, gates: Sequence[str], baseline: Path | None = None, *, allow_missing: int = 0
+) -> CheckResult:
+    """Judge every gate on every row that it applies to; a baseline alone must not be better.
+
+    A run that lacks more than `allow_missing` answers and routes does not pass.
+    """
+    if allow_missing < 0:
+        raise SpecError(f"Expected 0 or more but got allow_missing={allow_missing}")
+    parsed = _parse_gates(gates, baseline)
+    with StoredRun(run) as stored:
+        benchmark = str(read_configuration(stored, run)["benchmark"])
+        limits = str(stored.manifest().get("limits", ""))
+        rows = Rows.of(stored.estimates())
+        changes = {} if baseline is None else _compare(baseline, run)
+        if not parsed:  # what both runs have, and nothing else
+            rows = Rows.of(row for row in rows if _column(row) in changes)
+            known = rows.values("quantity")
+            parsed = [gate for gate in map(parse_gate, _NO_WORSE) if gate.quantity in known]
+        shortfalls = _shortfalls(stored, run, baseline, allow_missing)
+        judging = _Judging(stored, stored.questions(), changes, baseline)
+        verdicts = []
+        try:
+            for gate in parsed:
+                verdicts += [judging.judge(gate, row) for row in _select_rows(gate, rows)]
+        except SpecError:  # with everything missing there is no row to judge
+            if not shortfalls:
+                raise
+        reaches = tuple(read_reaches(stored))
+    return CheckResult(str(run), benchmark, tuple(verdicts), limits, reaches, shortfalls)
+
+
+def _shortfalls(
+    stored: StoredRun, run: Path, baseline: Path | None, allowed: int
+) -> tuple[tuple[str, Shortfall], ...]:
+    """Give what the run, and its baseline, lack beyond what is allowed."""
+    shortfalls = [(str(run), stored.shortfall())]
+    if baseline is not None:
+        with StoredRun(baseline) as before:
+            shortfalls.append((str(baseline), before.shortfall()))
+    return tuple((name, shortfall) for name, shortfall in shortfalls if shortfall.total > allowed)
+
+
+def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
+    """Name the records that a memory of a failed gate lost, and which arrival displaced each."""
+    row = verdict.row
+    with StoredRun(run) as stored:
+        losses = [
+            loss
+            for finding in stored.findings("causes", "losses")
+            if (finding.policy, finding.schedule) == (row.policy, row.schedule)
+            for loss in finding.value
+            if loss["record"]
+        ]
+    lines = [
+        f"lost record '{loss['record']}' of user '{loss['user']}' (question {loss['question']}): "
+        + CAUSES[loss["cause"]]
+        + (f", when '{loss['by']}' arrived" if loss["by"] not in ("", loss["record"]) else "")
+        for loss in losses
+    ]
+    return list(dict.fromkeys(lines))[:_LISTED]
+
+
+_MEANINGS: Mapping[str, tuple[str, ...]] = {
+    "J": ("jaccard", "overlap", "similarity", "stability"),
+    "evidence_lost": ("evidence", "lost", "loss", "losses"),
+    "recall.exposed.route": ("recall", "support", "retention"),
+    "kept.route": ("kept", "retained", "records"),
+    "Delta_rep": ("accuracy drop", "accuracy change", "drop", "delta", "degradation"),
+    "accuracy.route": ("accuracy", "correct", "score"),
+    "D_res": ("disagreement", "residual"),
+    "V_changed": ("changed", "different records"),
+    "C_changed": ("text", "context", "prompt"),
+    "context_length.route": ("length", "characters", "tokens", "size"),
+}
+"""Quantities by words that people use for them."""
+
+
+def _suggest_quantity(name: str, known: Collection[str]) -> str:
+    """Suggest a quantity by what its name means, or else by its spelling."""
+    words = re.sub(r"[^a-z]+", " ", name.lower()).strip()
+    for quantity, meanings in _MEANINGS.items():
+        if quantity in known and words in meanings:
+            return f"Did you mean '{quantity}'?"
+    return nearest(name, known)
+
+
+def _select_rows(gate: Gate, rows: Rows) -> Rows:
+    """Select the rows of a gate: no comparators, and all questions, unless it names them."""
+    named = rows.where(quantity=gate.quantity)
+    if not named:
+        raise SpecError(
+            f"gate {gate.text!r}: the run has no {gate.quantity!r}. "
+            + _suggest_quantity(gate.quantity, rows.values("quantity"))
+        )
+    # Arms that are a part of the questions are like strata: a gate has to name them.
+    parts = {
+        arm
+        for experiment in registered_experiments()
+        for group in experiment.groups
+        for arm in (group.first, group.second)
+    }
+    chosen = Rows.of(
+        row
+        for row in named.where(**{"stratum": "all", "mask": "", **gate.where})
+        if ("policy" in gate.where or not row.policy.startswith("source-order("))
+        and ("arm" in gate.where or row.arm not in parts)
+    )
+    if chosen:
+        return chosen
+    for name, value in gate.where.items():
+        if value not in named.values(name):
+            raise SpecError(
+                f"gate {gate.text!r}: no {gate.quantity} has {name} {value!r}. "
+                + nearest(value, named.values(name))
+            )
+    raise SpecError(f"gate {gate.text!r} applies to no row of the run")
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """A run whose gates are judged, and its changes from a baseline."""
+
+    stored: StoredRun
+    questions: Mapping[str, StoredQuestion]
+    changes: Mapping[Column, Difference]
+    baseline: Path | None
+
+    def judge(self, gate: Gate, row: EstimateRow) -> GateVerdict:
+        """Judge a gate on one of its rows."""
+        return self._judge_change(gate, row) if gate.baseline else self._judge_row(gate, row)
+
+    def _judge_row(self, gate: Gate, row: EstimateRow) -> GateVerdict:
+        value = getattr(row, gate.limit)
+        if value is None:
+            raise _refusal(gate, row, applies=row.estimate is not None, units=row.units or 0)
+        text = _number(value)
+        if gate.limit == "estimate" and row.lower is not None and row.upper is not None:
+            text += f" [{row.lower:.3f}, {row.upper:.3f}]"
+        name = gate.quantity
+        if gate.limit != "estimate":
+            name = f"the {gate.limit} limit of {gate.quantity}"
+        shown = (f"{name} is ", Number(text, row))
+        values = {} if gate.holds(value) else _read_values(row, self.stored)
+        counted = row.quantity.endswith("_count")  # each question is counted or is not
+        bound = 0.5 if counted else gate.bound
+        return self._decide(gate, row, float(value), shown, values, bound)
+
+    def _judge_change(self, gate: Gate, row: EstimateRow) -> GateVerdict:
+        """Judge the change from the baseline, over the questions that both runs have."""
+        if row.stratum != "all" or row.mask or row.quantity.endswith("_count"):
+            raise SpecError(
+                f"gate {gate.text!r}: a change from the baseline is of a mean over all questions"
+            )
+        change = self.changes.get(_column(row))
+        if change is None or self.baseline is None:
+            raise SpecError(
+                f"gate {gate.text!r}: {self.baseline} has no {gate.quantity} for "
+                f"{_name_row(row)} to compare with"
+            )
+        gap = change.difference
+        value = {"estimate": gap.value, "lower": gap.lower, "upper": gap.upper}[gate.limit]
+        if value is None:
+            raise _refusal(gate, row, applies=True, units=1)
+        shown = (
+            f"{gate.quantity} is {change.after:.3f}, {change.before:.3f} in {self.baseline}: a "
+            f"change of {format_interval(gap.value, gap.lower, gap.upper, signed=True)}",
+        )
+        values: dict[str, float] = {}
+        if not gate.holds(value):
+            with StoredRun(self.baseline) as stored:
+                before = _read_values(row, stored, change.policy_before)
+            after = _read_values(row, self.stored)
+            values = {id: own - before[id] for id, own in after.items() if id in before}
+        return self._decide(gate, row, float(value), shown, values, gate.bound)
+
+    def _decide(
+        self,
+        gate: Gate,
+        row: EstimateRow,
+        value: float,
+        shown: Sequence[str | Number],
+        values: Mapping[str, float],
+        bound: float,
+    ) -> GateVerdict:
+        """Make the verdict, with the questions whose own values are beyond the bound."""
+        passed = gate.holds(value)
+        sign = 1 if gate.operator.startswith(">") else -1
+        beyond = sorted(
+            (item for item in values.items() if not gate.holds(item[1], bound)),
+            key=lambda item: (sign * item[1], item[0]),
+        )
+        failed = tuple(
+            FailedQuestion(id, self.questions[id].user, self.questions[id].text, own)
+            for id, own in beyond
+        )
+        parts = compose(
+            "{gate} {verdict}: {shown}{floor}{required}",
+            gate=gate.text,
+            verdict="holds" if passed else "fails",
+            shown=shown,
+            floor=f" ({describe_floor(row)})" if is_at_floor(row) else "",
+            required="" if passed else _describe_failure(gate, failed, len(values)),
+        )
+        statement = Statement(
+            parts,
+            "gate",
+            row.policy,
+            row.schedule,
+            "good" if passed else "problem",
+            scope=_name_scope(row),
+            flags=show_flags(row),
+        )
+        return GateVerdict(gate.text, row, passed, value, gate.bound, statement, failed)
+
+
+def _refusal(gate: Gate, row: EstimateRow, *, applies: bool, units: int) -> SpecError:
+    unit = row.unit or "unit"
+    reason = "it is not applicable there"
+    if applies:
+        reason = f"too few {unit}s for an interval"
+        if units < 2:
+            reason = f"one {unit} alone gives no interval"
+    return SpecError(f"gate {gate.text!r} cannot be judged for {_name_row(row)}: {reason}")
+
+
+def _compare(baseline: Path, run: Path) -> dict[Column, Difference]:
+    if baseline.resolve() == run.resolve():
+        raise SpecError(f"{run} cannot be its own baseline")
+    return {change.column: change for change in compare_runs(baseline, run).differences}
+
+
+def _column(row: EstimateRow) -> Column:
+    names = {name: getattr(row, name) for name in Column._fields}
+    return Column(**{**names, "quantity": row.quantity.removesuffix("_count")})
+
+
+def _read_values(
+    row: EstimateRow, stored: StoredRun, policy: str | None = None
+) -> dict[str, float]:
+    """Read the values that a row is the mean of, within its stratum; empty if none are stored."""
+    column = _column(row)
+    if policy is not None:
+        column = column._replace(policy=policy)
+    of_users = stored.per_question(**column._asdict()).get(column, {})
+    values = {id: value for of_user in of_users.values() for id, value in of_user.items()}
+    if row.stratum == "all":
+        return values
+    questions = stored.questions().items()
+    inside = {id: question.user for id, question in questions if question.kind == row.stratum}
+    experiment = find_experiment(row)
+    pairs = ((user, id) for id, user in inside.items())
+    excluded = frozenset() if experiment is None else experiment.find_excluded(pairs)
+    return {id: value for id, value in values.items() if id in inside and id not in excluded}
+
+
+def _describe_failure(gate: Gate, failed: Sequence[FailedQuestion], known: int) -> str:
+    bound = _number(gate.bound)
+    if gate.baseline:
+        bound = "baseline" + (f"{gate.bound:+g}" if gate.bound else "")
+    required = f", required {gate.operator} {bound}"
+    if not known:
+        return f"{required} (the run contains no values per question for it)"
+    if not failed:
+        return f"{required}; none of its {known} questions alone is beyond that"
+    listed = ", ".join(f"{one.id} ({_number(one.value)})" for one in failed[:_LISTED])
+    more = f" and {len(failed) - _LISTED} more" if len(failed) > _LISTED else ""
+    return f"{required}. {len(failed)} of {known} questions are beyond it: {listed}{more}"
+
+
+_LISTED = 5
+"""How many failed questions a statement lists."""
+
+
+def _name_scope(row: EstimateRow) -> str:
+    """Name what a row is about, besides its policy."""
+    parts = [row.schedule, f"read by {row.model}" if row.model else "", row.arm]
+    parts += [f"filler {row.filler}" if row.filler else "", row.batch, row.mask]
+    parts.append(row.stratum if row.stratum != "all" else "")
+    return ", ".join(filter(None, parts)) or ("" if row.policy else row.experiment)
+
+
+def _name_row(row: EstimateRow) -> str:
+    return ", ".join(filter(None, (row.policy, _name_scope(row))))
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}"

@@ -1,0 +1,92 @@
+"""Which rows of `estimates.csv` a person means: by number, or by columns such as `policy=focal`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from routeprism.errors import SpecError, nearest
+from routeprism.runs import COLUMNS, EstimateRow, Rows
+
+__all__ = ["describe_rows", "parse_columns", "prefer_rows", "select_row"]
+
+_NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed", "flags")
+_NAMES = tuple(name for name in COLUMNS if name not in _NUMBERS)
+_LISTED = 12
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Read `policy=focal,schedule=replay`; a policy's own parameters may contain commas."""
+    columns = {}
+    for part in re.split(rf",\s*(?=(?:{'|'.join(_NAMES)})=)", text.strip()):
+        name, equals, value = part.strip().partition("=")
+        if not equals or name not in _NAMES:
+            raise SpecError(
+                f"Expected columns such as 'policy=focal,schedule=replay,quantity=J' but got "
+                f"{part!r}. {nearest(name, _NAMES)}"
+            )
+        columns[name] = value
+    return columns
+
+
+def select_row(rows: Rows, text: str) -> int:
+    """Give the number, counted from 1, of the only row that a text means."""
+    if text.strip().isdigit():
+        number = int(text)
+        if not 1 <= number <= len(rows):
+            raise SpecError(
+                f"Expected a row from 1 to {len(rows)} of estimates.csv but got row={number}"
+            )
+        return number
+    columns = parse_columns(text)
+    chosen = find_rows(rows, columns)
+    plain = {name: value for name, value in _PLAIN.items() if name not in columns}
+    chosen = prefer_rows(chosen, **plain)
+    numbers = {row: number for number, row in enumerate(rows, start=1)}
+    if len(chosen) > 1:
+        raise SpecError(
+            f"{len(chosen)} rows have {text}. Add a column in which they differ, or give the "
+            f"number of the row:\n{describe_rows(chosen, numbers)}"
+        )
+    return numbers[chosen[0]]
+
+
+_PLAIN: Mapping[str, str] = {"stratum": "all", "mask": "", "arm": ""}
+"""What is meant unless a column is given: all questions, and no arm."""
+
+
+def find_rows(rows: Rows, columns: Mapping[str, str]) -> Rows:
+    """Find the rows with some values; the error names the first value that no row has."""
+    chosen = rows
+    for name, value in columns.items():
+        known = set(chosen.values(name))
+        if value not in known:
+            earlier = [f"{one}={columns[one]}" for one in columns if one != name]
+            earlier = earlier[: list(columns).index(name)]
+            alone = value not in rows.values(name)
+            where = "" if alone or not earlier else f" with {','.join(earlier)}"
+            known = set(rows.values(name)) if alone else known
+            raise SpecError(f"no row{where} has {name}={value}. {nearest(value, known - {''})}")
+        chosen = chosen.where(**{name: value})
+    return chosen
+
+
+def prefer_rows(rows: Rows, **columns: str) -> Rows:
+    """Narrow the rows column by column, but never to nothing."""
+    for name, value in columns.items():
+        narrowed = rows.where(**{name: value})
+        rows = narrowed if len(narrowed) else rows
+    return rows
+
+
+def describe_rows(rows: Sequence[EstimateRow], numbers: Mapping[EstimateRow, int]) -> str:
+    """List the first rows by number, with the columns in which they differ."""
+    varying = [name for name in _NAMES if len({getattr(row, name) for row in rows}) > 1]
+    varying = varying or [name for name in _NAMES if getattr(rows[0], name)]
+    lines = [
+        f"  {numbers[row]}: " + ",".join(f"{name}={getattr(row, name)}" for name in varying)
+        for row in rows[:_LISTED]
+    ]
+    if len(rows) > _LISTED:
+        lines.append(f"  … and {len(rows) - _LISTED} more")
+    return "\n".join(lines)

@@ -1,0 +1,471 @@
+"""Whether a memory keeps the same records in every order: the check behind the pytest assertion."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from routeprism.errors import ContractError, RoutePrismError, SpecError
+from routeprism.experiments import is_unsourced
+from routeprism.experiments.reach import LayerChanges, Reach, decide_reach
+from routeprism.experiments.severity import describe_arrival
+from routeprism.frames import OWN_ERRORS
+from routeprism.landscape import inspect_memory, inversions, merge_states, shrink
+from routeprism.measures import jaccard
+from routeprism.orders import Arrivals, Order, every_permutation, parse_arrival
+from routeprism.policies import (
+    Memory,
+    Policy,
+    as_policy,
+    make_policy,
+    parse_interface,
+    refuse_for_every_order,
+)
+from routeprism.policies.own import retained_ids
+from routeprism.policies.remedies import Hold, Rebuild
+from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
+from routeprism.review.breaches import Breach, Displacement, describe_breach
+from routeprism.routes import check_isolation, choose_checks, explain_loss
+from routeprism.specs import check_sizes
+
+__all__ = ["ORDERS", "Breach", "Stability", "cases_of", "order_stability"]
+
+ORDERS = 1_000
+"""Up to how many orders of a pool are built, by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one build holds: the retained set, and what each question is shown of it."""
+
+    retained: frozenset[str]
+    exposed: tuple[frozenset[str], ...] = ()
+    contexts: tuple[str, ...] = ()
+    """The text that each question is shown."""
+    unsourced: bool = False
+    """Whether some of that text names no source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What an order has to keep of what source order keeps."""
+
+    least: float
+    """The J that every order has to reach; of evidence, the share that has to be left."""
+    evidence: frozenset[str] | None = None
+    """The records that count; None for all of them."""
+    of_questions: tuple[frozenset[str], ...] = ()
+    """The records that count for each question."""
+
+    def measure(self, forward: Held, outcome: Held) -> tuple[float, int]:
+        """Give the least value and whose it is: a question's place, or -1 for the retained set."""
+        places = range(-1, len(forward.exposed))
+        return min((self._compare(*self.select(forward, outcome, at)), at) for at in places)
+
+    def select(
+        self, forward: Held, outcome: Held, at: int
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Give the records that count of one question, or of the retained set, in both orders."""
+        before, after = (h.retained if at < 0 else h.exposed[at] for h in (forward, outcome))
+        if self.evidence is None:
+            return before, after
+        counted = self.evidence if at < 0 else self.of_questions[at]
+        return before & counted, after & counted
+
+    def _compare(self, before: frozenset[str], after: frozenset[str]) -> float:
+        if self.evidence is None:
+            return jaccard(before, after)
+        return len(before & after) / len(before) if before else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """Whether every order keeps what source order keeps."""
+
+    policy: str
+    arrival: str
+    least: float
+    """The J that every order has to reach, or the share of the evidence."""
+    pools: int
+    breaches: tuple[Breach, ...]
+    reach: Reach
+    """How far order reaches into the memory, over all orders that were built."""
+    only_evidence: bool = False
+    """Whether only evidence had to be kept."""
+
+    def __str__(self) -> str:
+        if not self.breaches:
+            pools = f"{self.pools} pool{'s' * (self.pools != 1)}"
+            return f"{self.policy} is stable on {pools} under {self.arrival}: {self.reach.phrase}"
+        return "\n".join(_describe(self))
+
+
+def order_stability(
+    memory: Any,
+    pools: Any,
+    *,
+    arrival: str = "jitter:w=2",
+    min_jaccard: float = 1.0,
+    questions: Any = None,
+    evidence: bool | Collection[str] = False,
+    interface: str = "all",
+    orders: int = ORDERS,
+    data: str | Path | None = None,
+) -> Stability:
+    """Build every order of an arrival model, or a sample, and compare with source order.
+
+    Args:
+        memory: a memory class, a policy, or a spec such as `focal`.
+        pools: a pool or several, each a `Pool`, or a list of records or texts; a benchmark or its
+            name.
+        arrival: which orders may come: by default, ordinary disorder; or `uniform`, `replay`, ….
+        min_jaccard: the overlap with source order that every order has to reach; with `evidence`,
+            the share of the evidence that every order has to keep.
+        questions: texts to expose each memory to, or a mapping from user to texts; True for those
+            of the benchmark.
+        evidence: True if only evidence has to be kept: the records that the questions of the
+            benchmark are labelled with, or without labels every record that no other one
+            supersedes. You can also pass the ids of the records that have to be kept.
+        interface: what whole-record policies named by a spec expose through.
+        orders: up to how many orders of a pool are built; if there are more, that many are drawn.
+        data: where benchmark files are.
+
+    """
+    if not 0 < min_jaccard <= 1 or orders < 1:
+        raise SpecError(
+            f"Expected 0 < min_jaccard <= 1 and 1 order or more but got {min_jaccard=}, {orders=}"
+        )
+    check_sizes(orders=orders)
+    policy = (
+        make_policy(memory, parse_interface(interface))
+        if isinstance(memory, str)
+        else as_policy(memory)
+    )
+    refuse_for_every_order(policy)
+    model = parse_arrival(arrival)
+    breaches, counts = [], _Counts()
+    if isinstance(pools, (str, Path)):
+        pools = load_benchmark(str(pools), None if data is None else Path(data))
+    cases = cases_of(pools, questions, data)
+    labelled = pools.cases if isinstance(pools, Benchmark) else cases
+    required = _require(min_jaccard, evidence, cases, labelled)
+    isolated = choose_checks([policy], (), len(cases), seed=0).isolated.get(policy.name, ())
+    for index, case in enumerate(cases):
+        if index in isolated:
+            check_isolation(case, policy, ())
+        arrivals = model.on(case.pool)
+        breach = _find_breach(policy, case, arrivals, required[index], orders, counts)
+        if breach is not None:
+            breaches.append(breach)
+    exposed = any(case.questions for case in cases)
+    reach = decide_reach(
+        counts.changes(exposed=exposed),
+        policy.name,
+        silent=exposed and not counts.shown,
+        unsourced=counts.unsourced,
+    )
+    whole = (policy.name, model.name, min_jaccard, len(cases), tuple(breaches), reach)
+    return Stability(*whole, only_evidence=evidence is not False)
+
+
+def _require(
+    least: float,
+    evidence: bool | Collection[str],
+    cases: Sequence[Case],
+    labelled: Sequence[Case],
+) -> list[Requirement]:
+    """Give what has to be kept of each pool; `labelled` are the cases with all of their labels."""
+    if evidence is False:
+        return [Requirement(least) for _ in cases]
+    if isinstance(evidence, str):
+        raise SpecError(f"Expected True or a list of record ids but got evidence={evidence!r}")
+    if evidence is not True:
+        known = {id for case in cases for id in case.pool.ids}
+        if unknown := sorted(set(evidence) - known):
+            raise SpecError(f"evidence names the record {unknown[0]!r}, which no pool has")
+    return [
+        _require_evidence(least, evidence, case, whole)
+        for case, whole in zip(cases, labelled, strict=True)
+    ]
+
+
+def _require_evidence(
+    least: float, evidence: bool | Collection[str], case: Case, labelled: Case
+) -> Requirement:
+    if not isinstance(evidence, bool):
+        counted = frozenset(evidence)
+        return Requirement(least, counted, tuple(counted for _ in case.questions))
+    support = {q.id: frozenset().union(*q.labels.values()) for q in labelled.questions}
+    counted = frozenset().union(*support.values())
+    if not counted:
+        counted = frozenset(case.pool.ids).difference(*labelled.supersedes.values())
+    of_questions = tuple(support.get(q.id) or counted for q in case.questions)
+    return Requirement(least, counted, of_questions)
+
+
+class _Counts:
+    """Counts the orders that change a memory, layer by layer."""
+
+    def __init__(self) -> None:
+        self._orders = self._retained = self._sources = self._context = 0
+        self.shown = self.unsourced = False
+
+    def add(self, forward: Held, outcome: Held, weight: int) -> None:
+        self.shown |= any(outcome.contexts)
+        self.unsourced |= outcome.unsourced
+        self._orders += weight
+        self._retained += weight * (forward.retained != outcome.retained)
+        self._sources += weight * (forward.exposed != outcome.exposed)
+        self._context += weight * (forward.contexts != outcome.contexts)
+
+    def changes(self, *, exposed: bool) -> LayerChanges:
+        return LayerChanges(
+            self._orders, self._retained, self._sources, self._context, exposed=exposed
+        )
+
+
+def cases_of(pools: Any, questions: Any, data: str | Path | None = None) -> list[Case]:
+    """Give pools with the questions to ask of each."""
+    if isinstance(pools, (str, Path)):
+        pools = load_benchmark(str(pools), None if data is None else Path(data))
+    if isinstance(pools, Benchmark):
+        pairs = [(case.pool, case.questions) for case in pools.cases]
+    else:
+        pairs = [(pool, ()) for pool in _make_pools(pools)]
+        if questions is True:
+            raise SpecError("questions=True asks those of a benchmark, and these are pools alone")
+    if not pairs:
+        raise SpecError("there is no pool to build")
+    return [
+        Case(pool, own if questions is True else _make_questions(questions, pool.user))
+        for pool, own in pairs
+    ]
+
+
+def _make_pools(pools: Any) -> list[Pool]:
+    if isinstance(pools, Pool):
+        return [pools]
+    listed = list(pools)
+    if listed and all(isinstance(item, (str, Record)) for item in listed):
+        listed = [listed]  # one pool, given as its records
+    made = []
+    for number, item in enumerate(listed):
+        if isinstance(item, Pool):
+            made.append(item)
+            continue
+        records = [
+            replace(one, position=at) if isinstance(one, Record) else Record(f"r{at}", at, one)
+            for at, one in enumerate(item)
+        ]
+        made.append(Pool(f"pool {number}", tuple(records)))
+    return made
+
+
+def _make_questions(questions: Any, user: str) -> tuple[Question, ...]:
+    if questions is None:
+        return ()
+    listed = questions.get(user, ()) if isinstance(questions, Mapping) else questions
+    if isinstance(listed, str):
+        raise SpecError(f"Expected a list of questions but got the text {listed!r:.60}")
+    return tuple(
+        replace(one, user=user, labels={})
+        if isinstance(one, Question)
+        else Question(id=f"q{at}", user=user, text=one)
+        for at, one in enumerate(listed)
+    )
+
+
+def _find_breach(
+    policy: Policy,
+    case: Case,
+    arrivals: Arrivals,
+    required: Requirement,
+    most: int,
+    counts: _Counts,
+) -> Breach | None:
+    """Find the breaking order with the fewest inversions, and count what every order changes."""
+    pool, questions = case.pool, tuple(question.text for question in case.questions)
+    forward = _build_forward(policy, pool, questions)
+    looked, broken, exact = 0, 0, True
+    nearest: tuple[int, Order] | None = None
+    held: Held | str = forward
+    for order, weight, outcome, whole in _list_outcomes(policy, pool, arrivals, questions, most):
+        looked += weight
+        exact = whole
+        if not isinstance(outcome, str):
+            counts.add(forward, outcome, weight)
+        if isinstance(outcome, str) or required.measure(forward, outcome)[0] < required.least:
+            broken += weight
+            place = (inversions(order), order)
+            if nearest is None or place < nearest:
+                nearest, held = place, outcome
+    if nearest is None:
+        return None
+    order = nearest[1]
+    if not exact and not arrivals.redelivers and not isinstance(held, str):
+        order, held = _reduce(policy, pool, arrivals, order, forward, questions, required)
+    breach = _make_breach(pool, order, forward, held, questions, required)
+    breach = replace(breach, broken=broken, looked=looked, exact=exact)
+    return breach if breach.error else _explain(breach, policy, case, required)
+
+
+_EXPLAINED = 3
+"""How many lost records of a reordering are explained."""
+_HELD_BACK = (1, 2, 3)
+"""How many records are held back to find a repair of a reordering."""
+
+
+def _explain(breach: Breach, policy: Policy, case: Case, required: Requirement) -> Breach:
+    """Add which arrivals displaced the lost records, and the least repair that keeps them."""
+    displacements = []
+    for record in breach.lost[:_EXPLAINED]:
+        cause, by, _ = explain_loss(case, policy, breach.order, record)
+        displacements.append(Displacement(record, cause, by))
+    questions = [question.text for question in case.questions]
+    repairs: list[Hold | Rebuild] = [Hold(policy, w) for w in _HELD_BACK]
+    for repaired in (*repairs, Rebuild(policy)):
+        orders = (tuple(range(len(case.pool))), breach.order)
+        before, after = (_build(repaired, case.pool, order, questions) for order in orders)
+        if isinstance(before, str) or isinstance(after, str):
+            continue
+        if required.measure(before, after)[0] >= required.least:
+            breach = replace(breach, remedy=repaired.name, remedy_action=repaired.action)
+            break
+    return replace(breach, displacements=tuple(displacements))
+
+
+def _build_forward(policy: Policy, pool: Pool, questions: Sequence[str]) -> Held:
+    """Build the source order twice; refuse a memory that fails or is not deterministic."""
+    source = tuple(range(len(pool)))
+    forward = _build(policy, pool, source, questions)
+    if isinstance(forward, str):
+        raise ContractError(f"{policy.name} raises {forward} in source order (user '{pool.user}')")
+    if _build(policy, pool, source, questions) != forward:
+        raise ContractError(
+            f"{policy.name} is not deterministic: built twice in source order it keeps different "
+            f"records (user '{pool.user}'), so no order can be blamed"
+        )
+    return forward
+
+
+def _make_breach(
+    pool: Pool,
+    order: Order,
+    forward: Held,
+    outcome: Held | str,
+    questions: Sequence[str],
+    required: Requirement,
+) -> Breach:
+    value, at = (0.0, -1) if isinstance(outcome, str) else required.measure(forward, outcome)
+    nothing = Held(frozenset())
+    before, after = required.select(forward, nothing if isinstance(outcome, str) else outcome, at)
+    return Breach(
+        pool,
+        order,
+        value,
+        questions[at] if at >= 0 else "",
+        tuple(id for id in pool.ids if id in before - after),
+        tuple(id for id in pool.ids if id in after - before),
+        outcome if isinstance(outcome, str) else "",
+    )
+
+
+def _list_outcomes(
+    policy: Policy, pool: Pool, arrivals: Arrivals, questions: Sequence[str], most: int
+) -> Iterator[tuple[Order, int, Held | str, bool]]:
+    """Give orders, how many end alike, what they hold, and whether these are all there are."""
+    graph = merge_states(policy, pool, arrivals)
+    if graph is not None and not graph.failed:
+        for ending in graph.endings:
+            yield ending.order, ending.weight, _read(ending.memory, questions), True
+        return
+    listed = arrivals.orders(most)
+    if listed is not None:
+        for order, weight in listed:
+            yield order, weight, _build(policy, pool, order, questions), True
+        return
+    for order in dict.fromkeys(arrivals.sample(index) for index in range(most)):
+        yield order, 1, _build(policy, pool, order, questions), False
+
+
+def _build(policy: Policy, pool: Pool, order: Order, questions: Sequence[str]) -> Held | str:
+    """Build an order; an error is an outcome as well."""
+    try:
+        return inspect_memory(policy, pool, order, lambda memory: _read(memory, questions))
+    except RoutePrismError:
+        raise
+    except OWN_ERRORS as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _read(memory: Memory, questions: Sequence[str]) -> Held:
+    shown = [memory.expose(question) for question in questions]
+    return Held(
+        retained_ids(memory),
+        tuple(frozenset(exposure.sources) for exposure in shown),
+        tuple(exposure.context for exposure in shown),
+        any(is_unsourced(exposure.blocks) for exposure in shown),
+    )
+
+
+def _reduce(
+    policy: Policy,
+    pool: Pool,
+    arrivals: Arrivals,
+    order: Order,
+    forward: Held,
+    questions: Sequence[str],
+    required: Requirement,
+) -> tuple[Order, Held]:
+    """Find one exchange of neighbours that breaks, or sort a drawn order as far as it still does.
+
+    Sorting towards source order leads out of no model that is too large to be listed.
+    """
+
+    def breaks(memory: Memory) -> bool:
+        return required.measure(forward, _read(memory, questions))[0] < required.least
+
+    search = partial(shrink, policy, pool, breaks, most_states=0, most_orders=0)
+    reordering = None
+    if every_permutation(arrivals) or arrivals.name.startswith("jitter"):
+        reordering = search(most_builds=len(pool) - 1)  # it begins with the exchanges of neighbours
+    if reordering is None or not reordering.found:
+        reordering = search(start=order)
+    held = _build(policy, pool, reordering.order, questions)
+    if isinstance(held, str):
+        raise ContractError(f"{policy.name} is not deterministic: {held}")
+    return reordering.order, held
+
+
+def _describe(stability: Stability) -> Iterator[str]:
+    """Describe the smallest breach: which records it loses, why, and what helps."""
+    first = min(stability.breaches, key=lambda breach: (inversions(breach.order), breach.pool.user))
+    more = len(stability.breaches) - 1
+    others = f", and on {more} more pool{'s' * (more != 1)}" if more else ""
+    name = describe_arrival(stability.arrival)
+    arrival = stability.arrival if name == stability.arrival else f"{name} ({stability.arrival})"
+    if first.error:
+        what = f"it raises {first.error}"
+    else:
+        kept = "shown" if first.question else "kept"
+        noun = "evidence" if stability.only_evidence else "a record"
+        what = f"{noun} that is {kept} in source order is lost"
+        if not first.lost:
+            what = f"records are {kept} that are not {kept} in source order"
+    yield (
+        f"{stability.policy} is not order-stable under {arrival}: {what} "
+        f"(user '{first.pool.user}', {len(first.pool)} records{others})"
+    )
+    measure = (
+        "Share of the evidence left" if stability.only_evidence else "Overlap with source order (J)"
+    )
+    yield from describe_breach(first, measure=measure, least=stability.least)
+    some = f"all {first.looked}" if first.exact else f"{first.looked} drawn"
+    broken = f"{first.broken} of {some} orders of this pool break{'s' * (first.broken == 1)} it"
+    if first.exact and first.looked == 1:
+        broken = f"The only order of {stability.arrival} breaks it"
+    yield f"Verdict over the orders that were built: {stability.reach.phrase}"
+    yield f"{broken}. This one is schedule explicit:order={'-'.join(map(str, first.order))}"

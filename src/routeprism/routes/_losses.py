@@ -1,0 +1,245 @@
+"""Why a record that one route shows is missing on another: which arrival displaced it, and how.
+
+A memory that keeps events is taken at its word. Any other memory is built again from each beginning
+of the route, until the record is gone: the arrival that came last displaced it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from routeprism.errors import RoutePrismError
+from routeprism.frames import OWN_ERRORS
+from routeprism.orders import FORWARD, Order
+from routeprism.policies import Event, Policy
+from routeprism.policies.own import closing_memory, retained_ids
+from routeprism.policies.remedies import event_key
+from routeprism.records import Case, Record
+from routeprism.routes._checks import is_costly
+from routeprism.routes._trace import Pair, Route, build_memory, pair_routes
+
+__all__ = [
+    "CAUSES",
+    "Cause",
+    "Loss",
+    "explain_absence",
+    "explain_loss",
+    "explain_pair",
+    "list_lost",
+    "observe_losses",
+]
+
+Cause = Literal[
+    "older overwrote newer",
+    "newer overwrote older",
+    "window too short",
+    "merge kept another record",
+    "discarded as a duplicate",
+    "retrieval chose other records",
+    "blocks in a different order",
+    "text rewritten",
+    "state only",
+    "not explained",
+]
+CAUSES: dict[Cause, str] = {
+    "older overwrote newer": "an older record overwrote a newer one because it arrived later",
+    "newer overwrote older": "a newer record replaced an older one that the question needs",
+    "window too short": "the memory was full, and later arrivals pushed the record out",
+    "merge kept another record": "a merge kept another record in its place",
+    "discarded as a duplicate": "the record was discarded when it arrived",
+    "retrieval chose other records": "the record is kept, but other records were retrieved",
+    "blocks in a different order": "the same blocks are shown in a different order",
+    "text rewritten": "the same records are shown in a different text",
+    "state only": "only internal state differs",
+    "not explained": "the traces do not explain it",
+}
+"""Causes, and what happened in each case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A record that a question is no longer shown, or a difference without a lost record."""
+
+    cause: Cause
+    policy: str
+    schedule: str
+    user: str
+    question: str
+    record: str = ""
+    by: str = ""
+    """The arrival that displaced it; empty if none did."""
+    at: int | None = None
+    """Which arrival that was, counted from 0."""
+
+
+def list_lost(pair: Pair, labels: str) -> list[str]:
+    """List the evidence that the forward route shows and the other route does not.
+
+    Without labels, every record that only the forward route shows counts.
+    """
+    lost = pair.forward_exposure.sources - pair.route_exposure.sources
+    support = pair.question.labels.get(labels)
+    return sorted(lost & support if support else lost)
+
+
+def explain_pair(case: Case, policy: Policy, pair: Pair, labels: str) -> Iterator[Loss]:
+    """Explain each lost record of a pair, or what else differs if none is lost."""
+    route = pair.route
+    place = (route.policy, route.schedule, route.user, pair.question.id)
+    lost = list_lost(pair, labels)
+    for record in lost:
+        cause, by, at = _explain_record(case, policy, route, record)
+        yield Loss(cause, *place, record, by, at)
+    display = _explain_display(pair)
+    if not lost and display is not None:
+        yield Loss(display, *place)
+
+
+def _explain_display(pair: Pair) -> Cause | None:
+    before, after = pair.forward_exposure, pair.route_exposure
+    if before.context_sha256 != after.context_sha256:
+        if before.sources != after.sources:
+            return None  # records that carry no evidence
+        texts = [sorted(block.text for block in side.blocks) for side in (before, after)]
+        return "blocks in a different order" if texts[0] == texts[1] else "text rewritten"
+    known = pair.forward.signature is not None and pair.route.signature is not None
+    return "state only" if known and pair.forward.signature != pair.route.signature else None
+
+
+def explain_loss(
+    case: Case, policy: Policy, order: Order, record: str
+) -> tuple[Cause, str, int | None]:
+    """Explain why an order of arrival loses a record: cause, displacing arrival and its place."""
+    with closing_memory(build_memory(policy, case, order)) as memory:
+        log = getattr(memory, "events", None)
+        events = tuple(log()) if callable(log) else ()
+        kept = retained_ids(memory, policy.name)
+    return _explain_removal(case, policy, order, record, kept, events)
+
+
+def _explain_record(
+    case: Case, policy: Policy, route: Route, record: str
+) -> tuple[Cause, str, int | None]:
+    return _explain_removal(case, policy, route.order, record, route.retained, route.events)
+
+
+def _explain_removal(
+    case: Case,
+    policy: Policy,
+    order: Order,
+    record: str,
+    retained: frozenset[str],
+    events: Sequence[Event],
+) -> tuple[Cause, str, int | None]:
+    if record in retained:
+        return "retrieval chose other records", "", None
+    records = {one.id: one for one in case.pool.records}
+    removals = [e for e in events if e.record == record and e.kind != "add"]
+    event = removals[-1] if removals else None
+    if event is None and not is_costly(policy):
+        try:
+            event = _observe_removal(case, policy, order, record)
+        except (*OWN_ERRORS, RoutePrismError):  # it cannot be built from a part of the records
+            event = None
+    if event is None:
+        return "not explained", "", None
+    return _name_cause(event, records), event.by, event.at
+
+
+def _name_cause(event: Event, records: dict[str, Record]) -> Cause:
+    if event.kind == "evict":
+        return "window too short"
+    if event.kind == "merge":
+        return "merge kept another record"
+    if event.kind == "skip":
+        return "discarded as a duplicate"
+    older = event_key(records[event.by]) < event_key(records[event.record])
+    return "older overwrote newer" if older else "newer overwrote older"
+
+
+def _observe_removal(case: Case, policy: Policy, order: Order, record: str) -> Event | None:
+    """Build beginnings of a route, and find an arrival that displaced the record."""
+    ids = [case.pool.records[position].id for position in order]
+    first = ids.index(record)
+    if record not in _retain(case, policy, order[: first + 1]):
+        return Event("skip", record, record, first)
+    present, absent = first, len(ids) - 1
+    if record in (kept := _retain(case, policy, order)):
+        return None  # the memory differs by chance
+    while absent - present > 1:
+        middle = (present + absent) // 2
+        held = _retain(case, policy, order[: middle + 1])
+        if record in held:
+            present = middle
+        else:
+            absent, kept = middle, held
+    kind = _name_removal(case, policy, (order[first], order[absent]), ids[absent] in kept)
+    return Event(kind, record, ids[absent], absent)
+
+
+def _name_removal(
+    case: Case, policy: Policy, two: tuple[int, int], is_replaced: bool
+) -> Literal["evict", "merge", "overwrite"]:
+    """Find out how a record was removed by building a memory from it and its displacer alone.
+
+    If both fit into a separate memory, the record had to leave because the memory was full.
+    Otherwise the displacer replaced it, or was merged with it if neither remains by itself.
+    """
+    if case.pool.records[two[0]].id in _retain(case, policy, two):
+        return "evict"
+    return "overwrite" if is_replaced else "merge"
+
+
+def _retain(case: Case, policy: Policy, order: Order) -> frozenset[str]:
+    with closing_memory(build_memory(policy, case, order)) as memory:
+        return retained_ids(memory, policy.name)
+
+
+def explain_absence(
+    case: Case, policy: Policy, routes: Sequence[Route], labels: str
+) -> Iterator[Loss]:
+    """Explain why evidence is not shown in source order, for a few questions of a pool."""
+    forward = next(
+        (r for r in routes if r.policy == policy.name and r.schedule == FORWARD.name), None
+    )
+    if forward is None or forward.failed:
+        return
+    explained = 0
+    for question, exposure in zip(case.questions, forward.exposures, strict=True):
+        absent = sorted(question.labels.get(labels, frozenset()) - exposure.sources)
+        for record in absent:
+            cause, by, at = _explain_record(case, policy, forward, record)
+            place = (policy.name, FORWARD.name, forward.user, question.id)
+            yield Loss(cause, *place, record, by, at)
+        explained += bool(absent)
+        if explained == MOST_EXPLAINED:
+            return
+
+
+MOST_EXPLAINED = 3
+"""How many questions of a pool are explained for each memory and schedule."""
+
+
+def observe_losses(
+    case: Case, policies: Sequence[Policy], routes: Sequence[Route], labels: str
+) -> Iterator[Loss]:
+    """Explain a few lost records of a pool for each memory and schedule."""
+    known = {policy.name: policy for policy in policies}
+    explained: Counter[tuple[str, str]] = Counter()
+    pairs = sorted(pair_routes(routes), key=lambda pair: not list_lost(pair, labels))
+    for pair in pairs:
+        place = (pair.route.policy, pair.route.schedule)
+        if explained[place] < MOST_EXPLAINED and _differs(pair):
+            losses = list(explain_pair(case, known[pair.route.policy], pair, labels))
+            explained[place] += bool(losses)
+            yield from losses
+
+
+def _differs(pair: Pair) -> bool:
+    return (
+        pair.forward_exposure.context_sha256 != pair.route_exposure.context_sha256
+        or pair.forward.signature != pair.route.signature
+    )

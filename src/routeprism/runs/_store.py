@@ -1,0 +1,181 @@
+"""The files of a run directory, and how its SQLite store is checked, read and settled."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from routeprism.errors import RunError
+
+MANIFEST = "manifest.json"
+STORE = "run.sqlite"
+ESTIMATES = "estimates.csv"
+STORE_FILES = (STORE, f"{STORE}-wal", f"{STORE}-shm", f"{STORE}-journal")
+"""The store and what SQLite puts beside it."""
+
+FORMAT = 1
+"""The version of the directory's layout; a manifest without one has this one."""
+RUNNING, COMPLETE, INCOMPLETE = "running", "complete", "incomplete"
+"""The status in a manifest; an incomplete run has estimates but lacks answers or routes."""
+FINISHED = (COMPLETE, INCOMPLETE)
+"""The states in which a run's estimates count."""
+
+
+class StorageError(RunError):
+    """A file of a run cannot be written: the disk is full, or for another reason."""
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Name the file in the error if SQLite cannot write."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if not is_refusal(error):
+            raise
+        raise StorageError(f"{path} cannot be written: {error}") from error
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether SQLite could not read or write, rather than a statement being wrong."""
+    return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
+
+
+def check_store(path: Path) -> None:
+    """Refuse a store that is missing or no regular file; SQLite would wait at a pipe for ever."""
+    if not path.exists():
+        if not (path.parent / MANIFEST).exists():
+            raise RunError(f"{path.parent} contains no run: there is no {MANIFEST}")
+        raise RunError(
+            f"{path.parent} contains no complete run: {path.name} is missing; restore this file, "
+            f"or make the run again in a different directory"
+        )
+    check_regular(path)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse a pipe, a device or a directory in the place of a run's file."""
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path} is no regular file, so it does not belong to a run")
+
+
+def settle_store(path: Path) -> None:
+    """Leave a store as one file, which can be read from a read-only directory.
+
+    If a reader has it open, the log beside it is in use and stays.
+    """
+    if not path.is_file():
+        return
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=1.0)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+
+
+class Tables:
+    """A connection for reading that names the damaged file if SQLite cannot read it."""
+
+    def __init__(self, path: Path, *, stage: Path | None = None) -> None:
+        self._path = path
+        self._places = ["main"]
+        self._known: frozenset[str] = frozenset()
+        self._connection = _open(stage or path)
+        try:
+            if stage is not None:
+                # A name is looked up in the stage first, and then in the store.
+                self._connection.execute("ATTACH ? AS store", (str(path),))
+                self._places.append("store")
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise self._damage(error) from error
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The tables that exist."""
+        listed = (self.execute(_NAMES.format(place)) for place in self._places)
+        return frozenset(name for rows in listed for (name,) in rows)
+
+    def has(self, *tables: str) -> bool:
+        """Whether these tables exist; a ledger may be created while the store is open."""
+        if not self._known.issuperset(tables):
+            self._known = self.names
+        return self._known.issuperset(tables)
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Cursor:
+        """Run a statement and give its rows."""
+        try:
+            return Cursor(self._connection.execute(statement, values), self)
+        except sqlite3.Error as error:
+            raise self._damage(error) from error
+
+    def close(self) -> None:
+        """Close the store."""
+        self._connection.close()
+
+    def _damage(self, error: sqlite3.Error) -> RunError:
+        return RunError(
+            f"{self._path} cannot be read: {error}. It is damaged, or no store of this version of "
+            f"RoutePrism; nothing was changed"
+        )
+
+
+class Cursor:
+    """The rows of one statement."""
+
+    def __init__(self, cursor: sqlite3.Cursor, tables: Tables) -> None:
+        self._cursor = cursor
+        self._tables = tables
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from self._cursor
+        except sqlite3.Error as error:
+            raise self._tables._damage(error) from error
+
+    def fetchone(self) -> Any:
+        """Give the first row; None if there is none."""
+        return next(iter(self), None)
+
+    def fetchall(self) -> list[Any]:
+        """Give all rows."""
+        return list(self)
+
+
+_NAMES = "SELECT name FROM {}.sqlite_master WHERE type = 'table'"
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open an existing store; as it is, if nothing can be written beside it."""
+    place = quote(str(path.resolve()))
+    for options in ("mode=rw", "mode=ro", "immutable=1"):
+        connection = sqlite3.connect(f"file:{place}?{options}", uri=True)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if options == "immutable=1" or "unable to open" not in str(error):
+                raise _refusal(path, error) from error
+            if options == "mode=ro" and _unfinished(path):
+                raise RunError(
+                    f"{path} cannot be read here: the process that wrote it was killed, and SQLite "
+                    f"must complete it first; copy the run to a directory that can be written"
+                ) from error
+        except sqlite3.Error as error:
+            connection.close()
+            raise _refusal(path, error) from error
+        else:
+            return connection
+    raise AssertionError("the last way to open a store returns or raises")
+
+
+def _refusal(path: Path, error: sqlite3.Error) -> RunError:
+    return RunError(f"{path} cannot be read: {error}; nothing was changed")
+
+
+def _unfinished(path: Path) -> bool:
+    """Whether a log beside a store contains what the store does not."""
+    beside = (path.with_name(name) for name in STORE_FILES if name != path.name)
+    logs = (log for log in beside if not log.name.endswith("shm"))
+    return any(log.exists() and log.stat().st_size > 0 for log in logs)

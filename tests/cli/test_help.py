@@ -1,0 +1,68 @@
+"""Help at 80 columns, whole, as golden files: `python tests/cli/test_help.py` writes them again."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from routeprism.cli import COMMANDS, parse, run_command
+
+GOLDEN = Path(__file__).parent / "help"
+NAMES = ("", *COMMANDS)
+
+
+def show_help(name: str) -> str:
+    os.environ["COLUMNS"] = "80"
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        run_command([*([name] if name else []), "--help"])
+    return out.getvalue()
+
+
+def golden_file(name: str) -> Path:
+    return GOLDEN / f"{name or 'routeprism'}.txt"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_is_the_golden_file(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = show_help(name)
+    assert text == golden_file(name).read_text(encoding="utf-8")
+    assert max(map(len, text.splitlines())) <= 80
+    cut = [line for line in text.splitlines() if line.endswith(("…", "..."))]
+    assert not cut
+
+
+def test_every_command_has_a_golden_file_and_none_is_left_over() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == {name or "routeprism" for name in NAMES}
+
+
+def test_the_overview_shows_each_summary_in_one_line() -> None:
+    overview = golden_file("").read_text(encoding="utf-8")
+    for command in COMMANDS.values():
+        assert f"  {command.name:<15}{command.summary}\n" in overview
+    groups = ("Find", "Gate", "Look", "Research", "Set up")
+    assert tuple(dict.fromkeys(command.group for command in COMMANDS.values())) == groups
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_examples_can_be_parsed_and_end_the_help(command) -> None:  # type: ignore[no-untyped-def]
+    assert command.examples
+    for words, _ in command.examples:
+        name, *rest = shlex.split(words)
+        assert name == command.name
+        parse(name, rest)
+    last = command.examples[-1][0]
+    text = golden_file(command.name).read_text(encoding="utf-8")
+    assert text.endswith(f"\n  routeprism {last}\n")
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for one in NAMES:
+        golden_file(one).write_text(show_help(one), encoding="utf-8")

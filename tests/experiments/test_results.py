@@ -1,0 +1,148 @@
+"""What a result of an audit gives in Python and shows in a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.errors import SpecError
+from routeprism.experiments import Audit
+from routeprism.experiments.remedies import summarise_remedies
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    directory = tmp_path_factory.mktemp("results") / "run"
+    return routeprism.audit(
+        "sample",
+        "recent:k=3",
+        "raw",
+        schedules=["replay"],
+        models=["reader"],
+        resamples=100,
+        workers=1,
+        run=directory,
+    )
+
+
+@pytest.mark.slow
+def test_a_result_prints_at_most_thirty_lines(stored: Audit) -> None:
+    assert 5 < len(str(stored).splitlines()) <= 30
+    assert str(stored).splitlines()[1] == f"recent:k=3: {stored.verdicts[0].level}"
+    assert len(repr(stored)) < 200
+
+
+def test_a_card_shows_each_memory_and_its_verdict(stored: Audit) -> None:
+    card = stored._repr_html_()
+    assert f"<td>recent:k=3</td><td>{stored.verdicts[0].level}</td>" in card
+    assert len(card) < 4_000
+
+
+def test_the_verdict_is_the_most_severe_one(stored: Audit) -> None:
+    levels = [verdict.level for verdict in stored.verdicts]
+    assert stored.verdict == levels[0]
+    assert levels[0] in ("evidence lost", "answers worse")
+    assert levels[1] == "internal only"
+
+
+def test_questions_have_one_row_each(stored: Audit) -> None:
+    rows = stored.questions()
+    assert len(rows) == stored.counts["questions"] == 165
+    first = next(row for row in rows if row["question"] == "u01-q0")
+    assert first["recent:k=3, forward: records"] == ["u01-r1", "u01-r2", "u01-r3"]
+    assert first["recent:k=3, replay: records"] == ["u01-r0", "u01-r1", "u01-r2"]
+    assert {first["recent:k=3, reader, forward: accuracy"]} <= {0.0, 1.0}
+
+
+def test_a_result_writes_its_report(stored: Audit, tmp_path: Path) -> None:
+    page = stored.report(tmp_path / "page.html")
+    assert "recent:k=3" in page.read_text("utf-8")
+
+
+def test_a_result_that_is_not_stored_says_what_to_pass() -> None:
+    found = routeprism.audit("sample", "raw", schedules=["replay"], resamples=100, workers=1)
+    with pytest.raises(SpecError, match="run='DIRECTORY'"):
+        found.questions()
+
+
+def test_an_audit_measures_its_remedies() -> None:
+    """A window of three loses evidence under reversal, which rebuilding prevents."""
+    sample = routeprism.load_benchmark("sample")
+    found = routeprism.audit(
+        replace(sample, cases=sample.cases[:6]),
+        "recent:k=3",
+        "raw",
+        schedules=["replay"],
+        resamples=100,
+        workers=1,
+    )
+    window, everything = found.remedies()
+    assert window.repair is not None and window.repair.policy == "rebuild(recent:k=3)"
+    assert str(window) == (
+        "recent:k=3: rebuilding when a record arrives late. Verdict afterwards: stable under "
+        "reversal"
+    )
+    assert (everything.memory, everything.repair) == ("raw", None)
+    assert window.flags == ("synthetic",)
+
+
+@pytest.mark.slow
+def test_remedies_are_those_of_a_remedy_run() -> None:
+    found = routeprism.remedy(
+        "sample", "recent:k=3", arrivals=["jitter:w=2"], resamples=100, workers=1
+    )
+    (advice,) = found.remedies()
+    assert advice.memory == "recent:k=3"
+    assert advice.repair is not None
+    assert advice.repair.policy == "hold:w=2(recent:k=3)"
+
+
+class Asking:
+    """Keeps the last two records, and asks a scripted model once for each record."""
+
+    offline = True
+
+    def __init__(self) -> None:
+        self.records: list[routeprism.Record] = []
+        self.asked = 0
+
+    def add(self, record: routeprism.Record) -> None:
+        self.asked += 1
+        self.records = [*self.records, record][-2:]
+
+    def retained(self) -> list[str]:
+        return [record.id for record in self.records]
+
+    def expose(self, query: str) -> list[routeprism.Record]:
+        return self.records
+
+    def counts(self) -> dict[str, int]:
+        return {"consultations": self.asked}
+
+
+def test_a_remedy_run_shows_the_model_calls_of_each_repair() -> None:
+    """Reversals of n records: n-1 calls if one is held back, 1 + 2 + … + n with rebuilding."""
+    sample = routeprism.load_benchmark("sample")
+    cases = sample.cases[:3]
+    found = routeprism.remedy(
+        replace(sample, cases=cases), Asking, "recent:k=2", schedules=["replay"], workers=1
+    )
+    sizes = [len(case.pool) for case in cases]
+    rows = {
+        row.policy: row.estimate
+        for row in found.rows
+        if (row.quantity, row.schedule) == ("count.model_calls", "replay")
+    }
+    assert rows["hold:w=1(Asking)"] == sum(size - 1 for size in sizes)
+    assert rows["rebuild(Asking)"] == sum(size * (size + 1) // 2 for size in sizes)
+    assert rows["log-fallback:k=3(Asking)"] == sum(sizes)
+    assert {rows[f"{repair}(recent:k=2)"] for repair in ("hold:w=1", "rebuild")} == {0}
+    tables = {table.title: table for table in summarise_remedies(found.results)}
+    cost = tables["Asking: what each repair costs under reversal"]
+    calls = {row[0]: row[cost.columns.index("model calls")] for row in cost.rows}
+    assert calls["rebuild"] == "13.7"  # (10 + 10 + 21) / 3 for pools of 4, 4 and 6 records
+    doubled = tables["recent:k=2: what each repair costs under reversal"]
+    assert {row[doubled.columns.index("model calls")] for row in doubled.rows} == {"0"}

@@ -1,0 +1,108 @@
+"""Shards: several runs on parts of the pools give the numbers of a single run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism.errors import RunError, SpecError
+from routeprism.experiments import check_shards, parse_shard
+
+audit = partial(routeprism.audit, "sample", "focal", "recent:k=3", resamples=200)
+restore = partial(routeprism.restore, "sample", "focal", models=["reader"], resamples=200)
+orders = partial(routeprism.explore_orders, "sample", "focal", "recent:k=3", resamples=200)
+curve = partial(routeprism.curve, "sample", "recent", budgets="k=2,4", resamples=200)
+COMMANDS = {"audit": audit, "restore": restore, "orders": orders, "curve": curve}
+
+
+def shard_runs(perform: Any, directory: Path, count: int) -> list[Path]:
+    runs = [directory / f"part-{number}-of-{count}" for number in range(1, count + 1)]
+    for number, run in enumerate(runs, start=1):
+        perform(run=run, shard=f"{number}/{count}")
+    return runs
+
+
+def read_manifest(run: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((run / "manifest.json").read_text())
+    return manifest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_shards_give_the_numbers_of_a_single_run(name: str, tmp_path: Path) -> None:
+    perform = COMMANDS[name]
+    whole = perform(run=tmp_path / "whole")
+    expected = (tmp_path / "whole" / "estimates.csv").read_bytes()
+    manifest = read_manifest(tmp_path / "whole")
+    for count in (1, 2, 5):
+        runs = shard_runs(perform, tmp_path, count)
+        merged = perform(run=tmp_path / f"merged-{count}", shards=runs[::-1])
+        assert (tmp_path / f"merged-{count}" / "estimates.csv").read_bytes() == expected
+        again = read_manifest(tmp_path / f"merged-{count}")
+        for part in ("configuration", "counts", "statements", "notes", "limits"):
+            assert again[part] == manifest[part], part
+        assert merged.reaches == whole.reaches
+        assert merged.findings == whole.findings
+
+
+@pytest.mark.slow
+def test_the_command_merges_and_writes_the_same_report(cli: Any, tmp_path: Path) -> None:
+    words = ("orders", "sample", "-p", "focal", "--resamples", "100", "-q")
+    run = tmp_path / "run"  # the report names its directory, so both runs have the same
+    cli(*words, "--run", run)
+    run.rename(tmp_path / "whole")
+    for number in (1, 2):
+        cli(*words, "--shard", f"{number}/2", "--run", tmp_path / str(number))
+    outcome = cli("merge", tmp_path / "1", tmp_path / "2", "-q", "--run", run)
+    assert outcome.err == ""
+    for file in ("estimates.csv", "report.html"):
+        assert (run / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    merged = routeprism.merge(tmp_path / "1", tmp_path / "2", run=tmp_path / "merged")
+    assert merged.rows == routeprism.merge(tmp_path / "2", tmp_path / "1").rows
+    expected = (tmp_path / "whole" / "estimates.csv").read_bytes()
+    assert (tmp_path / "merged" / "estimates.csv").read_bytes() == expected
+
+
+@pytest.mark.slow
+def test_shards_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    runs = shard_runs(audit, tmp_path, 2)
+    with pytest.raises(RunError, match=r"shards are missing: 2/2$"):
+        check_shards(runs[:1])
+    with pytest.raises(RunError, match="are both shard 1/2"):
+        check_shards([runs[0], runs[0]])
+    audit(run=tmp_path / "seed", shard="2/2", seed=5)
+    with pytest.raises(RunError, match="they differ in seed"):
+        check_shards([runs[0], tmp_path / "seed"])
+    audit(run=tmp_path / "third", shard="1/3")
+    with pytest.raises(RunError, match="they differ in shards"):
+        check_shards([runs[0], tmp_path / "third"])
+    audit(run=tmp_path / "whole")
+    with pytest.raises(RunError, match="is not a shard"):
+        check_shards([tmp_path / "whole"])
+    (runs[1] / "cases.jsonl.gz").unlink()
+    with pytest.raises(RunError, match=r"is not finished: shard 2/2"):
+        check_shards(runs)
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/0", ""])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(SpecError, match="Expected a shard such as 2/8"):
+        parse_shard(text)
+
+
+def test_every_pool_is_in_one_shard() -> None:
+    chosen = Counter(at for number in (1, 2, 3) for at in parse_shard(f"{number}/3").choose(8))
+    assert chosen == Counter(range(8))
+    with pytest.raises(SpecError, match="Expected at most 2 shards"):
+        parse_shard("1/3").choose(2)
+
+
+def test_a_shard_needs_a_run() -> None:
+    with pytest.raises(SpecError, match="a shard stores its results: set run as well"):
+        audit(shard="1/2")

@@ -1,0 +1,122 @@
+"""Memories without an effect of order, answered at random: how many runs make a false claim."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+import pytest
+
+import routeprism
+from routeprism import Block, Record
+from routeprism.experiments.statements import RISK
+from routeprism.models import Ask, Reply
+
+RUNS = 40
+
+
+@pytest.fixture(scope="module")
+def simulation() -> ModuleType:
+    """The simulation of `benchmarks/false_claims.py`; docs/statistics.md has its large results."""
+    file = Path(__file__).parents[2] / "benchmarks" / "false_claims.py"
+    spec = importlib.util.spec_from_file_location("false_claims", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_few_runs_make_any_false_claim(simulation: ModuleType) -> None:
+    """40 claims are tested in each run: without adjustment most runs would make a false one."""
+    law = {"users": 12, "draws": 2, "concentration": 0.5, "resamples": 500}
+    runs = [simulation.simulate_run(seed, **law) for seed in range(RUNS)]
+    false = sum(bool(simulation.list_claims(rows)) for rows in runs)
+    assert false / RUNS <= RISK + 3 * (RISK * (1 - RISK) / RUNS) ** 0.5
+    alone = [
+        row
+        for rows in runs
+        for row in rows
+        if row.quantity in ("p.D_res", "p.Delta_rep") and (row.estimate or 0.0) < RISK
+    ]
+    assert len(alone) > RUNS / 2  # at 5% each up to two of 40 claims in a run
+
+
+def test_a_real_effect_is_still_claimed(simulation: ModuleType) -> None:
+    """One memory that answers worse for every user is claimed among 20."""
+    rows = simulation.simulate_run(0, users=12, draws=2, concentration=0.5, resamples=500)
+    values = {"p.Delta_rep": 2 / 2**12, "Delta_rep": -0.5}
+    changed = [
+        replace(row, estimate=values[row.quantity], lower=-0.6, upper=-0.4)
+        if row.policy == "memory-7" and row.quantity in values
+        else row
+        for row in rows
+        if not row.quantity.startswith("p_holm.")
+    ]
+    adjusted = simulation.adjust_p_values(changed)
+    claims = simulation.list_claims(simulation.Rows.of([*changed, *adjusted]))
+    assert any(claim.startswith("memory-7: Answers get worse") for claim in claims)
+
+
+@dataclass(frozen=True)
+class RandomAnswers:
+    """Answers with any option, whatever the memory shows."""
+
+    seed: int
+    name: ClassVar[str] = "random"
+    embedded: ClassVar[bool] = False
+    concurrency: ClassVar[int] = 64
+
+    @property
+    def settings(self) -> dict[str, int]:
+        return {"seed": self.seed}
+
+    def answer(self, ask: Ask) -> Reply:
+        digest = hashlib.sha256(f"{self.seed}|{ask.draw}|{ask.text}".encode()).digest()
+        return Reply("abcd"[digest[0] % len(ask.options)])
+
+
+def make_memory(number: int) -> type[Any]:
+    """Make a memory that shows all records in source order, below a line of its own."""
+
+    class Everything:
+        def __init__(self) -> None:
+            self.records: list[Record] = []
+
+        def add(self, record: Record) -> None:
+            self.records.append(record)
+
+        def retained(self) -> list[str]:
+            return [record.id for record in self.records]
+
+        def expose(self, query: str) -> list[Block]:
+            shown = sorted(self.records, key=lambda record: record.position)
+            return [
+                Block("title", f"memory {number}", frozenset()),
+                *(Block("record", record.text, frozenset((record.id,))) for record in shown),
+            ]
+
+    Everything.__name__ = Everything.__qualname__ = f"Everything{number}"
+    return Everything
+
+
+def test_a_whole_audit_of_twenty_memories_claims_nothing() -> None:
+    """For this seed, as for 95% of all: no verdict and no statement, whatever p-values say."""
+    sample = routeprism.load_benchmark("sample")
+    found = routeprism.audit(
+        replace(sample, cases=sample.cases[:7]),
+        *map(make_memory, range(20)),
+        models=[RandomAnswers(seed=1)],
+        schedules=["replay"],
+        draws=2,
+        resamples=200,
+        workers=1,
+    )
+    assert {verdict.level for verdict in found.verdicts} == {"stable"}
+    assert [s for s in found.statements if s.severity == "problem"] == []
+    assert not any("order changes" in sentence for sentence in found.sentences)
+    tested = found.rows.where(quantity=("p.Delta_rep", "p.D_res"))
+    assert len(tested) == 40

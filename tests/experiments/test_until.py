@@ -1,0 +1,122 @@
+"""Stopping as soon as a statement holds: order, limits, flags, saved calls, resuming."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.errors import SpecError
+from routeprism.experiments import parse_until
+from routeprism.measures import sequence_limits
+from routeprism.runs import StoredRun
+
+
+def test_statements_are_read() -> None:
+    assert parse_until("J±0.05") == parse_until(" J +- 0.05 ") == parse_until("J+/-0.05")
+    assert parse_until("verdict").quantity == ""
+    for text in ("J", "J±0", "J±2", "±0.1", "J±x", ""):
+        with pytest.raises(SpecError, match="Expected a statement such as"):
+            parse_until(text)
+    with pytest.raises(SpecError, match="no known range"):
+        parse_until("context_length.route±0.1")
+
+
+def test_users_are_taken_until_the_statement_holds(tmp_path: Path) -> None:
+    found = routeprism.audit(
+        "sample", "focal", schedules=["replay"], until="J±0.2", run=tmp_path / "run"
+    )
+    row = found.value("J", experiment="routes", policy="focal")
+    assert row.units is not None and 5 < row.units < 30
+    assert row.lower is not None and row.upper is not None
+    assert row.upper - row.lower <= 0.4
+    assert "sequential" in row.flags.split(";") and "fixed-limits" not in row.flags
+    assert all("sequential" in each.flags.split(";") for each in found.rows)
+    assert not any(each.quantity.startswith("p.") for each in found.rows)
+    with StoredRun(tmp_path / "run") as stored:
+        (stop,) = [f for f in stored.findings("until") if f.name == "sequential_stop"]
+        column = next(
+            users
+            for c, users in stored.per_question(experiment="routes").items()
+            if c.quantity == "J"
+        )
+    users = stop.value["users"]
+    assert stop.value["held"] and len(users) == row.units == len(set(users))
+    # The row is that of the users in the recorded order, by the reference of test_sequences.
+    means = [sum(column[user].values()) / len(column[user]) for user in users]
+    assert (row.lower, row.upper) == pytest.approx(sequence_limits(means))
+    # One user fewer was not enough.
+    lower, upper = sequence_limits(means[:-1])
+    assert upper - lower > 0.4
+    assert any(f"held after {row.units} of 30 users" in note for note in found.notes)
+    assert (
+        json.loads((tmp_path / "run" / "manifest.json").read_text())["configuration"]["until"]
+        == "J±0.2"
+    )
+
+
+def test_the_same_seed_takes_the_same_users_on_any_number_of_processes() -> None:
+    rows = [
+        routeprism.audit("sample", "focal", schedules=["replay"], until="J±0.2", workers=n).rows
+        for n in (1, 2)
+    ]
+    assert rows[0] == rows[1]
+    other = routeprism.audit("sample", "focal", schedules=["replay"], until="J±0.2", seed=3)
+    assert other.rows != rows[0]
+
+
+def test_answers_are_collected_until_the_statement_holds_and_calls_are_saved(
+    tmp_path: Path,
+) -> None:
+    options = {"schedules": ["replay"], "models": ["reader"], "draws": 2}
+    run = tmp_path / "run"
+    found = routeprism.audit("sample", "focal", **options, until="Delta_rep±0.3", run=run)
+    row = found.value("Delta_rep", experiment="routes", policy="focal", model="reader", arm="")
+    assert row.units is not None and row.units < 30
+    assert found.value("J", experiment="routes", policy="focal").units == 30
+    with StoredRun(run) as stored:
+        (stop,) = stored.findings("until")
+    whole = routeprism.audit("sample", "focal", **options, run=tmp_path / "whole")
+    asked, all_asked = (_count_answers(each) for each in (run, tmp_path / "whole"))
+    assert stop.value["calls_saved"] == all_asked - asked > 0
+    again = routeprism.audit("sample", "focal", **options, until="Delta_rep±0.3", run=run)
+    assert again.rows == found.rows and _count_answers(run) == asked  # nothing is asked twice
+    assert (
+        whole.value("Delta_rep", experiment="routes", policy="focal", model="reader", arm="").units
+        == 30
+    )
+
+
+def _count_answers(run: Path) -> int:
+    with closing(sqlite3.connect(run / "run.sqlite")) as store:
+        (number,) = store.execute("SELECT COUNT(*) FROM answers").fetchone()
+    return int(number)
+
+
+def test_a_verdict_is_settled_once_every_quantity_is_decided() -> None:
+    found = routeprism.audit("sample", "focal", schedules=["replay"], until="verdict")
+    units = found.value("J", experiment="routes", policy="focal").units
+    assert units is not None and units < 10  # nearly every question loses evidence
+    assert found.verdict == "evidence lost"
+    row = found.value("evidence_lost", experiment="retention", policy="focal")
+    assert row.lower is not None and row.lower > 0
+
+
+def test_what_cannot_stop_early_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="needs answers"):
+        routeprism.audit("sample", "focal", until="Delta_rep±0.1")
+    with pytest.raises(SpecError, match="shard"):
+        routeprism.audit("sample", "focal", until="J±0.1", shard="1/2", run=tmp_path / "run")
+
+
+def test_a_plan_says_where_it_is_expected_to_stop(tmp_path: Path) -> None:
+    routeprism.audit("sample", "focal", schedules=["replay"], run=tmp_path / "pilot")
+    plan = routeprism.plan(tmp_path / "pilot", "J", half_width=0.2)
+    assert plan.sequential is not None
+    middle, most = plan.sequential
+    assert plan.ways[0].units < middle <= most < 60
+    assert routeprism.plan(tmp_path / "pilot", "J", effect=0.2).sequential is None

@@ -1,0 +1,101 @@
+"""Facts that change, over every order: probabilities, smallest reorderings, worst orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism.errors import SpecError
+from routeprism.experiments import Audit
+
+OwnData = Callable[..., Path]
+
+RECORDS = [
+    {"user": "ann", "id": "a", "text": "I live at Elm Street.", "timestamp": "2024-03-03"},
+    {"user": "ann", "id": "x", "text": "It rained all day.", "timestamp": "2024-03-04"},
+    {
+        "user": "ann",
+        "id": "b",
+        "text": "I live at Oak Street.",
+        "timestamp": "2024-03-05",
+        "supersedes": ["a"],
+    },
+]
+QUESTION = {"user": "ann", "id": "q", "text": "Where do I live?", "support": ["b"]}
+
+
+def values(found: Audit) -> dict[str, float | None]:
+    rows = found.rows.where(experiment="orders", stratum="all", mask="")
+    return {row.quantity: row.estimate for row in rows if row.quantity.startswith("stale_only.")}
+
+
+def sentences(found: Audit, name: str) -> list[str]:
+    return [finding.value["sentence"] for finding in found.findings if finding.name == name]
+
+
+def explore(data: Any, policy: str, **more: Any) -> Audit:
+    return routeprism.explore_orders(data, policy, resamples=100, workers=1, **more)
+
+
+def test_a_window_of_one_record(own_data: OwnData) -> None:
+    """Of three records in six orders, the old one is last in two."""
+    data = own_data(RECORDS, [QUESTION])
+    found = explore(data, "recent:k=1", shrink="stale-only", worst="stale-only")
+    assert values(found) == pytest.approx(
+        {"stale_only.forward": 0, "stale_only.uniform": 1 / 3, "stale_only.reverse": 1}
+    )
+    assert sentences(found, "smallest_reordering") == [
+        "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory keeps the "
+        "old value alone for «Where do I live?»."
+    ]
+    assert sentences(found, "worst_order") == [
+        "ann: share of questions that do not end with the old value alone 0.000 in the worst order "
+        "(Move record 0 after record 2), 1.000 forward"
+    ]
+
+
+def test_a_memory_that_keeps_everything_never_ends_with_the_old_value_alone(
+    own_data: OwnData,
+) -> None:
+    found = explore(own_data(RECORDS, [QUESTION]), "raw", shrink="stale-only")
+    assert set(values(found).values()) == {0}
+    assert sentences(found, "smallest_reordering") == [
+        "In no order does «Where do I live?» end with the old value alone."
+    ]
+
+
+def test_where_source_order_ends_with_the_old_value(own_data: OwnData) -> None:
+    backwards = own_data(RECORDS[::-1], [QUESTION])
+    found = explore(backwards, "recent:k=1", shrink="stale-only")
+    assert values(found)["stale_only.forward"] == 1
+    (sentence,) = sentences(found, "smallest_reordering")
+    assert sentence == (
+        "In source order «Where do I live?» ends with the old value alone; move record 1 after "
+        "record 2, and it does not."
+    )
+
+
+@pytest.mark.slow
+def test_the_sample_over_all_orders() -> None:
+    """The newest of 2, 3 or 4 values comes last in 1/2, 1/3 or 1/4 of all orders."""
+    wrong = 1 - (1 / 2 + 1 / 3 + 1 / 4) / 3
+    assert values(explore("sample-updates", "facts:by=arrival"))[
+        "stale_only.uniform"
+    ] == pytest.approx(wrong)
+    assert values(explore("sample-updates", "facts:by=time"))["stale_only.uniform"] == 0
+
+
+def test_redelivery_leaves_the_old_value_to_memories_that_resolve_by_arrival() -> None:
+    by_arrival = explore("sample-updates", "facts:by=arrival", arrivals=["redeliver:copies=1"])
+    by_time = explore("sample-updates", "facts:by=time", arrivals=["redeliver:copies=1"])
+    assert (values(by_arrival)["stale_only.arrival"] or 0) > 0
+    assert values(by_time)["stale_only.arrival"] == 0
+
+
+def test_without_labels_there_is_nothing_to_search() -> None:
+    with pytest.raises(SpecError, match="no labels of outdated evidence"):
+        explore("sample", "recent:k=3", shrink="stale-only")

@@ -1,0 +1,257 @@
+"""Facts that change: what an audit reports, and that known faults are diagnosed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism.experiments import Audit
+from routeprism.runs import Rows
+
+from .update_faults import (
+    AddsOnly,
+    DeletesWithoutAdding,
+    DiscardsNearDuplicates,
+    LastIngestedWins,
+    Repaired,
+    TrustsReimports,
+)
+
+REDELIVERY = "redeliver:copies=3"
+
+
+def audit(memory: Any, *schedules: str) -> Audit:
+    return routeprism.audit(
+        "sample-updates", memory, schedules=list(schedules), resamples=100, workers=1
+    )
+
+
+def numbers(found: Audit, schedule: str) -> Mapping[str, float | None]:
+    rows = found.rows.where(experiment="updates", stratum="all", schedule=schedule, model="")
+    return {row.quantity: row.estimate for row in rows if row.policy}
+
+
+def told(found: Audit, schedule: str = "") -> list[str]:
+    return [
+        "".join(map(str, statement.parts))
+        for statement in found.statements
+        if statement.kind == "updates" and schedule in ("", statement.schedule)
+    ]
+
+
+CLEAN = (
+    "all 144 questions about changed facts are shown the current value alone, in source order and "
+    "in this order"
+)
+
+
+def test_the_repaired_memory_comes_out_clean() -> None:
+    found = audit(Repaired, "replay", REDELIVERY)
+    assert told(found) == [CLEAN, CLEAN]
+    for schedule in ("replay", REDELIVERY):
+        values = numbers(found, schedule)
+        assert values["stale_only.route"] == values["count.inverted_supersessions"] == 0
+        assert values["count.discarded_updates"] == values["both_exposed.route"] == 0
+        assert values["current_exposed.route"] == 1
+
+
+def test_last_ingested_wins() -> None:
+    found = audit(LastIngestedWins, "replay")
+    assert told(found) == [
+        "144 of 144 questions about updates end with the old value when records arrive in this "
+        "order; resolving by event time prevents all of them",
+        "an older record displaced a newer one (96 in all)",
+    ]
+    assert numbers(found, "replay")["stale_only.forward"] == 0
+
+
+def test_near_duplicates_are_discarded() -> None:
+    found = audit(DiscardsNearDuplicates, "replay")
+    # 96 updates in 48 chains: all are discarded in source order; in reverse none is.
+    assert told(found) == [
+        "144 of 144 questions about updates end with the old value in source order already",
+        "96 updates were discarded although nothing newer had arrived in source order",
+    ]
+    assert numbers(found, "replay")["count.discarded_updates"] == 0
+    assert numbers(found, "replay")["stale_only.route"] == 0
+
+
+def test_deleting_without_adding() -> None:
+    found = audit(DeletesWithoutAdding, "replay")
+    # Of a chain of 2 or 4 values nothing is left, of a chain of 3 the last arrival.
+    assert told(found)[0].startswith("48 of 144 questions about updates end with the old value")
+    assert (
+        told(found)[1] == "96 of 144 questions about updates end with neither value in source order"
+    )
+    assert told(found)[-1].endswith(
+        "updates were discarded although nothing newer had arrived in source order"
+    )
+    values = numbers(found, "forward")
+    assert values["count.discarded_updates"] == 64  # 16·1 + 16·1 + 16·2 deletions without an add
+
+
+def test_adding_only() -> None:
+    found = audit(AddsOnly, "replay")
+    assert told(found) == [
+        "144 of 144 questions are shown both values, and the old one comes last in 144"
+    ]
+    assert numbers(found, "replay")["stale_last.forward"] == 0
+
+
+def test_reimports_of_old_documents() -> None:
+    found = audit(TrustsReimports, "replay", REDELIVERY)
+    assert told(found, "replay") == [CLEAN]
+    stale, displaced = told(found, REDELIVERY)
+    values = numbers(found, REDELIVERY)
+    number = round(values["stale_only.by_order_count"] or 0)
+    assert number > 0
+    assert stale == (
+        f"{number} of 144 questions about updates end with the old value when old records are "
+        f"delivered again; resolving by event time prevents all of them"
+    )
+    assert displaced.startswith("an older record displaced a newer one (")
+
+
+def test_facts_by_arrival_is_wrong_where_the_schedule_says_so() -> None:
+    schedules = ("replay", "half-swap", "odd-even", "random:seed=4", "event-time")
+    found = routeprism.audit(
+        "sample-updates",
+        "facts:by=arrival",
+        "facts:by=time",
+        schedules=list(schedules),
+        resamples=100,
+    )
+    from routeprism.orders import parse_schedule
+    from routeprism.records import load_benchmark
+
+    for schedule in schedules:
+        expected = 0
+        for case in load_benchmark("sample-updates").cases:
+            place = {
+                case.pool.records[position].id: at
+                for at, position in enumerate(parse_schedule(schedule).on(case.pool))
+            }
+            for question in case.questions:
+                (newest,) = question.labels["benchmark"]
+                older = question.stale["benchmark"]
+                expected += max(place[one] for one in older) > place[newest]
+        rows = found.rows.where(quantity="stale_only.route_count", stratum="all", schedule=schedule)
+        assert {row.policy: row.estimate for row in rows} == {
+            "facts:by=arrival": expected,
+            "facts:by=time": 0,
+        }
+        assert (expected == 0) == (schedule == "event-time")
+
+
+def test_expectations_over_an_arrival_model_are_means_over_its_orders(own_data: OwnData) -> None:
+    """With w=1 three records arrive as a b c, b a c or a c b: a comes after b in one of three."""
+    records = [
+        {"user": "ann", "id": "a", "text": "I live at Elm Street.", "timestamp": "2024-03-03"},
+        {"user": "ann", "id": "b", "text": "Now at Oak.", "timestamp": "2024-03-05"},
+        {"user": "ann", "id": "c", "text": "It rained.", "timestamp": "2024-03-06"},
+    ]
+    records[1]["supersedes"] = ["a"]  # type: ignore[assignment]
+    question = {"user": "ann", "id": "q", "text": "Where do I live?", "support": ["b"]}
+    found = routeprism.audit(
+        own_data(records, [question]),
+        LastOfTwoWins,
+        schedules=[],
+        arrivals=["jitter:w=1"],
+        resamples=100,
+    )
+    values = numbers(found, "jitter:w=1")
+    assert values["stale_only.route"] == pytest.approx(1 / 3)
+    assert values["current_exposed.route"] == pytest.approx(2 / 3)
+    assert values["stale_only.forward"] == 0
+    assert told(found, "jitter:w=1") == [
+        "on average 0.3 of 1 questions about updates end with the old value under ordinary "
+        "disorder; resolving by event time prevents all of them"
+    ]
+
+
+class LastOfTwoWins:
+    """Keep the last arrival of the records `a` and `b`, and nothing else."""
+
+    def __init__(self) -> None:
+        self.record: Any = None
+
+    def add(self, record: Any) -> None:
+        if record.id in ("a", "b"):
+            self.record = record
+
+    def retained(self) -> list[str]:
+        return [self.record.id] if self.record else []
+
+    def expose(self, query: str) -> list[Any]:
+        return [self.record]
+
+
+OwnData = Callable[..., Path]
+
+
+def write_pool(own_data: OwnData, *, dates: tuple[str, str], name: str = "data") -> Path:
+    records = [
+        {"user": "ann", "id": "r7", "text": "I live at Elm Street.", "timestamp": dates[0]},
+        {"user": "ann", "id": "r9", "text": "I live at Oak Street.", "timestamp": dates[1]},
+    ]
+    later, earlier = (1, 0) if dates[1] > dates[0] else (0, 1)
+    records[later]["supersedes"] = [records[earlier]["id"]]  # type: ignore[assignment]
+    question = {
+        "user": "ann",
+        "id": "q",
+        "text": "Where do I live?",
+        "support": [records[later]["id"]],
+        "options": ["Elm Street", "Oak Street"],
+        "gold": "ab"[later],
+        "outdated": ["ab"[earlier]],
+    }
+    return own_data(records, [question], name)
+
+
+def test_where_source_order_is_not_event_time_the_schedule_decides(own_data: OwnData) -> None:
+    data = write_pool(own_data, dates=("2024-03-05", "2024-03-03"))
+    recent = {"policies": "recent:k=1", "resamples": 100}
+    alone = routeprism.audit(data, schedules="odd-even", **recent)  # type: ignore[arg-type]
+    assert told(alone) == [
+        "1 of 1 questions about updates end with the old value in source order already",
+        "an older record displaced a newer one (1 in all)",
+    ]
+    both = routeprism.audit(data, schedules=["replay", "event-time"], **recent)  # type: ignore[arg-type]
+    assert numbers(both, "event-time")["stale_only.route"] == 0
+    assert numbers(both, "replay")["stale_only.route"] == 0
+
+
+def test_an_audit_without_labels_has_no_such_rows() -> None:
+    found = routeprism.audit("sample", "recent:k=3", resamples=100)
+    assert len(Rows.of(found.rows).where(experiment="updates")) == 0
+    assert told(found) == []
+
+
+def test_not_applicable_stays_not_applicable(own_data: OwnData) -> None:
+    data = write_pool(own_data, dates=("2024-03-03", "2024-03-05"))
+    plain = {"user": "ann", "id": "plain", "text": "Which street?", "support": ["r7"]}
+    with (data / "questions.jsonl").open("a") as file:
+        import json
+
+        file.write(json.dumps(plain) + "\n")
+    found = routeprism.audit(data, "recent:k=1", models=["reader:temperature=0"], resamples=100)
+    rows = found.rows.where(experiment="updates", stratum="all", mask="", arm="")
+    by_name = {row.quantity: row for row in rows if row.policy}
+    assert by_name["stale_only.route"].queries == 1
+    assert by_name["outdated_answer.route"].queries == 1
+    assert by_name["outdated_answer.route"].estimate == 1
+    assert by_name["outdated_answer.forward"].estimate == 0
+    assert "stale_last.route" not in by_name
+
+
+def test_the_report_has_a_section(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    run = tmp_path / "run"
+    ended = cli("audit", "sample-updates", "--policy", "facts:by=arrival", "--run", run)
+    assert ended.code == 0
+    text = (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "Which value a memory ends with" in text
+    assert "resolving by event time prevents" in text

@@ -1,0 +1,207 @@
+"""MCP servers through the adapter: a server of these tests, and two published ones from npm."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism import Record
+from routeprism.errors import InapplicableError, RouteError, SpecError
+from routeprism.orders import parse_schedule
+from routeprism.overlap import Trial, build_by_procedure, find_overlap, list_serial_outcomes
+from routeprism.policies import make_policy
+from routeprism.policies.own import closing_memory, find_own_memory
+from routeprism.routes.conformance import check_adapter
+
+pytest.importorskip("mcp", reason="pip install 'routeprism[mcp]'")
+
+HERE = Path(__file__).parent
+BIN = Path(sys.prefix) / "node" / "node_modules" / ".bin"
+TOYS = HERE / "mcp_toy.py"
+PROFILE = HERE / "mcp_toy.toml"
+RECORDS = tuple(
+    Record(f"r{n}", n, f"[USER] On day {n} I planted tree number {n} behind the house.")
+    for n in range(20)
+)
+
+
+def find_server(name: str) -> str:
+    """Give the path of a server from npm; in CI a server that is missing is a failure."""
+    path = BIN / name
+    if shutil.which("node") and path.exists():
+        return str(path)
+    if os.environ.get("CI"):
+        pytest.fail(f"{name} is missing: make .venv/.node installs it")
+    pytest.skip(f"{name} is missing: make .venv/.node installs it, with node")
+
+
+def toy(options: str = "", profile: Path = PROFILE) -> str:
+    return f"mcp:command={sys.executable} {TOYS} {options},profile={profile}"
+
+
+@pytest.fixture(params=["server-memory", "mcp-memory-libsql"])
+def published(request) -> str:
+    command = {"server-memory": "mcp-server-memory"}.get(request.param, request.param)
+    return f"mcp:command={find_server(command)},profile={request.param}"
+
+
+def test_a_published_server_is_a_memory_with_provenance(published) -> None:
+    with closing_memory(make_policy(published).build(RECORDS[:4])) as memory:
+        assert memory.retained() == {"r0", "r1", "r2", "r3"}
+        assert [event.kind for event in memory.events()] == ["add"] * 4
+        shown = memory.expose("Which tree number is behind the house?")
+        assert shown.sources == {"r0", "r1", "r2", "r3"}
+        assert {block.text for block in shown.blocks} == {record.text for record in RECORDS[:4]}
+        assert memory.expose("Nothing matches zzz").blocks == ()
+
+
+def test_a_published_server_passes_check_adapter(published) -> None:
+    checks = check_adapter(make_policy(published))
+    assert {check.name: check.said for check in checks if check.outcome == "failed"} == {}
+    assert {check.name for check in checks if check.outcome == "passed"} >= {
+        *("contract", "isolation", "ids", "provenance", "clean-up"),
+    }
+
+
+def test_a_published_server_performs_procedures(published) -> None:
+    policy = make_policy(published)
+    for schedule in map(parse_schedule, ("bulk:size=2", "restart:every=2", "twice")):
+        arrivals = [RECORDS[position] for position in schedule.order(4)]
+        with closing_memory(build_by_procedure(policy, arrivals, schedule.procedure)) as memory:
+            assert memory.retained() == {"r0", "r1", "r2", "r3"}
+            assert len(memory.state()) == 4
+
+
+def test_a_server_that_waits_between_reading_and_writing_loses_records(tmp_path) -> None:
+    profile = tmp_path / "prompt.toml"
+    profile.write_text(PROFILE.read_text().partition("[wait]")[0])
+    policy = make_policy(toy(profile=profile))
+    assert find_overlap(policy) == "requests"
+    trial = Trial(find_own_memory(policy), (), RECORDS[:3])
+    serial = list_serial_outcomes(trial)
+    assert (serial.builds, serial.complete) == (6, True)
+    assert serial.classify(trial.sample(0).outcome) == "lost"
+    queued = replace(trial, policy=find_own_memory(make_policy(f"queue({toy(profile=profile)})")))
+    assert serial.classify(queued.sample(0).outcome) is None
+
+
+def test_lag_is_not_reported_as_loss() -> None:
+    policy = make_policy(toy("--lag 0.3"))
+    trial = Trial(find_own_memory(policy), (), RECORDS[:3])
+    with closing_memory(policy.build(RECORDS[:3])) as memory:
+        assert memory.retained() == {"r0", "r1", "r2"}
+    outcome = trial.sample(0).outcome
+    assert outcome.retained == ("r0", "r1", "r2")
+
+
+def test_a_running_server_has_a_namespace_for_each_build() -> None:
+    with serve() as url:
+        policy = make_policy(f"mcp:url={url},profile={PROFILE}")
+        with (
+            closing_memory(policy.build(RECORDS[:2])) as first,
+            closing_memory(policy.build(RECORDS[2:5])) as second,
+        ):
+            assert first.retained() == {"r0", "r1"}
+            assert second.retained() == {"r2", "r3", "r4"}
+        with pytest.raises(InapplicableError, match="running already"):
+            build_by_procedure(policy, RECORDS[:2], parse_schedule("restart").procedure)
+
+
+@contextmanager
+def serve():
+    """Run the toy server on a free port of this machine."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen([sys.executable, str(TOYS), "--port", str(port)])
+    try:
+        for _ in range(200):
+            with closing(socket.socket()) as probe:
+                if not probe.connect_ex(("127.0.0.1", port)):
+                    break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def test_failures_are_described_in_words(tmp_path) -> None:
+    with pytest.raises(RouteError, match="cannot be used"):
+        make_policy("mcp:command=false").build(RECORDS[:1])
+    with pytest.raises(RouteError, match="remember: the server said: Error executing tool"):
+        make_policy(toy("--broken")).build(RECORDS[:1])
+    with pytest.raises(SpecError, match="either command=… or url=…"):
+        make_policy("mcp:profile=server-memory")
+    with pytest.raises(SpecError, match="RoutePrism has mcp-memory-libsql, server-memory"):
+        make_policy("mcp:command=x,profile=missing.toml")
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(PROFILE.read_text().replace("{text}", "{words}"))
+    with pytest.raises(SpecError, match=r"no placeholder \{words\}"):
+        make_policy(f"mcp:command=x,profile={wrong}")
+    wrong.write_text(PROFILE.read_text().replace("{memory}", "fixed"))
+    with pytest.raises(SpecError, match="nothing separates one build"):
+        make_policy(f"mcp:url=http://127.0.0.1:1/mcp,profile={wrong}")
+
+
+def test_the_case_study(tmp_path, capsys) -> None:
+    """The numbers of docs/concurrent-writes.md: what each way to add 20 records keeps."""
+    server = find_server("mcp-server-memory")
+    data = tmp_path / "data"
+    data.mkdir()
+    write_diary(data)
+    serial = f"mcp:command={server}"
+    memories = {
+        "one process": serial,
+        "two processes": f"{serial},processes=2",
+        "two processes and a queue": f"queue({serial},processes=2)",
+    }
+    audit = routeprism.audit(
+        str(data),
+        *memories.values(),
+        schedules=["overlap:k=20"],
+        overlap_trials=3,
+        run=tmp_path / "run",
+        rebuilds=0,
+    )
+    rates = {row.policy: row.estimate for row in audit.rows if row.quantity == "anomaly.lost"}
+    sentences = {one.policy: str(one) for one in audit.statements if one.kind == "overlap"}
+    for name, policy in memories.items():
+        queued = "queue" in name
+        assert rates[policy] == 0 if queued else rates[policy] > 0
+        if not queued:
+            assert "(20 of 20 when added one by one)" in sentences[policy]
+            assert "concurrent adds overwrite each other" in sentences[policy]
+    checked = routeprism.check(tmp_path / "run", gates=["anomaly<=0"])
+    failed = {verdict.row.policy for verdict in checked.verdicts if not verdict.passed}
+    assert failed == {memories["one process"], memories["two processes"]}
+    page = (HERE.parents[1] / "docs" / "concurrent-writes.md").read_text(encoding="utf-8")
+    assert page.count("(20 of 20 when added one by one): concurrent adds overwrite") == 2
+    with capsys.disabled():
+        for name, policy in memories.items():
+            print(f"\n{name}: {sentences[policy]}".replace(server, "mcp-server-memory"))
+
+
+def write_diary(directory: Path) -> None:
+    """Write 20 records and a question of each of two users."""
+    users = ("ada", "ben")
+    records = [
+        {"user": user, "id": f"{user}-{n}", "text": f"On day {n} {user} planted tree {n}."}
+        for user in users
+        for n in range(1, 21)
+    ]
+    questions = [{"user": user, "id": f"{user}-q", "text": "Which tree?"} for user in users]
+    for name, rows in (("records", records), ("questions", questions)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (directory / f"{name}.jsonl").write_text(lines)

@@ -1,0 +1,119 @@
+"""mem0 with a configuration file in its own format, and its history table as events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routeprism.errors import RouteError, SpecError
+from routeprism.models.scripted import ScriptedEndpoint
+from routeprism.policies import make_policy
+from routeprism.records import Record
+from routeprism.routes.conformance import check_adapter
+
+TEXTS = ("My dentist is Dr Moe.", "I like green tea in the morning.", "My dentist is Dr Roe.")
+RECORDS = tuple(Record(f"r{at}", at, f"[USER] {text}") for at, text in enumerate(TEXTS))
+SECRET = "-".join(("sk", "config", "123456789"))
+
+
+@pytest.fixture(autouse=True)
+def present() -> None:
+    pytest.importorskip("mem0", reason="pip install -r requirements-extras.txt")
+
+
+@pytest.fixture
+def endpoint() -> Iterator[ScriptedEndpoint]:
+    with ScriptedEndpoint(api_key=SECRET) as served:
+        yield served
+
+
+def write(path: Path, **sections: Any) -> str:
+    path.write_text(json.dumps(sections))
+    return str(path)
+
+
+def test_a_local_store_never_touches_the_data_that_it_names(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    config = write(
+        tmp_path / "mem0.json",
+        vector_store={
+            "provider": "qdrant",
+            "config": {"path": str(mine), "embedding_model_dims": 1025, "on_disk": True},
+        },
+    )
+    policy = make_policy(f"mem0:config={config},embed=words")
+    memory: Any = policy.build(RECORDS)
+    assert memory.retained() == {"r0", "r1", "r2"}
+    assert [event.kind for event in memory.events()] == ["add"] * 3
+    assert "dentist" in memory.expose("Who is my dentist?").blocks[0].text
+    memory.close()
+    assert not mine.exists()
+    assert policy.origin().endswith(f"config sha256 {_digest(config)}")  # type: ignore[attr-defined]
+
+
+def _digest(file: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def test_the_model_and_the_embedder_of_the_file_are_used(
+    tmp_path: Path, endpoint: ScriptedEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    client = {"openai_base_url": endpoint.base_url, "api_key": "env:OPENAI_API_KEY"}
+    config = write(
+        tmp_path / "mem0.json",
+        llm={"provider": "openai", "config": {"model": "m", **client}},
+        embedder={
+            "provider": "openai",
+            "config": {"model": "text", "embedding_dims": 1025, **client},
+        },
+    )
+    policy: Any = make_policy(f"mem0:config={config}")
+    assert not policy.deterministic
+    assert policy.client.model == "m" and policy.client.address == endpoint.base_url
+    memory: Any = policy.build(RECORDS)
+    assert sorted(block.text for block in memory.held()) == sorted(TEXTS)
+    memory.close()
+
+
+def test_it_conforms(tmp_path: Path) -> None:
+    config = write(tmp_path / "mem0.json", version="v1.1")
+    checks = check_adapter(make_policy(f"mem0:config={config},model=scripted"))
+    assert [check for check in checks if check.outcome == "failed"] == []
+
+
+def test_wrong_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SpecError, match="cannot be read"):
+        make_policy(f"mem0:config={tmp_path / 'missing.json'}")
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    with pytest.raises(SpecError, match="is not valid JSON"):
+        make_policy(f"mem0:config={broken}")
+    monkeypatch.delenv("MISSING_KEY", raising=False)
+    needs = write(tmp_path / "needs.json", llm={"provider": "openai", "key": "env:MISSING_KEY"})
+    with pytest.raises(SpecError, match="MISSING_KEY, which is not set"):
+        make_policy(f"mem0:config={needs}")
+    half = write(tmp_path / "half.json", vector_store={"config": {}})
+    with pytest.raises(SpecError, match="vector_store to have a provider"):
+        make_policy(f"mem0:config={half}")
+    unknown = write(
+        tmp_path / "unknown.json",
+        vector_store={"provider": "nothing", "config": {"api_key": SECRET}},
+    )
+    with pytest.raises(RouteError, match="mem0 refused its configuration") as raised:
+        make_policy(f"mem0:config={unknown}").build(RECORDS)
+    assert SECRET not in str(raised.value)
+
+
+def test_a_file_in_yaml(tmp_path: Path) -> None:
+    config = tmp_path / "mem0.yaml"
+    config.write_text("vector_store:\n  provider: qdrant\n  config:\n    collection_name: mine\n")
+    memory: Any = make_policy(f"mem0:config={config}").build(RECORDS)
+    assert memory.retained() == {"r0", "r1", "r2"}
+    memory.close()

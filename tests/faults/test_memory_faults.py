@@ -1,0 +1,287 @@
+"""Memories outside that fail: their route alone, with a reason, and nothing left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shlex
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routeprism.errors import RouteError, SpecError
+from routeprism.policies.adapters.command import Command
+from routeprism.policies.adapters.http import Http
+from routeprism.records import Record
+
+HERE = Path(__file__).parent
+MEMORY = runpy.run_path(str(HERE / "fault_memory.py"))
+ENDPOINT = runpy.run_path(str(HERE / "fault_endpoint.py"))
+USERS = ("u1", "u2")
+RECORDS = [
+    {"user": user, "id": f"{user}-r{n}", "text": f"fact {n} of {user}"}
+    for user in USERS
+    for n in range(3)
+]
+QUESTIONS = [{"user": user, "id": f"{user}-q", "text": "Which?"} for user in USERS]
+ELSEWHERE = "http://elsewhere.invalid/add"
+
+
+class Service:
+    """The memory over HTTP; a fault is the first part of the path."""
+
+    def __init__(self) -> None:
+        self.memories: dict[str, Any] = {}
+        self.faults = {**SERVICE_FAULTS, **dict.fromkeys(MEMORY["FAULTS"]), "none": None}
+        self.endpoint = ENDPOINT["Endpoint"](dict.fromkeys(self.faults, self.answer))
+
+    def answer(self, connection: socket.socket, request: Any) -> None:
+        _, name, verb = request.path.split("/")
+        asked = json.loads(request.raw.partition(b"\r\n\r\n")[2])
+        memory = self.memories.setdefault(asked["memory"], MEMORY["Memory"]())
+        usual = memory.answer(verb, asked)
+        content = json.dumps(usual).encode()
+        if memory.sick and name in SERVICE_FAULTS and verb == "add":
+            SERVICE_FAULTS[name][0](connection, request)
+            return
+        if memory.sick and name in MEMORY["FAULTS"]:
+            raw = MEMORY["FAULTS"][name][0](verb, usual)
+            content = content if raw is None else raw
+        connection.sendall(ENDPOINT["reply"](content))
+
+    def spec(self, name: str, timeout: float = 20) -> str:
+        return f"http:url=http://{self.endpoint.origin}/{name},timeout={timeout}"
+
+
+def says(status: str, headers: str = "") -> Any:
+    return ENDPOINT["says"]({"why": "made up"}, status, headers)
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+SERVICE_FAULTS = {
+    "status-401": (says("401 No"), 'add: the service said 401 No: {"why": "made up"}'),
+    "status-500": (says("500 Oops"), "add: the service said 500 Oops"),
+    "status-204": (ENDPOINT["sends"](b"HTTP/1.1 204 None\r\n\r\n"), "the service said 204"),
+    "redirect": (
+        says("302 Moved", f"Location: {ELSEWHERE}\r\n"),
+        f"add: the service redirects (302) to {ELSEWHERE}",
+    ),
+    "closed": (ENDPOINT["hangs_up"](b""), "cannot be asked: Remote end closed"),
+    "reset": (ENDPOINT["hangs_up"](b"", reset=True), "cannot be asked: "),
+    "status-garbage": (ENDPOINT["hangs_up"](b"BANANA\r\n\r\n"), "cannot be asked: BANANA"),
+    "short": (
+        ENDPOINT["hangs_up"](OK + b"Content-Length: 9\r\n\r\n{}"),
+        "the reply ended before its stated length",
+    ),
+    "headers-endless": (
+        ENDPOINT["hangs_up"](OK + b"X: " + b"x" * 10**5 + b"\r\n\r\n"),
+        "cannot be asked: got more than",
+    ),
+    "stall": (ENDPOINT["silent"], "add: no reply within 0.5 seconds"),
+    "stall-in-headers": (ENDPOINT["sends"](OK), "add: no reply within 0.5 seconds"),
+    "trickle-status": (ENDPOINT["trickles"](b"HTTP/1.1 200 "), "add: no reply within 0.5 seconds"),
+    "trickle-headers": (ENDPOINT["trickles"](OK + b"X: "), "add: no reply within 0.5 seconds"),
+    "trickle-body": (
+        ENDPOINT["trickles"](OK + b"Content-Length: 99999\r\n\r\n"),
+        "add: no reply within 0.5 seconds",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    running = Service()
+    with running.endpoint:
+        yield running
+
+
+@pytest.fixture
+def audit(cli: Callable[..., Any], own_data: Callable[..., Path]) -> Callable[[str], Any]:
+    """Audit two users' records with a memory outside, and report what is missing."""
+    data = own_data(RECORDS, QUESTIONS)
+
+    def call(policy: str) -> Any:
+        return cli("audit", data, "-p", policy, "--run", "run", "--json", "--resamples", "100")
+
+    return call
+
+
+def assert_one_user_fails(ended: Any, reason: str) -> None:
+    """Both routes of the second user are missing, for that reason; the first user's are there."""
+    assert "Traceback" not in ended.err
+    assert ended.code == 3, ended.err
+    found = json.loads(ended.out)
+    assert (found["missing"]["answers"], found["missing"]["routes"]) == (0, 2)
+    assert reason in " ".join(found["missing"]["reasons"])
+    assert "2 routes are missing" in ended.err
+    assert reason in ended.err
+    manifest = json.loads(Path("run", "manifest.json").read_text("utf-8"))
+    assert (manifest["status"], manifest["missing"]) == ("incomplete", found["missing"])
+    assert "2 routes are missing." in Path("run", "report.html").read_text("utf-8")
+    (row,) = [r for r in found["estimates"] if (r["quantity"], r["stratum"]) == ("J", "all")]
+    assert row["units"] == 1
+
+
+@pytest.mark.parametrize("name", MEMORY["FAULTS"])
+def test_a_reply_that_cannot_be_used_fails_its_route_alone(
+    audit: Callable[..., Any], service: Service, name: str
+) -> None:
+    assert_one_user_fails(audit(service.spec(name)), MEMORY["FAULTS"][name][1])
+
+
+@pytest.mark.parametrize("name", SERVICE_FAULTS)
+def test_a_service_that_fails_fails_its_route_alone(
+    audit: Callable[..., Any], service: Service, name: str
+) -> None:
+    reason = SERVICE_FAULTS[name][1]
+    timeout = 0.5 if "0.5 seconds" in reason else 20
+    assert_one_user_fails(audit(service.spec(name, timeout)), reason)
+
+
+def test_the_same_service_without_a_fault_has_everything(
+    audit: Callable[..., Any], service: Service
+) -> None:
+    ended = audit(service.spec("none"))
+    assert ended.code == 0
+    assert json.loads(ended.out)["missing"] == {"answers": 0, "routes": 0, "reasons": []}
+
+
+def program(name: str, timeout: float = 20) -> str:
+    words = [sys.executable, "-I", "-S", str(HERE / "fault_memory.py"), name]
+    return f"command:run={shlex.join(words)},timeout={timeout}"
+
+
+PROGRAM_REPLIES = ("no-json", "deep", "event-record-list", "text-surrogate", "state-surrogate")
+"""Replies are read by the same code for services and programs; these show that it is."""
+
+
+@pytest.mark.parametrize("name", [*PROGRAM_REPLIES, *MEMORY["PROGRAM_FAULTS"]])
+def test_a_program_that_fails_fails_its_route_alone(
+    audit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.setenv("FAULT_PIDS", str(tmp_path / "pids"))
+    _, reason = {**MEMORY["FAULTS"], **MEMORY["PROGRAM_FAULTS"]}[name]
+    timeout = 1 if "1 seconds" in reason else 20
+    assert_one_user_fails(audit(program(name, timeout)), reason)
+    if "grandchild" in name:
+        started = [int(line) for line in (tmp_path / "pids").read_text().split()]
+        assert len(started) == 2
+        assert not any(map(alive, started))
+
+
+def alive(pid: int, seconds: float = 20) -> bool:
+    """Say whether a process still runs after a while; one that has ended may not be reaped."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("no-such-program-anywhere", "'no-such-program-anywhere' cannot be started: No such file"),
+        ("/", "'/' cannot be started: Permission denied"),
+    ],
+)
+def test_a_program_that_does_not_exist_fails_every_route(
+    audit: Callable[..., Any], command: str, reason: str
+) -> None:
+    ended = audit(f"command:run={command}")
+    assert ended.code == 3
+    found = json.loads(ended.out)
+    assert found["missing"]["routes"] == 4
+    assert reason in ended.err
+
+
+def test_a_process_that_leaves_the_group_cannot_hold_the_audit_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps the pipes open for ten minutes; the program is let go without it."""
+    script = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-I', '-S', '-c', 'import time; "
+        f"time.sleep(600)'], start_new_session=True)\nopen({str(tmp_path / 'pid')!r}, 'w')"
+        ".write(str(child.pid))\n"
+        "for line in sys.stdin:\n    print('{\"items\": []}', flush=True)\n"
+    )
+    (tmp_path / "leaving.py").write_text(script)
+    words = shlex.join([sys.executable, "-I", "-S", str(tmp_path / "leaving.py")])
+    monkeypatch.setattr("routeprism.policies.adapters.command._PATIENCE", 0.2)
+    memory: Any = Command(words).build([Record("r", 0, "text")])
+    assert list(memory.retained()) == []
+    memory.close()
+    os.kill(int((tmp_path / "pid").read_text()), 9)
+
+
+def test_a_program_that_does_not_read_cannot_hold_the_audit_up() -> None:
+    words = shlex.join([sys.executable, "-I", "-S", "-c", MEMORY["GRANDCHILD"]])
+    with pytest.raises(RouteError, match="no reply within"):
+        Command(words, timeout=0.5).build([Record("r", 0, "x" * 10**6)])
+
+
+@pytest.mark.parametrize("timeout", ["nan", "inf", "-1", "0", "1e30"])
+def test_a_time_limit_that_is_none_is_refused(audit: Callable[..., Any], timeout: str) -> None:
+    for policy in ("http:url=http://127.0.0.1:9", "command:run=cat"):
+        ended = audit(f"{policy},timeout={timeout}")
+        assert ended.code == 2
+        assert "Expected a timeout above 0" in ended.err
+
+
+def test_a_token_that_no_header_can_contain_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("sesame-open\nnow", "sésame-öpen-now"):
+        monkeypatch.setenv("MEMORY_TOKEN", value)
+        with pytest.raises(SpecError, match="characters that a header cannot contain") as caught:
+            Http("http://127.0.0.1:9", token="MEMORY_TOKEN").build([])  # noqa: S106
+        assert value[:6] not in str(caught.value)
+    monkeypatch.delenv("MEMORY_TOKEN")
+    with pytest.raises(SpecError, match="MEMORY_TOKEN: this environment variable is not set"):
+        Http("http://127.0.0.1:9", token="MEMORY_TOKEN").build([])  # noqa: S106
+
+
+@pytest.mark.parametrize("good", range(5))
+def test_a_dump_that_breaks_later_fails_its_route_alone(
+    audit: Callable[..., Any], good: int
+) -> None:
+    """The first dumps of each memory are as they should be; every later one has no items."""
+    memories: dict[str, Any] = {}
+    dumps: dict[str, int] = {}
+
+    def answer(connection: socket.socket, request: Any) -> None:
+        asked = json.loads(request.raw.partition(b"\r\n\r\n")[2])
+        memory = memories.setdefault(asked["memory"], MEMORY["Memory"]())
+        verb = request.path.rpartition("/")[2]
+        usual = memory.answer(verb, asked)
+        if verb == "dump" and memory.sick:
+            dumps[asked["memory"]] = dumps.get(asked["memory"], 0) + 1
+            usual = usual if dumps[asked["memory"]] <= good else {}
+        connection.sendall(ENDPOINT["reply"](json.dumps(usual).encode()))
+
+    with ENDPOINT["Endpoint"]({"late": answer}) as endpoint:
+        ended = audit(f"http:url=http://{endpoint.origin}/late")
+    assert max(dumps.values()) > good
+    assert_one_user_fails(ended, "dump: expected a list 'items' but got NoneType")
+
+
+def test_later_builds_that_fail_are_missing_too(
+    audit: Callable[..., Any], cli: Callable[..., Any], service: Service, tmp_path: Path
+) -> None:
+    policy = service.spec("error") + ",deterministic=false"
+    ended = cli(
+        "audit", tmp_path / "mydata", "-p", policy, "--builds", "2", "--run", "run", "--json"
+    )
+    assert ended.code == 3
+    assert json.loads(ended.out)["missing"]["routes"] == 4

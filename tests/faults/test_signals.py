@@ -1,0 +1,150 @@
+"""Ctrl-C and SIGTERM: an exit code for each, a run that resumes, and nothing left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+ENDPOINT = runpy.run_path(str(HERE / "fault_endpoint.py"))
+RECORDS = [
+    {"user": user, "id": f"{user}-r{n}", "text": f"fact {n} of {user}"}
+    for user in ("u2", "u3", "u4")
+    for n in range(2)
+]
+QUESTIONS = [
+    {"user": user, "id": f"{user}-q", "text": "Which?", "options": ["one", "two"], "gold": "a"}
+    for user in ("u2", "u3", "u4")
+]
+pytestmark = pytest.mark.slow
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+def start(*arguments: str | Path, where: Path, **variables: str) -> subprocess.Popen[str]:
+    """Start the command line as a shell does: leading a group that a terminal's Ctrl-C reaches."""
+    call = "import routeprism.cli; routeprism.cli.main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", call, *map(str, arguments)],
+        cwd=where,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.05)
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.parametrize(
+    ("whom", "workers", "number"),
+    [
+        ("process", "1", signal.SIGINT),
+        ("group", "1", signal.SIGTERM),
+        ("process", "2", signal.SIGTERM),
+        ("group", "2", signal.SIGINT),
+        ("group", "2", signal.SIGTERM),
+    ],
+)
+def test_programs_end_with_everything_they_started(
+    own_data: Callable[..., Path], tmp_path: Path, number: signal.Signals, workers: str, whom: str
+) -> None:
+    pids = tmp_path / "pids"
+    words = [sys.executable, "-I", "-S", str(HERE / "fault_memory.py"), "grandchild"]
+    process = start(
+        *("audit", own_data(RECORDS, QUESTIONS), "-p", f"command:run={shlex.join(words)}"),
+        *("--run", "run", "--workers", workers),
+        where=tmp_path,
+        FAULT_PIDS=str(pids),
+    )
+    wait_for(lambda: pids.exists() and pids.read_text().strip())
+    (os.kill if whom == "process" else os.killpg)(process.pid, number)
+    out, err = process.communicate(timeout=90)
+    assert (process.returncode, out) == (CODES[number], ""), err
+    assert "Traceback" not in err
+    assert "routeprism: stopped" in err
+    assert "routeprism audit" in err
+    for pid in map(int, pids.read_text().split()):
+        wait_for(lambda pid=pid: gone(pid), 30)  # type: ignore[misc]
+    assert not (tmp_path / "run").exists()  # it had no answers to keep
+
+
+@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+def test_a_stopped_run_keeps_its_answers_and_goes_on(
+    own_data: Callable[..., Path], tmp_path: Path, number: signal.Signals
+) -> None:
+    """The first two prompts are answered, the others never; after the signal all of them are."""
+    seen: list[Any] = []
+    stalls = [True]
+
+    def respond(connection: Any, request: Any) -> None:
+        seen.append(request)
+        if len(seen) <= 2 or not stalls[0]:
+            ENDPOINT["OK"](connection, request)
+
+    data = own_data(RECORDS, QUESTIONS)
+    with ENDPOINT["Endpoint"]({"some": respond}) as endpoint:
+        call: tuple[str | Path, ...] = (
+            *("audit", data, "-p", "recent:k=1", "--model", "openai:m,retries=0,concurrency=3"),
+            *("--base-url", endpoint.url("some"), "--run", "run", "--resamples", "100", "--json"),
+        )
+        process = start(*call, where=tmp_path)
+        wait_for(lambda: len(seen) >= 5)
+        os.kill(process.pid, number)
+        out, err = process.communicate(timeout=90)
+        assert (process.returncode, out) == (CODES[number], ""), err
+        assert "routeprism: stopped" in err
+        manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+        assert manifest["status"] == "running"
+        before, stalls[0] = len(seen), False
+        again = start(*call, where=tmp_path)
+        out, err = again.communicate(timeout=90)
+    assert again.returncode == 0, err
+    assert json.loads(out)["missing"] == {"answers": 0, "routes": 0, "reasons": []}
+    assert len(seen) - before == 6 - 2  # three questions on two routes, two of them answered
+
+
+def test_a_background_job_that_ignores_ctrl_c_still_ends(
+    own_data: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A shell starts background jobs with SIGINT ignored; SIGTERM has to end them."""
+    seen: list[Any] = []
+    with ENDPOINT["Endpoint"]({"stall": lambda _, request: seen.append(request)}) as endpoint:
+        data = own_data(RECORDS, QUESTIONS)
+        words = [sys.executable, "-c", "import routeprism.cli; routeprism.cli.main()", "audit"]
+        words += [str(data), "-p", "recent:k=1", "--model", "openai:m"]
+        words += ["--base-url", endpoint.url("stall"), "--run", "run"]
+        script = f"trap '' INT; exec {shlex.join(words)}"
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", script], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        )
+        wait_for(lambda: seen)
+        os.kill(process.pid, signal.SIGTERM)
+        _, err = process.communicate(timeout=90)
+    assert process.returncode == 143, err
+    assert "Traceback" not in err

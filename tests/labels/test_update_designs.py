@@ -1,0 +1,79 @@
+"""The update design: four conditions that cross the old record and the new one, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from routeprism.labels import Exposed, Ineligible, Update, update_design
+
+POOL = ("a", "o", "b", "n", "c", "d")
+"""`o` is outdated, `n` is current, the rest is unrelated."""
+
+
+def exposed(name: str, ids: str) -> Exposed:
+    return Exposed(name, frozenset(ids), {})
+
+
+def decide(forward: str, route: str, current: str = "n", stale: str = "o") -> Update | Ineligible:
+    return update_design(
+        POOL,
+        frozenset(current),
+        frozenset(stale),
+        exposed("forward", forward),
+        exposed("replay", route),
+    )
+
+
+def test_the_four_conditions() -> None:
+    """The route shows o and c: a can take the place of o, and c that of n, at their positions."""
+    made = decide("nc", "oc")
+    assert made == Update(
+        "n",
+        "o",
+        "c",
+        "a",
+        "replay",
+        {
+            "stale": ("o", "c"),
+            "both": ("o", "n"),
+            "neither": ("a", "c"),
+            "current": ("a", "n"),
+        },
+    )
+
+
+def test_conditions_keep_number_and_position() -> None:
+    made = decide("bncd", "obcd")
+    assert isinstance(made, Update)
+    stale, both, neither, current = made.conditions.values()
+    assert {len(ids) for ids in made.conditions.values()} == {4}
+    old, new = stale.index("o"), both.index("n")
+    assert both.index("o") == old
+    assert current.index("n") == new
+    assert neither[old] == current[old] == made.replacement
+    assert stale[new] == neither[new] == made.control
+
+
+def test_the_forward_route_may_be_the_one_with_the_old_value() -> None:
+    made = decide("oc", "nc")
+    assert isinstance(made, Update)
+    assert made.schedule == "forward"
+
+
+@pytest.mark.parametrize(
+    ("forward", "route", "current", "stale", "stratum"),
+    [
+        ("nc", "oc", "", "o", "unlabelled"),
+        ("nc", "oc", "n", "", "unlabelled"),
+        ("nc", "no", "n", "o", "not-stale"),  # both shown
+        ("nc", "cd", "n", "o", "not-stale"),  # neither shown
+        ("nc", "oac", "n", "oa", "several-records"),
+        ("nc", "oc", "nd", "o", "several-records"),
+        ("nc", "o", "n", "o", "not-removable"),  # nothing to exchange the current record for
+        ("n", "oabcd", "n", "o", "no-replacement"),  # everything is shown already
+    ],
+)
+def test_why_a_pair_is_not_eligible(
+    forward: str, route: str, current: str, stale: str, stratum: str
+) -> None:
+    assert decide(forward, route, current, stale) == Ineligible(stratum)  # type: ignore[arg-type]

@@ -1,0 +1,309 @@
+"""Orders that share their beginnings: how many adds they take, and that results are equal."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import Any, ClassVar
+
+import pytest
+
+from routeprism import explore_orders
+from routeprism.errors import ContractError, LimitError, SpecError
+from routeprism.landscape import (
+    ArrivalTrie,
+    can_share,
+    check_restoration,
+    explore,
+    explore_trie,
+    plan_trie,
+)
+from routeprism.orders import parse_arrival
+from routeprism.policies import as_policy
+from routeprism.records import Pool, Record
+
+
+class Scripted:
+    """A scripted model memory: each add asks once, and the reply depends on what is kept."""
+
+    calls: ClassVar[int] = 0
+    calls_per_add: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def add(self, record: Record) -> None:
+        type(self).calls += 1
+        self.notes.append(record.id)
+        if len(self.notes) > 2:  # the reply: drop the second oldest note
+            del self.notes[1]
+
+    def retained(self) -> frozenset[str]:
+        return frozenset(self.notes)
+
+    def expose(self, query: str) -> list[str]:
+        return list(self.notes)
+
+    def state(self) -> list[str]:
+        return list(self.notes)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"notes": self.notes}
+
+    def revive(self, snapshot: dict[str, Any]) -> None:
+        self.notes = list(snapshot["notes"])
+
+
+class WholeHistory(Scripted):
+    """No two orders leave the same state, so nothing can be merged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.history: list[str] = []
+
+    def add(self, record: Record) -> None:
+        super().add(record)
+        self.history.append(record.id)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"notes": self.notes, "history": self.history}
+
+    def revive(self, snapshot: dict[str, Any]) -> None:
+        super().revive(snapshot)
+        self.history = list(snapshot["history"])
+
+
+class Facts(Scripted):
+    """Keeps the newest record of each subject; a subject is the first word of a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.facts: dict[str, str] = {}
+
+    def add(self, record: Record) -> None:
+        type(self).calls += 1
+        self.facts[record.text.split()[0]] = record.id
+
+    def retained(self) -> frozenset[str]:
+        return frozenset(self.facts.values())
+
+    def state(self) -> Any:
+        return sorted(self.facts.items())
+
+    def canonical(self) -> Any:
+        return sorted(self.facts.items())
+
+    def snapshot(self) -> dict[str, Any]:
+        return dict(self.facts)
+
+    def revive(self, snapshot: dict[str, Any]) -> None:
+        self.facts = dict(snapshot)
+
+
+class Declared(WholeHistory):
+    """Declares that records 0, 1 and 2 commute with each other."""
+
+    @staticmethod
+    def commutes(first: Record, second: Record) -> bool:
+        return first.position < 3 and second.position < 3
+
+
+class Forgetful(WholeHistory):
+    """Its snapshot omits the notes."""
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"notes": [], "history": self.history}
+
+
+class Hidden(Scripted):
+    """Its snapshot omits a counter that matters only later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived = 0
+
+    def add(self, record: Record) -> None:
+        type(self).calls += 1
+        self.arrived += 1
+        if self.arrived % 2:
+            self.notes.append(record.id)
+
+
+class Locked(Scripted):
+    """Has no snapshot, and a lock that cannot be copied."""
+
+    snapshot = None  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = Lock()
+
+
+class Copied(WholeHistory):
+    """Has no snapshot, but can be copied."""
+
+    snapshot = None  # type: ignore[assignment]
+
+
+SUBJECTS = ("tea", "city", "pet", "job", "job")
+
+
+def pool_of(size: int) -> Pool:
+    texts = [f"{SUBJECTS[at % 5]} value {at}" for at in range(size)]
+    return Pool("ann", tuple(Record(f"r{at}", at, text) for at, text in enumerate(texts)))
+
+
+def grow(kind: type[Scripted], size: int = 5, arrival: str = "uniform", **limits: Any) -> Any:
+    kind.calls = 0
+    pool = pool_of(size)
+    arrivals = parse_arrival(arrival).on(pool)
+    plan = plan_trie(arrivals, **{"drawn": 1_000, **limits})
+    trie = ArrivalTrie(as_policy(kind), pool)
+    return explore_trie(trie, arrivals, plan), plan
+
+
+def test_every_order_of_five_takes_the_325_adds_of_the_trie() -> None:
+    found, plan = grow(WholeHistory)
+    # 5 + 5·4 + 5·4·3 + 5·4·3·2 + 5! beginnings, instead of 5 adds for each of 120 orders.
+    assert (WholeHistory.calls, plan.adds, plan.separate) == (325, 325, 600)
+    assert (found.building.adds, found.building.covered, found.method) == (325, 1.0, "shared")
+    WholeHistory.calls = 0
+    alone = explore(as_policy(WholeHistory), pool_of(5), method="replayed")
+    assert WholeHistory.calls >= 600
+    for name in ("retained", "forward", "reverse", "orders", "changed"):
+        assert getattr(found, name) == getattr(alone, name)
+    assert found.survival() == alone.survival()
+
+
+def test_commuting_records_take_less_than_half() -> None:
+    found, plan = grow(Facts)
+    # Three subjects of their own, and two records of one: 8 subsets, times 5 beginnings of those.
+    assert plan.adds == 325
+    assert Facts.calls == found.building.adds == 92
+    alone = explore(as_policy(Facts), pool_of(5), method="replayed")
+    assert (found.retained, found.changed) == (alone.retained, alone.changed)
+
+
+def test_declared_commutation_builds_each_class_of_orders_once() -> None:
+    found, _ = grow(Declared)
+    # Classes of beginnings of length 1 to 5, where runs of records 0, 1 and 2 have no order.
+    assert Declared.calls == 5 + 17 + 43 + 70 + 54
+    assert found.orders == 120
+
+
+def test_equal_snapshots_are_merged() -> None:
+    found, _ = grow(Scripted)
+    alone = explore(as_policy(Scripted), pool_of(5), method="replayed")
+    assert Scripted.calls > 0
+    assert found.building.merges > 0
+    assert found.building.adds < 325
+    assert found.retained == alone.retained
+
+
+def test_drawn_orders_share_at_least_half_of_their_adds() -> None:
+    found, plan = grow(WholeHistory, 12, "jitter:w=2")
+    assert (len(plan.orders), plan.complete, found.method) == (1_000, False, "sampled")
+    assert WholeHistory.calls == plan.adds
+    assert plan.adds <= plan.separate / 2
+    arrivals = parse_arrival("jitter:w=2").on(pool_of(12))
+    assert plan.covered == len(set(plan.orders)) / (arrivals.count() or 0)
+    assert found.changed.lower is not None
+
+
+@pytest.mark.parametrize("budget", [20, 100, 324])
+def test_a_budget_takes_as_many_drawn_orders_as_fit(budget: int) -> None:
+    found, plan = grow(WholeHistory, budget=budget)
+    assert not plan.complete
+    assert WholeHistory.calls == plan.adds <= budget
+    assert found.orders == len(plan.orders) > 0
+    more = grow(WholeHistory, budget=325)[1]
+    assert more.complete
+
+
+def test_a_budget_for_no_order_is_refused() -> None:
+    with pytest.raises(SpecError, match="is too small: source order, reverse order"):
+        grow(WholeHistory, budget=9)
+
+
+def test_a_snapshot_that_omits_something_is_detected() -> None:
+    with pytest.raises(ContractError, match="Forgetful does not restore faithfully"):
+        grow(Forgetful)
+    trie = ArrivalTrie(as_policy(Hidden), pool_of(5))
+    with pytest.raises(ContractError, match="Hidden does not restore faithfully"):
+        check_restoration(trie)
+    check_restoration(ArrivalTrie(as_policy(WholeHistory), pool_of(5)))
+
+
+def test_objects_are_copied_or_built_from_the_start() -> None:
+    assert can_share(as_policy(Copied))
+    copied, _ = grow(Copied)
+    assert Copied.calls == 325
+    assert copied.building.shared == "copies of objects"
+    assert not can_share(as_policy(Locked))
+    locked, plan = grow(Locked, shared=False)
+    assert Locked.calls == plan.adds == 600
+    assert locked.building.shared == ""
+    assert "each order was built from the start" in locked.note
+    whole = grow(Scripted)[0]
+    assert locked.retained == whole.retained
+    assert copy.copy(copied.retained) == grow(WholeHistory)[0].retained
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Any:
+    from routeprism import load_benchmark
+
+    lines = []
+    for user in ("ann", "ben"):
+        for record in pool_of(5).records:
+            lines.append({"user": user, "id": f"{user}-{record.id}", "text": record.text})
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    questions = [
+        {"user": user, "id": f"q-{user}", "text": "Which job?", "support": [f"{user}-r4"]}
+        for user in ("ann", "ben")
+    ]
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)))
+    return load_benchmark(str(tmp_path))
+
+
+def test_the_command_gives_the_same_tables(benchmark: Any) -> None:
+    WholeHistory.calls = 0
+    shared = explore_orders(benchmark, WholeHistory)
+    # Two pools, and five adds that check the snapshots by building one order whole.
+    assert WholeHistory.calls == 2 * 325 + 5
+    alone = explore_orders(benchmark, WholeHistory, method="replayed")
+    rows = [row for row in shared.rows if row.quantity != "orders_covered"]
+    assert rows == list(alone.rows)
+    assert shared.value("orders_covered").estimate == 1.0
+    assert any("650 adds built 100.0% of the orders" in note for note in shared.notes)
+
+
+def test_the_limit_on_calls_chooses_the_plan_and_is_kept(benchmark: Any) -> None:
+    WholeHistory.calls = 0
+    found = explore_orders(benchmark, WholeHistory, max_calls=300)
+    assert 250 < WholeHistory.calls <= 300
+    assert 0 < found.value("orders_covered").estimate < 1
+    costs = explore_orders(benchmark, WholeHistory, dry_run=True).costs
+    assert [cost.calls for cost in costs.values()] == [655]
+    WholeHistory.calls = 0
+    with pytest.raises((SpecError, LimitError)):
+        explore_orders(benchmark, WholeHistory, max_calls=10)
+    assert WholeHistory.calls == 0
+
+
+def test_worst_orders_and_reorderings_take_no_further_add(benchmark: Any) -> None:
+    WholeHistory.calls = 0
+    found = explore_orders(benchmark, WholeHistory, worst="support", shrink=True)
+    assert WholeHistory.calls == 2 * 325 + 5
+    alone = explore_orders(benchmark, WholeHistory, method="replayed", worst="support", shrink=True)
+
+    def orders(result: Any, name: str) -> list[Any]:
+        return [f.value["inversions"] for f in result.findings if f.name == name]
+
+    for name in ("worst_order", "smallest_reordering"):
+        assert orders(found, name) == orders(alone, name)
+        assert orders(found, name)
+    assert replace(found, findings=()).rows == found.rows

@@ -1,0 +1,209 @@
+"""The scripted model: its rules, the requests that it recognises, and its endpoint on loopback."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from routeprism.models.scripted import ScriptedEndpoint
+
+OLD = [("0", "I like green tea."), ("1", "My dentist is Dr Moe."), ("2", "The cat sleeps a lot.")]
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[ScriptedEndpoint]:
+    with ScriptedEndpoint() as served:
+        yield served
+
+
+def post(endpoint: ScriptedEndpoint, path: str, body: dict[str, Any], key: str = "") -> Any:
+    request = urllib.request.Request(  # noqa: S310
+        f"{endpoint.base_url}/{path}",
+        json.dumps(body).encode(),
+        {"Authorization": f"Bearer {key or endpoint.api_key}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310
+        return json.load(response)
+
+
+def chat(endpoint: ScriptedEndpoint, *texts: str, **more: Any) -> dict[str, Any]:
+    messages = [{"role": "user", "content": text} for text in texts]
+    reply = post(endpoint, "chat/completions", {"model": "x", "messages": messages, **more})
+    assert reply["model"] == reply["system_fingerprint"] == "scripted"
+    message: dict[str, Any] = reply["choices"][0]["message"]
+    return message
+
+
+def decided(endpoint: ScriptedEndpoint, *facts: str) -> list[dict[str, str]]:
+    """Ask as mem0 1.x does: stored memories and new facts between backticks."""
+    stored = [{"id": id, "text": text} for id, text in OLD]
+    prompt = f'Give "memory" with "event".\n```\n{stored}\n```\nNew facts:\n```\n{list(facts)}\n```'
+    memory: list[dict[str, str]] = json.loads(chat(endpoint, prompt)["content"])["memory"]
+    return [one for one in memory if one["event"] != "NONE"]
+
+
+def test_facts_are_what_the_user_states(endpoint: ScriptedEndpoint) -> None:
+    """Questions, greetings and the assistant's turns are left out; a repetition counts once."""
+    conversation = (
+        'Reply with {"facts": []}. Input:\nuser: Good morning. I live in Rye. How are you?\n'
+        "assistant: You like boats.\nuser: I live in Rye."
+    )
+    assert json.loads(chat(endpoint, conversation)["content"]) == {"facts": ["I live in Rye."]}
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected"),
+    [
+        ("My dentist is Dr Moe.", []),
+        ("my dentist is dr moe", []),
+        (
+            "My dentist is Dr Roe.",
+            [{"id": "1", "event": "UPDATE", "old_memory": "My dentist is Dr Moe."}],
+        ),
+        ("I no longer like green tea.", [{"id": "0", "event": "DELETE"}]),
+        ("I hate green tea.", [{"id": "0", "event": "DELETE"}]),
+        ("I keep bees on the roof.", [{"id": "3", "event": "ADD"}]),
+    ],
+)
+def test_a_new_fact_is_compared_with_the_stored_ones(
+    endpoint: ScriptedEndpoint, fact: str, expected: list[dict[str, str]]
+) -> None:
+    changes = decided(endpoint, fact)
+    assert [{name: one[name] for name in one if name != "text"} for one in changes] == expected
+    for one in changes:
+        assert one["text"] == (OLD[0][1] if one["event"] == "DELETE" else fact)
+
+
+def test_the_same_attribute_is_recognised_in_other_words(endpoint: ScriptedEndpoint) -> None:
+    """Where somebody moved to is where they live."""
+    stored = "[{'id': '7', 'text': 'I live in Paris.'}]"
+    prompt = f'"memory", "event"\n```{stored}```\n```["I moved to Lyon."]```'
+    (change,) = json.loads(chat(endpoint, prompt)["content"])["memory"]
+    assert (change["event"], change["id"], change["text"]) == ("UPDATE", "7", "I moved to Lyon.")
+
+
+def tool(name: str, *properties: str) -> dict[str, Any]:
+    parameters = {"properties": {one: {"type": "string"} for one in properties}}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+TOOLS = [tool("PatchDoc", "json_doc_id"), tool("Memory", "content"), tool("RemoveDoc", "x")]
+
+
+def calls(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    made = [one["function"] for one in message["tool_calls"]]
+    return [(one["name"], json.loads(one["arguments"])) for one in made]
+
+
+def test_tools_are_called_to_insert_patch_and_remove(endpoint: ScriptedEndpoint) -> None:
+    """Written as LangMem's manager writes it."""
+    shown = "".join(
+        f'<instance id={id} schema_type="Memory">\n{ {"content": text} }\n</instance>\n'
+        for id, text in OLD
+    )
+    said = "I don't like green tea. My dentist is Dr Roe. I keep bees."
+    session = f"<session_a-1>\n==== Human Message ====\n\n{said}\n</session_a-1>"
+    made = calls(chat(endpoint, shown + session, tools=TOOLS))
+    assert made[0] == ("RemoveDoc", {"json_doc_id": "0"})
+    assert made[1][0] == "PatchDoc" and made[1][1]["json_doc_id"] == "1"
+    patch = {"op": "replace", "path": "/content", "value": "My dentist is Dr Roe."}
+    assert made[1][1]["patches"] == [patch]
+    assert made[2] == ("Memory", {"content": "I keep bees."})
+    again = "<session_b>\n==== Human Message ====\n\nMy dentist is Dr Moe.\n</session_b>"
+    (nothing,) = calls(chat(endpoint, shown + again, tools=TOOLS))
+    assert nothing[0] == "PatchDoc" and nothing[1]["patches"] == []
+
+
+def schema(*names: str) -> dict[str, Any]:
+    properties = {name: {"type": "array"} for name in names}
+    return {"type": "json_schema", "json_schema": {"schema": {"properties": properties}}}
+
+
+def test_graphs_get_entities_edges_and_contradictions(endpoint: ScriptedEndpoint) -> None:
+    """The sections are named as Graphiti names them."""
+    message = "<CURRENT MESSAGE>\nuser: My dentist is Dr Roe. We sailed to Rye.\n</CURRENT MESSAGE>"
+    found = json.loads(
+        chat(endpoint, message, response_format=schema("extracted_entities"))["content"]
+    )
+    names = [one["name"] for one in found["extracted_entities"]]
+    assert names == ["user", "dentist", "Rye"]
+    entities = json.dumps([{"name": name} for name in names])
+    listed = f"{message}<ENTITIES>\n{entities}\n</ENTITIES>"
+    dated = f"{listed}<REFERENCE_TIME>\n2025-03-01T00:00:00Z  # UTC\n</REFERENCE_TIME>"
+    found = json.loads(chat(endpoint, dated, response_format=schema("edges"))["content"])
+    assert [one["fact"] for one in found["edges"]] == ["My dentist is Dr Roe.", "We sailed to Rye."]
+    assert {one["valid_at"] for one in found["edges"]} == {"2025-03-01T00:00:00Z"}
+    facts = [{"idx": 0, "fact": "My dentist is Dr Moe."}, {"idx": 1, "fact": "We sailed to Rye."}]
+    compared = (
+        f"<EXISTING FACTS>\n{facts}\n</EXISTING FACTS>"
+        f"<FACT INVALIDATION CANDIDATES>\n[]\n</FACT INVALIDATION CANDIDATES>"
+        f"<NEW FACT>\nMy dentist is Dr Roe.\n</NEW FACT>"
+    )
+    wanted = schema("duplicate_facts", "contradicted_facts")
+    found = json.loads(chat(endpoint, compared, response_format=wanted)["content"])
+    assert found == {"duplicate_facts": [], "contradicted_facts": [0]}
+
+
+def test_an_unknown_schema_gets_the_least_that_is_valid(endpoint: ScriptedEndpoint) -> None:
+    parts = {
+        "note": {"type": "string"},
+        "when": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "kind": {"$ref": "#/$defs/Kind"},
+    }
+    whole = {"properties": parts, "$defs": {"Kind": {"enum": ["a", "b"], "type": "string"}}}
+    wanted = {"type": "json_schema", "json_schema": {"schema": whole}}
+    reply = json.loads(chat(endpoint, "Anything.", response_format=wanted)["content"])
+    assert reply == {"note": "", "when": None, "kind": "a"}
+
+
+def test_embeddings_count_words_and_have_length_one(endpoint: ScriptedEndpoint) -> None:
+    texts = ["green tea", "tea that is green", "boats"]
+    reply = post(endpoint, "embeddings", {"model": "x", "input": texts})
+    first, second, third = (one["embedding"] for one in reply["data"])
+    assert sum(x * x for x in first) == pytest.approx(1)
+    assert sum(x * y for x, y in zip(first, second, strict=True)) == pytest.approx(1)
+    assert sum(x * y for x, y in zip(first, third, strict=True)) == 0
+    body = {"model": "x", "input": texts[0], "encoding_format": "base64", "dimensions": 64}
+    (packed,) = post(endpoint, "embeddings", body)["data"]
+    assert len(struct.unpack("<64f", base64.b64decode(packed["embedding"]))) == 64
+
+
+def test_only_its_own_clients_are_served(endpoint: ScriptedEndpoint) -> None:
+    body = {"model": "x", "messages": []}
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        post(endpoint, "chat/completions", body, key="wrong")
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        post(endpoint, "chat/completions", {**body, "stream": True})
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        post(endpoint, "images", body)
+
+
+def test_replies_do_not_depend_on_the_hash_seed() -> None:
+    script = (
+        "import json; from routeprism.models._extraction import reply_to_chat; "
+        "text = 'user: I like tea. My dentist is Dr Roe. We sailed to Rye and Hove.'; "
+        "form = {'type': 'json_schema', 'json_schema': {'schema': "
+        "{'properties': {'extracted_entities': {}, 'edges': {}}}}}; "
+        "body = {'messages': [{'role': 'user', 'content': text}], 'response_format': form}; "
+        "print(json.dumps(reply_to_chat(body)))"
+    )
+    replies = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(replies) == 1 and "Dr Roe" in replies.pop()

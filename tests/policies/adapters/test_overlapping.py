@@ -1,0 +1,161 @@
+"""Writes that overlap on services and programs: losses are found, and a delay is not a loss."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routeprism import Record
+from routeprism.orders import parse_schedule
+from routeprism.overlap import Trial, build_by_procedure, find_overlap, list_serial_outcomes
+from routeprism.policies import make_policy
+from routeprism.policies.own import closing_memory, find_own_memory
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+RECORDS = tuple(Record(f"r{n}", n, f"[USER] I planted tree number {n}.") for n in range(3))
+
+
+class Service(ThreadingHTTPServer):
+    """Speaks the four verbs; each add reads the list, waits, and writes it back."""
+
+    daemon_threads = True
+
+    def __init__(self, *, locked: bool = False, lag: float = 0.0) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.memories: dict[str, list[Any]] = {}
+        self.lock = threading.Lock() if locked else None
+        self.lag = lag
+
+    def add(self, memory: str, record: dict[str, Any]) -> None:
+        if self.lag:
+            number = int(record["id"][1:])
+            threading.Timer(self.lag * (1 + number), self.store, (memory, record)).start()
+        elif self.lock is not None:
+            with self.lock:
+                self.store(memory, record)
+        else:
+            self.store(memory, record)
+
+    def store(self, memory: str, record: dict[str, Any]) -> None:
+        items = list(self.memories.get(memory, []))
+        time.sleep(0 if self.lag else 0.05)
+        items.append({"text": record["text"], "sources": [record["id"]]})
+        self.memories[memory] = items
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Service
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        verb, memory = self.path.rpartition("/")[2], body["memory"]
+        if verb == "reset":
+            self.server.memories.pop(memory, None)
+        elif verb == "add":
+            self.server.add(memory, body["record"])
+        reply = {"items": self.server.memories.get(memory, [])} if verb != "add" else {}
+        content = json.dumps(reply).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *arguments: Any) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def serve(**options: Any) -> Iterator[str]:
+    with run_server(Service(**options)) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+
+
+@contextmanager
+def run_server(server: Any) -> Iterator[Any]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def judge(spec: str) -> str | None:
+    policy = make_policy(spec)
+    assert find_overlap(policy) == "requests"
+    trial = Trial(find_own_memory(policy), (), RECORDS)
+    serial = list_serial_outcomes(trial)
+    assert (serial.builds, serial.complete) == (6, True)
+    execution = trial.sample(0)
+    assert not execution.controlled
+    return serial.classify(execution.outcome)
+
+
+def test_a_service_that_waits_between_reading_and_writing_loses_records() -> None:
+    with serve() as url:
+        assert judge(f"http:url={url}") == "lost"
+        assert judge(f"queue(http:url={url})") is None
+    with serve(locked=True) as url:
+        assert judge(f"http:url={url}") is None
+
+
+def test_a_delay_is_not_a_loss() -> None:
+    # The last of three records is stored 0.3 seconds after its add; dumps before that agree.
+    with serve(lag=0.1) as url:
+        trial = Trial(find_own_memory(make_policy(f"http:url={url},settle=5")), (), RECORDS)
+        assert trial.sample(0).outcome.retained == ("r0", "r1", "r2")
+
+
+def test_overlapping_writes_through_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The service of the example stores each note 0.3 seconds later.
+    monkeypatch.setenv("NOTES_TOKEN", "overlap-token")
+    make_server = runpy.run_path(str(EXAMPLES / "notes_service" / "server.py"))["NoteService"]
+    with run_server(make_server("overlap-token")) as server:
+        profile = EXAMPLES / "profiles" / "notes.toml"
+        policy = make_policy(f"http:profile={profile},url={server.url}")
+        procedure = parse_schedule("overlap:k=3").procedure
+        with closing_memory(build_by_procedure(policy, RECORDS, procedure)) as memory:
+            assert memory.retained() == {"r0", "r1", "r2"}
+
+
+PROGRAM = """
+import asyncio, json, sys
+
+async def main():
+    items, loop = [], asyncio.get_running_loop()
+    async def answer(line):
+        nonlocal items
+        request = json.loads(line)
+        if request["do"] == "add":
+            before = items
+            await asyncio.sleep(0.05)
+            record = request["record"]
+            items = [*before, {"text": record["text"], "sources": [record["id"]]}]
+        elif request["do"] == "reset":
+            items = []
+        print(json.dumps({"items": items}), flush=True)
+    tasks = []
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        tasks.append(asyncio.create_task(answer(line)))
+
+asyncio.run(main())
+"""
+
+
+def test_a_program_receives_requests_before_it_has_answered(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    assert judge(f"command:run={sys.executable} {program}") == "lost"
+    assert judge(f"queue(command:run={sys.executable} {program})") is None

@@ -1,0 +1,520 @@
+"""Profiles: an existing API audited with a TOML file and no line of Python."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism.errors import RouteError, SpecError
+from routeprism.policies import Event, make_policy
+from routeprism.policies.adapters.http import Http
+from routeprism.records import Record, load_benchmark
+from routeprism.routes.conformance import check_adapter
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+PROFILE = EXAMPLES / "profiles" / "notes.toml"
+SERVICE = runpy.run_path(str(EXAMPLES / "notes_service" / "server.py"))
+TOKEN = "tok/SECRET+12345=67890"  # noqa: S105
+SAMPLE = load_benchmark("sample", None)
+LARGE = tuple(case for case in SAMPLE.cases if len(case.pool) > 5)[:2]
+"""Two pools of which the service keeps a part: it keeps four records."""
+SMALL = replace(SAMPLE, cases=LARGE)
+
+
+@pytest.fixture
+def stranger(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("NOTES_TOKEN", TOKEN)
+    service = SERVICE["NoteService"](TOKEN)
+    thread = threading.Thread(target=service.serve_forever, args=(0.01,))
+    thread.start()
+    yield service
+    service.shutdown()
+    thread.join()
+    service.server_close()
+
+
+class Truth:
+    """What the notes service does, said in Python, with the sources that it does not report."""
+
+    offline = True
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def add(self, record: Record) -> None:
+        self.records = [*self.records, record][-4:]
+
+    def retained(self) -> list[Record]:
+        return self.records
+
+    def expose(self, query: str) -> list[tuple[str, str]]:
+        words = set(query.lower().split())
+        newest = self.records[::-1]
+        hits = sorted(newest, key=lambda one: -len(words & set(one.text.lower().split())))
+        return [(one.text, one.id) for one in hits[:3]]
+
+
+def test_a_strangers_service_is_audited_with_thirty_lines(
+    stranger: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ingestion lags by 300 ms, ids and pages are its own, and it wants a token."""
+    assert len(PROFILE.read_text().splitlines()) <= 30
+    policy = Http(stranger.url, profile=str(PROFILE))
+    found = routeprism.audit(SMALL, policy, schedules=["replay"], resamples=100, run=tmp_path / "r")
+    truth = routeprism.audit(
+        SMALL, Truth, schedules=["replay"], resamples=100, run=tmp_path / "truth"
+    )
+    for quantity in ("J", "V_changed", "retained_changed", "context_length.route"):
+        assert found.value(quantity).estimate == truth.value(quantity).estimate, quantity
+    assert 0 < found.value("J").estimate < 1
+    assert any("stored verbatim: construction by a model was not tested" in n for n in found.notes)
+    mine, true = (_traces(tmp_path / name) for name in ("r", "truth"))
+    assert mine.keys() == true.keys()
+    for route, (retained, events) in mine.items():
+        assert retained == true[route][0]
+        order = json.loads(route[1])
+        assert events == [
+            event
+            for at, position in enumerate(order)
+            for event in _expected(order, route[0], at, position)
+        ]
+    assert stranger.accounts == {}  # nothing is left behind
+    _assert_absent(tmp_path, capsys.readouterr().out + str(found) + policy.name + policy.origin())
+
+
+def _expected(order: list[int], user: str, at: int, position: int) -> list[list[Any]]:
+    """Give the events of the truth: each record is added, and the fifth-newest leaves."""
+    ids = {case.pool.user: [record.id for record in case.pool.records] for case in LARGE}[user]
+    added = [["add", ids[position], ids[position], at]]
+    return added + ([["evict", ids[order[at - 4]], ids[position], at]] if at >= 4 else [])
+
+
+def _traces(run: Path) -> Mapping[tuple[str, str], tuple[list[str], list[Any]]]:
+    with closing(sqlite3.connect(run / "run.sqlite")) as connection:
+        rows = connection.execute("SELECT user, arrivals, retained, events FROM traces").fetchall()
+    return {
+        (user, order): (sorted(json.loads(kept)), json.loads(events or "[]"))
+        for user, order, kept, events in rows
+    }
+
+
+def _assert_absent(directory: Path, text: str) -> None:
+    """The token appears in no file and in no output, neither plain nor encoded."""
+    forms = {TOKEN, "SECRET", TOKEN.encode().hex(), "dG9rL1NFQ1JFV"}
+    assert not [form for form in forms if form in text]
+    for file in directory.rglob("*"):
+        if file.is_file():
+            content = file.read_bytes()
+            assert not [form for form in forms if form.encode() in content], file
+
+
+def test_the_walk_says_what_each_pointer_found(stranger: Any) -> None:
+    steps = [*Http(stranger.url, profile=str(PROFILE)).walk()]
+    assert [step.name for step in steps if not step.passed] == []
+    said = {step.name: step.said for step in steps}
+    assert "each build has its own {memory}" in said["headers"]
+    assert "2 items; of the first, '/uid' 'n-" in said["list"]
+    assert "all among the listed items" in said["search"]
+    assert said["reset"] == "nothing is left"
+
+
+def edited(directory: Path, *changes: tuple[str, str]) -> str:
+    """Write the profile with some lines changed; give its path."""
+    text = PROFILE.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = directory / "edited.toml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "step", "said"),
+    [
+        (
+            '"/data/notes"',
+            '"/notes"',
+            "list, empty",
+            "'/notes' leads to nothing; the reply has at ",
+        ),
+        ('"/data/notes"', '"/total"', "list, empty", "'/total' leads to int, and not to a list"),
+        ('"/content"', '"/body"', "ingestion", "item 0: text: '/body' leads to nothing; the reply"),
+        ("{ note = { content", "{ notes = { content", "add", "add: http"),
+        (
+            "POST /accounts",
+            "POST /account",
+            "add",
+            'add: the service said 404 Not Found: {"detail"',
+        ),
+        ("/find?q", "/fund?q", "search", "search: the service said 405"),
+        ("[wait]\ninterval = 0.05\npatience = 1.0\n", "", "ingestion", "[wait] needs a request"),
+        (
+            'id = "/uid"\ntext = "/snippet"',
+            'text = "/uid"',
+            "search",
+            "hits are not among the",
+        ),
+        ("?page={page}", "?side={page}", "list", ""),
+    ],
+)
+def test_the_walk_names_what_is_wrong(
+    stranger: Any, tmp_path: Path, old: str, new: str, step: str, said: str
+) -> None:
+    policy = Http(stranger.url, profile=edited(tmp_path, (old, new)))
+    *_, last = policy.walk()
+    if said:
+        assert (last.name, last.passed) == (step, False)
+        assert said in last.said
+        assert last.fix
+        checks = {check.name: check for check in check_adapter(policy)}
+        assert checks[f"profile, {step}"].outcome == "failed"
+        assert checks["contract"].said == f"not checked, because profile, {step} has not passed"
+        return
+    with pytest.raises(RouteError, match=r"list: page 2 repeats page 1; is \{page\} what"):
+        policy.build(LARGE[0].pool.records)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[search]", "[serch]", "edited.toml: serch: there is no such key. Did you mean 'search'"),
+        ('items = "/hits"\n', "", "[search] items: expected a text, but it is missing"),
+        ('"/hits"', '"hits"', "[search] items: expected a JSON pointer such as '/hits' but got"),
+        ("{text}", "{txt}", "[add] {txt}: there is no such placeholder here"),
+        ("{text}", "${HOME}", "[add] {HOME}: there is no such placeholder here"),
+        ("{text}", "{query}", "[add] {query}: there is no such placeholder here"),
+        (
+            "Bearer ${NOTES_TOKEN}",
+            "Bearer abc",
+            "[headers] Authorization: a secret does not",
+        ),
+        ("POST /", "POSTED /", "[add] request: expected a method and a path"),
+        ('pages = "page"', 'pages = "pages"', "[list] pages: expected page, offset or cursor"),
+        ('pages = "page"', 'pages = "offset"', "[list] request: pages = 'offset' needs {offset}"),
+        ('url = "', 'url = "http://me:pw@', "Expected an address"),
+        ('url = "', "url = ", "is not TOML"),
+    ],
+)
+def test_a_wrong_profile_is_refused_with_table_and_key(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    with pytest.raises(SpecError) as error:
+        make_policy(f"http:profile={edited(tmp_path, (old, new))}")
+    assert said in str(error.value)
+    assert "pw@" not in str(error.value)
+
+
+def test_a_profile_without_any_separation_is_refused(tmp_path: Path) -> None:
+    path = edited(tmp_path, ("{memory}", "me"), ('[reset]\nrequest = "DELETE /accounts/me"\n', ""))
+    with pytest.raises(SpecError, match="nothing separates one build from the next"):
+        make_policy(f"http:profile={path}")
+
+
+def test_a_missing_variable_and_a_missing_file_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOTES_TOKEN", raising=False)
+    with pytest.raises(SpecError, match="needs the environment variable NOTES_TOKEN, which is not"):
+        make_policy(f"http:profile={PROFILE}").build(())
+    with pytest.raises(SpecError, match=r"profile=no\.toml cannot be read"):
+        make_policy("http:profile=no.toml")
+    with pytest.raises(SpecError, match="Expected url=ADDRESS, or profile=FILE"):
+        make_policy("http")
+
+
+def test_a_dry_run_sends_nothing(stranger: Any) -> None:
+    policy = Http(stranger.url, profile=str(PROFILE))
+    routeprism.audit(SMALL, policy, dry_run=True)
+    assert stranger.requests == []
+
+
+def test_a_service_that_repeats_the_token_does_not_leak_it(
+    stranger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger.echo = True
+    stranger.token = TOKEN[::-1]
+    with pytest.raises(RouteError, match="list: the service said 401") as error:
+        Http(stranger.url, profile=str(PROFILE)).build(LARGE[0].pool.records)
+    assert "SECRET" not in str(error.value)
+
+
+def test_a_repeated_command_sends_nothing_and_repeats_its_notes(
+    stranger: Any, tmp_path: Path
+) -> None:
+    stranger.lag = 0
+    policy = Http(stranger.url, profile=str(PROFILE))
+    one = replace(SAMPLE, cases=LARGE[:1])
+    first = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run")
+    sent = len(stranger.requests)
+    again = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run")
+    assert len(stranger.requests) == sent
+    assert [note for note in again.notes if "stored verbatim" in note] == [
+        note for note in first.notes if "stored verbatim" in note
+    ]
+    assert again.rows == first.rows
+
+
+def test_builds_separated_by_a_reset_are_made_one_at_a_time(stranger: Any, tmp_path: Path) -> None:
+    stranger.lag = 0
+    policy = Http(stranger.url, profile=edited(tmp_path, ("{memory}", "shared")))
+    assert policy.exclusive
+    first: Any = policy.build(LARGE[0].pool.records)
+    second: Any = policy.build(LARGE[1].pool.records)
+    assert second.retained() == {record.id for record in LARGE[1].pool.records[-4:]}
+    with pytest.raises(RouteError, match="items changed after the last record had been ingested"):
+        first.retained()
+    second.close()
+    assert stranger.accounts == {}
+
+
+# --- other shapes of an API ------------------------------------------------------------------
+
+
+class Plain(ThreadingHTTPServer):
+    """Answers with a function from (method, path, JSON or text) to (status, value)."""
+
+    daemon_threads = True
+
+    def __init__(self, answer: Callable[[str, str, Any], Any]) -> None:
+        super().__init__(("127.0.0.1", 0), _PlainHandler)
+        self.answer = answer
+        self.heard: list[tuple[str, str, Any]] = []
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def stop(self) -> None:
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+
+class _PlainHandler(BaseHTTPRequestHandler):
+    server: Plain
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("do_"):
+            return lambda: self._respond(name[3:])
+        raise AttributeError(name)
+
+    def _respond(self, method: str) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        is_json = (self.headers.get("Content-Type") or "").startswith("application/json")
+        asked = json.loads(raw) if raw and is_json else raw.decode()
+        self.server.heard.append((method, self.path, asked))
+        given = self.server.answer(method, self.path, asked)
+        body = given if isinstance(given, bytes) else json.dumps(given).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def plain() -> Iterator[Callable[..., Plain]]:
+    started: list[Plain] = []
+
+    def start(answer: Callable[[str, str, Any], Any]) -> Plain:
+        started.append(Plain(answer))
+        return started[-1]
+
+    yield start
+    for service in started:
+        service.stop()
+
+
+HOSTILE = (
+    Record("../../admin?x=1#y", 0, '"}, "admin": true, {"x": "{memory} ${HOME} {{text}}'),
+    Record("..", 1, "a\r\nX-Injected: yes\r\n\r\nGET / HTTP/1.1"),
+    Record("%2e%2e/ \u202e", 2, "\x00\u2028 юникод 🙂"),
+)
+
+
+def test_hostile_records_change_neither_path_nor_query_nor_body(
+    plain: Callable[..., Plain], tmp_path: Path
+) -> None:
+    stored: list[Any] = []
+
+    def answer(method: str, path: str, asked: Any) -> Any:
+        if method == "PUT":
+            stored.append(asked)
+        return {"items": [{"id": str(n), "text": one["text"]} for n, one in enumerate(stored)]}
+
+    service = plain(answer)
+    path = tmp_path / "p.toml"
+    path.write_text(
+        f"""
+        url = "{service.url}/base"
+        [add]
+        request = "PUT /m/{{memory}}/records/{{id}}?name={{id}}&t={{time}}"
+        body = {{ text = "{{text}}", quoted = "<{{text}}>", braces = "{{{{text}}}}" }}
+        [list]
+        request = "GET /m/{{memory}}"
+        items = "/items"
+        id = "/id"
+        text = "/text"
+        [search]
+        request = "POST /m/{{memory}}/search"
+        body = {{ q = "{{query}}", k = "{{size}}" }}
+        items = "/items"
+        id = "/id"
+        text = "/text"
+        """
+    )
+    memory: Any = Http(profile=str(path)).build(HOSTILE)
+    assert memory.retained() == {record.id for record in HOSTILE}
+    puts = [(path, asked) for method, path, asked in service.heard if method == "PUT"]
+    for (sent, body), record in zip(puts, HOSTILE, strict=True):
+        route, _, query = sent.partition("?")
+        assert route.startswith("/base/m/routeprism-")
+        assert route.count("/") == 5  # the id stayed one segment
+        assert not route.endswith("/..")
+        assert query.startswith("name=")
+        assert query.count("&") == 0  # no timestamp, so no parameter
+        assert body == {
+            "text": record.text,
+            "quoted": f"<{record.text}>",
+            "braces": "{text}",
+        }
+    memory.expose('what"?&x=1')
+    assert service.heard[-1][2] == {"q": 'what"?&x=1', "k": 10}
+
+
+@pytest.mark.parametrize("pages", ["page", "offset", "cursor", "last"])
+def test_every_kind_of_pagination_reads_everything(
+    plain: Callable[..., Plain], tmp_path: Path, pages: str
+) -> None:
+    texts: list[str] = []
+
+    def answer(method: str, path: str, asked: Any) -> Any:
+        if method == "POST":
+            texts.append(asked["text"])
+            return {}
+        value = path.rpartition("=")[2] if "=" in path else ""
+        start = {
+            "page": lambda: int(value) * 2,
+            "offset": lambda: int(value),
+            "cursor": lambda: int(value or 0),
+            "last": lambda: int(value) + 1 if value else 0,
+        }[pages]()
+        items = [{"n": n, "t": texts[n]} for n in range(start, min(start + 2, len(texts)))]
+        more = {"next": start + 2} if start + 2 < len(texts) else {}
+        return {"items": items, **(more if pages == "cursor" else {})}
+
+    service = plain(answer)
+    kind = "cursor" if pages == "last" else pages
+    path = tmp_path / "p.toml"
+    path.write_text(
+        f"""
+        url = "{service.url}"
+        [add]
+        request = "POST /{{memory}}"
+        body = {{ text = "{{text}}" }}
+        [list]
+        request = "GET /{{memory}}?at={{{kind}}}"
+        pages = "{kind}"
+        size = 2
+        first = 0
+        {'next = "/next"' if pages == "cursor" else ""}
+        items = "/items"
+        id = "/n"
+        text = "/t"
+        [search]
+        request = "GET /{{memory}}/search?q={{query}}"
+        items = "/items"
+        id = "/n"
+        text = "/t"
+        """
+    )
+    records = [Record(f"r{n}", n, f"fact number {n}") for n in range(5)]
+    memory: Any = Http(profile=str(path)).build(records)
+    assert memory.retained() == {record.id for record in records}
+    assert memory.events() == tuple(Event("add", f"r{n}", f"r{n}", n) for n in range(5))
+
+
+def test_reported_sources_a_job_and_a_form(plain: Callable[..., Plain], tmp_path: Path) -> None:
+    """The service names its own ids of what was added, and is done after three polls."""
+    stored: list[str] = []
+    polls: dict[str, int] = {}
+
+    def answer(method: str, path: str, asked: Any) -> Any:
+        if path == "/spaces":
+            return {"space": {"id": 17}}
+        if path.startswith("/spaces/17/files"):
+            assert 'filename="record.txt"' in asked
+            stored.append(asked.split("\r\n\r\n")[2].rsplit("\r\n--")[0])
+            return [{"document": f"doc-{len(stored)}", "job": f"job-{len(stored)}"}]
+        if path.startswith("/jobs/"):
+            polls[path] = polls.get(path, 0) + 1
+            return {"state": "done" if polls[path] == 3 else "running"}
+        facts = [
+            {"kind": "fact", "body": {"summary": text.upper()}, "from": [f"doc-{n}", "doc-1"]}
+            for n, text in enumerate(stored, start=1)
+        ]
+        return [{"kind": "folder"}, *facts]
+
+    service = plain(answer)
+    path = tmp_path / "p.toml"
+    path.write_text(
+        f"""
+        url = "{service.url}"
+        [open]
+        request = "POST /spaces"
+        body = {{ name = "{{memory}}" }}
+        capture = {{ space = "/space/id" }}
+        [add]
+        request = "POST /spaces/{{space}}/files"
+        form = {{ title = "{{id}}" }}
+        files = {{ upload = "{{text}}" }}
+        id = "/0/document"
+        capture = {{ job = "/0/job" }}
+        [wait]
+        request = "GET /jobs/{{job}}"
+        done = "/state"
+        values = ["done"]
+        failed = ["failed"]
+        interval = 0.001
+        [list]
+        request = "GET /spaces/{{space}}/facts"
+        items = ""
+        only = {{ "/kind" = "fact" }}
+        text = "/body/summary"
+        sources = "/from"
+        [search]
+        request = "GET /spaces/{{space}}/facts?q={{query}}"
+        items = ""
+        only = {{ "/kind" = "fact" }}
+        text = "/body/summary"
+        sources = "/from"
+        """
+    )
+    records = [Record("a", 0, "tea"), Record("b", 1, "dog")]
+    memory: Any = Http(profile=str(path)).build(records)
+    assert [(block.text, sorted(block.sources)) for block in memory.held()] == [
+        ("DOG", ["a", "b"]),
+        ("TEA", ["a"]),
+    ]
+    assert memory.expose("?").sources == {"a", "b"}
+    assert set(polls.values()) == {3}
+    with pytest.raises(RouteError, match="wait: ingestion failed: '/state' is 'failed'"):
+        service.answer = lambda method, path, asked: (
+            {"state": "failed"} if path.startswith("/jobs/") else answer(method, path, asked)
+        )
+        stored.clear()
+        Http(profile=str(path)).build(records)

@@ -1,0 +1,296 @@
+"""Repairs: what they release, rebuild and bring back, and what they cost, by hand and by law."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from routeprism.errors import SpecError
+from routeprism.orders import parse_arrival
+from routeprism.policies import (
+    as_policy,
+    can_revive,
+    connect_model,
+    count_calls,
+    make_policy,
+    revive_memory,
+)
+from routeprism.policies.recent import Recent
+from routeprism.policies.remedies import (
+    Fallback,
+    FallbackMemory,
+    HeldMemory,
+    Hold,
+    Rebuild,
+    RebuiltMemory,
+    TimeTied,
+    count_rebuilds,
+    event_key,
+    hold_back,
+    list_remedies,
+)
+from routeprism.records import Record, load_benchmark
+
+POOL = [Record(f"r{n}", n, f"note number {n} about parcel{n}") for n in range(8)]
+
+
+def arrive(order: list[int] | tuple[int, ...], pool: list[Record] | None = None) -> list[Record]:
+    return [(pool or POOL)[position] for position in order]
+
+
+@dataclass
+class Window:
+    """A live memory: keeps the last three records that were added."""
+
+    records: list[Record] = field(default_factory=list)
+
+    def add(self, record: Record) -> None:
+        self.records = [*self.records, record][-3:]
+
+    def retained(self) -> list[str]:
+        return [record.id for record in self.records]
+
+    def expose(self, query: str) -> list[Record]:
+        return self.records
+
+
+def test_holding_back_releases_the_oldest_first() -> None:
+    released, held = hold_back(arrive([2, 0, 1, 3]), 1)
+    assert [record.position for record in released] == [0, 1, 2]
+    assert [record.position for record in held] == [3]
+
+
+@given(st.data())
+def test_holding_back_w_records_sorts_disorder_of_w(data: st.DataObject) -> None:
+    w = data.draw(st.integers(1, 3))
+    size = data.draw(st.integers(1, 8))
+    order = parse_arrival(f"jitter:w={w}").sample(size, data.draw(st.integers(0, 50)))
+    released, held = hold_back(arrive(order), w)
+    positions = [record.position for record in (*released, *held)]
+    assert positions == sorted(positions)
+
+
+@pytest.mark.parametrize(
+    ("order", "every", "writes", "rebuilds"),
+    [
+        ([0, 1, 2, 3], None, 4, 0),  # in order: one write each
+        ([1, 0], None, 1 + 2, 1),
+        ([3, 2, 1, 0], None, 1 + 2 + 3 + 4, 3),
+        ([0, 1, 2, 4, 3], None, 4 + 5, 1),
+        ([0, 1, 2, 4, 3], 2, 4 + 3, 1),  # late at place 3: from the snapshot after 2 records
+        ([0, 1, 2, 3, 5, 4], 4, 5 + 2, 1),
+        ([0, 1, 1, 2], None, 3, 0),  # a record that arrives again is not written again
+    ],
+)
+def test_writes_of_rebuilding_are_those_counted_by_hand(
+    order: list[int], every: int | None, writes: int, rebuilds: int
+) -> None:
+    count = count_rebuilds(arrive(order), every)
+    assert (count.writes, count.rebuilds) == (writes, rebuilds)
+
+
+@pytest.mark.parametrize("every", [None, 2, 3])
+def test_a_live_memory_rebuilds_with_the_writes_that_are_counted(every: int | None) -> None:
+    for order in itertools.permutations(range(5)):
+        live = RebuiltMemory(Window, every)
+        for record in arrive(order):
+            live.add(record)
+        assert live.writes == count_rebuilds(arrive(order), every).writes
+        assert live.retained() == {"r2", "r3", "r4"}
+        assert [record.id for record in live.expose("")] == ["r2", "r3", "r4"]
+
+
+@dataclass
+class Asking(Window):
+    """Asks a scripted model once for each record that is added, and counts it."""
+
+    offline = True
+    asked: int = 0
+
+    def add(self, record: Record) -> None:
+        self.asked += 1
+        super().add(record)
+
+    def counts(self) -> dict[str, int]:
+        return {"consultations": self.asked}
+
+
+@pytest.mark.parametrize("every", [None, 2, 3])
+def test_model_calls_of_rebuilding_are_those_of_every_build(every: int | None) -> None:
+    """One call for each write: the live memory counts them, and an audit computes the same."""
+    for order in itertools.permutations(range(5)):
+        live = RebuiltMemory(Asking, every)
+        for record in arrive(order):
+            live.add(record)
+        built: Any = Rebuild(as_policy(Asking), every).build(arrive(order))
+        assert live.model_calls == live.writes == built.counts()["model_calls"]
+
+
+@pytest.mark.parametrize(
+    ("repair", "calls"),
+    [
+        ("hold:w=1", 3),  # one record of the four is still held back
+        ("rebuild", 1 + 2 + 3 + 4),  # each record of a reversal makes the memory start again
+        ("checkpoint:every=2", 1 + 2 + 3 + 4),  # a late record at the first place: no snapshot
+        ("log-fallback:k=1", 4),
+    ],
+)
+def test_model_calls_are_those_counted_by_hand(repair: str, calls: int) -> None:
+    wrap = make_policy(f"{repair}(raw)")
+    policy = replace(wrap, inner=as_policy(Asking))  # type: ignore[type-var]
+    built: Any = policy.build(arrive([3, 2, 1, 0]))
+    assert built.counts()["model_calls"] == calls
+
+
+class Declaring(Window):
+    """Declares two calls for each record and counts none."""
+
+    calls_per_add = 2
+
+
+class Silent(Window):
+    """Says nothing about the calls that it makes."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "calls"),
+    [
+        (Rebuild(Recent(3)), 0),  # asks no model
+        (Rebuild(as_policy(Declaring)), 2 * (1 + 2 + 3 + 4)),
+        (Hold(as_policy(Declaring), 1), 2 * 3),
+        (Rebuild(as_policy(Silent)), None),
+        (Rebuild(as_policy(Asking)), 1 + 2 + 3 + 4),
+    ],
+)
+def test_model_calls_are_zero_declared_or_unknown(policy: Any, calls: int | None) -> None:
+    counts = count_calls(policy, policy.build(arrive([3, 2, 1, 0])).counts())
+    assert counts.get("model_calls") == calls
+
+
+def test_rebuilding_gives_the_same_memory_in_every_order() -> None:
+    for policy in (Rebuild(Recent(3)), Rebuild(Recent(3), 2)):
+        states = {
+            str(policy.build(arrive(order)).state()) for order in itertools.permutations(range(5))
+        }
+        assert len(states) == 1
+
+
+def test_event_order_is_by_time_then_by_position() -> None:
+    dated = [
+        Record("a", 0, "first in the file", "2024-05-03"),
+        Record("b", 1, "second in the file", "2024-05-01"),
+        Record("c", 2, "third in the file", "2024-05-01"),
+        Record("d", 3, "without a date"),
+    ]
+    assert [record.id for record in sorted(dated, key=event_key)] == ["d", "b", "c", "a"]
+    assert Rebuild(Recent(1)).build(dated).retained() == {"a"}
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_held_records_are_shown_or_not(shown: bool) -> None:
+    live = HeldMemory(Window(), w=2, shown=shown)
+    policy = Hold(Recent(3), 2, "shown" if shown else "hidden")
+    order = [1, 0, 2, 4, 3]
+    for record in arrive(order):
+        live.add(record)
+    built = policy.build(arrive(order))
+    expected = {"r0", "r1", "r2"} | ({"r3", "r4"} if shown else set())
+    assert live.retained() == built.retained() == expected
+    assert {s for block in live.expose("") for s in block.sources} == built.expose("").sources
+    assert live.writes == built.counts()["writes"] == 3  # type: ignore[attr-defined]
+    live.flush()
+    assert live.retained() == {"r2", "r3", "r4"}
+
+
+def test_the_log_brings_dropped_records_back() -> None:
+    order = [0, 1, 2, 3, 4, 5]
+    built = Fallback(Recent(2), 1).build(arrive(order))
+    live = FallbackMemory(Window(), 1)
+    for record in arrive(order):
+        live.add(record)
+    assert built.expose("Where is parcel1?").sources == {"r4", "r5", "r1"}
+    assert {s for b in live.expose("Where is parcel1?") for s in b.sources} == {
+        *("r3", "r4", "r5", "r1")
+    }
+    assert built.retained() == live.retained() == {record.id for record in POOL[:6]}
+
+
+def test_operations_follow_event_time() -> None:
+    tied = make_policy("by-time(focal)")
+    states = {
+        tuple(sorted(tied.build(arrive(order)).retained()))
+        for order in itertools.permutations(range(4))
+    }
+    assert len(states) == 1
+    with pytest.raises(SpecError, match="declares no operation"):
+        TimeTied(Recent(3))
+
+
+def test_repairs_are_named_by_specs() -> None:
+    for name in (
+        "hold:w=2(recent:k=3)",
+        "hold:w=1,held=hidden(recent:k=3)",
+        "rebuild(focal)",
+        "checkpoint:every=4(recent:k=2)",
+        "log-fallback:k=2(recent:k=3)",
+        "hold:w=1(rebuild(recent:k=3))",
+    ):
+        assert make_policy(name).name == name
+    with pytest.raises(SpecError, match=r"Expected 'hold\(SPEC\)'"):
+        make_policy("hold:w=2(recent:k=3")
+    with pytest.raises(SpecError, match="one of shown, hidden"):
+        make_policy("hold:held=maybe(recent)")
+
+
+def test_standard_repairs_of_a_window() -> None:
+    assert [policy.name for policy in list_remedies(make_policy("recent:k=3"))] == [
+        "hold:w=1(recent:k=3)",
+        "hold:w=2(recent:k=3)",
+        "rebuild(recent:k=3)",
+        "checkpoint:every=8(recent:k=3)",
+        "recent:k=6",
+        "log-fallback:k=3(recent:k=3)",
+    ]
+
+
+class Sized(Window):
+    """Keeps as many records as it is told."""
+
+    def __init__(self, size: int = 3) -> None:
+        super().__init__()
+        self.size = size
+
+    def add(self, record: Record) -> None:
+        self.records = [*self.records, record][-self.size :]
+
+
+def test_the_default_budget_of_an_own_class_is_doubled() -> None:
+    policies = list_remedies(as_policy(Sized), make=make_policy)
+    (larger,) = [policy for policy in policies if policy.name.startswith("Sized:")]
+    assert larger.name == "Sized:size=6"
+    assert larger.build(POOL).retained() == {f"r{n}" for n in range(2, 8)}
+
+
+@pytest.mark.parametrize(
+    "repair", ["hold:w=2", "rebuild", "checkpoint:every=2", "log-fallback:k=1"]
+)
+def test_a_repaired_memory_is_revived_from_its_snapshot(repair: str) -> None:
+    """A memory that a model builds is stored, so its repair has to come back as it was."""
+    policy = connect_model(
+        make_policy(f"{repair}(memochat:model=openai:m)"),
+        lambda prompt: '{"topic": "drinks", "summary": "Drinks and habits."}',
+    )
+    records = load_benchmark("sample").cases[0].pool.records[::-1]
+    assert can_revive(policy)
+    built: Any = policy.build(records)
+    revived: Any = revive_memory(policy, records, json.loads(json.dumps(built.snapshot())))
+    assert revived.state() == built.state()
+    assert revived.retained() == built.retained()
+    assert revived.counts() == built.counts()
+    assert revived.expose("Which drink?").context == built.expose("Which drink?").context

@@ -1,0 +1,208 @@
+"""Gates and comparisons, on two versions of one memory: the last two records, the last three."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import routeprism
+from routeprism.errors import RunError, SpecError
+from routeprism.review import check_run, compare_runs
+from routeprism.review.gates import parse_gate
+from routeprism.runs import Run, StoredRun
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    base = tmp_path_factory.mktemp("runs")
+    for name, policies in (("two", ["recent:k=2", "raw"]), ("three", ["recent:k=3", "raw"])):
+        routeprism.audit(
+            "sample",
+            *policies,
+            schedules=["replay"],
+            comparators=name == "two",
+            resamples=200,
+            run=base / name,
+        )
+    return {name: base / name for name in ("two", "three")}
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "limit", "sign", "bound", "where", "baseline"),
+    [
+        ("J>=0.9", "J", "estimate", ">=", 0.9, {}, False),
+        ("J.estimate > 1", "J", "estimate", ">", 1.0, {}, False),
+        ("restored-absent.lower<=0.1", "restored-absent", "lower", "<=", 0.1, {}, False),
+        ("accuracy.route<-1e-3", "accuracy.route", "estimate", "<", -0.001, {}, False),
+        ("J>=baseline", "J", "estimate", ">=", 0.0, {}, True),
+        ("J.upper>=baseline-0.02", "J", "upper", ">=", -0.02, {}, True),
+        ("arm=:H<=0.2", "H", "estimate", "<=", 0.2, {"arm": ""}, False),
+        (
+            "policy=focal:cluster=source,survivor=first-arrival,schedule=random:seed=7:J>=0.9",
+            *("J", "estimate", ">=", 0.9),
+            {"policy": "focal:cluster=source,survivor=first-arrival", "schedule": "random:seed=7"},
+            False,
+        ),
+    ],
+)
+def test_a_gate_is_read(
+    text: str,
+    quantity: str,
+    limit: str,
+    sign: str,
+    bound: float,
+    where: dict[str, str],
+    baseline: bool,
+) -> None:
+    gate = parse_gate(text)
+    assert (gate.quantity, gate.limit, gate.operator) == (quantity, limit, sign)
+    assert (gate.bound, gate.where, gate.baseline) == (bound, where, baseline)
+
+
+@pytest.mark.parametrize("text", ["", "J", "J>=", "J=0.9", ">=0.9", "J>=1.2.3", "J>=high"])
+def test_what_is_no_gate_is_refused(text: str) -> None:
+    with pytest.raises(SpecError, match="Expected a"):
+        parse_gate(text)
+
+
+def test_an_unknown_column_is_refused_with_the_nearest() -> None:
+    with pytest.raises(SpecError, match="Did you mean 'policy'"):
+        parse_gate("polcy=focal:J>=0.9")
+
+
+def test_a_gate_speaks_of_every_policy_but_comparators(runs: Mapping[str, Path]) -> None:
+    found = check_run(runs["two"], ["J>=0.9"])
+    assert [(v.row.policy, v.passed) for v in found.verdicts] == [
+        ("recent:k=2", False),
+        ("raw", True),
+    ]
+    named = check_run(runs["two"], ["policy=source-order(recent:k=2):J>=1"])
+    assert [v.passed for v in named.verdicts] == [True]
+
+
+def test_the_sentence_names_the_gate_the_row_and_the_questions(runs: Mapping[str, Path]) -> None:
+    failed = check_run(runs["three"], ["policy=recent:k=3:J>=0.16"]).verdicts[0]
+    with StoredRun(runs["three"]) as stored:
+        (values,) = stored.per_question(
+            experiment="routes", policy="recent:k=3", quantity="J"
+        ).values()
+        below = {q for user in values.values() for q, value in user.items() if value < 0.16}
+    assert {question.id for question in failed.questions} == below
+    assert failed.sentence.startswith(
+        "recent:k=3, replay: policy=recent:k=3:J>=0.16 fails: J is 0.15 ["
+    )
+    assert f"required >= 0.16. {len(below)} of 165 questions are beyond it: u" in failed.sentence
+    assert failed.questions[0].text
+
+
+def test_limits_of_the_interval_are_gates_too(runs: Mapping[str, Path]) -> None:
+    row = check_run(runs["three"], ["policy=recent:k=3:J<=1"]).verdicts[0].row
+    assert row.lower is not None and row.upper is not None
+    lower, upper = round(row.lower - 1e-3, 6), round(row.upper + 1e-3, 6)
+    kept = check_run(
+        runs["three"],
+        [f"policy=recent:k=3:J.lower>={lower}", f"policy=recent:k=3:J.upper<={upper}"],
+    )
+    assert kept.passed
+    assert not check_run(runs["three"], [f"policy=recent:k=3:J.upper<={lower}"]).passed
+
+
+def test_counts_name_the_questions_that_were_counted(runs: Mapping[str, Path]) -> None:
+    verdict = check_run(runs["two"], ["policy=recent:k=2:V_changed_count<=3"]).verdicts[0]
+    assert verdict.value == 165 == len(verdict.questions)
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("JJ>=0.9", "Did you mean 'J'"),
+        ("policy=recent:k=4:J>=0.9", "Did you mean 'recent:k="),
+        ("stratum=nothing:J>=0.9", "no J has stratum 'nothing'"),
+        ("J>=baseline", "give the run that is the baseline"),
+    ],
+)
+def test_a_gate_without_a_row_is_a_wrong_call(
+    runs: Mapping[str, Path], gate: str, said: str
+) -> None:
+    with pytest.raises(SpecError, match=said):
+        check_run(runs["two"], [gate])
+
+
+def test_no_worse_than_a_baseline(runs: Mapping[str, Path], tmp_path: Path) -> None:
+    """Three records overlap more and hold more support than two, question by question."""
+    for name, policy in (("a", "recent:k=2"), ("b", "recent:k=3")):
+        routeprism.audit("sample", policy, schedules=["replay"], resamples=200, run=tmp_path / name)
+    better = check_run(tmp_path / "b", [], tmp_path / "a")
+    assert [v.gate for v in better.verdicts] == ["J>=baseline", "recall.exposed.route>=baseline"]
+    assert better.passed
+    worse = check_run(tmp_path / "a", [], tmp_path / "b")
+    assert [v.passed for v in worse.verdicts] == [False, False]
+    assert f"0.150 in {tmp_path / 'b'}: a change of -0.150" in worse.verdicts[0].sentence
+    assert all(question.value < 0 for question in worse.verdicts[0].questions)
+    assert check_run(tmp_path / "a", ["J>=baseline-0.2"], tmp_path / "b").passed
+    # Of two records of one pool none stays, of three one may: the interval excludes no change.
+    assert not check_run(tmp_path / "a", ["J.upper>=baseline"], tmp_path / "b").passed
+    with pytest.raises(SpecError, match="its own baseline"):
+        check_run(tmp_path / "a", [], tmp_path / "a")
+
+
+def test_a_comparison_is_paired_by_question(runs: Mapping[str, Path]) -> None:
+    found = compare_runs(runs["two"], runs["three"], [("recent:k=2", "recent:k=3")])
+    (change,) = [
+        one for one in found.differences if one.column.quantity == "J" and not one.column.arm
+    ]
+    assert (change.before, change.after) == (0, pytest.approx(0.15))
+    assert change.difference.value == pytest.approx(change.after - change.before)
+    assert (change.difference.queries, change.difference.units) == (165, 30)
+    assert change.flags == "synthetic"
+    # What recent:k=2 holds recent:k=3 holds, too: no question can lose support.
+    assert found.support and not any(one.lost for one in found.support)
+    with StoredRun(runs["two"]) as before, StoredRun(runs["three"]) as after:
+        for one in found.support[:20]:
+            shown = [
+                stored.exposure(policy, "budget", one.schedule, one.question).sources
+                for stored, policy in ((before, "recent:k=2"), (after, "recent:k=3"))
+            ]
+            labels = after.questions()[one.question].labels[found.labels]
+            assert set(one.kept) == (shown[1] - shown[0]) & labels
+
+
+def test_policies_are_matched_by_name(runs: Mapping[str, Path]) -> None:
+    found = compare_runs(runs["two"], runs["three"])
+    assert found.pairs == (("raw", "raw"),)
+    assert all(one.difference.value == 0 for one in found.differences)
+    assert "recent:k=2" in found.notes[0] and "recent:k=3" in found.notes[0]
+    with pytest.raises(SpecError, match="the second run has no policy 'recent:k=2'"):
+        compare_runs(runs["two"], runs["three"], [("raw", "recent:k=2")])
+
+
+def test_other_questions_are_refused_with_the_difference(
+    runs: Mapping[str, Path], tmp_path: Path
+) -> None:
+    with StoredRun(runs["two"]) as stored:
+        kind = next(iter(stored.questions().values())).kind
+    routeprism.audit("sample", "raw", kinds=[kind], resamples=100, run=tmp_path / "one")
+    with pytest.raises(SpecError, match=rf"kinds: \[\] and \[\"{kind}\"\]"):
+        compare_runs(runs["two"], tmp_path / "one")
+
+
+def test_a_run_that_is_not_finished_says_how_to_go_on(tmp_path: Path) -> None:
+    with Run.open(tmp_path / "half", {}, inputs={}) as run, run.writing():
+        pass
+    with pytest.raises(RunError, match="half is not finished; run the same command"):
+        check_run(tmp_path / "half", ["J>=0.9"])
+    with pytest.raises(RunError, match="contains no run"):
+        check_run(tmp_path / "none", ["J>=0.9"])
+
+
+@pytest.mark.parametrize(
+    ("word", "quantity"), [("jaccard", "J"), ("overlap", "J"), ("recall", "recall.exposed.route")]
+)
+def test_a_quantity_is_suggested_by_its_meaning(word: str, quantity: str, tmp_path: Path) -> None:
+    routeprism.audit(
+        "sample", "raw", schedules=["replay"], resamples=100, workers=1, run=tmp_path / "run"
+    )
+    with pytest.raises(SpecError, match=f"Did you mean '{quantity}'"):
+        check_run(tmp_path / "run", [f"{word}>=0.9"])

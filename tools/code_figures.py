@@ -1,0 +1,170 @@
+"""Print the size and shape of the code: lines, files, long and complex functions, private imports.
+
+`python tools/code_figures.py` measures `src` and shows the figures before the upper packages were
+renovated beside it. `--list` names every function and import beyond a limit. `--check` prints only
+those, and exits with code 1 if a limit does not hold; `make check` calls it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "routeprism"
+LONGEST_FUNCTION = 80
+MOST_COMPLEX = 15
+MOST_PRIVATE_IMPORTS = 5
+BEFORE = (44_280, 289, 11, 50, 32, 11)
+"""The figures in the order in which they are printed, before the upper packages were renovated."""
+
+_BRANCHES = (
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.ExceptHandler,
+    ast.IfExp,
+    ast.comprehension,
+    ast.match_case,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function with its length in lines and its cyclomatic complexity."""
+
+    place: str
+    lines: int
+    complexity: int
+
+
+def functions(path: Path, tree: ast.AST) -> Iterator[Function]:
+    """Give every function and method of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            place = f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+            yield Function(place, length, complexity(node))
+
+
+def complexity(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the branches of a function, without those of functions inside it (McCabe)."""
+    count, waiting = 1, list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        count += isinstance(node, _BRANCHES)
+        if isinstance(node, ast.comprehension):
+            count += len(node.ifs)
+        if isinstance(node, ast.BoolOp):
+            count += len(node.values) - 1
+        waiting.extend(ast.iter_child_nodes(node))
+    return count
+
+
+def private_imports(path: Path, tree: ast.AST) -> Iterator[str]:
+    """Give every import of a private module of a different package."""
+    package = path.relative_to(SOURCE).parts[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            parts = node.module.split(".")
+            names = [*parts[1:], *(alias.name for alias in node.names)]
+            is_private = any(part.startswith("_") for part in names)
+            if parts[0] == "routeprism" and len(parts) > 1 and parts[1] != package and is_private:
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.module}"
+
+
+def public_classes(tree: ast.Module) -> Iterator[str]:
+    """Give the names of the classes of a module that do not begin with an underscore."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield node.name
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of all code in `src`."""
+
+    lines: int
+    files: int
+    long: tuple[str, ...]
+    """Functions that are too long."""
+    complicated: tuple[str, ...]
+    """Functions that are too complex."""
+    imports: tuple[str, ...]
+    """Imports of private modules across packages."""
+    namesakes: tuple[str, ...]
+    """Public classes that share a name."""
+
+    @property
+    def excesses(self) -> tuple[str, ...]:
+        """Everything beyond its limit; imports only if there are too many of them."""
+        imports = self.imports if len(self.imports) > MOST_PRIVATE_IMPORTS else ()
+        return (*self.long, *self.complicated, *imports, *self.namesakes)
+
+
+def measure_code() -> Figures:
+    """Measure every file in `src`."""
+    files = sorted(SOURCE.rglob("*.py"))
+    lines = 0
+    measured: list[Function] = []
+    imports: list[str] = []
+    classes: dict[str, list[str]] = {}
+    for path in files:
+        text = path.read_text("utf-8")
+        lines += text.count("\n")
+        tree = ast.parse(text)
+        measured += functions(path, tree)
+        imports += private_imports(path, tree)
+        for name in public_classes(tree):
+            classes.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    return Figures(
+        lines,
+        len(files),
+        tuple(f"{f.place}: {f.lines} lines" for f in measured if f.lines > LONGEST_FUNCTION),
+        tuple(
+            f"{f.place}: complexity {f.complexity}" for f in measured if f.complexity > MOST_COMPLEX
+        ),
+        tuple(imports),
+        tuple(
+            f"class {name}: {', '.join(places)}" for name, places in classes.items() if places[1:]
+        ),
+    )
+
+
+def main() -> None:
+    """Measure the code and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--list", action="store_true", help="name what is beyond a limit")
+    parser.add_argument("--check", action="store_true", help="fail if a limit does not hold")
+    arguments = parser.parse_args()
+    figures = measure_code()
+    if arguments.check:
+        if figures.excesses:
+            print(*figures.excesses, sep="\n")
+            sys.exit(
+                "too long, too complex, too many private imports, or two classes with one name"
+            )
+        return
+    table = {
+        "lines in src": figures.lines,
+        "files in src": figures.files,
+        f"functions over {LONGEST_FUNCTION} lines": len(figures.long),
+        f"functions of complexity over {MOST_COMPLEX}": len(figures.complicated),
+        "imports of private modules across packages": len(figures.imports),
+        "public classes that share a name": len(figures.namesakes),
+    }
+    for (name, number), before in zip(table.items(), BEFORE, strict=True):
+        print(f"{name}: {number:,} (before: {before:,})")
+    if arguments.list:
+        print(*figures.long, *figures.complicated, *figures.imports, *figures.namesakes, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

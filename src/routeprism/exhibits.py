@@ -277,7 +277,7 @@ def draw_forest(name: str, title: str, lines: Sequence[tuple[str, EstimateRow]])
     return Chart(
         name,
         title,
-        f"Estimates with 95 % intervals of {title}: {'; '.join(described[:12])}{more}.",
+        f"Estimates with 95% intervals of {title}: {'; '.join(described[:12])}{more}.",
         "forest",
         tuple(
             {"label": label, **read_limits(row), "questions": row.queries} for label, row in lines

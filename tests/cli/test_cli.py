@@ -96,9 +96,9 @@ def test_an_audit_says_what_changed_and_where_it_is_kept(cli: Cli, mine: Path) -
     said = ended.out.splitlines()
     assert said[0] == "mydata: 2 pools, 6 records, 3 questions"
     cells = [line.split() for line in said]
-    recent = ["recent:k=1", *"33 % 50 % 67 % 75 % 100 % evidence lost".split()]
+    recent = ["recent:k=1", *"33% 50% 67% 75% 100% evidence lost".split()]
     assert recent in cells
-    assert ["raw", *"100 % 100 % 0 % 0 % 0 % internal only".split()] in cells
+    assert ["raw", *"100% 100% 0% 0% 0% internal only".split()] in cells
     at = said.index("Where order enters")
     layers = [line for line in cells[at:] if line and line[0] == "replay"][:2]
     assert layers[0] == [

@@ -112,7 +112,7 @@ def test_langmem_with_several_builds_shows_the_effect_of_order(model: Any) -> No
     """The newest record is all that is left, so the two orders have nothing in common."""
     present("langmem")
     spec = f"langmem:model=m,base_url={model.url}"
-    six = replace(SAMPLE, cases=SAMPLE.cases[:6])  # fewer users cannot show a claim at 5 %
+    six = replace(SAMPLE, cases=SAMPLE.cases[:6])  # fewer users cannot show a claim at 5%
     found = routeprism.audit(six, spec, builds=2, resamples=100)
     assert found.value("D_build", policy=spec).estimate == 1
     text = "order changes its sources more than building again does"

@@ -202,12 +202,8 @@ def _print_indented(console: SafeConsole, text: str) -> None:
     if not console.is_terminal:
         print_plain(console, f"  {text}")
         return
-    whole = printable(text).replace(" %", f"{_UNBROKEN}%")  # a number stays with its sign
-    for line in wrap(whole, max(40, console.width - 2)):
-        print_plain(console, f"  {line.replace(_UNBROKEN, ' ')}")
-
-
-_UNBROKEN = "\u00a0"
+    for line in wrap(printable(text), max(40, console.width - 2)):
+        print_plain(console, f"  {line}")
 
 
 def _show(

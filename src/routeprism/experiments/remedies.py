@@ -267,7 +267,7 @@ _MOST_NAMED = 3
 def _describe_outcome(outcome: RemedyOutcome, what: str) -> Iterator[Part]:
     share = outcome.prevented or 0.0
     row = outcome.loss if outcome.loss is not None else outcome.overlap
-    amount = "all" if share >= 0.9995 else f"{100 * share:.0f} %"
+    amount = "all" if share >= 0.9995 else f"{100 * share:.0f}%"
     extra = outcome.writes > 0
     writes = f"{outcome.writes:.2f} extra writes per record" if extra else "no extra writes"
     number = round(outcome.delay)
@@ -369,8 +369,8 @@ def _restore_evidence(
         reason = "No standard repair shows more evidence in source order"
         return Recommendation(verdict.policy, None, reason)
     reason = (
-        f"In source order, {100 * after:.0f} % of the questions are then shown all of their "
-        f"evidence instead of {100 * before:.0f} %"
+        f"In source order, {100 * after:.0f}% of the questions are then shown all of their "
+        f"evidence instead of {100 * before:.0f}%"
     )
     return Recommendation(verdict.policy, best, reason)
 
@@ -450,7 +450,7 @@ def tabulate_remedies(results: Results) -> list[Table]:
         [
             (
                 *(o.repair.memory, o.schedule, o.repair.label, "yes" if o in efficient else ""),
-                "" if o.prevented is None else f"{100 * o.prevented:.0f} %",
+                "" if o.prevented is None else f"{100 * o.prevented:.0f}%",
                 *map(format_row, (o.loss, o.evidence, o.overlap, o.accuracy)),
                 f"{o.writes:.2f}",
                 _format_calls(o.calls),
@@ -528,7 +528,7 @@ def _column(
 
     def write(line: Mapping[str, RemedyOutcome]) -> str:
         share = read(line[schedule]) if schedule in line else None
-        return "" if share is None else f"{100 * share:.0f} %"
+        return "" if share is None else f"{100 * share:.0f}%"
 
     return heading or describe_arrival(schedule), write
 
@@ -583,7 +583,7 @@ def chart_remedies(results: Results) -> list[Chart]:
 def _draw_benefit(memory: str, schedule: str, outcomes: Sequence[RemedyOutcome]) -> Chart:
     efficient = find_efficient(outcomes)
     words = "; ".join(
-        f"{o.repair.label} prevents {100 * (o.prevented or 0):.0f} % at {o.writes:.2f} extra writes"
+        f"{o.repair.label} prevents {100 * (o.prevented or 0):.0f}% at {o.writes:.2f} extra writes"
         for o in outcomes
     )
     return Chart(

@@ -327,7 +327,7 @@ def _show_answers(verdict: MemoryVerdict) -> Part:
             continue
         shares = [f"{100 * (row.estimate or 0.0):.0f}" for row in (before, after)]
         sign = "→" if is_claim_shown(change, group) else "≈"
-        return Number(f"{sign.join(dict.fromkeys(shares))} %", change)
+        return Number(f"{sign.join(dict.fromkeys(shares))}%", change)
     return ""
 
 
@@ -500,7 +500,7 @@ def _show_signed(row: EstimateRow) -> Part:
 
 def _show_share(row: EstimateRow) -> Part:
     share = 100 * (row.estimate or 0)
-    return Number("<1 %" if 0 < share < 0.5 else f"{share:.0f} %", row)
+    return Number("<1%" if 0 < share < 0.5 else f"{share:.0f}%", row)
 
 
 def _list_repaired(outcome: AuditOutcome) -> list[str]:

@@ -84,7 +84,7 @@ def _summary(
     """Show what got worse, what got better, and both in one forest plot."""
     none = tag("p", "No quantity whose interval excludes no change.")
     note = (
-        "A quantity is listed if its own 95 % interval excludes no change. Of twenty quantities "
+        "A quantity is listed if its own 95% interval excludes no change. Of twenty quantities "
         "that do not change, about one is listed by chance."
     )
     return fragment(
@@ -114,7 +114,7 @@ def _main_changes(changes: Sequence[Difference], name: str, title: str) -> Marku
         "Share before and after, and the difference, which is paired within units.",
         (
             *("memory", "arrival", *(["model"] if answered else []), "quantity"),
-            *("before", "after", "change [95 %]", "questions"),
+            *("before", "after", "change [95%]", "questions"),
         ),
         tuple(
             (
@@ -194,7 +194,7 @@ def _differences(
         "Every quantity that both runs have; the difference is paired within units.",
         (
             *("policy", "schedule", "experiment", "model", "filler", "quantity"),
-            *("before", "after", "change [95 %]", "questions"),
+            *("before", "after", "change [95%]", "questions"),
         ),
         tuple(
             (
@@ -225,7 +225,7 @@ def _charts(differences: Sequence[Difference]) -> list[Chart]:
     return [
         Chart(
             "changes",
-            "Changes with 95 % intervals, new version minus old version",
+            "Changes with 95% intervals, new version minus old version",
             "; ".join(f"{label} {_change(one)}" for label, one in zip(labels, lines, strict=True)),
             "forest",
             tuple(

@@ -145,7 +145,7 @@ def tabulate_estimates(rows: Rows) -> list[Table]:
         "Every estimate",
         "All rows of estimates.csv. routeprism trace RUN --row N lists the units, questions and "
         "answers behind row N.",
-        ("row", *texts, "estimate [95 %]", *sizes),
+        ("row", *texts, "estimate [95%]", *sizes),
         [
             (
                 str(number),

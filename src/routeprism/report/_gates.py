@@ -75,11 +75,11 @@ def _limit(rows: Rows, schedule: str, policy: str) -> SuggestedGate:
     if rows[0].quantity == "evidence_lost":
         failing = [row.policy for row in rows if (row.estimate or 0.0) > MOST_LOST]
         gate = f"evidence_lost<={MOST_LOST:g}"
-        meaning = f"under {place}, at most {100 * MOST_LOST:g} % of the questions lose evidence"
+        meaning = f"under {place}, at most {100 * MOST_LOST:g}% of the questions lose evidence"
     else:
         failing = [row.policy for row in rows if (row.estimate or 0.0) < LEAST_OVERLAP]
         gate = f"J>={LEAST_OVERLAP:g}"
-        share = f"{100 * LEAST_OVERLAP:g} %"
+        share = f"{100 * LEAST_OVERLAP:g}%"
         meaning = f"under {place}, the records shown overlap with those of source order by {share}"
     where = f"{policy}experiment={rows[0].experiment},schedule={schedule},arm="
     return SuggestedGate(f"{where}:{gate}", meaning, tuple(dict.fromkeys(failing)))

@@ -121,7 +121,7 @@ class _Style:
 
 _LONG = 40
 _SHARE = re.compile(r"(\d+) of (\d+)")
-_PERCENT = re.compile(r"(\d+) %")
+_PERCENT = re.compile(r"(\d+)%")
 
 
 def _cell(cell: Part, at: int, style: _Style) -> Markup:
@@ -160,7 +160,7 @@ def _join_interval(text: str) -> str:
     """Keep an interval on one line, which may be the line below its estimate."""
     estimate, bracket, interval = text.partition(" [")
     joined = interval.replace(" ", NO_BREAK)
-    return f"{estimate}{bracket}{joined}" if bracket else text.replace(" %", f"{NO_BREAK}%")
+    return f"{estimate}{bracket}{joined}" if bracket else text
 
 
 def as_markdown(table: Table) -> str:
@@ -309,8 +309,8 @@ _COLUMNS: Mapping[str, str] = {
     "quantity": "The name of the number; see the reference for its definition.",
     "conditions": "Memory, order, model and everything else that the number depends on.",
     "stratum": "The group of questions that is averaged over.",
-    "estimate [95 %]": "The mean over users and, in brackets, its 95 % interval.",
-    "change [95 %]": "The new version minus the old one, with its 95 % interval.",
+    "estimate [95%]": "The mean over users and, in brackets, its 95% interval.",
+    "change [95%]": "The new version minus the old one, with its 95% interval.",
     "before": "The value of the old version.",
     "after": "The value of the new version.",
     "user": "The user whose records the question is about.",
@@ -329,5 +329,5 @@ def _read_meanings(own: tuple[Coordinate[Any], ...]) -> dict[str, str]:
 def explain_column(name: str) -> str:
     """Explain a column in a sentence; empty if its name says nothing more."""
     return _COLUMNS.get(name) or _read_meanings(registered_coordinates()).get(
-        name.removesuffix(" [95 %]"), ""
+        name.removesuffix(" [95%]"), ""
     )

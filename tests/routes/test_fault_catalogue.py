@@ -8,6 +8,7 @@ they say, and what an audit does, either the error that it ends with or the J an
 from __future__ import annotations
 
 import itertools
+import re
 import sqlite3
 import sys
 import time
@@ -114,6 +115,27 @@ def cache_by_text() -> type:
             self.records = sorted([*self.records, record], key=lambda r: ranks[r.text])
 
     return Leak
+
+
+def table_by(key: Callable[[Record], Any]) -> Callable[[], type]:
+    """Instances share a table with a key of their own; pools, too, if it is the same in each."""
+
+    def make() -> type:
+        ranks: dict[Any, int] = {}
+
+        class Leak(Newest):
+            def add(self, record: Record) -> None:
+                ranks.setdefault(key(record), len(ranks))
+                self.records = sorted([*self.records, record], key=lambda r: ranks[key(r)])
+
+        return Leak
+
+    return make
+
+
+def number_in_id(record: Record) -> int:
+    """Read the number of a record as an integer key."""
+    return int(re.split("[-r]", record.id)[-1])
 
 
 def some_records() -> type:
@@ -433,6 +455,24 @@ CATALOGUE = {
         "a fresh memory holds records before any was added",
     ),
     "leak: cache by text": Fault(cache_by_text, {"isolation": SHARED}, ContractError, SHARED),
+    "leak: table by position": Fault(
+        table_by(lambda record: record.position), {"isolation": SHARED}, ContractError, SHARED
+    ),
+    "leak: table by beginning": Fault(
+        table_by(lambda record: record.text[:30]), {"isolation": SHARED}, ContractError, SHARED
+    ),
+    "leak: table by first turn": Fault(
+        table_by(lambda record: record.turns[0]), {"isolation": SHARED}, ContractError, SHARED
+    ),
+    "leak: table by user's words": Fault(
+        table_by(lambda record: record.user_text[:30]),
+        {"isolation": SHARED},
+        ContractError,
+        SHARED,
+    ),
+    "leak: table by number in id": Fault(
+        table_by(number_in_id), {"isolation": SHARED}, ContractError, SHARED
+    ),
     "leak: some records": Fault(some_records, {"isolation": SHARED}, ContractError, SHARED),
     "leak: reset by each": Fault(
         reset_by_each,
@@ -645,7 +685,7 @@ def test_shared_state_is_refused_by_every_command_that_compares_orders(
 def test_a_memory_that_cannot_take_copies_is_audited_and_that_is_said(six_pools: Benchmark) -> None:
     class Parses(Newest):
         def add(self, record: Record) -> None:
-            int(record.id.rpartition("r")[2])
+            assert int(record.id.rpartition("r")[2]) < 100
             super().add(record)
 
     found = routeprism.audit(six_pools, Parses, resamples=100, schedules=["replay"])
@@ -678,15 +718,18 @@ def builds_of(
 
 
 def test_no_number_depends_on_the_checks(six_pools: Benchmark) -> None:
-    """12 routes, 12 rebuilt, and 6 builds for isolation on each of 6 pools."""
+    """12 routes, 12 rebuilt, 6 builds for isolation on each pool, and 6 more on the first two.
+
+    The additional ones are of copies that differ in positions and beginnings as well.
+    """
     number, usual = builds_of(six_pools, {})
-    assert number == 12 + 12 + 36
+    assert number == 12 + 12 + 48
     none, without = builds_of(six_pools, {}, rebuilds=0)
     assert none == 12
     assert without.rows == usual.rows
     assert any("was not checked, because rebuilds=0 was given" in note for note in without.notes)
     few, sampled = builds_of(six_pools, {}, rebuilds=5)
-    assert few == 12 + 5 + 36
+    assert few == 12 + 5 + 48
     assert sampled.rows == usual.rows
     assert any("Counted: 5 of 12 routes were built a second time" in n for n in sampled.notes)
 
@@ -695,7 +738,7 @@ def test_what_costs_money_is_built_again_only_where_that_is_asked_for(six_pools:
     number, found = builds_of(six_pools, {"costly": True}, ())
     assert number == 12
     assert any("because building it may cost money or go over a network" in n for n in found.notes)
-    assert builds_of(six_pools, {"costly": True}, (), rebuilds=4)[0] == 12 + 4 + 36
+    assert builds_of(six_pools, {"costly": True}, (), rebuilds=4)[0] == 12 + 4 + 48
 
 
 @pytest.mark.parametrize(

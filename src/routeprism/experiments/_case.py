@@ -43,6 +43,7 @@ from routeprism.orders import ArrivalModel, Schedule
 from routeprism.policies import Policy, StandIn, interface_of
 from routeprism.records import Benchmark, Case
 from routeprism.routes import (
+    FIRST_POOLS,
     CrossFit,
     Loss,
     Pair,
@@ -234,7 +235,7 @@ def _trace(
             )
         for policy in policies:
             if index in plan.checks.isolated.get(policy.name, ()):
-                outcome = check_isolation(case, policy, plan.schedules)
+                outcome = check_isolation(case, policy, plan.schedules, full=index < FIRST_POOLS)
                 counts.isolation[policy.name, outcome] += 1
     return repeated
 

@@ -35,7 +35,7 @@ from routeprism.policies import Policy, interface_of, unwrap_policy
 from routeprism.policies.focal import Focal
 from routeprism.policies.own import report_own_errors
 from routeprism.records import Benchmark, Case
-from routeprism.routes import CrossFit, RouteChecks, check_isolation
+from routeprism.routes import FIRST_POOLS, CrossFit, RouteChecks, check_isolation
 from routeprism.runs import Finding
 
 __all__ = ["Looking", "OrderCounts", "OrderPlan", "PoolResult", "explore_pool"]
@@ -135,7 +135,7 @@ def explore_pool(plan: OrderPlan, index: int) -> PoolResult:
     for policy in policies:
         with report_own_errors(policy, user=case.pool.user):
             if index in plan.checks.isolated.get(policy.name, ()):
-                outcome = check_isolation(case, policy, ())
+                outcome = check_isolation(case, policy, (), full=index < FIRST_POOLS)
                 result.observations.routes.isolation[policy.name, outcome] += 1
             _Exploration(plan, case, policy, supports, positions, strata, result).explore()
     if plan.store:

@@ -28,7 +28,7 @@ from routeprism.policies.own import retained_ids
 from routeprism.policies.remedies import Hold, Rebuild
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
 from routeprism.review.breaches import Breach, Displacement, describe_breach
-from routeprism.routes import check_isolation, choose_checks, explain_loss
+from routeprism.routes import FIRST_POOLS, check_isolation, choose_checks, explain_loss
 from routeprism.specs import check_sizes
 
 __all__ = ["ORDERS", "Breach", "Stability", "cases_of", "order_stability"]
@@ -155,7 +155,7 @@ def order_stability(
     isolated = choose_checks([policy], (), len(cases), seed=0).isolated.get(policy.name, ())
     for index, case in enumerate(cases):
         if index in isolated:
-            check_isolation(case, policy, ())
+            check_isolation(case, policy, (), full=index < FIRST_POOLS)
         arrivals = model.on(case.pool)
         breach = _find_breach(policy, case, arrivals, required[index], orders, counts)
         if breach is not None:

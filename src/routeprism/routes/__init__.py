@@ -1,6 +1,7 @@
 """What differs between two orders: paired construction and its traces."""
 
 from routeprism.routes._checks import (
+    FIRST_POOLS,
     REBUILDS,
     Isolation,
     RouteChecks,
@@ -55,6 +56,7 @@ __all__ = [
     "pair_routes",
     "trace_moments",
     "CrossFit",
+    "FIRST_POOLS",
     "Disagreement",
     "ExposureTrace",
     "Isolation",

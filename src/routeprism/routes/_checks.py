@@ -9,16 +9,20 @@ Shared state cannot be seen on the same records, which the first build has touch
 sequence gets a copy of the records with a mark in ids and texts, and the marks are removed before
 the comparison. If a difference shows, two more copies are built alone: if those differ as well, the
 memory depends on names or on chance, and nothing is concluded about shared state.
+
+There are two kinds of copies, because a store may be keyed by anything. A `light` copy changes the
+end of ids and texts. A `full` copy also changes their beginnings and the positions, so that a store
+that is keyed by a position, by the first line or by a part of the id does not know it yet.
 """
 
 from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
 from routeprism.errors import ContractError, LimitError
@@ -57,6 +61,8 @@ MORE_POOLS = 10
 """The number of further pools, drawn by the seed, on which isolation is checked."""
 RARE = 50
 """Notes give the probability of detecting chance in one of this many builds."""
+_SPREAD = 1_000_000
+"""The distance between the positions of two full copies: more than any pool has records."""
 _QUERIES = 3
 """How many questions of a pool the compared memories are asked."""
 
@@ -161,11 +167,14 @@ def is_costly(policy: Policy) -> bool:
     return spends or builder_model(policy) is not None or bool(reason_to_save(policy))
 
 
-def check_isolation(case: Case, policy: Policy, schedules: Sequence[Schedule]) -> str:
-    """Refuse a memory whose builds share state; give `separate`, `in turns` or `unclear`.
+def check_isolation(
+    case: Case, policy: Policy, schedules: Sequence[Schedule], *, full: bool = True
+) -> str:
+    """Refuse a memory whose builds share state; give `separate`, `alternating` or `unclear`.
 
     A memory that shares state only while two builds are open has the right numbers in an audit,
-    which closes each before the next: that is reported and not refused.
+    which closes each before the next: that is reported and not refused. Without `full`, only the
+    ends of ids and texts differ between copies of the records.
     """
     size = len(case.pool)
     if size < 2:
@@ -175,7 +184,7 @@ def check_isolation(case: Case, policy: Policy, schedules: Sequence[Schedule]) -
     other = next((o for o in orders if o != forward and sorted(o) == [*forward]), forward[::-1])
     queries = [question.text for question in case.questions[:_QUERIES]]
     try:
-        isolation = find_leak(policy, case.pool.records, other, queries)
+        isolation = find_leak(policy, case.pool.records, other, queries, full=full)
     except LimitError:
         return "unclear"
     if isolation.outcome == "shared" and isolation.sequence == "second":
@@ -260,19 +269,35 @@ class Isolation:
     """Whether it was built after the same records in the other order, or at the same time."""
 
 
+CopyKind: TypeAlias = Literal["light", "full"]
 Order: TypeAlias = Sequence[int]
 View: TypeAlias = tuple[str, str, str, str]
 """Each layer of a memory as text, without the marks of its copy."""
 
 
 def find_leak(
-    policy: Policy, records: Sequence[Record], other: Order, queries: Sequence[str]
+    policy: Policy,
+    records: Sequence[Record],
+    other: Order,
+    queries: Sequence[str],
+    *,
+    full: bool = True,
 ) -> Isolation:
-    """Build copies of the records in two orders: in both sequences, and interleaved."""
-    try:
-        return _find_leak(_Probe(policy, tuple(records), tuple(queries)), other)
-    except OWN_ERRORS:  # a memory may not accept these ids or this order: nothing is concluded
-        return Isolation("unclear")
+    """Build copies of the records in two orders: in both sequences, and interleaved.
+
+    Light copies are always built, full copies only if `full` is set and light ones show nothing.
+    """
+    kinds: tuple[CopyKind, ...] = ("light", "full") if full else ("light",)
+    outcomes = []
+    for kind in kinds:
+        try:
+            isolation = _find_leak(_Probe(policy, tuple(records), tuple(queries), kind), other)
+        except OWN_ERRORS:  # a memory may not accept these ids or this order: nothing is concluded
+            isolation = Isolation("unclear")
+        if isolation.outcome in ("shared", "chance"):
+            return isolation
+        outcomes.append(isolation)
+    return next((one for one in outcomes if one.outcome == "separate"), outcomes[0])
 
 
 def _find_leak(probe: _Probe, other: Order) -> Isolation:
@@ -327,10 +352,17 @@ class _Probe:
     """Builds copies of some records; no two sequences get the same copy."""
 
     def __init__(
-        self, policy: Policy, records: tuple[Record, ...], queries: tuple[str, ...]
+        self,
+        policy: Policy,
+        records: tuple[Record, ...],
+        queries: tuple[str, ...],
+        kind: CopyKind,
     ) -> None:
-        self.policy, self.records, self.queries = policy, records, queries
+        self.policy, self.records, self.queries, self.kind = policy, records, queries, kind
         self.copies = 0
+        # Pools may use the same ids: a store that has seen the copies of one knows no other's.
+        content = json.dumps([kind, *([record.id, record.text] for record in records)])
+        self.digits = int(sha256(content.encode()).hexdigest(), 16) % 10_000
 
     def repeat(self, isolation: Isolation, forward: Order, other: Order) -> View:
         """Build the order with a different result again, in the same sequence."""
@@ -368,8 +400,8 @@ class _Probe:
 
     def _copy(self) -> tuple[str, tuple[Record, ...]]:
         self.copies += 1
-        mark = f"copy{self.copies:04d}"
-        return mark, copy_records(self.records, mark)
+        mark = f"731{self.digits:04d}{self.copies:02d}"
+        return mark, copy_records(self.records, mark, self.kind)
 
     def _view(self, memory: Memory, mark: str) -> View:
         shown = [memory.expose(query) for query in self.queries]
@@ -380,23 +412,43 @@ class _Probe:
             memory.state(),
         )
         written = [json.dumps(layer, sort_keys=True, default=repr) for layer in layers]
-        clean = [re.sub(mark, "copy", text, flags=re.IGNORECASE) for text in written]
+        clean = [text.replace(mark, "copy") for text in written]
         return clean[0], clean[1], clean[2], clean[3]
 
 
-def copy_records(records: Sequence[Record], mark: str) -> tuple[Record, ...]:
-    """Give the records with a mark at the end of every id and every text."""
+def copy_records(
+    records: Sequence[Record], mark: str, kind: CopyKind = "light"
+) -> tuple[Record, ...]:
+    """Give the records with a mark of digits at the end, or at both ends, of ids and texts.
+
+    An id that ends with a number still does in a light copy, so that `int(record.id)` works.
+    """
     return tuple(
-        replace(
-            record,
-            id=f"{record.id}-{mark}",
-            text=f"{record.text} {mark}",
-            spoken=tuple(
-                replace(turn, text=f"{turn.text} {mark}") if at == len(record.spoken) - 1 else turn
-                for at, turn in enumerate(record.spoken)
-            ),
-        )
-        for record in records
+        (_copy_lightly if kind == "light" else _copy_fully)(record, mark, at)
+        for at, record in enumerate(records)
+    )
+
+
+def _copy_lightly(record: Record, mark: str, at: int) -> Record:
+    *earlier, last = record.spoken or (None,)
+    marked = () if last is None else (*earlier, replace(last, text=f"{last.text} {mark}"))
+    return replace(record, id=f"{record.id}{mark}", text=f"{record.text} {mark}", spoken=marked)
+
+
+def _copy_fully(record: Record, mark: str, at: int) -> Record:
+    turns = tuple(
+        replace(turn, text=f"{mark}n{at} {turn.text} {mark}n{at}") for turn in record.turns
+    )
+    copied = (
+        Record.from_turns(record.id, record.position, turns)
+        if any(turn.role for turn in turns)
+        else replace(record, text=turns[0].text, spoken=())
+    )
+    return replace(
+        copied,
+        id=f"{mark}-{record.id}-{mark}",
+        position=int(mark) * _SPREAD + record.position,
+        timestamp=record.timestamp,
     )
 
 

@@ -98,6 +98,8 @@ class Option:
     """Whether the command line has it."""
     python_default: Any = ...
     """The default in Python, where it differs."""
+    python_help: str = ""
+    """The sentence of the Python function, where it differs."""
 
     @property
     def required(self) -> bool:
@@ -157,8 +159,13 @@ def compose(
     *parts: type,
     defaults: Mapping[str, Any] | None = None,
     without: Iterable[str] = (),
+    subject: str = SUBJECT,
 ) -> type[Any]:
-    """Join parts into one frozen dataclass; `defaults` replaces some of their default values."""
+    """Join parts into one frozen dataclass.
+
+    `defaults` replaces some of their default values, and `subject` is the heading in help of the
+    options that belong to no other group.
+    """
     changed, left_out = dict(defaults or {}), set(without)
     fields: dict[str, tuple[str, Any, Any]] = {}
     for part in parts:
@@ -169,7 +176,10 @@ def compose(
             if field.name in fields:
                 raise TypeError(f"two parts of {name} declare '{field.name}'")
             default = changed.pop(field.name, field.default)
-            copy = dataclasses.field(default=default, kw_only=True, metadata=field.metadata)
+            metadata = dict(field.metadata)
+            if metadata["group"] == SUBJECT:
+                metadata["group"] = subject
+            copy = dataclasses.field(default=default, kw_only=True, metadata=metadata)
             fields[field.name] = (field.name, kinds[field.name], copy)
     if changed:
         raise TypeError(f"{name} has no '{min(changed)}'")
@@ -322,9 +332,11 @@ def write_kind(kind: Any) -> str:
 
 def describe_options(settings: type[Any], more: Mapping[str, str] | None = None) -> str:
     """Write the `Args` section of the Python function's documentation."""
-    told = {item.name: item.help for item in options_of(settings) if item.python}
+    meanings = {
+        item.name: item.python_help or item.help for item in options_of(settings) if item.python
+    }
     lines = [
         textwrap.fill(f"{name}: {meaning}", 96, initial_indent=" " * 4, subsequent_indent=" " * 8)
-        for name, meaning in {**told, **(more or {})}.items()
+        for name, meaning in {**meanings, **(more or {})}.items()
     ]
     return "\n".join(["Args:", *lines])

@@ -62,6 +62,24 @@ def test_examples_can_be_parsed_and_end_the_help(command) -> None:  # type: igno
     assert text.endswith(f"\n  routeprism {last}\n")
 
 
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_help_starts_with_the_subject_of_the_command(command) -> None:  # type: ignore[no-untyped-def]
+    """Only commands that build memories have a group "What to audit"."""
+    _, *blocks = golden_file(command.name).read_text(encoding="utf-8").split("\n\n")
+    headings = [block.partition(":\n")[0] for block in blocks if ":\n" in block]
+    builds = command.name in ("audit", "restore", "remedy", "orders", "curve")
+    assert (headings[0] == "What to audit") is builds
+    assert "What to audit" not in headings[1:]
+
+
+def test_a_default_of_one_command_replaces_the_general_one() -> None:
+    """`curve` compares two schedules, so the default of other commands does not apply."""
+    text = golden_file("curve").read_text(encoding="utf-8")
+    option = text[text.index("-s, --schedule") : text.index("--against")]
+    assert "[default: replay, jitter:w=2]" in " ".join(option.split())
+    assert "Default:" not in option
+
+
 if __name__ == "__main__":
     GOLDEN.mkdir(exist_ok=True)
     for one in NAMES:

@@ -92,6 +92,7 @@ def test_the_rest_follows_the_schema(cli: Cli, mine: Path) -> None:
     assert "focal" in str(validate("list", cli("list", "--json").out))
     checks = validate("check-adapter", cli("check-adapter", "recent:k=3", "--json").out)
     assert checks["adapter"] == "recent:k=3"
+    assert cli("check-adapter", "recent:k=3", "--quiet").out == "recent:k=3 can be audited\n"
     one = cli("reproduce", "tab:mechanism-state", "--quiet")
     assert (one.code, one.out) == (0, "12 numbers: 12 reproduced\n")
     table = cli("reproduce", "tab:mechanism-state", "--json").out

@@ -65,16 +65,16 @@ class Policies:
     """Which memories, and what they show to a question."""
 
     policies: Sequence[str] = option(
-        help="A memory policy; repeat for more: focal, recent:k=3, source-order(focal), "
-        "my.module:Memory.",
+        help="Memory policy, such as focal, recent:k=3, source-order(focal) or my.module:Memory; "
+        "repeat for more.",
         flag="--policy",
         short="-p",
         accepts="Sequence[Any]",
     )
     interface: str | None = option(
         None,
-        help="What a policy that keeps whole records shows: all, budget:…, bm25:k=3. Default: "
-        "the interface of the benchmark.",
+        help="How a policy that keeps whole records chooses what to show: all, budget:… or "
+        "bm25:k=3. Default: the interface of the benchmark.",
         accepts="str | Interface | None",
     )
 
@@ -93,7 +93,9 @@ class Labels:
     """Which support labels."""
 
     labels: str | None = option(
-        None, help="Support labels to use. Default: the first that the benchmark has."
+        None,
+        help="Labels that name the evidence of each question. Default: the first labels of the "
+        "benchmark.",
     )
 
 
@@ -103,8 +105,8 @@ class ReadingsOptions:
 
     readings: Sequence[Path] = option(
         (),
-        help="A support pass (JSON), or a CSV of question and record, for --labels audited:NAME; "
-        "repeat for more.",
+        help="File with labels, for --labels audited:NAME: a support pass (JSON), or a CSV with "
+        "the columns question and record; repeat for more.",
         identity=False,
         resume=True,
         group=RESEARCH,
@@ -117,8 +119,8 @@ class Masks:
 
     masks: Sequence[str] = option(
         (),
-        help="[NAME=]FILE of question ids; every number is also given within and outside of the "
-        "set. Repeat for more.",
+        help="[NAME=]FILE with question ids: every number is also reported inside and outside "
+        "this set; repeat for more.",
         flag="--mask",
         identity=False,
         resume=True,
@@ -133,16 +135,15 @@ class Schedules:
 
     schedules: Sequence[str] = _arrival(
         (),
-        help="An order of arrival, a procedure such as bulk or restart, or both (replay+bulk), to "
-        "compare with forward; repeat for more. Default: replay (full reversal).",
+        help="Order of arrival, procedure (bulk, restart) or both (replay+bulk) to compare with "
+        "source order; repeat for more. Default: replay (full reversal).",
         flag="--schedule",
         short="-s",
         accepts="Sequence[str | Schedule]",
     )
     against: str = _arrival(
         "forward",
-        help="The order or procedure that each --schedule is compared with, such as replay, bulk "
-        "or restart.",
+        help="Order or procedure to compare each --schedule with, such as replay, bulk or restart.",
         accepts="str | Schedule",
     )
 
@@ -153,8 +154,8 @@ class ArrivalsOptions:
 
     arrivals: Sequence[str] = _arrival(
         (),
-        help="An arrival model whose expectation is estimated, such as jitter:w=2; repeat for "
-        "more. Default, unless --schedule is given: those of the benchmark.",
+        help="Arrival model to average over, such as jitter:w=2; repeat for more. Default: those "
+        "of the benchmark, or none with --schedule.",
         flag="--arrival",
         short="-a",
         accepts="Sequence[str | ArrivalModel]",
@@ -165,9 +166,9 @@ class ArrivalsOptions:
 class Repairs:
     """Which repairs are measured."""
 
-    disorder: int = _arrival(2, help="Measure holding back up to this many records.", minimum=1)
+    disorder: int = _arrival(2, help="Largest number of records to hold back.", minimum=1)
     every: int = _arrival(
-        8, help="Records between the snapshots of the repair checkpoint.", minimum=1
+        8, help="Number of records between two snapshots of the repair checkpoint.", minimum=1
     )
 
 
@@ -177,8 +178,8 @@ class Checks:
 
     rebuilds: int | None = _arrival(
         None,
-        help="Routes of your own memory to build a second time, to check it for chance and shared "
-        "state. Default: 100, or none if building may cost money; 0 checks nothing.",
+        help="Number of routes to build a second time, to check your memory for randomness and "
+        "shared state. Default: 100, or 0 if building may cost money.",
         minimum=0,
         identity=False,
     )
@@ -193,12 +194,12 @@ class Construction:
         help="Also run each policy with each of its order-dependent operations fixed.",
         group=RESEARCH,
     )
-    ties: bool = _arrival(
-        False, help="Count the ties that processing order decides.", group=RESEARCH
-    )
+    ties: bool = _arrival(False, help="Count the ties that arrival order decides.", group=RESEARCH)
     over_time: bool = _arrival(False, help="Also report what is kept as the history grows.")
     builds: int = _arrival(
-        1, help="Builds of each route; 2 or more separate order from chance.", **_limits("builds")
+        1,
+        help="How often to build each route; 2 or more separate the effect of order from chance.",
+        **_limits("builds"),
     )
 
 
@@ -208,25 +209,26 @@ class Readers:
 
     models: Sequence[str] = _answer(
         (),
-        help="A model that answers; repeat for more: reader, openai:MODEL, smollm2, hf:PATH, "
-        "recorded:FILE.",
+        help="Model that answers: reader, openai:MODEL, smollm2, hf:PATH or recorded:FILE; repeat "
+        "for more.",
         flag="--model",
         short="-m",
         accepts="Sequence[str | Model]",
     )
     draws: int = _reply(
         1,
-        help="Answers per route and prompt; 2 or more separate the model's own noise.",
+        help="Answers to collect for each route and prompt; 2 or more separate the effect of "
+        "order from the model's own noise.",
         **_limits("draws"),
     )
     control: str = _reply(
         "exact",
-        help="What the two prompts of a pair have in common: none, exact, balanced, aligned.",
+        help="How to match the two prompts of a pair: none, exact, balanced or aligned.",
         group=RESEARCH,
     )
     fillers: Sequence[str] = _reply(
         ("A",),
-        help="Padding: A or B; repeat for both.",
+        help="Text that pads prompts to the same length: A or B; repeat for both.",
         flag="--filler",
         group=RESEARCH,
     )
@@ -244,8 +246,8 @@ class Instructions:
 
     provenance: Sequence[str] = _reply(
         ("preserved",),
-        help="Instruction about conflicting records: preserved, gated, neutral or placebo; repeat "
-        "to compare instructions.",
+        help="Instruction to the model about conflicting records: preserved, gated, neutral or "
+        "placebo; repeat to compare.",
         accepts="str | Sequence[str]",
         group=RESEARCH,
     )
@@ -257,7 +259,8 @@ class Instruction:
 
     provenance: str = _answer(
         "preserved",
-        help="Instruction about conflicting records: preserved, gated, neutral or placebo.",
+        help="Instruction to the model about conflicting records: preserved, gated, neutral or "
+        "placebo.",
         group=RESEARCH,
     )
 
@@ -268,8 +271,8 @@ class Judging:
 
     judge: str | None = _reply(
         None,
-        help="Judge of free text: embedded, a model, or recorded. Default: recorded if all answers "
-        "have verdicts, else embedded.",
+        help="Judge of free-text answers: embedded, recorded or a model. Default: recorded if all "
+        "answers have verdicts, otherwise embedded.",
         accepts="str | Judge | None",
     )
 
@@ -280,11 +283,11 @@ class EndpointOptions:
 
     base_url: str | None = _answer(None, help="Address of an OpenAI-compatible endpoint.")
     rate_limit: float | None = _answer(
-        None, help="Most requests per minute, for each model.", identity=False
+        None, help="Maximum number of requests per minute to each model.", identity=False
     )
     concurrency: int | None = _answer(
         None,
-        help="Requests at the same time. Default: the model's own number.",
+        help="Maximum number of simultaneous requests. Default: chosen by the model.",
         identity=False,
         **_limits("concurrency"),
     )
@@ -294,20 +297,18 @@ class EndpointOptions:
 class CurveOptions:
     """Which budgets are compared."""
 
-    policy: str = option(
-        "recent", help="The policy without its budget, such as recent.", short="-p"
-    )
+    policy: str = option("recent", help="Policy without its budget, such as recent.", short="-p")
     budgets: str = option(
-        "k=4,8,16,32", help="The budget of the policy and its values.", flag="--budget"
+        "k=4,8,16,32", help="Name and values of the policy's budget.", flag="--budget"
     )
     contexts: str | None = option(
-        None, help="The budget of the interface and its values, such as k=1,3,10.", flag="--context"
+        None, help="Name and values of the interface's budget, such as k=1,3,10.", flag="--context"
     )
     interface: str | None = option(
-        None, help="The interface without its budget. Default: the interface of the benchmark."
+        None, help="Interface without its budget. Default: the interface of the benchmark."
     )
     stable: float = _statistic(
-        0.9, help="Overlap from which two orders count as the same.", minimum=0, maximum=1
+        0.9, help="Smallest overlap at which two orders count as the same.", minimum=0, maximum=1
     )
 
 
@@ -317,7 +318,8 @@ class ExplorationOptions:
 
     arrivals: Sequence[str] = _arrival(
         ("uniform",),
-        help="A distribution of orders; repeat for more. `routeprism list arrivals` shows them.",
+        help="Distribution of orders, such as uniform or jitter:w=2 (`routeprism list arrivals` "
+        "lists all); repeat for more.",
         flag="--arrival",
         short="-a",
         accepts="Sequence[str | ArrivalModel]",
@@ -331,24 +333,30 @@ class ExplorationOptions:
     )
     worst: str = _arrival(
         "",
-        help="Find the order with the least support (questions that keep it) or J, or with the "
-        "most questions that end with the old value (stale-only).",
+        help="Find the worst order: the one with the least evidence kept (support), the least "
+        "overlap with source order (J), or the most questions that end with an outdated value "
+        "(stale-only).",
     )
     method: str | None = _arrival(
         None,
-        help="enumerated, merged, replayed or sampled. Default: the most exact that is possible.",
+        help="How to explore the orders: enumerated, merged, replayed or sampled. Default: the "
+        "most exact method that is feasible.",
     )
     orders: int = _arrival(
-        1_000, help="Orders to draw if not all can be looked at.", **_limits("orders")
+        1_000,
+        help="Number of orders to draw if there are too many to examine all of them.",
+        **_limits("orders"),
     )
     half_width: float | None = _arrival(
-        None, help="Draw until the 95% limits of every share are this close to the estimate."
+        None, help="Draw orders until the 95% limits of every share are this close to the estimate."
     )
     most_orders: int = _arrival(
-        20_000, help="Most orders to draw for a half-width.", **_limits("most_drawn")
+        20_000, help="Maximum number of orders to draw for --half-width.", **_limits("most_drawn")
     )
     most_states: int = _arrival(
-        200_000, help="States to look at before orders are drawn.", **_limits("most_states")
+        200_000,
+        help="Maximum number of states to examine; beyond it, orders are drawn.",
+        **_limits("most_states"),
     )
 
 
@@ -358,15 +366,16 @@ class Passes:
 
     passes: Sequence[str] = _answer(
         (),
-        help="NAME=MODEL or NAME=FILE (a completed sheet); repeat for more.",
+        help="Who labels the cards: NAME=MODEL, or NAME=FILE for a completed sheet; repeat for "
+        "more.",
         flag="--pass",
         accepts="Sequence[str] | Mapping[str, Model | Path]",
     )
     primary: str | None = _answer(
-        None, help="The primary pass, declared before any outcome is read."
+        None, help="Name of the primary pass; declare it before you read any outcome."
     )
     export: Path | None = option(
-        None, help="Write the cards as a sheet for people to complete, and stop.", identity=False
+        None, help="Write the cards to a sheet for people to complete, and exit.", identity=False
     )
 
 
@@ -374,14 +383,14 @@ class Passes:
 class Screening:
     """Which questions may be reordered."""
 
-    gold_visible: bool = _answer(False, help="Use the rubric that shows the right answer.")
+    gold_visible: bool = _answer(False, help="Use the rubric that shows the correct answer.")
     gate: str | None = _answer(
         None,
-        help="Questions to let through: intersection, majority, unanimity, or the name of a pass.",
+        help="Which questions pass: intersection, majority, unanimity, or the name of a pass.",
         identity=False,
     )
     write_mask: Path | None = _output(
-        None, help="File for the questions that the gate lets through."
+        None, help="File to write the questions that pass the gate to."
     )
 
 
@@ -390,10 +399,10 @@ class Compiled:
     """Contexts of a run instead of records."""
 
     compiled: Path | None = option(
-        None, help="A finished run; label the contexts that it compiled instead of records."
+        None, help="Finished run whose compiled contexts are labelled instead of records."
     )
     stale: bool = option(
-        False, help="Label the records that state an outdated value of the fact asked for."
+        False, help="Label the records that state an outdated value of the fact in question."
     )
     policies: Sequence[str] = option(
         (),
@@ -408,10 +417,13 @@ class StatisticsOptions:
     """How intervals are computed."""
 
     seed: int = _statistic(20260910, help="Seed of the bootstrap.", minimum=0)
-    resamples: int = _statistic(10_000, help="Resamples of the bootstrap.", **_limits("resamples"))
+    resamples: int = _statistic(
+        10_000, help="Number of bootstrap resamples.", **_limits("resamples")
+    )
     interval: str | None = _statistic(
         None,
-        help="expanded, percentile, bca or studentised. Default: what the benchmark declares.",
+        help="Kind of interval: expanded, percentile, bca or studentised. Default: the one that "
+        "the benchmark declares.",
         group=RESEARCH,
     )
 
@@ -422,8 +434,8 @@ class Stopping:
 
     until: str | None = _statistic(
         None,
-        help="Stop as soon as this holds, with users in a random order: 'J±0.05' (or J+-0.05), "
-        "or verdict.",
+        help="Add users in random order, and stop as soon as a precision ('J±0.05' or J+-0.05) or "
+        "a verdict (verdict) is reached.",
         metavar="STATEMENT",
     )
 
@@ -434,17 +446,23 @@ class Limits:
 
     dry_run: bool = _money(
         False,
-        help="Report how many calls, tokens and how much money it takes, and stop; make no call.",
+        help="Report the number of calls, their tokens and their cost, and exit without making a "
+        "call.",
     )
     max_calls: int | None = _money(
         None,
-        help="Stop after this many calls, building and answering together; you can resume.",
+        help="Stop after this many model calls, including those that build memories; you can "
+        "resume.",
         **_limits("max_calls"),
     )
     max_cost: float | None = _money(
-        None, help="Stop before spending more than this; needs the models' prices.", minimum=0
+        None,
+        help="Stop before spending more than this; requires the prices of the models.",
+        minimum=0,
     )
-    yes: bool = _money(False, help="Spend without asking first.", short="-y", python=False)
+    yes: bool = _money(
+        False, help="Spend without asking for confirmation.", short="-y", python=False
+    )
 
 
 @dataclass(frozen=True)
@@ -453,7 +471,7 @@ class Money(Limits):
 
     measure: bool = _money(
         False,
-        help="With --dry-run: build the first pool once, which makes its calls, to measure them.",
+        help="With --dry-run: build the first pool once, with its calls, and measure them.",
     )
 
 
@@ -462,11 +480,11 @@ class Cassettes:
     """Replies of models, recorded and replayed."""
 
     record: Path | None = _money(
-        None, help="Write every prompt and reply of models to this file; it contains no key."
+        None, help="Write every prompt and reply to this file; it contains no keys."
     )
     replay: Path | None = _money(
         None,
-        help="Take the replies of models from a file of --record, and ask no model.",
+        help="Read the replies from a file that --record wrote, instead of asking a model.",
         resume=True,
     )
 
@@ -477,7 +495,8 @@ class Workers:
 
     workers: int | None = _place(
         None,
-        help="Processes to use. Default: chosen by the number of pools (1 in Python).",
+        help="Number of processes. Default: chosen by the number of pools.",
+        python_help="Number of processes.",
         minimum=1,
         python_default=1,
     )
@@ -488,7 +507,7 @@ class ExecutionOptions(Workers):
     """Where the work is done."""
 
     ray: str | None = _place(
-        None, help="Address of a Ray cluster to work on: auto, or HOST:PORT.", metavar="ADDRESS"
+        None, help="Ray cluster to work on: auto, or HOST:PORT.", metavar="ADDRESS"
     )
 
 
@@ -498,12 +517,12 @@ class Shards:
 
     shard: str | None = option(
         None,
-        help="Work on part I of N of the pools; `merge` puts the parts together.",
+        help="Process part I of N of the pools; `merge` combines the parts.",
         metavar="I/N",
         group=EXECUTION,
     )
     shards: Sequence[Path] = _place(
-        (), help="Runs of all shards, read instead of working on the pools.", terminal=False
+        (), help="Runs of all shards, to read instead of processing the pools.", terminal=False
     )
 
 
@@ -536,16 +555,13 @@ class Output(VerdictOptions):
     """Where the run is kept, and what is printed."""
 
     run: Path | None = _output(
-        None, help="Directory of the run. Default: runs/…, or none in Python."
+        None,
+        help="Directory of the run. Default: runs/NAME-ID.",
+        python_help="Directory of the run. Default: the run is not stored.",
     )
     verbose: bool = _output(
         False, help="Print every table and statement, with the symbols of the paper.", short="-v"
     )
-
-
-_GATES = "What to check"
-_ROWS = "Which run and numbers"
-_FILES = "What to write"
 
 
 @dataclass(frozen=True)
@@ -560,7 +576,7 @@ class MergedRuns:
     """The shards of one command."""
 
     runs: Sequence[Path] = option(
-        help="Directories of all shards of one command.", flag="", metavar="RUN...", group=_ROWS
+        help="Directories of all shards of one command.", flag="", metavar="RUN..."
     )
 
 
@@ -570,28 +586,28 @@ class Gates:
 
     gates: Sequence[str] = option(
         (),
-        help="A limit; repeat for more: J>=0.9, restored-absent.lower<=0.1, policy=focal:J>=0.9.",
-        group=_GATES,
+        help="Limit, such as evidence_lost<=0.05, restored-absent.lower<=0.1 or "
+        "policy=focal:J>=0.9; repeat for more.",
         flag="--gate",
         short="-g",
     )
     baseline: Path | None = option(
         None,
-        help="Require results no worse than this run; gates may refer to it: J>=baseline-0.02.",
-        group=_GATES,
+        help="Fail if results are worse than in this run; gates can refer to it: J>=baseline-0.02.",
         metavar="RUN",
     )
     allow_missing: int = option(
         0,
-        help="Accept up to N missing answers or routes; more end with exit code 3.",
-        group=_GATES,
+        help="Accept up to N missing answers or routes; with more, exit with code 3.",
         metavar="N",
     )
     junit: Path | None = _output(
         None, help="Also write the results as JUnit XML.", metavar="FILE", python=False
     )
     github: bool = _output(
-        False, help="Annotate the build; GITHUB_ACTIONS=true also does so.", python=False
+        False,
+        help="Write annotations for GitHub Actions; implied by GITHUB_ACTIONS=true.",
+        python=False,
     )
 
 
@@ -599,20 +615,26 @@ class Gates:
 class TwoRuns:
     """Two finished runs, and which of their policies are compared."""
 
-    first: Path = option(help="Directory of the first run.", flag="", metavar="RUN", group=_ROWS)
-    second: Path = option(help="Directory of the second run.", flag="", metavar="RUN", group=_ROWS)
+    first: Path = option(help="Directory of the run to compare with.", flag="", metavar="BEFORE")
+    second: Path = option(help="Directory of the new run.", flag="", metavar="AFTER")
     policies_a: Sequence[str] = option(
-        (), help="A policy of the first run, with its --policy-b.", flag="--policy-a", group=_ROWS
+        (),
+        help="Policy in BEFORE, to compare with the --policy-b in AFTER; repeat both for more. "
+        "Default: policies with the same name.",
+        flag="--policy-a",
     )
     policies_b: Sequence[str] = option(
         (),
-        help="The policy of the second run for it.",
+        help="Policy in AFTER, for each --policy-a.",
         flag="--policy-b",
-        group=_ROWS,
     )
-    html: Path | None = _output(None, help="Also write the comparison as a page.", metavar="FILE")
+    html: Path | None = _output(
+        None, help="Also write the comparison as an HTML page.", metavar="FILE"
+    )
     markdown: Path | None = _output(
-        None, help="Also write a comment for a pull request.", metavar="FILE"
+        None,
+        help="Also write the comparison as Markdown, for a comment on a pull request.",
+        metavar="FILE",
     )
 
 
@@ -621,40 +643,35 @@ class TracingOptions:
     """Which number is traced."""
 
     row: str = option(
-        help="Row of estimates.csv: names such as policy=focal,schedule=replay,quantity=J, as many "
-        "as it takes, or its number.",
-        group=_ROWS,
+        help="Row of estimates.csv: its number, or enough values to identify it, such as "
+        "policy=focal,schedule=replay,quantity=J.",
         metavar="NAMES|NUMBER",
     )
-    question: str | None = option(
-        None, help="List only what belongs to this question.", group=_ROWS, metavar="ID"
-    )
-    prompts: bool = _output(False, help="Also print the texts of the prompts.")
+    question: str | None = option(None, help="Show only this question.", metavar="ID")
+    prompts: bool = _output(False, help="Also print the text of each prompt.")
 
 
 @dataclass(frozen=True)
 class Planning:
     """Which number is planned for, and how precisely."""
 
-    quantity: str = option(help="Name in estimates.csv: J, D_res, restored-absent, …", group=_ROWS)
-    half_width: float | None = _statistic(
-        None, help="Distance of the limits from the estimate to reach."
+    quantity: str = option(
+        help="Quantity in estimates.csv, such as J, D_res or restored-absent.",
     )
-    effect: float | None = _statistic(None, help="An effect to show, instead of a half-width.")
-    power: float = _statistic(0.8, help="Probability of showing the effect.")
-    policy: str | None = option(None, help="A policy of the run.", group=_ROWS, short="-p")
-    schedule: str | None = option(None, help="A schedule of the run.", group=_ROWS, short="-s")
-    model: str | None = option(None, help="A model of the run.", group=_ROWS, short="-m")
-    experiment: str | None = option(
-        None, help="An experiment of the run. Default: routes.", group=_ROWS
+    half_width: float | None = _statistic(None, help="Half-width of the 95% interval to reach.")
+    effect: float | None = _statistic(
+        None, help="Effect to detect, instead of a half-width to reach."
     )
-    arm: str | None = option(
-        None, help="An arm of the experiment, such as construction.", group=_ROWS
-    )
+    power: float = _statistic(0.8, help="Probability of detecting the effect.")
+    policy: str | None = option(None, help="Policy in the run.", short="-p")
+    schedule: str | None = option(None, help="Schedule in the run.", short="-s")
+    model: str | None = option(None, help="Model in the run.", short="-m")
+    experiment: str | None = option(None, help="Experiment in the run. Default: routes.")
+    arm: str | None = option(None, help="Arm of the experiment, such as construction.")
     questions: Sequence[float] = _statistic(
-        (), help="Questions per unit to consider; repeat for more."
+        (), help="Number of questions per unit to consider; repeat for more."
     )
-    draws: Sequence[int] = _statistic((), help="Draws to consider; repeat for more.")
+    draws: Sequence[int] = _statistic((), help="Number of draws to consider; repeat for more.")
 
 
 @dataclass(frozen=True)
@@ -662,28 +679,29 @@ class Reporting:
     """Which files are written of a run."""
 
     out: Path | None = option(
-        None, help="Write the page here instead of into the run.", group=_FILES, metavar="FILE"
+        None,
+        help="Write the page to this file instead of into the run.",
+        metavar="FILE",
     )
     tables: Path | None = option(
-        None, help="Also write tables as Markdown and LaTeX.", group=_FILES, metavar="DIR"
+        None, help="Also write tables as Markdown and LaTeX.", metavar="DIR"
     )
-    charts: Path | None = option(
-        None, help="Also write charts as SVG and PNG.", group=_FILES, metavar="DIR"
-    )
+    charts: Path | None = option(None, help="Also write charts as SVG and PNG.", metavar="DIR")
     answers: Path | None = option(
-        None, help="Also write all answers, for recorded:FILE.", group=_FILES, metavar="FILE"
+        None,
+        help="Also write all answers, in the format that recorded:FILE reads.",
+        metavar="FILE",
     )
-    parquet: Path | None = option(
-        None, help="Also write the numbers as Parquet.", group=_FILES, metavar="FILE"
-    )
+    parquet: Path | None = option(None, help="Also write the numbers as Parquet.", metavar="FILE")
     inspect: Path | None = option(
         None,
         help="Also write the answers as an Inspect log (.eval or .json).",
-        group=_FILES,
         metavar="FILE",
     )
     megabytes: float = option(
-        10, help="Most room that the texts of pools may take in the page.", group=_FILES, minimum=0
+        10,
+        help="Maximum size of the record texts in the page, in megabytes.",
+        minimum=0,
     )
     open: bool = _output(False, help="Open the page in a browser.", python=False)
 
@@ -693,32 +711,36 @@ class Reproduction:
     """Which of the paper's tables are shown or computed again."""
 
     tables: Sequence[str] = option(
-        (), help="Labels such as tab:mechanism-state. Default: a summary of all.", flag=""
+        (),
+        help="Labels of tables, such as tab:mechanism-state. Default: a summary of all tables.",
+        flag="",
     )
     execute: bool = option(
-        False, help="Compute again what can be computed here, and write the values.", flag="--run"
+        False,
+        help="Compute everything that can be computed here, and write the values.",
+        flag="--run",
     )
     model: str | None = _answer(
         None,
-        help="Model that answers where a table needs answers, such as reader or recorded:FILE; "
-        "with --run.",
+        help="Model for tables that need answers, such as reader or recorded:FILE; use it with "
+        "--run.",
     )
     masks: Sequence[str] = option(
         (),
-        help="[NAME=]FILE of the question ids of a set that tables are about. Default name: "
-        "primary. Repeat for more.",
+        help="[NAME=]FILE with the question ids of a set that tables refer to; without NAME, the "
+        "set is called primary. Repeat for more.",
         flag="--mask",
     )
     data: Path | None = option(
         None, help="Directory with the benchmark files.", environment="ROUTEPRISM_DATA"
     )
-    write: Path | None = _output(None, help="Write the page of all tables (Markdown).")
+    write: Path | None = _output(None, help="Write all tables to this Markdown page.")
     obtained: Path | None = _output(
         None,
-        help="File of obtained values. Default: reproduction/obtained.json with --run, else the "
-        "values that come with the package.",
+        help="File with the obtained values. Default: reproduction/obtained.json with --run, "
+        "otherwise the values in the package.",
     )
-    keep: Path | None = _output(None, help="Run directory for the result and its report.")
+    keep: Path | None = _output(None, help="Directory in which to keep the run and its report.")
 
 
 @dataclass(frozen=True)
@@ -726,7 +748,7 @@ class Adapter:
     """Which memory is checked."""
 
     adapter: str = option(
-        help="A policy: package.module:Name, mem0, http:url=…, command:run=….",
+        help="Policy to check: package.module:Name, mem0, http:url=… or command:run=….",
         flag="",
         accepts="Any",
     )
@@ -736,13 +758,13 @@ class Adapter:
 class Download:
     """Which files are downloaded."""
 
-    benchmark: str = option(help="personamem, locomo, or longmemeval[:variant=m].", flag="")
+    benchmark: str = option(
+        help="Benchmark to download: personamem, locomo or longmemeval[:variant=m].", flag=""
+    )
     data: Path | None = option(
         None, help="Directory for the benchmark files.", environment="ROUTEPRISM_DATA"
     )
-    base_url: str | None = option(
-        None, help="Different address that has the files under their names."
-    )
+    base_url: str | None = option(None, help="Different address to download the files from.")
     yes: bool = option(False, help="Accept the licence without asking.", short="-y", python=False)
 
 
@@ -752,8 +774,8 @@ class Listing:
 
     what: str = option(
         "policies",
-        help="policies, benchmarks, models, schedules, procedures, arrivals, interfaces, judges, "
-        "coordinates or experiments.",
+        help="Kind of names: policies, benchmarks, models, schedules, procedures, arrivals, "
+        "interfaces, judges, coordinates or experiments.",
         flag="",
     )
 
@@ -851,7 +873,7 @@ def _study(name: str, part: type) -> type[Any]:
         Limits,
         Output,
     )
-    return compose(name, *parts)
+    return compose(name, *parts, subject="What to label")
 
 
 _COMMANDS: Mapping[str, Callable[[], type[Any]]] = {
@@ -863,12 +885,22 @@ _COMMANDS: Mapping[str, Callable[[], type[Any]]] = {
     "screen": partial(_study, "ScreenSettings", Screening),
     "support": partial(_study, "SupportSettings", Compiled),
     "demo": partial(compose, "DemoSettings", Output),
-    "check": partial(compose, "CheckSettings", StoredRunOptions, Gates, VerdictOptions),
-    "compare": partial(compose, "CompareSettings", TwoRuns, VerdictOptions),
-    "merge": partial(compose, "MergeSettings", MergedRuns, Output),
-    "trace": partial(compose, "TraceSettings", StoredRunOptions, TracingOptions, Json),
-    "plan": partial(compose, "PlanSettings", StoredRunOptions, Planning, Json),
-    "report": partial(compose, "ReportSettings", StoredRunOptions, Reporting, Printing),
+    "check": partial(
+        compose, "CheckSettings", StoredRunOptions, Gates, VerdictOptions, subject="What to check"
+    ),
+    "compare": partial(
+        compose, "CompareSettings", TwoRuns, VerdictOptions, subject="What to compare"
+    ),
+    "merge": partial(compose, "MergeSettings", MergedRuns, Output, subject="What to merge"),
+    "trace": partial(
+        compose, "TraceSettings", StoredRunOptions, TracingOptions, Json, subject="What to trace"
+    ),
+    "plan": partial(
+        compose, "PlanSettings", StoredRunOptions, Planning, Json, subject="What to plan for"
+    ),
+    "report": partial(
+        compose, "ReportSettings", StoredRunOptions, Reporting, Printing, subject="What to write"
+    ),
     "reproduce": partial(
         compose,
         "ReproduceSettings",
@@ -878,10 +910,13 @@ _COMMANDS: Mapping[str, Callable[[], type[Any]]] = {
         Limits,
         Workers,
         Printing,
+        subject="What to reproduce",
     ),
-    "check-adapter": partial(compose, "AdapterSettings", Adapter, Limits, Json),
-    "fetch": partial(compose, "FetchSettings", Download, Printing),
-    "list": partial(compose, "ListSettings", Listing, Json),
+    "check-adapter": partial(
+        compose, "AdapterSettings", Adapter, Limits, VerdictOptions, subject="What to check"
+    ),
+    "fetch": partial(compose, "FetchSettings", Download, Printing, subject="What to download"),
+    "list": partial(compose, "ListSettings", Listing, Json, subject="What to list"),
 }
 
 

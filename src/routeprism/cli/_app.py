@@ -63,13 +63,13 @@ COMMANDS: Mapping[str, CommandEntry] = {
                 ("audit sample -p focal", "a built-in policy on the bundled sample"),
                 ("audit sample -p my_module:Memory", "your own class"),
                 ("audit my_data -p focal -m openai:MODEL --draws 3", "your own data, with answers"),
-                ("audit my_data -p focal -m openai:MODEL --dry-run", "what that would cost"),
+                ("audit my_data -p focal -m openai:MODEL --dry-run", "what this would cost"),
             ),
         ),
         CommandEntry(
             "restore",
             _FIND,
-            "Put displaced records back and see whether answers return.",
+            "Put lost records back, and see whether the answers return.",
             "_audit:show_restoration",
             "Each record is compared with a matched one that does not carry the answer.",
             (("restore sample -p focal -m reader", "with the model that needs no network"),),
@@ -77,19 +77,19 @@ COMMANDS: Mapping[str, CommandEntry] = {
         CommandEntry(
             "remedy",
             _FIND,
-            "Measure repairs around a memory, and what each of them costs.",
+            "Measure what each repair would save, and what it would cost.",
             "_audit:show_remedies",
             "The repairs are holding records back, rebuilding from a log, tying operations to "
             "event time, larger budgets, and searching a log of dropped records.",
-            (("remedy sample -p recent:k=3", "which repair keeps evidence, and its price"),),
+            (("remedy sample -p recent:k=3", "which repair keeps evidence, and what it costs"),),
         ),
         CommandEntry(
             "orders",
             _FIND,
-            "Look at every order: what is kept, and the worst order.",
+            "Explore every order: how much each keeps, and the worst one.",
             "_orders:show_orders",
-            "Orders are drawn where there are too many. --shrink finds the smallest reordering "
-            "that changes an outcome.",
+            "If there are too many orders, a sample of them is drawn. --shrink finds the smallest "
+            "reordering that changes an outcome.",
             (
                 ("orders sample -p focal", "all orders of each pool"),
                 ("orders sample -p focal --worst support", "the order that loses most evidence"),
@@ -106,22 +106,25 @@ COMMANDS: Mapping[str, CommandEntry] = {
         CommandEntry(
             "merge",
             _FIND,
-            "Put the shards of one command together.",
+            "Combine the shards of one command into one run.",
             "_audit:show_merge",
-            "The result has the numbers and the report of a single run.",
+            "The numbers and the report are the same as without shards.",
             (("merge runs/part-1 runs/part-2 --run runs/all", "after --shard 1/2 and 2/2"),),
         ),
         CommandEntry(
             "check",
             _GATE,
-            "Compare a run with limits; exit code 1 if one fails.",
+            "Check a run against limits; exit with code 1 if one fails.",
             "_check:show_check",
             "The command exits with code 2 if a gate matches no row, and with code 3 if answers or "
             "routes are missing.",
             (
-                ("check runs/now --gate 'J>=0.9'", "a limit"),
+                ("check runs/now --gate 'evidence_lost<=0.05'", "a limit"),
                 ("check runs/now --baseline runs/main", "no worse than another run"),
-                ("check runs/now --gate 'J>=0.9' --junit gates.xml", "for a build server"),
+                (
+                    "check runs/now --gate 'evidence_lost<=0.05' --junit gates.xml",
+                    "for a build server",
+                ),
             ),
         ),
         CommandEntry(
@@ -147,7 +150,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         CommandEntry(
             "trace",
             _LOOK,
-            "Go from a number to the answers behind it.",
+            "Trace a number back to the answers behind it.",
             "_trace:show_trail",
             examples=(
                 ("trace runs/now --row policy=focal,quantity=J", "the values of every question"),
@@ -157,7 +160,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         CommandEntry(
             "screen",
             _RESEARCH,
-            "Find out which pools may be reordered.",
+            "Find out which pools can be reordered.",
             "_studies:show_screen",
             examples=(("screen my_data --export cards.csv", "a sheet for people to complete"),),
         ),
@@ -203,7 +206,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
             "_list:show_list",
             examples=(
                 ("list policies", "every built-in memory"),
-                ("list models", "who can answer"),
+                ("list models", "every model that can answer"),
             ),
         ),
         CommandEntry(
@@ -424,13 +427,16 @@ def usage(name: str, options: Iterable[Option]) -> str:
 
 
 def group_options(options: Sequence[Option]) -> dict[str, list[Option]]:
-    """Give options by group, in the order of help; groups of experiments follow the answers."""
+    """Give options by group, in the order of help: the subject of the command comes first.
+
+    Groups that experiments add follow the answers.
+    """
     from routeprism.settings import ANSWERS, GROUPS
 
     groups = dict.fromkeys(item.group for item in options)
-    place = GROUPS.index(ANSWERS) + 1 if ANSWERS in groups else 0
-    further = [group for group in groups if group not in GROUPS]
-    order = [*GROUPS[:place], *further, *GROUPS[place:]]
+    place = GROUPS.index(ANSWERS) + 1
+    subject, *further = [options[0].group, *(group for group in groups if group not in GROUPS)]
+    order = dict.fromkeys((subject, *GROUPS[:place], *further, *GROUPS[place:]))
     return {
         group: [item for item in options if item.group == group]
         for group in order
@@ -457,7 +463,9 @@ def describe_option(item: Option) -> str:
     notes = [f"default: {default}"] if shown else []
     notes += ["required"] if item.required and item.flag else []
     notes += [f"or set {item.environment}"] if item.environment else []
-    return f"{item.help} [{'; '.join(notes)}]" if notes else item.help
+    # Where a command has a value, the sentence about the general default does not apply.
+    sentence = item.help.partition(" Default:")[0] if shown else item.help
+    return f"{sentence} [{'; '.join(notes)}]" if notes else sentence
 
 
 def _columns(rows: Iterable[tuple[str, str]], first: int) -> list[str]:

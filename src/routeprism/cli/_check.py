@@ -228,7 +228,7 @@ def show_adapter_checks(settings: Any) -> None:
     if settings.json:
         print_json({"adapter": policy.name, "checks": [asdict(check) for check in checks]})
     else:
-        for check in checks:
+        for check in () if settings.quiet else checks:
             said = f": {check.said}" if check.said else ""
             print(printable(f"{_MARKS[check.outcome]}{check.name}{said}", lines=True))
             if check.fix:

@@ -249,7 +249,8 @@ class DisplaySettings:
 
     display: Sequence[Layout] = option(
         (),
-        help="Compare native block order with `reversed` or `source`; repeat for both.",
+        help="Compare the memory's own order of blocks with `reversed` or `source`; repeat for "
+        "both.",
         group=RESEARCH,
     )
 

@@ -71,8 +71,8 @@ class OverlapSettings:
 
     overlap_trials: int | None = option(
         None,
-        help="Trials of overlapping writes in each pool, for --schedule overlap:k=N. Default: 100, "
-        "or 10 for a system outside of the process.",
+        help="Trials of overlapping writes in each pool, for --schedule overlap:k=N. Default: "
+        "100, or 10 for a system outside the process.",
         group=ARRIVALS,
         minimum=1,
     )

@@ -145,7 +145,7 @@ class ProvenanceSettings:
 
     margin: float = option(
         MARGIN,
-        help="How much worse accuracy may be under one of several instructions.",
+        help="Largest loss of accuracy that counts as no worse when instructions are compared.",
         group=RESEARCH,
     )
 

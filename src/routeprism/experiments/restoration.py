@@ -240,19 +240,20 @@ class RestorationSettings:
 
     designs: Sequence[DesignName] = option(
         (),
-        help="Ask only single, bundle, identity-swap, or if named presence and update (the old and "
-        "the new record of a changed fact); repeat for several.",
+        help="Restore only this design: single, bundle or identity-swap. Two more designs run "
+        "only if you name them: presence, and update (the old and the new record of a changed "
+        "fact). Repeat for several.",
         group=ANSWERS,
         flag="--design",
     )
     eligibility: Eligibility = option(
         "one-fewer",
-        help="How much support the route without the record may still expose.",
+        help="How much evidence the route without the record may still show.",
         group=ANSWERS,
     )
     bundle_tokens: int = option(
         BUNDLE_TOKENS,
-        help="How many tokens a bundle's prompt may have.",
+        help="Maximum number of tokens in the prompt of a bundle.",
         group=ANSWERS,
         minimum=SIZES["bundle_tokens"][0],
         maximum=SIZES["bundle_tokens"][1],

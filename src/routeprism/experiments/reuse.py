@@ -159,7 +159,7 @@ class ReuseSettings:
 
     reuse: bool = option(
         False,
-        help="Also estimate over all but each user's first question.",
+        help="Also estimate over all questions but the first one of each user.",
         group=RESEARCH,
     )
 

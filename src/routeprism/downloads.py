@@ -181,7 +181,7 @@ def address(source: Source, base_url: str | None = None) -> str:
 
 def missing(collection: Collection, data: Path) -> list[Source]:
     """Give the files that are not there yet."""
-    return [one for one in collection.files if _present(data / collection.folder, one) is None]
+    return [file for file in collection.files if _present(data / collection.folder, file) is None]
 
 
 def fetch_all(
@@ -379,9 +379,11 @@ class _Download:
 
     def _unreachable(self, reason: str) -> DownloadError:
         have = self._have()
-        kept = f" {have:,} bytes are kept, and the same command resumes from there." if have else ""
+        partial = (
+            f" {have:,} bytes are kept, and the same command resumes from there." if have else ""
+        )
         return DownloadError(
-            f"{urlsplit(self.url).hostname} did not give {self.path.name} ({reason}).{kept} "
+            f"{urlsplit(self.url).hostname} did not give {self.path.name} ({reason}).{partial} "
             f"Without a network: get {self.url} on another machine and put it at {self.path}; "
             f"behind a proxy set HTTPS_PROXY; from a mirror pass base_url=URL"
         )

@@ -109,8 +109,8 @@ class OwnCodeError(RoutePrismError):
         """Policy, user, order, and the current record or question, as far as they are known."""
         self.frames = frames
         """The frames of the traceback that are not RoutePrism's, outermost first."""
-        said = f"{place} raised {raised}" if place else raised
-        super().__init__("\n".join((said, *frames)))
+        message = f"{place} raised {raised}" if place else raised
+        super().__init__("\n".join((message, *frames)))
 
     def __reduce__(self) -> tuple[object, ...]:
         return OwnCodeError, (self.raised, self.place, self.frames)
@@ -138,9 +138,9 @@ class ModelError(RoutePrismError):
 class MissingExtraError(ModelError):
     """An optional dependency that is not installed; the message names the extra."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an extra: pip install 'routeprism[{extra}]'")
-        self.what, self.extra = what, extra
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an extra: pip install 'routeprism[{extra}]'")
+        self.what, self.extra = feature, extra
 
     def __reduce__(self) -> tuple[object, ...]:
         return MissingExtraError, (self.what, self.extra)
@@ -166,15 +166,15 @@ class RunError(RoutePrismError):
     """A run directory that cannot be created, resumed or read."""
 
 
-def closest(name: str, known: Iterable[str]) -> str:
+def closest(name: str, names: Iterable[str]) -> str:
     """Suggest the nearest known name; empty if none is near."""
-    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.5)
     return f"Did you mean '{close[0]}'?" if close else ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, candidates: Iterable[str]) -> str:
     """Suggest the nearest known name, or list the known names up to a readable number."""
-    names = sorted(known)
+    names = sorted(candidates)
     if suggestion := closest(name, names):
         return suggestion
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""

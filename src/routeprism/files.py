@@ -130,10 +130,10 @@ def _lock(handle: int, *, wait: bool) -> bool:
 def owns_part(path: Path) -> bool:
     """Check that a growing file is a regular file without a second name."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
 
 
 def open_part(path: Path, *, resume: bool) -> BinaryIO:

@@ -43,8 +43,8 @@ def describe_error(
         place.append(f"in {method}()")
     place.append(_occasion(frames))
     summary = traceback.extract_tb(error.__traceback__)
-    shown = [line for at in foreign for line in _lines(summary[at])]
-    return OwnCodeError(_said(error), ", ".join(filter(None, place)), tuple(_shortened(shown)))
+    lines = [line for at in foreign for line in _lines(summary[at])]
+    return OwnCodeError(_said(error), ", ".join(filter(None, place)), tuple(_shortened(lines)))
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -56,9 +56,13 @@ def _is_ours(frame: FrameType) -> bool:
 def _occasion(frames: list[FrameType]) -> str:
     """Name the record that was being added, or the question that was being asked."""
     for frame in frames:
-        held = frame.f_locals
-        named = [held.get("question"), held.get("record"), *reversed(list(held.values()))]
-        for value in named:
+        variables = frame.f_locals
+        candidates = [
+            variables.get("question"),
+            variables.get("record"),
+            *reversed(list(variables.values())),
+        ]
+        for value in candidates:
             kind = type(value)
             if kind.__module__.startswith(_RECORDS) and kind.__name__ in ("Question", "Record"):
                 return f"{kind.__name__.lower()} '{value.id}'"

@@ -52,7 +52,7 @@ def assert_order_stable(
     __tracebackhide__ = True
     from routeprism.review.stability import order_stability as look
 
-    found = look(
+    stability = look(
         memory,
         pools,
         arrival=arrival,
@@ -63,10 +63,10 @@ def assert_order_stable(
         orders=orders,
         data=data,
     )
-    if found.breaches:
-        raise AssertionError(str(found))
-    if found.reach.layer == "unknown":  # the sets are equal because nothing can be seen in them
-        warnings.warn(f"{found.policy}: {found.reach.phrase}", stacklevel=2)
+    if stability.breaches:
+        raise AssertionError(str(stability))
+    if stability.reach.layer == "unknown":  # the sets are equal because nothing can be seen in them
+        warnings.warn(f"{stability.policy}: {stability.reach.phrase}", stacklevel=2)
 
 
 @pytest.fixture

@@ -60,8 +60,8 @@ class Redactor:
     @classmethod
     def configured(cls, *secrets: str) -> Redactor:
         """Know these secrets, and those in the environment."""
-        named = (secret for secret in secrets if len(secret) >= _SHORTEST)
-        return cls(tuple(sorted({*named, *environment_secrets()})))
+        long_secrets = (secret for secret in secrets if len(secret) >= _SHORTEST)
+        return cls(tuple(sorted({*long_secrets, *environment_secrets()})))
 
     def redact(self, text: str) -> str:
         """Replace every secret in a text and nothing else, such as in an answer."""
@@ -86,15 +86,15 @@ def names_secret(name: str) -> bool:
 
 def environment_secrets(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Give the values of variables whose name says that they contain a secret."""
-    given = os.environ if environment is None else environment
-    found = {
+    variables = os.environ if environment is None else environment
+    secrets = {
         value.strip()
-        for name, value in given.items()
+        for name, value in variables.items()
         if _SECRET_VARIABLE.search(name) and len(value.strip()) >= _SHORTEST_VALUE
     }
     for name in ("OPENAI_BASE_URL",):
-        found.update(address_secrets(given.get(name, "")))
-    return tuple(sorted(found))
+        secrets.update(address_secrets(variables.get(name, "")))
+    return tuple(sorted(secrets))
 
 
 def address_secrets(address: str) -> tuple[str, ...]:
@@ -104,17 +104,17 @@ def address_secrets(address: str) -> tuple[str, ...]:
     except ValueError:
         return ()
     user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
-    found = {password, unquote(password)}
+    secrets = {password, unquote(password)}
     if user and not colon:  # a token in place of a name
-        found |= {user, unquote(user)}
+        secrets |= {user, unquote(user)}
     if password:
         pair = f"{unquote(user)}:{unquote(password)}"
-        found.add(base64.b64encode(pair.encode(errors="replace")).decode())
+        secrets.add(base64.b64encode(pair.encode(errors="replace")).decode())
     for name, value in parse_qsl(parts.query):
         least = _SHORTEST if names_secret(name) else _SHORTEST_VALUE
         if len(value) >= least:
-            found.add(value)
-    return tuple(sorted(value for value in found if len(value) >= _SHORTEST))
+            secrets.add(value)
+    return tuple(sorted(value for value in secrets if len(value) >= _SHORTEST))
 
 
 def bare_address(address: str) -> str:

@@ -148,7 +148,7 @@ def options_of(settings: Any) -> tuple[Option, ...]:
 
 
 def _option(field: dataclasses.Field[Any], kind: Any) -> Option:
-    names = {known.name for known in dataclasses.fields(Option)}
+    names = {item.name for item in dataclasses.fields(Option)}
     declared = {"group": SUBJECT, **{k: v for k, v in field.metadata.items() if k in names}}
     flag = declared.pop("flag", f"--{field.name.replace('_', '-')}")
     return Option(field.name, kind, field.default, flag=flag, **declared)
@@ -263,10 +263,10 @@ def read_command(settings: type[Any], words: Sequence[str]) -> Any:
 
 def _plain_kind(kind: Any) -> Any:
     """Give the first type of a union; `None` is only ever a default."""
-    inside = [part for part in typing.get_args(kind) if part is not type(None)]
-    if not inside:
+    kinds = [part for part in typing.get_args(kind) if part is not type(None)]
+    if not kinds:
         return kind
-    return str if all(isinstance(part, str) for part in inside) else _plain_kind(inside[0])
+    return str if all(isinstance(part, str) for part in kinds) else _plain_kind(kinds[0])
 
 
 def _write_option(item: Option, value: Any) -> Iterator[str]:
@@ -300,7 +300,7 @@ def signature_of(
     returns: Any = inspect.Signature.empty,
 ) -> inspect.Signature:
     """Give the signature of the Python function that takes these settings as keyword arguments."""
-    named = {parameter.name for parameter in (*leading, *trailing)}
+    names = {parameter.name for parameter in (*leading, *trailing)}
     keywords = [
         inspect.Parameter(
             item.name,
@@ -309,7 +309,7 @@ def signature_of(
             annotation=item.accepts or write_kind(item.kind),
         )
         for item in options_of(settings)
-        if item.python and item.name not in named
+        if item.python and item.name not in names
     ]
     return inspect.Signature([*leading, *keywords, *trailing], return_annotation=returns)
 
@@ -326,8 +326,8 @@ def write_kind(kind: Any) -> str:
         return "str"
     if typing.get_origin(kind) in (types.UnionType, typing.Union):
         return " | ".join(map(write_kind, typing.get_args(kind)))
-    inside = [write_kind(part) for part in typing.get_args(kind) if part is not ...]
-    return f"Sequence[{', '.join(inside)}]" if inside else str(kind)
+    kinds = [write_kind(part) for part in typing.get_args(kind) if part is not ...]
+    return f"Sequence[{', '.join(kinds)}]" if kinds else str(kind)
 
 
 def describe_options(settings: type[Any], more: Mapping[str, str] | None = None) -> str:

@@ -107,9 +107,9 @@ def load_object(path: str) -> Any:
     standard library or of an installed package.
     """
     module, _, name = path.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)  # it stays there: worker processes import the class again
+    directory = str(Path.cwd())
+    if directory not in sys.path:
+        sys.path.append(directory)  # it stays there: worker processes import the class again
     try:
         loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -147,9 +147,9 @@ class _Unknown:
 @lru_cache(maxsize=256)
 def parameters(factory: Callable[..., Any]) -> Mapping[str, Any]:
     """Give the parameters that a user may write for a factory, with their types."""
-    found = hints(factory)
+    annotations = hints(factory)
     kinds = {
-        name: found.get(name, _kind_of(parameter.default))
+        name: annotations.get(name, _kind_of(parameter.default))
         for name, parameter in inspect.signature(factory).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
@@ -167,39 +167,39 @@ def hints(factory: Callable[..., Any]) -> Mapping[str, Any]:
     What cannot be resolved is no plain value, so a user cannot write it anyway.
     """
     function = factory.__init__ if inspect.isclass(factory) else factory
-    found: dict[str, Any] = {}
+    resolved: dict[str, Any] = {}
     for name, annotation in getattr(function, "__annotations__", {}).items():
-        one = types.SimpleNamespace(__annotations__={name: annotation})
+        holder = types.SimpleNamespace(__annotations__={name: annotation})
         try:
-            found |= typing.get_type_hints(one, getattr(function, "__globals__", {}))
+            resolved |= typing.get_type_hints(holder, getattr(function, "__globals__", {}))
         except NameError:
-            found[name] = object
-    return found
+            resolved[name] = object
+    return resolved
 
 
 def arguments(factory: Callable[..., Any], spec: Spec) -> dict[str, Any]:
     """Convert a spec's parameters to the types that a factory declares."""
-    known = parameters(factory)
+    names = parameters(factory)
     converted: dict[str, Any] = {}
     for key, value in spec.values.items():
-        if key not in known:
+        if key not in names:
             raise SpecError(
-                f"'{spec.name}' has no parameter '{key}'. {nearest(key, known)}"
-                if known
+                f"'{spec.name}' has no parameter '{key}'. {nearest(key, names)}"
+                if names
                 else f"'{spec.name}' takes no parameters, but got '{key}'"
             )
-        if known[key] is _Unknown:
+        if names[key] is _Unknown:
             raise SpecError(
                 f"the type of parameter '{key}' of '{spec.name}' is unknown, so {key}={value} "
                 f"cannot be read. Annotate it, such as {key}: int, or give it a default of its type"
             )
-        converted[key] = _convert(spec, key, value, known[key])
+        converted[key] = _convert(spec, key, value, names[key])
     return converted
 
 
-def construct(factory: Callable[..., T], spec: Spec, **given: Any) -> T:
+def construct(factory: Callable[..., T], spec: Spec, **overrides: Any) -> T:
     """Call a factory with a spec's parameters converted to their declared types."""
-    converted = {**given, **arguments(factory, spec)}
+    converted = {**overrides, **arguments(factory, spec)}
     try:
         return factory(**converted)
     except SpecError:
@@ -248,12 +248,12 @@ def written(name: str, item: Any) -> str:
     """Write a dataclass back as a spec: its name and what is not at its default."""
     parts = []
     kind: Callable[..., Any] = type(item)
-    known = parameters(kind)
+    names = parameters(kind)
     for part in dataclasses.fields(item):
         value = getattr(item, part.name)
-        if part.name in known and value != part.default and part.metadata.get("named", True):
-            shown = str(value).lower() if isinstance(value, bool) else f"{value}"
-            parts.append(f"{part.name}={shown}")
+        if part.name in names and value != part.default and part.metadata.get("named", True):
+            text = str(value).lower() if isinstance(value, bool) else f"{value}"
+            parts.append(f"{part.name}={text}")
     return f"{name}:{','.join(parts)}" if parts else name
 
 
@@ -342,4 +342,7 @@ def registered(group: str) -> Mapping[str, Registration]:
     from importlib.metadata import entry_points  # takes long, and workers need none
 
     points = {point.name: point for point in sorted(entry_points(group=f"routeprism.{group}"))}
-    return {**points, **{one.name: one for one in EXTENSIONS.get() if one.group == group}}
+    return {
+        **points,
+        **{extension.name: extension for extension in EXTENSIONS.get() if extension.group == group},
+    }

@@ -103,15 +103,15 @@ class SheetRow:
             f"row {self.number}: {problem}", file=self.file, line=self.line, field=column
         )
 
-    def choice(self, column: str, known: Sequence[str], *, may_be_empty: bool = False) -> str:
+    def choice(self, column: str, choices: Sequence[str], *, may_be_empty: bool = False) -> str:
         """Read one of several words, in any case."""
-        written = self.get(column)
-        value = written.casefold()
-        if value in known or (may_be_empty and not value):
+        text = self.get(column)
+        value = text.casefold()
+        if value in choices or (may_be_empty and not value):
             return value
         if not value:
-            raise self.error(f"there is no {column}; expected one of {', '.join(known)}", column)
-        raise self.error(f"there is no {column} '{written}'. {nearest(value, known)}", column)
+            raise self.error(f"there is no {column}; expected one of {', '.join(choices)}", column)
+        raise self.error(f"there is no {column} '{text}'. {nearest(value, choices)}", column)
 
 
 def split_cell(text: str) -> list[str]:
@@ -208,10 +208,10 @@ def _report_header(
     headers = [_parse_cells(text, mark, path, lines, only_header=True)[0][1] for mark in marks]
     header = [name.strip().casefold() for name in max(headers, key=len)]
     missing = next(group for group in needed if not any(name in header for name in group))
-    wanted = " or ".join(f"'{name}'" for name in missing)
-    listed = ", ".join(repr(name) for name in header[:12]) or "nothing"
+    names = " or ".join(f"'{name}'" for name in missing)
+    columns = ", ".join(repr(name) for name in header[:12]) or "nothing"
     return InputError(
-        f"the column {wanted} is missing; the first line has {listed}",
+        f"the column {names} is missing; the first line has {columns}",
         file=path,
         line=lines + 1,
         field=missing[0],

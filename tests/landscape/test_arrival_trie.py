@@ -160,7 +160,7 @@ def grow(kind: type[Scripted], size: int = 5, arrival: str = "uniform", **limits
     kind.calls = 0
     pool = pool_of(size)
     arrivals = parse_arrival(arrival).on(pool)
-    plan = plan_trie(arrivals, **{"drawn": 1_000, **limits})
+    plan = plan_trie(arrivals, **{"drawn_orders": 1_000, **limits})
     trie = ArrivalTrie(as_policy(kind), pool)
     return explore_trie(trie, arrivals, plan), plan
 

@@ -37,7 +37,7 @@ def test_survival_under_recent_two() -> None:
 
 
 def test_sixty_records_are_not_enumerated_and_that_is_said() -> None:
-    found = explore(make_policy("recent:k=3"), pool_of(60), drawn=40)
+    found = explore(make_policy("recent:k=3"), pool_of(60), drawn_orders=40)
     assert (found.method, found.orders) == ("sampled", 40)
     assert found.note == (
         "40 orders were drawn: a pool of 60 has 8.32e+81 orders under uniform, with too many "
@@ -49,10 +49,10 @@ def test_sixty_records_are_not_enumerated_and_that_is_said() -> None:
 
 
 def test_a_bound_on_states_switches_to_sampling() -> None:
-    found = explore(make_policy("utility:k=2"), pool_of(8), most_states=100, drawn=30)
+    found = explore(make_policy("utility:k=2"), pool_of(8), most_states=100, drawn_orders=30)
     assert (found.method, found.orders) == ("sampled", 30)
     assert "too many states" in found.note
-    own = explore(OwnMemory(Fragile, "fragile"), pool_of(8), drawn=10)
+    own = explore(OwnMemory(Fragile, "fragile"), pool_of(8), drawn_orders=10)
     assert "fragile shows no states to merge, and at most 5,040 are built" in own.note
 
 
@@ -81,7 +81,7 @@ def test_an_order_that_raises_is_reported_and_comes_again() -> None:
     failure = found.failures[0]
     assert failure.message == "ValueError: r1 came first"
     assert failure.order.index(1) < failure.order.index(0)
-    drawn = explore(OwnMemory(Fragile, "fragile"), pool_of(9), "uniform:seed=5", drawn=30)
+    drawn = explore(OwnMemory(Fragile, "fragile"), pool_of(9), "uniform:seed=5", drawn_orders=30)
     first = drawn.failures[0]
     assert first.index is not None
     assert parse_arrival("uniform:seed=5").sample(9, first.index, "ann") == first.order
@@ -152,7 +152,7 @@ class Chancy(Fragile):
 
 def test_chance_is_detected_reported_and_never_merged() -> None:
     policy = OwnMemory(Chancy, "chancy")
-    found = explore(policy, pool_of(4), drawn=25)
+    found = explore(policy, pool_of(4), drawn_orders=25)
     assert (found.method, found.chance) == ("sampled", (20, 20))
     assert found.note.startswith("chancy is not deterministic: in 20 of 20 orders")
     with pytest.raises(ContractError, match="chancy is not deterministic"):

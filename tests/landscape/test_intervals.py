@@ -70,7 +70,7 @@ def test_sampling_covers_what_enumeration_says() -> None:
     inside = {"fixed": 0, "kept": 0, "stopped": 0, "stopped, kept": 0}
     for seed in range(120):
         name = f"uniform:seed={seed}"
-        fixed = explore(policy, pool, name, method="sampled", drawn=60)
+        fixed = explore(policy, pool, name, method="sampled", drawn_orders=60)
         assert (fixed.changed.lower, fixed.changed.upper) == fixed_limits(fixed.changed.count, 60)
         inside["fixed"] += _inside(truth, (fixed.changed.lower, fixed.changed.upper))  # type: ignore[arg-type]
         inside["kept"] += _inside(kept, (fixed.kept(support).lower, fixed.kept(support).upper))  # type: ignore[arg-type]

@@ -289,7 +289,7 @@ def test_a_search_goes_on_with_orders_that_are_known_to_differ() -> None:
     policy = OwnMemory(Turned, "turned")
     known = parse_arrival("uniform").on(pool).sample(0)
     assert outcome(policy, pool, known, predicate) is True
-    (found,) = shrink_all(policy, pool, [predicate], most_builds=40, known=[known])
+    (found,) = shrink_all(policy, pool, [predicate], most_builds=40, seeds=[known])
     assert found.found and not found.exact
     assert_one_minimal(found, policy, pool, predicate)
 

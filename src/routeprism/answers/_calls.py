@@ -39,8 +39,8 @@ class ModelCaller:
         self.instant = model.embedded or isinstance(model, Recorded)
         self._allowance = None if self.instant else allowance
         self._redactor = Redactor() if self.instant else Redactor.configured()
-        here = self.instant or model.concurrency == 1
-        if not here and not inspect.iscoroutinefunction(model.answer):
+        in_caller = self.instant or model.concurrency == 1
+        if not in_caller and not inspect.iscoroutinefunction(model.answer):
             self._threads = ThreadPoolExecutor(model.concurrency, thread_name_prefix="model")
 
     async def reply(self, ask: Ask) -> Reply:
@@ -65,15 +65,13 @@ class ModelCaller:
     async def _reply(self, ask: Ask) -> Reply:
         """Give the model's reply, as far as it can be stored; whatever it raises is a failure."""
         try:
-            given: object
+            raw: object
             if self._threads is not None:
                 loop = asyncio.get_running_loop()
-                given = await loop.run_in_executor(self._threads, self._model.answer, ask)
+                raw = await loop.run_in_executor(self._threads, self._model.answer, ask)
             else:
-                given = self._model.answer(ask)
-            reply = clean_reply(
-                await given if inspect.isawaitable(given) else given, self._model.name
-            )
+                raw = self._model.answer(ask)
+            reply = clean_reply(await raw if inspect.isawaitable(raw) else raw, self._model.name)
             return replace(
                 reply,
                 raw=self._redactor.redact(reply.raw),
@@ -115,9 +113,9 @@ class Pace:
         """Wait for this request's turn."""
         if self._interval:
             now = time.monotonic()
-            mine = max(self._next, now)
-            self._next = mine + self._interval
-            await asyncio.sleep(mine - now)
+            start = max(self._next, now)
+            self._next = start + self._interval
+            await asyncio.sleep(start - now)
 
 
 def shift(batch: str) -> int:

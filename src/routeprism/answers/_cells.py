@@ -50,28 +50,28 @@ class Cost:
 
     def __str__(self) -> str:
         calls = "an unknown number of" if self.calls is None else f"{self.calls:,}"
-        read = "an unknown number of" if self.input_tokens is None else f"{self.input_tokens:,}"
-        said = f"{calls} calls, {read} input tokens"
+        tokens = "an unknown number of" if self.input_tokens is None else f"{self.input_tokens:,}"
+        text = f"{calls} calls, {tokens} input tokens"
         if self.kept:
-            said += f" ({self.kept:,} answers are there already)"
+            text += f" ({self.kept:,} answers are there already)"
         if self.cost is not None:
-            said += f"; {self.cost:.2f} for the input"
-            said += f", at most {self.most:.2f} in all" if self.most is not None else ""
-        return f"{said} ({self.note})" if self.note else said
+            text += f"; {self.cost:.2f} for the input"
+            text += f", at most {self.most:.2f} in all" if self.most is not None else ""
+        return f"{text} ({self.note})" if self.note else text
 
-    def add_to(self, other: Cost | None) -> Cost:
+    def add_to(self, total: Cost | None) -> Cost:
         """Add this cost to a different one, if there is one; unknown numbers stay unknown."""
-        if other is None:
+        if total is None:
             return self
         return Cost(
-            other.cells + self.cells,
-            other.kept + self.kept,
-            _add(other.calls, self.calls),
-            _add(other.input_tokens, self.input_tokens),
-            _add(other.cost, self.cost),
-            _add(other.most, self.most),
-            other.note or self.note,
-            other.estimated or self.estimated,
+            total.cells + self.cells,
+            total.kept + self.kept,
+            _add(total.calls, self.calls),
+            _add(total.input_tokens, self.input_tokens),
+            _add(total.cost, self.cost),
+            _add(total.most, self.most),
+            total.note or self.note,
+            total.estimated or self.estimated,
         )
 
 
@@ -84,8 +84,8 @@ def _add(first: Number | None, second: Number | None) -> Number | None:
 
 def key_of(model: Model, ask: Ask, batch: str = "") -> Key:
     """Give the ledger's key of one request."""
-    named = _realisation(model, ask, batch)
-    return Key.of(model.name, model.settings, ask.text, batch=named, draw=ask.draw)
+    realisation = _realisation(model, ask, batch)
+    return Key.of(model.name, model.settings, ask.text, batch=realisation, draw=ask.draw)
 
 
 def _realisation(model: Model, ask: Ask, batch: str) -> str:
@@ -162,12 +162,12 @@ def _submitted(
     columns: Sequence[Sequence[Cell]], places: Mapping[tuple[str, int], int]
 ) -> int | None:
     """Find the route whose first request an earlier comparison made, the earliest if several."""
-    known = {
+    ranks = {
         at: places[key]
         for at, column in enumerate(columns)
         if (key := (column[0].ask.text, column[0].ask.draw)) in places
     }
-    return min(known, key=known.__getitem__) if known else None
+    return min(ranks, key=ranks.__getitem__) if ranks else None
 
 
 def requests(
@@ -175,11 +175,11 @@ def requests(
 ) -> dict[Key, tuple[Request, Cell]]:
     """Give the distinct requests in dispatch order; equal keys are one request."""
     ordered = dispatch_order(list(cells), turns)
-    wanted: dict[Key, tuple[Request, Cell]] = {}
+    cells_by_key: dict[Key, tuple[Request, Cell]] = {}
     for key, cell in zip(keys_of(model, ordered, batch), ordered, strict=True):
-        if key not in wanted:
-            wanted[key] = Request(key, cell.ask.text, cell.question, cell.route), cell
-    return wanted
+        if key not in cells_by_key:
+            cells_by_key[key] = Request(key, cell.ask.text, cell.question, cell.route), cell
+    return cells_by_key
 
 
 def plan(
@@ -194,19 +194,19 @@ def plan(
 
     What is `planned` already counts no more; what counts now is added to it.
     """
-    wanted = requests(model, cells, batch)
+    requested = requests(model, cells, batch)
     if planned is not None:
-        wanted = {key: request for key, request in wanted.items() if key not in planned}
-        planned.update(wanted)
-    missing = list(wanted) if ledger is None else ledger.missing(wanted)
-    counted: dict[str, int] = {}
+        requested = {key: request for key, request in requested.items() if key not in planned}
+        planned.update(requested)
+    missing = list(requested) if ledger is None else ledger.missing(requested)
+    input_tokens: dict[str, int] = {}
     total = 0
     for key in missing:
-        if key.prompt not in counted:
-            counted[key.prompt] = tokens.count(wanted[key][0].text)
-        total += counted[key.prompt]
+        if key.prompt not in input_tokens:
+            input_tokens[key.prompt] = tokens.count(requested[key][0].text)
+        total += input_tokens[key.prompt]
     cost, most = money(model, len(missing), total)
-    return Cost(len(cells), len(wanted) - len(missing), len(missing), total, cost, most)
+    return Cost(len(cells), len(requested) - len(missing), len(missing), total, cost, most)
 
 
 def money(model: Model, calls: int, input_tokens: int) -> tuple[float | None, float | None]:

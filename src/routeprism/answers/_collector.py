@@ -75,7 +75,7 @@ def collect(
                 raise KeyboardInterrupt from None
             collected = collector.collected()
             if run is not None:
-                run.note_unanswered({k: one.error for k, one in collected.failures.items()})
+                run.note_unanswered({k: failure.error for k, failure in collected.failures.items()})
             return collected
 
     try:
@@ -219,16 +219,19 @@ class _Collector:
     async def _durable(self, entry: Answer | Failure) -> None:
         # Its own future: what was handed over is written even if this task is cancelled meanwhile.
         loop = asyncio.get_running_loop()
-        kept: asyncio.Future[None] = loop.create_future()
-        written = self._ledger.put(entry)
-        written.add_done_callback(lambda done: self._acknowledge(loop, kept, done))
-        await kept
+        acknowledgement: asyncio.Future[None] = loop.create_future()
+        future = self._ledger.put(entry)
+        future.add_done_callback(lambda done: self._acknowledge(loop, acknowledgement, done))
+        await acknowledgement
 
     def _acknowledge(
-        self, loop: asyncio.AbstractEventLoop, kept: asyncio.Future[None], done: Future[None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        acknowledgement: asyncio.Future[None],
+        done: Future[None],
     ) -> None:
         """Wake the loop, once for all that a commit wrote; called in the ledger's thread."""
-        self._written.append((kept, done))
+        self._written.append((acknowledgement, done))
         if not self._waking:
             self._waking = True
             with suppress(RuntimeError):  # after Ctrl-C the loop may be closed, and nobody waits
@@ -237,13 +240,13 @@ class _Collector:
     def _settle(self) -> None:
         self._waking = False
         while self._written:
-            kept, done = self._written.popleft()
-            if kept.done():
+            acknowledgement, done = self._written.popleft()
+            if acknowledgement.done():
                 continue
             if (error := done.exception()) is None:
-                kept.set_result(None)
+                acknowledgement.set_result(None)
             else:
-                kept.set_exception(error)
+                acknowledgement.set_exception(error)
 
     def _tell(self, *, last: bool = False) -> None:
         now = time.monotonic()

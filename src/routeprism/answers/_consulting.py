@@ -83,13 +83,13 @@ class Consultant:
 
     def consult(self, batch: str, *, user: str, route: str) -> Callable[[str], str]:
         """Give the function that one build asks with; a prompt it repeats is another draw."""
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
 
         def ask(prompt: str) -> str:
             if self._stopped:
                 raise CancelledError
-            draw = seen[prompt]
-            seen[prompt] += 1
+            draw = counts[prompt]
+            counts[prompt] += 1
             reply = self._reply(Ask(prompt, "", "", (), draw), batch, user, route)
             return asyncio.run_coroutine_threadsafe(reply, self._loop).result()
 
@@ -133,10 +133,10 @@ class Consultant:
 
     async def _reply(self, ask: Ask, batch: str, user: str, route: str) -> str:
         key = key_of(self._model, ask, batch)
-        there = self._ledger.answers([key]).get(key)
-        if there is not None:
+        answer = self._ledger.answers([key]).get(key)
+        if answer is not None:
             self._kept += 1
-            return there.raw
+            return answer.raw
         if self._dry_run:
             self._missing += 1
             self._tokens += tokens.count(ask.text)

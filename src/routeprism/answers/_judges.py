@@ -118,8 +118,8 @@ def rubric_of(kind: str, question_id: str = "") -> str:
     """Name the rubric for a question's type; an id with `_abs` is an abstention."""
     if "_abs" in question_id:
         return "abstention"
-    named = _TYPES.get(kind, kind)
-    return named if named in _RUBRICS else "factual"
+    name = _TYPES.get(kind, kind)
+    return name if name in _RUBRICS else "factual"
 
 
 def ask_judge(item: Judged) -> Ask:
@@ -181,9 +181,10 @@ class ModelJudge:
             concurrency=concurrency,
             allowance=allowance,
         )
-        found = (collected.of(cell) for cell in cells)
+        answers = (collected.of(cell) for cell in cells)
         return [
-            Verdict(None, missing=True) if one is None else read_verdict(one.raw) for one in found
+            Verdict(None, missing=True) if answer is None else read_verdict(answer.raw)
+            for answer in answers
         ]
 
     def ask(self, item: Judged) -> Ask:
@@ -218,11 +219,11 @@ class EmbeddedJudge:
         """Look for the gold answer's words in one piece, else compare the bags of words."""
         if rubric_of(kind) == "abstention":
             return Verdict(bool(_ABSTAINS.search(normalise(response))))
-        wanted, said = normalise(gold), normalise(response)
-        if not wanted or not said:
+        expected, actual = normalise(gold), normalise(response)
+        if not expected or not actual:
             return Verdict(gold.strip() == response.strip())
-        contained = f" {wanted} " in f" {said} "
-        return Verdict(contained or token_f1(wanted, said) >= self.threshold)
+        contained = f" {expected} " in f" {actual} "
+        return Verdict(contained or token_f1(expected, actual) >= self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,16 +260,16 @@ def make_judge(text: str, *, base_url: str | None = None) -> Judge:
         except specs.NoSuchModuleError:
             factory = None  # a misspelt model, which the model's error says
         if factory is not None:
-            made: Judge = specs.construct(factory, spec) if callable(factory) else factory
-            if not specs.fulfils(made, Judge):
+            judge: Judge = specs.construct(factory, spec) if callable(factory) else factory
+            if not specs.fulfils(judge, Judge):
                 raise SpecError(f"'{spec.name}' is not a judge: it needs name, embedded and judge")
-            return made
+            return judge
     return ModelJudge(make_model(text, base_url=base_url))
 
 
-def token_f1(one: str, other: str) -> float:
+def token_f1(left: str, right: str) -> float:
     """Give the harmonic mean of token precision and recall of two normalised texts."""
-    first, second = one.split(), other.split()
+    first, second = left.split(), right.split()
     shared = sum((Counter(first) & Counter(second)).values())
     return 2 * shared / (len(first) + len(second)) if shared else 0.0
 
@@ -293,15 +294,15 @@ def judge_all(
             concurrency=concurrency,
             allowance=allowance,
         )
-    return [judge.judge(one.question, one.gold, one.response, one.kind) for one in items]
+    return [judge.judge(item.question, item.gold, item.response, item.kind) for item in items]
 
 
 def plan_judging(judge: ModelJudge, items: Sequence[Judged], calls: int) -> Cost:
     """Estimate the cost of the verdicts before there is any response to read."""
-    read = sum(tokens.count(ask_judge(item).text) for item in items) * calls // len(items)
-    cost, most = money(judge.model, calls, read)
+    input_tokens = sum(tokens.count(ask_judge(item).text) for item in items) * calls // len(items)
+    cost, most = money(judge.model, calls, input_tokens)
     note = "at most, and without the answers that it reads"
-    return Cost(calls, 0, calls, read, cost, most, note, estimated=True)
+    return Cost(calls, 0, calls, input_tokens, cost, most, note, estimated=True)
 
 
 _ABSTAINS = re.compile(
@@ -317,8 +318,8 @@ def read_verdict(raw: str) -> Verdict:
     text = raw.casefold()
     if lead := _LEADS.match(text):
         return Verdict(lead[1] == "yes", raw)
-    said = {"yes", "no"}.intersection(re.findall(r"[a-z]+", text))
-    return Verdict(None if len(said) != 1 else said == {"yes"}, raw)
+    words = {"yes", "no"}.intersection(re.findall(r"[a-z]+", text))
+    return Verdict(None if len(words) != 1 else words == {"yes"}, raw)
 
 
 _LEADS = re.compile(r"\W*(yes|no)\s*(?:[^\w\s]|$)")

@@ -59,20 +59,20 @@ def parse(raw: str, options: Sequence[str]) -> Parsed:
         return parse_text(raw)
     if raw.startswith("[refused]"):
         return _REFUSED
-    known = letters(len(options))
+    marks = letters(len(options))
     text = _plain(raw)
     same = [
         letter
-        for letter, option in zip(known, options, strict=True)
+        for letter, option in zip(marks, options, strict=True)
         if _folded(option) == _folded(raw)
     ]
     alone = _ALONE.match(text)
     if alone:
-        named = {alone[1], *same}
-        return _one(named, known) if len(named) == 1 else _UNPARSABLE
+        choices = {alone[1], *same}
+        return _one(choices, marks) if len(choices) == 1 else _UNPARSABLE
     if same:
-        return _one(set(same), known)
-    return _stated(text, raw, options, known)
+        return _one(set(same), marks)
+    return _stated(text, raw, options, marks)
 
 
 def parse_text(raw: str) -> Parsed:
@@ -83,14 +83,14 @@ def parse_text(raw: str) -> Parsed:
     """
     if raw.startswith("[refused]"):
         return _REFUSED
-    said = " ".join(raw.split())
-    if not said:
+    text = " ".join(raw.split())
+    if not text:
         return _UNPARSABLE
-    plain = _plain(said)
+    plain = _plain(text)
     declined = _DECLINES.match(plain)
     if declined and _SAFETY.match(plain[declined.end() :].lstrip()):
         return _REFUSED
-    return Parsed("answered", said)
+    return Parsed("answered", text)
 
 
 def normalise(text: str) -> str:
@@ -100,7 +100,7 @@ def normalise(text: str) -> str:
     return " ".join(word for word in words if word not in ("a", "an", "the"))
 
 
-def _stated(text: str, raw: str, options: Sequence[str], known: Sequence[str]) -> Parsed:
+def _stated(text: str, raw: str, options: Sequence[str], marks: Sequence[str]) -> Parsed:
     lines = text.strip().split("\n")
     declared = {*_STATED.findall(text), *_CHOSEN.findall(text)}
     if len(lines) > 1 and (last := _ALONE.match(lines[-1])):
@@ -109,35 +109,35 @@ def _stated(text: str, raw: str, options: Sequence[str], known: Sequence[str]) -
     if declared:
         # `A) is old. B) is new. The answer is b` lists options; `B) … The answer is a` wavers.
         wavers = len(leads) == 1 and leads != declared
-        return _UNPARSABLE if wavers or _several(text, declared) else _one(declared, known)
+        return _UNPARSABLE if wavers or _several(text, declared) else _one(declared, marks)
     if _DECLINES.match(text.strip()):
         return _REFUSED
-    return _read_lead(text, leads, options, known)
+    return _read_lead(text, leads, options, marks)
 
 
-def _read_lead(text: str, leads: set[str], options: Sequence[str], known: Sequence[str]) -> Parsed:
+def _read_lead(text: str, leads: set[str], options: Sequence[str], marks: Sequence[str]) -> Parsed:
     """Read the letter that a text begins with, unless the rest is a different option."""
     first = _LEAD.match(text)
     if first is None or len(leads) > 1 or _several(text[: first.end() + 8], leads):
         return _UNPARSABLE
     rest = _folded(text[first.end() :].lstrip(").:;,!?] -–—"))
     matching = {
-        letter for letter, option in zip(known, options, strict=True) if _folded(option) == rest
+        letter for letter, option in zip(marks, options, strict=True) if _folded(option) == rest
     }
     contradicted = matching and first[1] not in matching
-    return _UNPARSABLE if contradicted else _one(leads, known)
+    return _UNPARSABLE if contradicted else _one(leads, marks)
 
 
-def _several(text: str, named: set[str]) -> bool:
+def _several(text: str, choices: set[str]) -> bool:
     """Return whether a letter comes with another one, as in `a or b`."""
-    return any(found[0][0] in named for found in _SEVERAL.finditer(text))
+    return any(match[0][0] in choices for match in _SEVERAL.finditer(text))
 
 
-def _one(named: set[str], known: Sequence[str]) -> Parsed:
-    if len(named) != 1:
+def _one(choices: set[str], marks: Sequence[str]) -> Parsed:
+    if len(choices) != 1:
         return _UNPARSABLE
-    (letter,) = named
-    return Parsed("answered", letter) if letter in known else _UNPARSABLE
+    (letter,) = choices
+    return Parsed("answered", letter) if letter in marks else _UNPARSABLE
 
 
 def _plain(text: str) -> str:

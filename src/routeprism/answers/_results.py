@@ -56,9 +56,9 @@ class Collected:
     @property
     def outcomes(self) -> Mapping[str, int]:
         """Count `answered`, `refused`, `unparsable` and `failed`."""
-        counted = Counter[str](answer.outcome for answer in self.answers.values())
-        counted["failed"] = len(self.failures)
-        return {name: counted[name] for name in ("answered", "refused", "unparsable", "failed")}
+        counts = Counter[str](answer.outcome for answer in self.answers.values())
+        counts["failed"] = len(self.failures)
+        return {name: counts[name] for name in ("answered", "refused", "unparsable", "failed")}
 
 
 def answer_entry(

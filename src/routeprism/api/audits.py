@@ -102,8 +102,8 @@ def audit(
     `add(record)`, `retained()` and `expose(query)`.
     """
     request = prepare("audit", settings, allowance=allowance)
-    found = perform(request, progress, answer_progress)
-    return replace(found, measure_repairs=partial(_measure_repairs, request))
+    audit_result = perform(request, progress, answer_progress)
+    return replace(audit_result, measure_repairs=partial(_measure_repairs, request))
 
 
 def _measure_repairs(request: RunRequest) -> Audit:
@@ -350,16 +350,18 @@ def _perform_curve(
 ) -> Audit:
     settings = request.settings
     sizes = Budgets.parse(settings.budgets)
-    shown = settings.interface or request.benchmark.interface
-    interfaces = Budgets.parse(settings.contexts).of(shown) if settings.contexts else [shown]
+    interface = settings.interface or request.benchmark.interface
+    interfaces = (
+        Budgets.parse(settings.contexts).of(interface) if settings.contexts else [interface]
+    )
     specs, base_url = sizes.of(settings.policy), settings.base_url
     return audit_budgets(
         replace(_subject(request), policies=()),
         Curve(
             settings.policy,
             sizes,
-            lambda interface: [make_policy(one, interface, base_url=base_url) for one in specs],
-            [parse_interface(one) for one in interfaces],
+            lambda interface: [make_policy(spec, interface, base_url=base_url) for spec in specs],
+            [parse_interface(spec) for spec in interfaces],
             settings.stable,
         ),
         statistics=_statistics(settings),
@@ -371,8 +373,8 @@ def _perform_curve(
 def list_repairs(request: RunRequest) -> dict[Policy, list[Policy]]:
     """List the standard repairs of each policy that a request names."""
     settings = request.settings
-    shown = parse_interface(settings.interface or request.benchmark.interface)
-    make = partial(make_policy, interface=shown, base_url=settings.base_url)
+    interface = parse_interface(settings.interface or request.benchmark.interface)
+    make = partial(make_policy, interface=interface, base_url=settings.base_url)
     return {
         policy: list_remedies(policy, disorder=settings.disorder, every=settings.every, make=make)
         for policy in request.policies
@@ -522,8 +524,8 @@ def prepare_demo(settings: Any) -> RunRequest:
         | {name: getattr(settings, name) for name in ("run", "json", "quiet", "verbose")},
     )
     benchmark = load_benchmark("sample", None)
-    shown = parse_interface(benchmark.interface)
-    policies = tuple(make_policy(policy, shown) for policy in DEMO_POLICIES)
+    interface = parse_interface(benchmark.interface)
+    policies = tuple(make_policy(policy, interface) for policy in DEMO_POLICIES)
     asking = Asking(tuple(make_models("reader")), Manner(draws=3, control="aligned"))
     return RunRequest("demo", full, benchmark, policies, {}, asking)
 

@@ -102,7 +102,7 @@ class RunRequest:
     @property
     def builders(self) -> list[Model]:
         """Give the models that build memories."""
-        return [model for one in self.policies if (model := builder_model(one)) is not None]
+        return [model for policy in self.policies if (model := builder_model(policy)) is not None]
 
     def may_spend(self) -> bool:
         """Return whether building, answering or judging may cost money."""
@@ -130,10 +130,10 @@ class RunRequest:
 def name_run(command: str, settings: Any, content: Sequence[Any]) -> Path:
     """Name a run by its settings and content, so that the same call finds its own run again."""
     words = write_command(command, settings, resume=False)
-    told = json.dumps([words, list(content)], sort_keys=True, default=str)
-    named = str(getattr(settings.benchmark, "name", settings.benchmark))
-    name = Path(named.partition(":")[0]).name or "data"
-    return Path("runs") / f"{name}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    identity = json.dumps([words, list(content)], sort_keys=True, default=str)
+    benchmark = str(getattr(settings.benchmark, "name", settings.benchmark))
+    name = Path(benchmark.partition(":")[0]).name or "data"
+    return Path("runs") / f"{name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
 
 def prepare(command: str, settings: Any, *, allowance: Allowance | None = None) -> RunRequest:
@@ -145,7 +145,7 @@ def prepare(command: str, settings: Any, *, allowance: Allowance | None = None) 
     benchmark = load_named(settings)
     policies = _make_policies(settings, benchmark)
     shared = allowance or make_allowance(
-        [model for one in policies if (model := builder_model(one)) is not None],
+        [model for policy in policies if (model := builder_model(policy)) is not None],
         settings.max_calls,
         settings.max_cost,
     )
@@ -183,8 +183,8 @@ def load_named(settings: Any) -> Benchmark:
     """Load the benchmark, with the labels of further files and the questions of some kinds."""
     benchmark = settings.benchmark
     if not isinstance(benchmark, Benchmark):
-        named = settings.data or os.environ.get("ROUTEPRISM_DATA")
-        benchmark = load_benchmark(str(benchmark), Path(named) if named else None)
+        directory = settings.data or os.environ.get("ROUTEPRISM_DATA")
+        benchmark = load_benchmark(str(benchmark), Path(directory) if directory else None)
     readings = getattr(settings, "readings", ())
     for file in readings:
         benchmark = with_label_file(benchmark, Path(file))
@@ -209,13 +209,15 @@ def read_masks(masks: Sequence[str] | Masks, benchmark: Benchmark) -> Masks:
 def _make_policies(settings: Any, benchmark: Benchmark) -> list[Policy]:
     """Make the policies, and their comparators if they are wanted."""
     interface = settings.interface or benchmark.interface
-    shown = parse_interface(interface) if isinstance(interface, str) else interface
+    shared_interface = parse_interface(interface) if isinstance(interface, str) else interface
     base_url = getattr(settings, "base_url", None)
-    policies = [_make_policy(policy, shown, base_url) for policy in _named_policies(settings)]
+    policies = [
+        _make_policy(policy, shared_interface, base_url) for policy in _named_policies(settings)
+    ]
     if getattr(settings, "comparators", False):
-        named = {policy.name for policy in policies}
-        twins = [SourceOrder(one) for one in policies if not isinstance(one, SourceOrder)]
-        policies.extend(twin for twin in twins if twin.name not in named)
+        names = {policy.name for policy in policies}
+        twins = [SourceOrder(item) for item in policies if not isinstance(item, SourceOrder)]
+        policies.extend(twin for twin in twins if twin.name not in names)
     return policies
 
 
@@ -230,9 +232,9 @@ def _named_policies(settings: Any) -> Iterable[Any]:
     return Budgets.parse(settings.budgets).of(settings.policy)
 
 
-def _make_policy(policy: Any, shown: Interface, base_url: str | None) -> Policy:
+def _make_policy(policy: Any, interface: Interface, base_url: str | None) -> Policy:
     if isinstance(policy, str):
-        return make_policy(policy, shown, base_url=base_url)
+        return make_policy(policy, interface, base_url=base_url)
     return as_policy(policy)
 
 
@@ -332,8 +334,8 @@ def takes_settings(
             }
             values |= _place_arguments(positional, arguments, function.__name__)
             values |= {name: value for name, value in keywords.items() if name not in extras}
-            mine = {name: value for name, value in keywords.items() if name in extras}
-            return function(make_settings(settings, values), **mine)
+            own = {name: value for name, value in keywords.items() if name in extras}
+            return function(make_settings(settings, values), **own)
 
         signature = signature_of(
             declared, leading, own, returns=inspect.signature(function).return_annotation

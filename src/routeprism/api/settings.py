@@ -788,7 +788,11 @@ def _experiment_parts(command: str) -> list[type]:
     """Give the options that the registered experiments add to a command."""
     from routeprism.experiments import registered_experiments
 
-    return [one.settings for one in registered_experiments(command) if one.settings is not None]
+    return [
+        experiment.settings
+        for experiment in registered_experiments(command)
+        if experiment.settings is not None
+    ]
 
 
 def _audit() -> type[Any]:

@@ -203,10 +203,10 @@ def _parse_passes(settings: Any) -> dict[str, Model | Path]:
 
 def _select_routes(run: Path, policies: Sequence[str]) -> list[RouteName]:
     routes = routes_of(run)
-    known = {route.policy for route in routes}
+    policy_names = {route.policy for route in routes}
     for policy in policies:
-        if policy not in known:
-            raise SpecError(f"{run} has no policy '{policy}'. {nearest(policy, known)}")
+        if policy not in policy_names:
+            raise SpecError(f"{run} has no policy '{policy}'. {nearest(policy, policy_names)}")
     return [route for route in routes if not policies or route.policy in policies]
 
 
@@ -217,8 +217,8 @@ def _check_gate(rule: str | None, names: Sequence[str]) -> None:
     if rule not in RULES:
         raise SpecError(f"There is no gate '{rule}'. {nearest(rule, (*RULES, *names))}")
     if len(names) < 2 or (rule == "intersection" and len(names) != 2):
-        wanted = "2" if rule == "intersection" else "2 or more"
-        raise SpecError(f"Expected {wanted} passes for the gate {rule} but got {len(names)}")
+        expected = "2" if rule == "intersection" else "2 or more"
+        raise SpecError(f"Expected {expected} passes for the gate {rule} but got {len(names)}")
 
 
 def select_questions(rule: str | None, study: Study) -> Mask | None:

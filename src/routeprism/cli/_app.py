@@ -350,9 +350,9 @@ def _make_app(name: str, declared: type) -> App:
         parameters.append(
             inspect.Parameter(item.name, kind, default=default, annotation=annotation)
         )
-    parameters.sort(key=lambda one: one.kind)
+    parameters.sort(key=lambda parameter: parameter.kind)
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     summary = COMMANDS[name].summary
     return App(name=name, help=summary, default_command=command, help_flags=[], version_flags=[])
 
@@ -396,7 +396,7 @@ def _write_overview() -> str:
     for group in dict.fromkeys(command.group for command in COMMANDS.values()):
         lines += ["", f"{group}:"]
         lines += _columns(
-            ((one.name, one.summary) for one in COMMANDS.values() if one.group == group), 15
+            ((entry.name, entry.summary) for entry in COMMANDS.values() if entry.group == group), 15
         )
     lines += ["", "Options:", *_columns(_FLAGS.items(), 30)]
     lines += ["", "Environment:", *_columns(_ENVIRONMENT.items(), 30)]
@@ -422,8 +422,8 @@ def _write_help(command: CommandEntry) -> str:
 def usage(name: str, options: Iterable[Option]) -> str:
     """Write the usage line of a command."""
     required = [label_option(item, short=False) for item in options if item.flag and item.required]
-    named = [label_option(item) for item in options if not item.flag]
-    return " ".join(["routeprism", name, *named, *required, "[OPTIONS]"])
+    labels = [label_option(item) for item in options if not item.flag]
+    return " ".join(["routeprism", name, *labels, *required, "[OPTIONS]"])
 
 
 def group_options(options: Sequence[Option]) -> dict[str, list[Option]]:
@@ -459,12 +459,12 @@ def describe_option(item: Option) -> str:
     default = item.default
     if isinstance(default, (tuple, list)):
         default = ", ".join(map(str, default))
-    shown = default not in (None, False, "", dataclasses.MISSING) and not item.required
-    notes = [f"default: {default}"] if shown else []
+    has_default = default not in (None, False, "", dataclasses.MISSING) and not item.required
+    notes = [f"default: {default}"] if has_default else []
     notes += ["required"] if item.required and item.flag else []
     notes += [f"or set {item.environment}"] if item.environment else []
     # Where a command has a value, the sentence about the general default does not apply.
-    sentence = item.help.partition(" Default:")[0] if shown else item.help
+    sentence = item.help.partition(" Default:")[0] if has_default else item.help
     return f"{sentence} [{'; '.join(notes)}]" if notes else sentence
 
 

@@ -77,10 +77,10 @@ def show_demo(settings: Any) -> None:
 def _show_updates(audit: Audit) -> None:
     """Print which value of a changed fact each memory ends with."""
     print_line(f"{audit.benchmark}: which value of a changed fact does a memory end with?")
-    seen: set[str] = set()
+    policies: set[str] = set()
     for statement in audit.statements:
-        if statement.kind == "updates" and statement.policy not in seen:
-            seen.add(statement.policy)
+        if statement.kind == "updates" and statement.policy not in policies:
+            policies.add(statement.policy)
             print_line(str(statement))
     if audit.directory is not None:
         print_line(f"Report: {audit.directory / REPORT}")
@@ -109,11 +109,13 @@ def run_request(
 
 def state_verdict(audit: Audit, kind: str) -> str:
     """Give the verdict in one line: the most severe statement of a kind, or else the first."""
-    chosen = [one for one in audit.statements if one.kind == kind] or list(audit.statements)
-    if not chosen:
+    statements = [statement for statement in audit.statements if statement.kind == kind] or list(
+        audit.statements
+    )
+    if not statements:
         return "Nothing was measured."
-    worst = max(chosen, key=lambda one: _SEVERITIES.index(one.severity))
-    more = len(chosen) - 1
+    worst = max(statements, key=lambda statement: _SEVERITIES.index(statement.severity))
+    more = len(statements) - 1
     place = "" if audit.directory is None else ": see the report"
     return str(worst) + (f" (and {more} more{place})" if more else "")
 

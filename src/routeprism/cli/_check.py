@@ -31,24 +31,24 @@ _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 def show_check(settings: Any) -> None:
     """Run `check`: exit with 1 if a gate fails, and with 3 if too many answers are missing."""
     with reading(settings.run, settings.baseline):
-        found = check_run(
+        check = check_run(
             settings.run,
             settings.gates,
             settings.baseline,
             allow_missing=settings.allow_missing,
         )
         lost = {
-            verdict.sentence: list_lost_records(settings.run, verdict) for verdict in found.failures
+            verdict.sentence: list_lost_records(settings.run, verdict) for verdict in check.failures
         }
         report = Path(settings.run) / REPORT
-        _inform_build(found, lost, report, settings)
+        _inform_build(check, lost, report, settings)
         if settings.json:
-            print_json(_as_json(found))
+            print_json(_as_json(check))
         elif settings.quiet:
-            print_line(_state_verdict(found))
+            print_line(_state_verdict(check))
         else:
-            _print_verdicts(found, lost, report)
-        _exit_on_failure(found)
+            _print_verdicts(check, lost, report)
+        _exit_on_failure(check)
 
 
 def _inform_build(
@@ -159,10 +159,13 @@ def as_junit(result: CheckResult) -> bytes:
                 case, "failure", message=_printable(verdict.sentence), type="gate"
             )
             failure.text = _printable(
-                "\n".join(f"{one.id}\t{one.value:g}\t{one.text}" for one in verdict.questions)
+                "\n".join(
+                    f"{question.id}\t{question.value:g}\t{question.text}"
+                    for question in verdict.questions
+                )
             )
-    written: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
-    return written
+    xml: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return xml
 
 
 def annotation(verdict: GateVerdict) -> str:
@@ -201,8 +204,13 @@ def _as_json(result: CheckResult) -> dict[str, Any]:
                     for name in (*_NAMES, "estimate", "lower", "upper", "flags")
                 },
                 "questions": [
-                    {"id": one.id, "user": one.user, "text": one.text, "value": one.value}
-                    for one in verdict.questions
+                    {
+                        "id": question.id,
+                        "user": question.user,
+                        "text": question.text,
+                        "value": question.value,
+                    }
+                    for question in verdict.questions
                 ],
             }
             for verdict in result.verdicts
@@ -229,8 +237,8 @@ def show_adapter_checks(settings: Any) -> None:
         print_json({"adapter": policy.name, "checks": [asdict(check) for check in checks]})
     else:
         for check in () if settings.quiet else checks:
-            said = f": {check.said}" if check.said else ""
-            print(printable(f"{_MARKS[check.outcome]}{check.name}{said}", lines=True))
+            detail = f": {check.said}" if check.said else ""
+            print(printable(f"{_MARKS[check.outcome]}{check.name}{detail}", lines=True))
             if check.fix:
                 print(printable(f"       to fix it: {check.fix}", lines=True))
         verdict = (

@@ -51,11 +51,11 @@ def _show(comparison: RunComparison, settings: Any) -> None:
     console.print(comparison.limits, style="dim", highlight=False)
     for sentence in (*comparison.sentences, *(f"Note: {note}" for note in comparison.notes)):
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
-    for title, chosen in (
+    for title, changes in (
         ("Evidence lost", [change for change in comparison.support if change.lost]),
         ("Evidence gained", [change for change in comparison.support if change.kept]),
     ):
-        for line in _listed(title, chosen, lost="lost" in title):
+        for line in _listed(title, changes, lost="lost" in title):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     if settings.html is not None:
         console.print(f"Page: {settings.html}", highlight=False, markup=False, soft_wrap=True)
@@ -63,15 +63,17 @@ def _show(comparison: RunComparison, settings: Any) -> None:
 
 def _tables(comparison: RunComparison) -> Iterator[Table]:
     """Give a table for each policy and schedule; beside the numbers long names have no room."""
-    shown = [
-        one
-        for one in comparison.differences
-        if one.column.quantity in _SHOWN and not one.column.arm and not one.column.mask
+    visible_rows = [
+        difference
+        for difference in comparison.differences
+        if difference.column.quantity in _SHOWN
+        and not difference.column.arm
+        and not difference.column.mask
     ]
-    widest = max((len(_quantity(one)) for one in shown), default=0)
+    widest = max((len(_quantity(difference)) for difference in visible_rows), default=0)
     groups: dict[str, list[Difference]] = {}
-    for one in shown:
-        groups.setdefault(name_pair(one), []).append(one)
+    for difference in visible_rows:
+        groups.setdefault(name_pair(difference), []).append(difference)
     for heading, rows in groups.items():
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.title = Text(heading, style="bold")
@@ -79,15 +81,20 @@ def _tables(comparison: RunComparison) -> Iterator[Table]:
         table.add_column("quantity", overflow="fold", min_width=min(widest, _WIDEST))
         for side in ("before", "after", "change [95%]"):
             table.add_column(side, justify="right", no_wrap=True)
-        for one in rows:
-            gap = one.difference
+        for difference in rows:
+            gap = difference.difference
             change = format_interval(gap.value, gap.lower, gap.upper, signed=True)
-            table.add_row(escape(_quantity(one)), f"{one.before:.3f}", f"{one.after:.3f}", change)
+            table.add_row(
+                escape(_quantity(difference)),
+                f"{difference.before:.3f}",
+                f"{difference.after:.3f}",
+                change,
+            )
         yield table
 
 
-def _quantity(one: Difference) -> str:
-    column = one.column
+def _quantity(difference: Difference) -> str:
+    column = difference.column
     return f"{column.quantity} ({column.model})" if column.model else column.quantity
 
 
@@ -97,10 +104,10 @@ def _listed(title: str, changes: Sequence[SupportChange], *, lost: bool) -> list
     lines = [f"{title} ({len(changes)}):"]
     for change in changes[:_MOST]:
         records = ", ".join(change.lost if lost else change.kept)
-        asked = " ".join(change.text.split())
+        text = " ".join(change.text.split())
         lines.append(
             f"  {change.question} on {change.schedule}, {change.policy_after}: {records} "
-            f"(«{asked[:80]}{'…' if len(asked) > 80 else ''}»)"
+            f"(«{text[:80]}{'…' if len(text) > 80 else ''}»)"
         )
     if len(changes) > _MOST:
         lines.append(f"  … and {len(changes) - _MOST} more; --json gives them all")
@@ -120,18 +127,18 @@ def _as_json(comparison: RunComparison) -> dict[str, Any]:
         "limits": comparison.limits,
         "differences": [
             {
-                **one.column._asdict(),
-                "policy_before": one.policy_before,
-                "before": one.before,
-                "after": one.after,
-                "difference": one.difference.value,
-                "lower": one.difference.lower,
-                "upper": one.difference.upper,
-                "queries": one.difference.queries,
-                "units": one.difference.units,
-                "flags": one.flags,
+                **difference.column._asdict(),
+                "policy_before": difference.policy_before,
+                "before": difference.before,
+                "after": difference.after,
+                "difference": difference.difference.value,
+                "lower": difference.difference.lower,
+                "upper": difference.difference.upper,
+                "queries": difference.difference.queries,
+                "units": difference.difference.units,
+                "flags": difference.flags,
             }
-            for one in comparison.differences
+            for difference in comparison.differences
         ],
         "support": [asdict(change) for change in comparison.support],
     }
@@ -151,18 +158,18 @@ def _print_plan(plan: StudyPlan, *, as_json: bool) -> None:
     console.print(plan.sentence, highlight=False, markup=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     alone = plan.unit == "question"
-    inside = [] if alone else [f"questions per {plan.unit}"]
-    for heading in (*inside, "draws", f"{plan.unit}s"):
+    columns = [] if alone else [f"questions per {plan.unit}"]
+    for heading in (*columns, "draws", f"{plan.unit}s"):
         table.add_column(heading, justify="right")
     for way in plan.ways:
-        drawn = "n/a" if way.draws is None else str(way.draws)
-        table.add_row(*([] if alone else [f"{way.questions:.1f}"]), drawn, str(way.units))
+        draws = "n/a" if way.draws is None else str(way.draws)
+        table.add_row(*([] if alone else [f"{way.questions:.1f}"]), draws, str(way.units))
     console.print(table)
-    units, asked, _ = plan.pilot
+    units, questions, _ = plan.pilot
     spread = plan.spread
     console.print(
         f"Pilot: {units} {plan.unit}s"
-        + ("" if alone else f", {asked} questions")
+        + ("" if alone else f", {questions} questions")
         + f"; standard deviation between {plan.unit}s {spread.unit**0.5:.3f}"
         + ("" if alone else f", between a {plan.unit}'s questions {spread.question**0.5:.3f}")
         + (f", between draws {spread.draw**0.5:.3f}" if spread.draw else ""),

@@ -26,8 +26,10 @@ class SafeConsole(Console):
                 wide = self if width <= self.width else SafeConsole(file=self.file, width=width)
                 super(SafeConsole, wide).print(table, **options)
             return
-        shown = (printable(one, lines=True) if isinstance(one, str) else one for one in objects)
-        super().print(*shown, **{"emoji": False, **options})  # `my_module:Notes:` stays text
+        printables = (
+            printable(item, lines=True) if isinstance(item, str) else item for item in objects
+        )
+        super().print(*printables, **{"emoji": False, **options})  # `my_module:Notes:` stays text
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -47,8 +47,8 @@ def _show_value(row: EstimateRow | None) -> str:
 
 def _show(audit: Audit) -> None:
     console = SafeConsole()
-    counted = ", ".join(f"{number} {name}" for name, number in audit.counts.items())
-    console.print(f"{audit.benchmark}: {counted}", highlight=False, markup=False)
+    counts = ", ".join(f"{number} {name}" for name, number in audit.counts.items())
+    console.print(f"{audit.benchmark}: {counts}", highlight=False, markup=False)
     tables, unbound = _tables(audit, _show_interval), console.options.update(width=_ANY)
     wide = max(console.measure(table, options=unbound).maximum for table in tables)
     fits = wide <= console.width
@@ -65,7 +65,7 @@ def _show(audit: Audit) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _tables(audit: Audit, written: Callable[[EstimateRow | None], str]) -> list[Table]:
+def _tables(audit: Audit, format_value: Callable[[EstimateRow | None], str]) -> list[Table]:
     """Make a table for each order and interface: side by side they would not fit on a screen."""
     rows = [row for row in audit.rows if row.stratum == "all" and row.policy]
     labelled = any(row.quantity == "overlap.retained" for row in rows)
@@ -84,6 +84,6 @@ def _tables(audit: Audit, written: Callable[[EstimateRow | None], str]) -> list[
         for _, heading in columns:
             table.add_column(heading, justify="right", min_width=max(map(len, heading.split())))
         for policy, budget in grouped[place].items():
-            table.add_row(escape(policy), *(written(budget.get(name)) for name, _ in columns))
+            table.add_row(escape(policy), *(format_value(budget.get(name)) for name, _ in columns))
         tables.append(table)
     return tables

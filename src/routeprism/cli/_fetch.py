@@ -20,40 +20,46 @@ __all__ = ["show_download"]
 def show_download(settings: Any) -> None:
     """Run `fetch`: show the licence, ask, then get the files that are missing."""
     benchmark, data, base_url = settings.benchmark, settings.data, settings.base_url
-    found = collection(benchmark)
+    files = collection(benchmark)
     if data is None:
         raise SpecError("where should the files go? Pass --data DIR or set ROUTEPRISM_DATA")
-    wanted = missing(found, data)
-    if wanted:
-        _ask(found, wanted, base_url, settings.yes)
+    absent = missing(files, data)
+    if absent:
+        _ask(files, absent, base_url, settings.yes)
     with _bar(settings.quiet or settings.json) as progress:
-        fetched = fetch_all(found, data, base_url=base_url, progress=progress)
+        fetched = fetch_all(files, data, base_url=base_url, progress=progress)
     if settings.json:
-        told = [
+        entries = [
             {
-                "file": str(one.path),
-                "url": one.url,
-                "sha256": one.sha256,
-                "size": one.size,
-                "was_there": one.was_there,
-                "checked": one.checked,
+                "file": str(download.path),
+                "url": download.url,
+                "sha256": download.sha256,
+                "size": download.size,
+                "was_there": download.was_there,
+                "checked": download.checked,
             }
-            for one in fetched
+            for download in fetched
         ]
-        print_json({"benchmark": benchmark, "licence": found.licence, "files": told})
+        print_json({"benchmark": benchmark, "licence": files.licence, "files": entries})
         return
-    for one in fetched:
-        state = "was there" if one.was_there else "fetched"
-        sure = "SHA-256 as expected" if one.checked else f"SHA-256 {one.sha256}, not known before"
-        print_line(f"{one.path}: {state}, {one.size:,} bytes, {sure}")
+    for download in fetched:
+        state = "was there" if download.was_there else "fetched"
+        sure = (
+            "SHA-256 as expected"
+            if download.checked
+            else f"SHA-256 {download.sha256}, not known before"
+        )
+        print_line(f"{download.path}: {state}, {download.size:,} bytes, {sure}")
     print_line(f"Use it: routeprism audit {benchmark} --data {data} --policy recent:k=8")
 
 
 def _ask(collection: Collection, sources: list[Source], base_url: str | None, yes: bool) -> None:
     print_line(f"Licence: {collection.licence}", file=sys.stderr)
-    for one in sources:
-        size = f" ({one.size:,} bytes)" if one.size else ""
-        print_line(f"To fetch: {one.name}{size} from {address(one, base_url)}", file=sys.stderr)
+    for source in sources:
+        size = f" ({source.size:,} bytes)" if source.size else ""
+        print_line(
+            f"To fetch: {source.name}{size} from {address(source, base_url)}", file=sys.stderr
+        )
     if yes:
         return
     if not sys.stdin.isatty():
@@ -72,9 +78,9 @@ def _bar(silent: bool) -> Iterator[Callable[[str, int, int | None], None] | None
     with Bar(*columns, TransferSpeedColumn(), console=console, transient=True) as bar:
         tasks: dict[str, TaskID] = {}
 
-        def told(name: str, have: int, total: int | None) -> None:
+        def advance(name: str, have: int, total: int | None) -> None:
             if name not in tasks:
                 tasks[name] = bar.add_task(name, total=total)
             bar.update(tasks[name], completed=have, total=total)
 
-        yield told
+        yield advance

@@ -29,12 +29,12 @@ def fit_table(table: Table, console: Console) -> Iterator[tuple[Table, int]]:
     numbers = [fit for fit in columns if not fit.is_name]
     groups = list(_groups(names, numbers, gap, console.width))
     for group in groups:
-        wanted = {id(fit) for fit in (*names, *group)}
-        part = [fit for fit in columns if id(fit) in wanted]
-        made = _part(table, part, _allot(part, gap, console.width))
-        made.title = table.title if group is groups[0] else None
-        made.caption = table.caption if group is groups[-1] else None
-        yield made, _needed(part, gap, console)
+        selected = {id(fit) for fit in (*names, *group)}
+        part = [fit for fit in columns if id(fit) in selected]
+        piece = _part(table, part, _allot(part, gap, console.width))
+        piece.title = table.title if group is groups[0] else None
+        piece.caption = table.caption if group is groups[-1] else None
+        yield piece, _needed(part, gap, console)
 
 
 class _Fit:
@@ -57,8 +57,8 @@ class _Fit:
 
 
 def _measure(cell: RenderableType, console: Console) -> Measurement:
-    shown = console.render_str(cell) if isinstance(cell, str) else cell
-    return Measurement.get(console, console.options.update(width=10_000), shown)
+    content = console.render_str(cell) if isinstance(cell, str) else cell
+    return Measurement.get(console, console.options.update(width=10_000), content)
 
 
 def _groups(
@@ -68,7 +68,7 @@ def _groups(
     beside = sum(fit.least + gap for fit in names) - gap
     group: list[_Fit] = []
     for fit in numbers:
-        if group and beside + sum(one.least + gap for one in (*group, fit)) > width:
+        if group and beside + sum(column.least + gap for column in (*group, fit)) > width:
             yield group
             group = []
         group.append(fit)
@@ -83,12 +83,12 @@ def _allot(part: Sequence[_Fit], gap: int, width: int) -> list[int]:
     """Give each column what it must have, then what is left: to headings, numbers, and names."""
     widths = [fit.least for fit in part]
     left = width - sum(least + gap for least in widths) + gap
-    for wanted in (
+    for width_of in (
         [fit.heading for fit in part],
         [0 if fit.is_name else fit.widest for fit in part],
         [fit.widest for fit in part],
     ):
-        while left > 0 and (short := [at for at, w in enumerate(widths) if w < wanted[at]]):
+        while left > 0 and (short := [at for at, w in enumerate(widths) if w < width_of[at]]):
             for at in short[:left]:
                 widths[at] += 1
             left -= len(short[:left])
@@ -97,7 +97,7 @@ def _allot(part: Sequence[_Fit], gap: int, width: int) -> list[int]:
 
 def _part(table: Table, part: Sequence[_Fit], widths: Sequence[int]) -> Table:
     """Make a table of some columns, each of a given width."""
-    made = Table(
+    piece = Table(
         box=table.box,
         pad_edge=table.pad_edge,
         padding=table.padding,
@@ -106,7 +106,7 @@ def _part(table: Table, part: Sequence[_Fit], widths: Sequence[int]) -> Table:
         caption_justify=table.caption_justify,
     )
     for fit, width in zip(part, widths, strict=True):
-        made.add_column(
+        piece.add_column(
             fit.column.header,
             justify=fit.column.justify,
             style=fit.column.style,
@@ -114,5 +114,5 @@ def _part(table: Table, part: Sequence[_Fit], widths: Sequence[int]) -> Table:
             width=width,
         )
     for cells in zip(*(fit.cells for fit in part), strict=True):
-        made.add_row(*cells)
-    return made
+        piece.add_row(*cells)
+    return piece

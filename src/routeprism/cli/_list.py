@@ -35,36 +35,36 @@ def _first_line(item: object) -> str:
 
 
 def _policies() -> Mapping[str, str]:
-    found = {}
+    entries = {}
     for name, point in registered_policies().items():
         factory = point.load()
-        known = _with_parameters(name, factory)
+        parameters = _with_parameters(name, factory)
         if takes_model(factory):
-            known += f"{',' if ':' in known else ':'}model=…"
-        found[known] = _first_line(factory)
-    found["source-order(SPEC)"] = "The comparator of any policy: arrivals in source order."
-    found["package.module:Name"] = "A policy or memory class of your own."
-    return found
+            parameters += f"{',' if ':' in parameters else ':'}model=…"
+        entries[parameters] = _first_line(factory)
+    entries["source-order(SPEC)"] = "The comparator of any policy: arrivals in source order."
+    entries["package.module:Name"] = "A policy or memory class of your own."
+    return entries
 
 
 def _with_parameters(name: str, factory: Callable[..., object]) -> str:
     """Write a spec with the parameters that are part of its name: not prices and time limits."""
     fields = getattr(factory, "__dataclass_fields__", {})
-    known = [
+    parameters = [
         key
         for key in specs.parameters(factory)
         if key not in fields or fields[key].metadata.get("named", True)
     ]
-    return f"{name}:{','.join(f'{key}=…' for key in known)}" if known else name
+    return f"{name}:{','.join(f'{key}=…' for key in parameters)}" if parameters else name
 
 
 def _benchmarks() -> Mapping[str, str]:
-    found = {
+    entries = {
         name: _first_line(sys.modules[point.load().__module__])
         for name, point in registered_benchmarks().items()
     }
-    found["DIRECTORY"] = "Your own records.jsonl and questions.jsonl."
-    return found
+    entries["DIRECTORY"] = "Your own records.jsonl and questions.jsonl."
+    return entries
 
 
 def _interfaces() -> Mapping[str, str]:
@@ -85,8 +85,8 @@ def _judges() -> Mapping[str, str]:
 
 def _extensions(group: str, noun: str) -> Mapping[str, str]:
     """Give what installed packages register, and how to name an object of one's own."""
-    found = {name: _first_line(point.load()) for name, point in specs.registered(group).items()}
-    return {**found, "package.module:Name": f"A {noun} of your own."}
+    entries = {name: _first_line(point.load()) for name, point in specs.registered(group).items()}
+    return {**entries, "package.module:Name": f"A {noun} of your own."}
 
 
 def _coordinates() -> Mapping[str, str]:
@@ -97,7 +97,9 @@ def _coordinates() -> Mapping[str, str]:
         *BUILD_COORDINATES,
         *ANSWER_COORDINATES,
     )
-    return {one.name: f"{one.meaning} ({one.reference})" for one in every}
+    return {
+        coordinate.name: f"{coordinate.meaning} ({coordinate.reference})" for coordinate in every
+    }
 
 
 def _models() -> Mapping[str, str]:
@@ -105,7 +107,10 @@ def _models() -> Mapping[str, str]:
 
 
 def _experiments() -> Mapping[str, str]:
-    return {one.name: one.summary or one.title for one in registered_experiments()}
+    return {
+        experiment.name: experiment.summary or experiment.title
+        for experiment in registered_experiments()
+    }
 
 
 _LISTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
@@ -124,16 +129,16 @@ _LISTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
 
 def show_list(settings: Any) -> None:
     """Run `list`."""
-    what = settings.what
-    if what not in _LISTS:
-        raise SpecError(f"There is no list of '{what}'. {nearest(what, _LISTS)}")
-    found = _LISTS[what]()
+    subject = settings.what
+    if subject not in _LISTS:
+        raise SpecError(f"There is no list of '{subject}'. {nearest(subject, _LISTS)}")
+    entries = _LISTS[subject]()
     if settings.json:
-        print_json(dict(found))
+        print_json(dict(entries))
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(overflow="fold")
     table.add_column()
-    for name, meaning in found.items():
+    for name, meaning in entries.items():
         table.add_row(name, meaning)
     SafeConsole().print(table, markup=False)

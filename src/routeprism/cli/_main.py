@@ -123,8 +123,8 @@ class Termination:
 
 def _report(error: Exception) -> int:
     """Print an error without secrets; give the exit code."""
-    known = isinstance(error, RoutePrismError)
-    text = f"routeprism: {error}" if known else _format_traceback(error)
+    is_expected = isinstance(error, RoutePrismError)
+    text = f"routeprism: {error}" if is_expected else _format_traceback(error)
     redactor = Redactor.configured(*_address_secrets())
     print(printable(redactor.redact(hide_credentials(text)), lines=True), file=sys.stderr)
     if isinstance(error, RoutePrismError) and not isinstance(error, OwnCodeError):

@@ -29,8 +29,8 @@ def show_orders(settings: Any) -> None:
 
 
 def _as_json(audit: Audit) -> Mapping[str, Any]:
-    told = {name: value for name, value in audit_to_json(audit).items() if name != "missing"}
-    return {**told, "findings": [asdict(finding) for finding in audit.findings]}
+    fields = {name: value for name, value in audit_to_json(audit).items() if name != "missing"}
+    return {**fields, "findings": [asdict(finding) for finding in audit.findings]}
 
 
 def _show(audit: Audit) -> None:
@@ -77,18 +77,26 @@ def _show(audit: Audit) -> None:
 
 def _worst(audit: Audit) -> list[str]:
     """Give the worst orders, those that lose most first."""
-    said = [one for one in audit.findings if one.name == "worst_order"]
-    said.sort(key=lambda one: one.value["value"] - one.value["forward"])
-    return [f"{one.policy}, {one.schedule}, {one.value['sentence']}" for one in said]
+    findings = [finding for finding in audit.findings if finding.name == "worst_order"]
+    findings.sort(key=lambda finding: finding.value["value"] - finding.value["forward"])
+    return [
+        f"{finding.policy}, {finding.schedule}, {finding.value['sentence']}" for finding in findings
+    ]
 
 
 def _reorderings(audit: Audit) -> list[str]:
     """Give the smallest reorderings: first those that lose something, the smallest first."""
-    said = [
-        one for one in audit.findings if one.name == "smallest_reordering" and one.value["found"]
+    findings = [
+        finding
+        for finding in audit.findings
+        if finding.name == "smallest_reordering" and finding.value["found"]
     ]
-    said.sort(key=lambda one: (one.value["forward_keeps"] is False, one.value["inversions"]))
-    return [f"{one.policy}, {one.user}: {one.value['sentence']}" for one in said]
+    findings.sort(
+        key=lambda finding: (finding.value["forward_keeps"] is False, finding.value["inversions"])
+    )
+    return [
+        f"{finding.policy}, {finding.user}: {finding.value['sentence']}" for finding in findings
+    ]
 
 
 def _failed_share(group: Mapping[str, EstimateRow]) -> str:
@@ -107,20 +115,20 @@ def _table(rows: Sequence[EstimateRow]) -> Table:
     for row in rows:
         if row.stratum == "all" and not row.mask:
             grouped.setdefault((row.policy, row.schedule), {})[row.quantity] = row
-    for (policy, arrival), held in grouped.items():
-        across = held.get("support_kept.uniform") or held.get("support_kept.arrival")
+    for (policy, arrival), group in grouped.items():
+        across = group.get("support_kept.uniform") or group.get("support_kept.arrival")
         table.add_row(
             escape(policy),
             escape(arrival),
             *(
-                "n/a" if one is None or one.estimate is None else f"{one.estimate:.3f}"
-                for one in (
-                    held.get("order_change"),
+                "n/a" if entry is None or entry.estimate is None else f"{entry.estimate:.3f}"
+                for entry in (
+                    group.get("order_change"),
                     across,
-                    held.get("support_kept.forward"),
-                    held.get("support_kept.reverse"),
+                    group.get("support_kept.forward"),
+                    group.get("support_kept.reverse"),
                 )
             ),
-            *([_failed_share(held)] if failed else []),
+            *([_failed_share(group)] if failed else []),
         )
     return table

@@ -76,7 +76,7 @@ def _as_json(
             }
             for table in tables
         ],
-        "sources": {name: dict(kept.made) for name, kept in sorted(obtained.items())},
+        "sources": {name: dict(source.made) for name, source in sorted(obtained.items())},
         "executed": None if done is None else list(done.executed),
         "missing": None if done is None else dict(done.missing),
     }
@@ -109,8 +109,8 @@ def _state_verdict(tables: Sequence[PublishedTable], obtained: ObtainedValues) -
     counts: Counter[str] = Counter()
     for table in printed:
         counts.update(number.status for number in check_table(table, obtained))
-    named = ", ".join(f"{number} {status}" for status, number in counts.most_common())
-    return f"{counts.total()} numbers: {named}"
+    counted_statuses = ", ".join(f"{number} {status}" for status, number in counts.most_common())
+    return f"{counts.total()} numbers: {counted_statuses}"
 
 
 def _show(
@@ -157,18 +157,18 @@ _WIDE = 110
 
 
 def _overview(obtained: ObtainedValues, *, titles: bool) -> Shown:
-    shown = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    shown.add_column("label", no_wrap=True)
+    grid = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column("label", no_wrap=True)
     if titles:
-        shown.add_column("shows", overflow="fold")
+        grid.add_column("shows", overflow="fold")
     for name in ("reproduced", *_REST):
-        shown.add_column(name, justify="right", min_width=max(map(len, name.split())))
+        grid.add_column(name, justify="right", min_width=max(map(len, name.split())))
     total: Counter[str] = Counter()
     for table, counts in count_tables(obtained):
         total += counts
-        shown.add_row(table.label, *([escape(table.title)] if titles else []), *_counts(counts))
-    shown.add_row("all", *([""] if titles else []), *_counts(total))
-    return shown
+        grid.add_row(table.label, *([escape(table.title)] if titles else []), *_counts(counts))
+    grid.add_row("all", *([""] if titles else []), *_counts(total))
+    return grid
 
 
 _REST = COUNTED[len(REPRODUCED) :]
@@ -182,13 +182,13 @@ def _counts(counts: Mapping[str, int]) -> list[str]:
 
 
 def _details(cells: Sequence[CheckedNumber]) -> Shown:
-    shown = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    shown.add_column("row", overflow="fold", min_width=12)
-    shown.add_column("column", overflow="fold", min_width=8)
-    shown.add_column("published", no_wrap=True)
-    shown.add_column("here", overflow="fold")
-    shown.add_column("status", overflow="fold")
+    grid = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column("row", overflow="fold", min_width=12)
+    grid.add_column("column", overflow="fold", min_width=8)
+    grid.add_column("published", no_wrap=True)
+    grid.add_column("here", overflow="fold")
+    grid.add_column("status", overflow="fold")
     for line in group_lines(cells):
         texts = (line.row, line.column, line.printed, line.here, line.status)
-        shown.add_row(*map(escape, texts))
-    return shown
+        grid.add_row(*map(escape, texts))
+    return grid

@@ -68,7 +68,7 @@ def _make_study(request: StudyRequest) -> Study | None:
     return execute(
         request.with_run(),
         price_study,
-        lambda named, _, answers, __: perform_study(named, answers),
+        lambda request, _, answers, __: perform_study(request, answers),
     )
 
 
@@ -130,7 +130,7 @@ def _print_study(study: Study) -> None:
     for sentence in (*study.sentences, *limits, f"Primary pass: {study.declaration.primary}."):
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     if study.directory is not None:
-        files = ", ".join(f"readings-{one.name}.json" for one in study.passes)
+        files = ", ".join(f"readings-{labelling.name}.json" for labelling in study.passes)
         console.print(
             f"Run: {study.directory} (estimates.csv, {files})\nReport: {study.directory / REPORT}",
             highlight=False,
@@ -146,25 +146,25 @@ def _count_table(study: Study) -> Table:
     table.add_column("read by", overflow="fold")
     for label in study.passes[0].counts:
         table.add_column(label, justify="right", no_wrap=True)
-    for one in study.passes:
-        table.add_row(one.name, one.source, *map(str, one.counts.values()))
+    for labelling in study.passes:
+        table.add_row(labelling.name, labelling.source, *map(str, labelling.counts.values()))
     return table
 
 
 def _confusion_tables(study: Study) -> list[Table]:
     """Show, for every two passes, how often each label of one met each of the other."""
     tables = []
-    for at, one in enumerate(study.passes):
-        for other in study.passes[at + 1 :]:
-            arm = f"{one.name}~{other.name}"
+    for at, left in enumerate(study.passes):
+        for right in study.passes[at + 1 :]:
+            arm = f"{left.name}~{right.name}"
             cells = {
                 row.quantity: int(row.estimate or 0)
                 for row in study.rows
                 if not row.mask and row.arm.endswith(arm) and not row.arm.startswith("direct-sets")
             }
-            labels = [label for label in one.counts if f"count.{label}~{label}" in cells]
+            labels = [label for label in left.counts if f"count.{label}~{label}" in cells]
             table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-            table.add_column(f"{one.name} \\ {other.name}", no_wrap=True)
+            table.add_column(f"{left.name} \\ {right.name}", no_wrap=True)
             for label in labels:
                 table.add_column(label, justify="right", no_wrap=True)
             for first in labels:

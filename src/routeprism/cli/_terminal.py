@@ -113,9 +113,11 @@ def end_if_incomplete(shortfall: Shortfall, directory: Path | None) -> None:
     """Report what a finished run lacks, and exit with code 3; return if nothing is missing."""
     if not shortfall:
         return
-    again = "" if directory is None else f" Run the same command with --run {directory} to resume."
-    said = f"routeprism: the results are incomplete: {shortfall}.{again}"
-    print_line(hide_credentials(said), file=sys.stderr)
+    resume_hint = (
+        "" if directory is None else f" Run the same command with --run {directory} to resume."
+    )
+    message = f"routeprism: the results are incomplete: {shortfall}.{resume_hint}"
+    print_line(hide_credentials(message), file=sys.stderr)
     sys.exit(UnansweredError.exit_code)
 
 
@@ -123,12 +125,12 @@ def confirm(costs: Mapping[str, Cost]) -> None:
     """Ask before spending; without a terminal, refuse."""
     if not any(plan.calls is None or plan.calls for plan in costs.values()):
         return
-    asked = "; ".join(f"{name}: {plan}" for name, plan in costs.items())
+    summary = "; ".join(f"{name}: {plan}" for name, plan in costs.items())
     if not sys.stdin.isatty():
         raise SpecError(
-            f"this would ask a model that may cost money ({asked}); pass --yes to continue"
+            f"this would ask a model that may cost money ({summary}); pass --yes to continue"
         )
-    print_line(asked, file=sys.stderr)
+    print_line(summary, file=sys.stderr)
     if input("Continue? [y/N] ").strip().lower() not in ("y", "yes"):
         raise SpecError("stopped before the first request; nothing was spent")
 
@@ -177,8 +179,8 @@ class _BarMeter(ProgressMeter):
             self._tasks["pools"] = self._bar.add_task("pools", total=total, count="", said="")
         task = self._tasks["pools"]
         speed = self._bar.tasks[task].speed
-        said = "" if speed is None else f"{speed:.1f}/s"
-        self._bar.update(task, completed=done, total=total, count=f"{done}/{total}", said=said)
+        label = "" if speed is None else f"{speed:.1f}/s"
+        self._bar.update(task, completed=done, total=total, count=f"{done}/{total}", said=label)
         self._advance(done / max(total, 1))
 
     def _show_answers(self, model: str, now: Progress) -> None:
@@ -188,10 +190,10 @@ class _BarMeter(ProgressMeter):
             self._tasks[model] = task
         elif now.done < self._bar.tasks[task].completed:  # the next experiment asks it
             self._bar.reset(task, total=now.total, count="", said="")
-        said = f"{now.rate:.0f}/s" + (f", {now.cost:.2f} so far" if now.cost else "")
-        said += f", {now.failed} failed" if now.failed else ""
+        label = f"{now.rate:.0f}/s" + (f", {now.cost:.2f} so far" if now.cost else "")
+        label += f", {now.failed} failed" if now.failed else ""
         count = f"{now.done}/{now.total}"
-        self._bar.update(task, completed=now.done, total=now.total, count=count, said=said)
+        self._bar.update(task, completed=now.done, total=now.total, count=count, said=label)
         self._advance(now.done / max(now.total, 1))
 
 

@@ -57,16 +57,16 @@ def _said(trail: Trail) -> Iterator[str]:
     names = [name for name in COLUMNS if name not in _NUMBERS and getattr(row, name)]
     yield f"Row {trail.number}: " + ", ".join(f"{name}={getattr(row, name)}" for name in names)
     numbers = {"question": row.queries, row.unit or "unit": row.units, "draw": row.draws}
-    counted = [
+    counts = [
         f"{number} {name}{'' if number == 1 else 's'}"
         for name, number in numbers.items()
         if number is not None
     ]
-    yield f"{row.quantity} = {_interval(row)}" + (f" ({', '.join(counted)})" if counted else "")
-    again = "nothing" if trail.recomputed is None else f"{trail.recomputed:.10g}"
+    yield f"{row.quantity} = {_interval(row)}" + (f" ({', '.join(counts)})" if counts else "")
+    recomputed = "nothing" if trail.recomputed is None else f"{trail.recomputed:.10g}"
     weighed = f", {trail.weighting}s counting equally" if trail.rule not in ("sum", "items") else ""
     agrees = "which is the number" if trail.agrees else "which is NOT the number"
-    yield f"It is {RULES[trail.rule]}{weighed}; taken again it gives {again}, {agrees}."
+    yield f"It is {RULES[trail.rule]}{weighed}; taken again it gives {recomputed}, {agrees}."
 
 
 def _interval(row: EstimateRow) -> str:
@@ -79,18 +79,20 @@ def _interval(row: EstimateRow) -> str:
 
 def _entry(entry: Mapping[str, Any]) -> Iterator[str]:
     """Print the index entry, a line for each of its parts."""
-    for part, told in entry.items():
-        if told is None:
+    for part, values in entry.items():
+        if values is None:
             yield f"  {part}: none"
             continue
-        shown = (f"{name} {_plain(value)}" for name, value in told.items() if value not in ([], {}))
-        yield f"  {part}: {'; '.join(shown)}"
+        pairs = (
+            f"{name} {_plain(value)}" for name, value in values.items() if value not in ([], {})
+        )
+        yield f"  {part}: {'; '.join(pairs)}"
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(
-            f"{name} {_plain(one)}" if one != {} else name for name, one in value.items()
+            f"{name} {_plain(item)}" if item != {} else name for name, item in value.items()
         )
     if isinstance(value, list):
         return ", ".join(map(_plain, value))
@@ -103,11 +105,13 @@ def _tables(trail: Trail) -> Iterator[Table]:
     unit = trail.row.unit or "unit"
     for arm, units in trail.groups.items():
         title = arm if len(trail.groups) > 1 else ""
-        rows = [_unit(one) for one in units]
+        rows = [_unit(entry) for entry in units]
         yield _table((unit, "mean", "sum", "number", "values by question"), rows, title)
     if trail.sources:
-        listed = [(s.policy, s.question, _ids(s.forward), _ids(s.route)) for s in trail.sources]
-        yield _table(("policy", "question", "shown forward", "shown on the route"), listed)
+        source_rows = [
+            (s.policy, s.question, _ids(s.forward), _ids(s.route)) for s in trail.sources
+        ]
+        yield _table(("policy", "question", "shown forward", "shown on the route"), source_rows)
     if trail.answers:
         yield _answers(trail)
     if trail.items:
@@ -115,8 +119,10 @@ def _tables(trail: Trail) -> Iterator[Table]:
         items = [(i.user, i.question, i.item, *i.labels.values()) for i in trail.items]
         yield _table((unit, "question", "item", *passes), items)
     if trail.findings:
-        found = [(f.name, f.user, f.question, _short(json.dumps(f.value))) for f in trail.findings]
-        yield _table(("finding", unit, "question", "value"), found)
+        finding_rows = [
+            (f.name, f.user, f.question, _short(json.dumps(f.value))) for f in trail.findings
+        ]
+        yield _table(("finding", unit, "question", "value"), finding_rows)
 
 
 def _unit(unit: UnitValues) -> tuple[str, ...]:
@@ -126,13 +132,13 @@ def _unit(unit: UnitValues) -> tuple[str, ...]:
 
 def _answers(trail: Trail) -> Table:
     rows = []
-    for one in trail.answers:
-        given = one.given
-        right = {True: "yes", False: "no", None: "n/a"}[one.correct]
-        named = (given.policy, given.question, given.side, given.condition, given.filler)
-        said = given.answer if given.answer is not None else f"({given.outcome})"
-        told = (given.batch, str(given.turn), _short(said), right, given.prompt_sha256[:_DIGITS])
-        rows.append((*named, *told))
+    for answer in trail.answers:
+        cell = answer.given
+        right = {True: "yes", False: "no", None: "n/a"}[answer.correct]
+        names = (cell.policy, cell.question, cell.side, cell.condition, cell.filler)
+        text = cell.answer if cell.answer is not None else f"({cell.outcome})"
+        values = (cell.batch, str(cell.turn), _short(text), right, cell.prompt_sha256[:_DIGITS])
+        rows.append((*names, *values))
     headings = ("policy", "question", "route or condition", "of", "filler", "batch", "draw")
     return _table((*headings, "answer", "correct", "prompt SHA-256"), rows)
 
@@ -172,10 +178,12 @@ def _as_json(trail: Trail) -> dict[str, Any]:
             for arm, units in trail.groups.items()
         },
         "questions": {id: trail.texts[id] for id in sorted(_asked(trail))},
-        "sources": [asdict(one) for one in trail.sources],
-        "answers": [{**asdict(one.given), "correct": one.correct} for one in trail.answers],
-        "items": [asdict(one) for one in trail.items],
-        "findings": [asdict(one) for one in trail.findings],
+        "sources": [asdict(source) for source in trail.sources],
+        "answers": [
+            {**asdict(source.given), "correct": source.correct} for source in trail.answers
+        ],
+        "items": [asdict(source) for source in trail.items],
+        "findings": [asdict(source) for source in trail.findings],
         **({} if trail.prompts is None else {"prompts": trail.prompts}),
     }
 

@@ -54,8 +54,8 @@ class _Answers:
 
     def choose_measure(self, arm: str = "", mask: str = "") -> str:
         """Choose the residual if there are enough draws; free text has only correctness."""
-        known = (name for name in _MEASURES if (arm, mask, name) in self.rows)
-        return next(known, _MEASURES[0])
+        candidates = (name for name in _MEASURES if (arm, mask, name) in self.rows)
+        return next(candidates, _MEASURES[0])
 
     def state(
         self,
@@ -79,10 +79,10 @@ def _each_answers(rows: Sequence[EstimateRow], experiment: str) -> Iterator[_Ans
         if row.model:
             place = (row.policy, row.schedule, row.model, row.batch, row.filler)
             grouped.setdefault(place, {})[row.arm, row.mask, row.quantity] = row
-    for (policy, schedule, model, batch, filler), found in keep_widest(grouped):
+    for (policy, schedule, model, batch, filler), group in keep_widest(grouped):
         batched = f", batch {batch}" if batch else ""
         scope = f"{schedule}, read by {model}{batched}, filler {filler}"
-        yield _Answers(policy, schedule, scope, found)
+        yield _Answers(policy, schedule, scope, group)
 
 
 def _list(phrases: Sequence[Phrase], separator: str = "; ") -> Phrase:
@@ -104,7 +104,7 @@ def answer_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
         beyond = residual is not None and _is_shown(answers, residual)
         phrases = []
         if residual is not None:
-            verdict = describe_residual(residual, shown=beyond, moved=claimed)
+            verdict = describe_residual(residual, established=beyond, moved=claimed)
             value = show_estimate(residual)
             phrases.append(compose("{verdict} (D_res = {value})", verdict=verdict, value=value))
         elif differ is not None:
@@ -161,8 +161,8 @@ def _describe_accuracy(answers: _Answers, change: EstimateRow) -> Phrase:
 
 def restoration_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
     """Describe for each policy, schedule and model whether the displaced record matters."""
-    answered = list(_each_answers(rows, "restoration"))
-    for answers in answered:
+    groups = list(_each_answers(rows, "restoration"))
+    for answers in groups:
         for arm in ("", "bundle", "identity-swap", "presence"):
             if arm == "presence" and (row := answers.find("present-absent", arm)) is not None:
                 yield answers.state(
@@ -198,7 +198,7 @@ def _describe_restoration(
         "control": show_estimate(control),
         "labels": gain.labels,
     }
-    record, matched = _RESTORED.get(arm, ("exchanging support records", ""))
+    record, control_phrase = _RESTORED.get(arm, ("exchanging support records", ""))
     template = "{floor} about {record} ({size}, labels {labels})"
     severity: Severity = "info"
     if is_at_floor(gain):
@@ -220,7 +220,7 @@ def _describe_restoration(
         )
         values |= {
             "record": record,
-            "matched": matched,
+            "matched": control_phrase,
             "verdict": "recovers" if helps else "is not shown to help:",
             "present": ""
             if present is None
@@ -518,9 +518,9 @@ def fixed_source_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
                 continue
             names = (quantity, *(n for n in ("D_correct", "Delta_rep") if n != quantity))
             values = [
-                compose("{name} = {value}", name=name, value=show_estimate(found))
+                compose("{name} = {value}", name=name, value=show_estimate(estimate))
                 for name in names
-                if (found := answers.find(name, arm, mask)) is not None
+                if (estimate := answers.find(name, arm, mask)) is not None
             ]
             yield answers.state(
                 "fixed-source",

@@ -46,9 +46,9 @@ def has_few_orders(model: ArrivalModel, pool: Pool) -> bool:
 def choose_orders(model: ArrivalModel, pool: Pool) -> list[Order]:
     """Choose the orders of a pool to build, all equally likely."""
     arrivals = model.on(pool)
-    listed = arrivals.orders(LISTED_ORDERS)
-    if listed is not None:
-        return [order for order, weight in listed for _ in range(weight)]
+    orders = arrivals.orders(LISTED_ORDERS)
+    if orders is not None:
+        return [order for order, weight in orders for _ in range(weight)]
     return [arrivals.sample(index) for index in range(DRAWN_ORDERS)]
 
 
@@ -129,15 +129,15 @@ def _enter_counts(case: Case, routes: Sequence[Route], model: str, sums: Sums[Ke
         if route.schedule != FORWARD.name:
             for name, number in route.counts.items():
                 numbers.setdefault((route.policy, name), []).append(number)
-    for (policy, name), counted in numbers.items():
+    for (policy, name), counts in numbers.items():
         column = Column("routes", f"count.{name}", policy, model)
-        sums[column, "all"] = (sum(counted) / len(counted), len(case.questions))
+        sums[column, "all"] = (sum(counts) / len(counts), len(case.questions))
 
 
 def _average(coordinates: Coordinates, routes: Sequence[Route]) -> npt.NDArray[np.float64] | None:
     """Average every coordinate over the orders, question by question; None if all orders failed."""
     by_order: dict[str, list[list[float | None]]] = {}
-    known: dict[tuple[object, ...], list[float | None]] = {}
+    cache: dict[tuple[object, ...], list[float | None]] = {}
     for pair in pair_routes(routes):
         same = (
             pair.route.retained,
@@ -146,9 +146,9 @@ def _average(coordinates: Coordinates, routes: Sequence[Route]) -> npt.NDArray[n
             pair.route_exposure.context_sha256,
             pair.question.id,
         )
-        row = known.get(same)
+        row = cache.get(same)
         if row is None:
-            row = known[same] = [c.value(pair) for _, _, c in coordinates]
+            row = cache[same] = [c.value(pair) for _, _, c in coordinates]
         by_order.setdefault(pair.route.schedule, []).append(row)
     if not by_order:
         return None

@@ -210,7 +210,9 @@ def prepare_audit(
         statistics.setting(
             subject,
             policies,
-            counted={one.name for _, _, one in plan.coordinates if one.counted},
+            counted={
+                coordinate.name for _, _, coordinate in plan.coordinates if coordinate.counted
+            },
         ),
         pacing,
         execution,
@@ -372,8 +374,8 @@ def _uncounted(policies: Sequence[Policy], allowance: Allowance | None) -> Itera
 
 def _word_readers(stages: Sequence[Stage]) -> tuple[Model, ...]:
     """Give the models that look for words in records, each once."""
-    named = {model.name: model for stage in stages for model in stage.models}
-    return tuple(model for model in named.values() if callable(getattr(model, "unseen", None)))
+    models = {model.name: model for stage in stages for model in stage.models}
+    return tuple(model for model in models.values() if callable(getattr(model, "unseen", None)))
 
 
 def _describe(
@@ -443,8 +445,8 @@ def prepare_memories(
     if policies:
         plan = replace(plan, states=states)
         builds = partial(builds_of, plan, builds=plan.builds)
-        asked = None if audit.pacing.dry_run else audit.execution.asked
-        costs = construct(run, states, policies, builds, audit.pacing, asked, audit.building)
+        progress = None if audit.pacing.dry_run else audit.execution.asked
+        costs = construct(run, states, policies, builds, audit.pacing, progress, audit.building)
     if not run.fresh and any(map(is_external, plan.policies)) and run.store.exists():
         plan = replace(plan, kept=run.directory)
     return plan, costs

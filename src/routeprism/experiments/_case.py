@@ -63,7 +63,7 @@ __all__ = ["CaseResult", "Plan", "work"]
 
 def list_own_coordinates() -> tuple[Extension, ...]:
     """List the coordinates that the caller extends RoutePrism with."""
-    return tuple(one for one in EXTENSIONS.get() if one.group == "coordinates")
+    return tuple(extension for extension in EXTENSIONS.get() if extension.group == "coordinates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +212,10 @@ def _trace(
     """Trace every build of a case; check on some pools that builds do not share state."""
     with ExitStack() as stack:
         states = None if plan.states is None else stack.enter_context(States(plan.states))
-        kept = None
+        snapshot = None
         if plan.kept is not None:
             interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
-            kept = StoredRoutes(stack.enter_context(StoredRun(plan.kept)), interfaces).route
+            snapshot = StoredRoutes(stack.enter_context(StoredRun(plan.kept)), interfaces).route
         repeated = [
             trace_case(
                 case,
@@ -225,13 +225,13 @@ def _trace(
                 rebuilt={p.name: plan.checks.schedules(p.name, index) for p in policies},
                 counts=counts,
                 snapshots=None if states is None else states.get,
-                stored_routes=kept,
+                stored_routes=snapshot,
             )
         ]
         for build in range(1, plan.builds):
-            again = None if states is None else partial(states.get, build=build)
+            revive = None if states is None else partial(states.get, build=build)
             repeated.append(
-                trace_case(case, policies, plan.schedules, events=False, snapshots=again)
+                trace_case(case, policies, plan.schedules, events=False, snapshots=revive)
             )
         for policy in policies:
             if index in plan.checks.isolated.get(policy.name, ()):

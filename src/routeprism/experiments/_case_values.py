@@ -84,8 +84,8 @@ def enter_pairs(
 ) -> None:
     """Take every coordinate of every pair, and every contrast between policies."""
     coordinates = coordinates_of(labels, updates)
-    taken: dict[tuple[str, str], list[list[float | None]]] = {}
-    known: dict[tuple[object, ...], list[float | None]] = {}
+    values: dict[tuple[str, str], list[list[float | None]]] = {}
+    cache: dict[tuple[object, ...], list[float | None]] = {}
     for pair in pair_routes(routes):
         # Of a question a coordinate reads its labels alone, and many questions see the same.
         alike = (
@@ -99,15 +99,15 @@ def enter_pairs(
             pair.question.labels.get(updates),
             pair.question.stale.get(updates),
         )
-        row = known.get(alike)
+        row = cache.get(alike)
         if row is None:
-            row = known[alike] = [c.value(pair) for _, _, c in coordinates]
-        taken.setdefault((pair.route.policy, pair.route.schedule), []).append(row)
+            row = cache[alike] = [c.value(pair) for _, _, c in coordinates]
+        values.setdefault((pair.route.policy, pair.route.schedule), []).append(row)
     missing: list[list[float | None]] = [[None] * len(coordinates)] * len(case.questions)
     for route in routes:
         if route.reference:  # a pair with a failed route is not applicable
-            taken.setdefault((route.policy, route.schedule), missing)
-    wide = {route: np.array(rows, dtype=np.float64) for route, rows in taken.items()}
+            values.setdefault((route.policy, route.schedule), missing)
+    wide = {route: np.array(rows, dtype=np.float64) for route, rows in values.items()}
     traced = sum(experiment == "routes" for experiment, _, _ in coordinates)
     schedules = tuple(dict.fromkeys(route.schedule for route in routes if route.reference))
     parts = [
@@ -206,19 +206,19 @@ def enter_counts(case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
 
 def _differences(base: Route, route: Route) -> dict[str, int]:
     """Count pools whose sorted states differ, and source-matched notes field by field."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     if base.canonical is not None and route.canonical is not None:
-        found[STATES_COMPARED] = 1
-        found[STATES_CHANGED] = int(base.canonical != route.canonical)
-    matched = [record for record in base.notes if record in route.notes]
-    if matched:
-        found[NOTES_MATCHED] = len(matched)
-        for field in base.notes[matched[0]]:
-            found[f"{NOTES_DIFFER}{field}"] = sum(
+        counts[STATES_COMPARED] = 1
+        counts[STATES_CHANGED] = int(base.canonical != route.canonical)
+    shared_records = [record for record in base.notes if record in route.notes]
+    if shared_records:
+        counts[NOTES_MATCHED] = len(shared_records)
+        for field in base.notes[shared_records[0]]:
+            counts[f"{NOTES_DIFFER}{field}"] = sum(
                 base.notes[record].get(field) != route.notes[record].get(field)
-                for record in matched
+                for record in shared_records
             )
-    return found
+    return counts
 
 
 def enter_displacements(case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:

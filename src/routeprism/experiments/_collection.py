@@ -322,9 +322,9 @@ def _read_answers(
         )
         recorded[comparison] = tuple(tuple(a.correct for a in side) for side in sides)
         places = [side[0].order if elsewhere else side[0].submission for side in sides]
-        known = [place for place in places if place is not None]
-        if len(known) == len(places):
-            first[comparison] = places.index(min(known))
+        places_in_file = [place for place in places if place is not None]
+        if len(places_in_file) == len(places):
+            first[comparison] = places.index(min(places_in_file))
     right, undecided = _judge_answers(symbols, recorded, asking, run, collected.batch)
     return Answers(collected, symbols, right, first, undecided)
 
@@ -336,10 +336,10 @@ def _find_answers(
     sides: list[list[Answer]] = []
     for side in range(len(comparison.sides)):
         answers = [collected.of(cell) for cell in _make_cells(comparison, side, manner)]
-        known = [answer for answer in answers if answer is not None]
-        if len(known) < len(answers):
+        available = [answer for answer in answers if answer is not None]
+        if len(available) < len(answers):
             return []
-        sides.append(known)
+        sides.append(available)
     return sides
 
 
@@ -441,11 +441,11 @@ def leave_out_silent(
 
 def count_outcomes(outcomes: Counter[tuple[str, str]], answers: AnswersByModel) -> None:
     """Add up how answers ended, by (model, outcome)."""
-    for (model, _), given in answers.items():
-        for outcome, number in given.collected.outcomes.items():
+    for (model, _), results in answers.items():
+        for outcome, number in results.collected.outcomes.items():
             outcomes[model, outcome] += number
-        outcomes[model, _MARKED] += sum(bool(a.marks) for a in given.collected.answers.values())
-        outcomes[model, _UNDECIDED] += given.undecided
+        outcomes[model, _MARKED] += sum(bool(a.marks) for a in results.collected.answers.values())
+        outcomes[model, _UNDECIDED] += results.undecided
 
 
 def describe_outcomes(outcomes: Mapping[tuple[str, str], int]) -> tuple[str, ...]:

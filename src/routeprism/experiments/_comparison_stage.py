@@ -118,10 +118,14 @@ class ComparisonStage:
                 price_comparisons(_join(portion), self.asking, ledger, costs, traced.planned)
         return costs if self.adjust_costs is None else self.adjust_costs(traced, costs)
 
-    def perform(self, traced: Traced, asked: AnswerProgress | None) -> StageResult:
+    def perform(self, traced: Traced, answer_progress: AnswerProgress | None) -> StageResult:
         """Collect missing answers, some pools at a time, and turn all of them into rows."""
-        gathered = Gathered(traced, self.asking, Tally(traced.benchmark.weighting))
-        progress = None if asked is None else PortionProgress(asked, len(traced.benchmark.cases))
+        collection = Gathered(traced, self.asking, Tally(traced.benchmark.weighting))
+        progress = (
+            None
+            if answer_progress is None
+            else PortionProgress(answer_progress, len(traced.benchmark.cases))
+        )
         turns: defaultdict[tuple[str, str], AnswerTurns] = defaultdict(AnswerTurns)
         findings: list[Finding] = []
         watch = open_watch(traced.until, asks=True, answers=True)
@@ -129,12 +133,12 @@ class ComparisonStage:
             portions = self._portions(traced, stored, small=watch is not None)
             for portion in portions:
                 comparisons = _join(portion)
-                gathered.reasons.update(item.reason for item in comparisons if item.reason)
+                collection.reasons.update(item.reason for item in comparisons if item.reason)
                 if progress is not None:
                     progress.begin_portion(len(portion))
                 answers = collect_answers(comparisons, self.asking, traced.run, progress, turns)
-                count_outcomes(gathered.outcomes, answers)
-                self._enter_portion(portion, answers, gathered, watch)
+                count_outcomes(collection.outcomes, answers)
+                self._enter_portion(portion, answers, collection, watch)
                 if self.list_findings is not None:
                     for item in portion:
                         findings += self.list_findings(traced, item)
@@ -143,8 +147,10 @@ class ComparisonStage:
             saved = 0 if watch is None else self._count_calls(traced, portions)
         if self.list_findings is not None:
             traced.run.keep(self.name, findings)
-        found = (self.finish or self._estimate)(gathered)
-        return found if watch is None else replace(found, stop=_describe_stop(watch, traced, saved))
+        result = (self.finish or self._estimate)(collection)
+        return (
+            result if watch is None else replace(result, stop=_describe_stop(watch, traced, saved))
+        )
 
     def _count_calls(self, traced: Traced, portions: Iterable[list[CaseComparisons]]) -> int:
         """Count the calls that the remaining portions would take."""
@@ -158,21 +164,21 @@ class ComparisonStage:
         self,
         portion: Sequence[CaseComparisons],
         answers: AnswersByModel,
-        gathered: Gathered,
+        collection: Gathered,
         watch: Watch | None,
     ) -> None:
         values: list[Sequence[str]] = []
         unit_values: list[Sequence[str]] = []
         for item in portion:
             sums: Sums[Key] = {}
-            self.enter(gathered.traced, self.asking, item, answers, sums)
-            gathered.tally.append(sums)
+            self.enter(collection.traced, self.asking, item, answers, sums)
+            collection.tally.append(sums)
             if watch is not None:
                 watch.add(sums)
             values += rows_of(item.case, sums)
             unit_values += unit_rows_of(item.case, sums)
-        gathered.traced.run.add("per_question", values)
-        gathered.traced.run.add("per_unit", unit_values)
+        collection.traced.run.add("per_question", values)
+        collection.traced.run.add("per_unit", unit_values)
 
     def _portions(
         self, traced: Traced, stored: StoredRun, *, small: bool = False
@@ -197,14 +203,14 @@ class ComparisonStage:
         if portion:
             yield portion
 
-    def _estimate(self, gathered: Gathered) -> StageResult:
-        rows = estimate_rows(gathered.tally, self.asking.setting(gathered.traced.setting))
+    def _estimate(self, collection: Gathered) -> StageResult:
+        rows = estimate_rows(collection.tally, self.asking.setting(collection.traced.setting))
         unmatched = tuple(
             f"{self.name}: {number} comparisons are left out: {reason}"
-            for reason, number in gathered.reasons.items()
+            for reason, number in collection.reasons.items()
         )
-        _, silent = leave_out_silent(rows, gathered.outcomes, self.name)
-        return StageResult(rows, silent, (*unmatched, *gathered.notes))
+        _, silent = leave_out_silent(rows, collection.outcomes, self.name)
+        return StageResult(rows, silent, (*unmatched, *collection.notes))
 
 
 def _describe_stop(watch: Watch, traced: Traced, saved: int) -> Stop | None:
@@ -234,21 +240,21 @@ def enter_measures(measure: Measure) -> Enter:
         strata = strata_of(item.case, traced.masks)
         places = {question.id: at for at, question in enumerate(item.case.questions)}
         name = item.comparisons[0].experiment if item.comparisons else ""
-        for column, fillers, given in make_columns(name, asking, item.case, answers):
+        for column, fillers, outcomes in make_columns(name, asking, item.case, answers):
             cells: dict[tuple[str, str, str, str], list[list[float | None]]] = {}
             for comparison in item.comparisons:
-                if comparison.filler not in fillers or comparison not in given.symbols:
+                if comparison.filler not in fillers or comparison not in outcomes.symbols:
                     continue
                 route = (comparison.policy, comparison.schedule, comparison.condition)
-                for quantity, value in measure(comparison, given).items():
+                for quantity, value in measure(comparison, outcomes).items():
                     values = cells.setdefault((*route, quantity), [[] for _ in places])
                     values[places[comparison.question.id]].append(value)
             for (policy, schedule, condition, quantity), values in cells.items():
-                named = column._replace(
+                target = column._replace(
                     policy=policy, schedule=schedule, arm=condition, quantity=quantity
                 )
                 averages = [average(v) if len(v) == len(fillers) else None for v in values]
-                enter(sums, strata, named, averages)
+                enter(sums, strata, target, averages)
 
     return enter_all
 
@@ -274,8 +280,10 @@ class PortionProgress:
         """Report the progress over all portions."""
         earlier = self._earlier.get(name, 0)
         self._current[name] = progress.total
-        known = earlier + progress.total
-        total = round(known * self._pools / self._prepared) if self._prepared else known
+        earlier_total = earlier + progress.total
+        total = (
+            round(earlier_total * self._pools / self._prepared) if self._prepared else earlier_total
+        )
         done = earlier + progress.done
         left = (total - done) / progress.rate if progress.rate else None
         self._report(name, replace(progress, done=done, total=total, seconds_left=left))

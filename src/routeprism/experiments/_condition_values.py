@@ -45,22 +45,27 @@ def enter_conditions(
     """
 
     def put(quantity: str, values: Values) -> None:
-        named = column._replace(quantity=quantity)
-        enter(sums, strata, named, values)
-        enter(sums, strata, named._replace(mask=DISTINCT), distinct_options(case, values))
+        target = column._replace(quantity=quantity)
+        enter(sums, strata, target, values)
+        enter(sums, strata, target._replace(mask=DISTINCT), distinct_options(case, values))
 
     accuracy: dict[str, list[float | None]] = {}
-    names = list(dict.fromkeys(name for ones in comparisons for one in ones for name in one.names))
+    names = list(
+        dict.fromkeys(
+            name for group in comparisons for comparison in group for name in comparison.names
+        )
+    )
     for name in names:
         accuracy[name] = [
-            _over_fillers(ones, fillers, partial(_accuracy, name, answers)) for ones in comparisons
+            _over_fillers(group, fillers, partial(_accuracy, name, answers))
+            for group in comparisons
         ]
         put(f"accuracy.{name}", accuracy[name])
         if column.arm == UPDATE:
             outdated = partial(_outdated, name, answers)
             put(
                 f"outdated_answer.{name}",
-                [_over_fillers(ones, fillers, outdated) for ones in comparisons],
+                [_over_fillers(group, fillers, outdated) for group in comparisons],
             )
     for first, second in CONTRASTS:
         if first not in accuracy or second not in accuracy:
@@ -68,8 +73,8 @@ def enter_conditions(
         put(f"{first}-{second}", _subtract(accuracy[first], accuracy[second]))
         if column.arm in ("", SWAP, PRESENCE, UPDATE):
             differ = [
-                _over_fillers(ones, fillers, partial(_disagreement, first, second, answers))
-                for ones in comparisons
+                _over_fillers(group, fillers, partial(_disagreement, first, second, answers))
+                for group in comparisons
             ]
             arm = ":".join(filter(None, (column.arm, f"{first}-{second}")))
             enter(sums, strata, column._replace(quantity="H", arm=arm), differ)
@@ -91,70 +96,83 @@ def _enter_counts(
 ) -> None:
     """Count equal prompts, and the answers of each condition: right ones, and beside others."""
     both = column._replace(arm="present-restored")
-    made = [[one for one in ones if one.prompts] for ones in comparisons]
-    pairs: Values = [float(len(ones)) if ones else None for ones in made]
+    prompted = [[comparison for comparison in group if comparison.prompts] for group in comparisons]
+    pairs: Values = [float(len(group)) if group else None for group in prompted]
     enter(sums, strata, both._replace(quantity="count.prompt_pairs"), pairs)
-    identical: Values = [float(sum(map(_identical, ones))) if ones else None for ones in made]
+    identical: Values = [
+        float(sum(map(_identical, group))) if group else None for group in prompted
+    ]
     enter(sums, strata, both._replace(quantity="count.identical_prompts"), identical)
     for name in names:
-        for count, read in (
+        for count, measure in (
             (f"right.{name}", partial(_number_right, name, answers)),
             (f"same_as_present.{name}", partial(_number_same, name, "present", True, answers)),
             (f"changed_from_absent.{name}", partial(_number_same, name, "absent", False, answers)),
         ):
-            known = [[n for one in ones if (n := read(one)) is not None] for ones in comparisons]
-            numbers: Values = [float(sum(several)) if several else None for several in known]
+            counted_numbers = [
+                [n for comparison in group if (n := measure(comparison)) is not None]
+                for group in comparisons
+            ]
+            numbers: Values = [
+                float(sum(several)) if several else None for several in counted_numbers
+            ]
             enter(sums, strata, column._replace(quantity=f"count.{count}"), numbers)
 
 
 def _over_fillers(
-    comparisons: Sequence[Comparison], fillers: int, read: Callable[[Comparison], float | None]
+    comparisons: Sequence[Comparison], fillers: int, measure: Callable[[Comparison], float | None]
 ) -> float | None:
     """Average a reading over the fillers; one that is missing makes it not applicable."""
-    known = [value for one in comparisons if (value := read(one)) is not None]
-    return sum(known) / len(known) if known and len(known) == fillers else None
+    values = [value for comparison in comparisons if (value := measure(comparison)) is not None]
+    return sum(values) / len(values) if values and len(values) == fillers else None
 
 
-def _accuracy(name: str, answers: Answers, one: Comparison) -> float | None:
-    right = answers.right.get(one)
-    if not right or name not in one.names:
+def _accuracy(name: str, answers: Answers, comparison: Comparison) -> float | None:
+    right = answers.right.get(comparison)
+    if not right or name not in comparison.names:
         return None
-    verdicts = right[one.names.index(name)]
+    verdicts = right[comparison.names.index(name)]
     return sum(verdicts) / len(verdicts)
 
 
-def _outdated(name: str, answers: Answers, one: Comparison) -> float | None:
+def _outdated(name: str, answers: Answers, comparison: Comparison) -> float | None:
     """Give the share of a condition's answers that were once right."""
-    symbols, outdated = answers.symbols.get(one), one.question.outdated
-    if symbols is None or not outdated or not one.question.options:
+    symbols, outdated = answers.symbols.get(comparison), comparison.question.outdated
+    if symbols is None or not outdated or not comparison.question.options:
         return None
-    draws = symbols[one.names.index(name)]
+    draws = symbols[comparison.names.index(name)]
     return sum(symbol in outdated for symbol in draws) / len(draws)
 
 
-def _disagreement(first: str, second: str, answers: Answers, one: Comparison) -> float | None:
-    symbols = answers.symbols.get(one)
-    if symbols is None or not one.question.options:
+def _disagreement(
+    first: str, second: str, answers: Answers, comparison: Comparison
+) -> float | None:
+    symbols = answers.symbols.get(comparison)
+    if symbols is None or not comparison.question.options:
         return None
-    return cross(symbols[one.names.index(first)], symbols[one.names.index(second)])
+    return cross(symbols[comparison.names.index(first)], symbols[comparison.names.index(second)])
 
 
-def _identical(one: Comparison) -> bool:
-    prompts = dict(one.sides)
+def _identical(comparison: Comparison) -> bool:
+    prompts = dict(comparison.sides)
     return prompts["present"].sha256 == prompts["restored"].sha256
 
 
-def _number_right(name: str, answers: Answers, one: Comparison) -> int | None:
-    right = answers.right.get(one)
-    return sum(right[one.names.index(name)]) if right else None
+def _number_right(name: str, answers: Answers, comparison: Comparison) -> int | None:
+    right = answers.right.get(comparison)
+    return sum(right[comparison.names.index(name)]) if right else None
 
 
 def _number_same(
-    name: str, other: str, same: bool, answers: Answers, one: Comparison
+    name: str, alternative: str, same: bool, answers: Answers, comparison: Comparison
 ) -> int | None:
     """Count a condition's answers that are, or are not, those of another, draw by draw."""
-    symbols = answers.symbols.get(one)
-    if symbols is None or not one.question.options:
+    symbols = answers.symbols.get(comparison)
+    if symbols is None or not comparison.question.options:
         return None
-    draws = zip(symbols[one.names.index(name)], symbols[one.names.index(other)], strict=True)
+    draws = zip(
+        symbols[comparison.names.index(name)],
+        symbols[comparison.names.index(alternative)],
+        strict=True,
+    )
     return sum((first == second) is same for first, second in draws)

@@ -81,7 +81,11 @@ def builds_of(plan: Plan, policy: Policy, *, builds: int = 1) -> Iterator[Build]
         if not case.questions:
             continue
         routes: dict[tuple[int, ...], str] = {}
-        references = (one.reference for one in plan.schedules if one.reference is not None)
+        references = (
+            plan_schedule.reference
+            for plan_schedule in plan.schedules
+            if plan_schedule.reference is not None
+        )
         for schedule in (FORWARD, *references, *plan.schedules):
             if schedule.procedure.kind in (ONE_BY_ONE.kind, "twice"):
                 routes.setdefault(schedule.on(case.pool), schedule.name)
@@ -127,7 +131,7 @@ def construct(
         if model is not None:
             model = replay_model(model, pacing.replay)
         with ExitStack() as stack:
-            kept = stack.enter_context(States(states))
+            store = stack.enter_context(States(states))
             consultant = None
             if model is not None:
                 consultant = stack.enter_context(
@@ -139,13 +143,13 @@ def construct(
                         allowance=pacing.allowance,
                     )
                 )
-            missing = (one for one in list_builds(policy) if not _there(kept, one))
+            missing = (build for build in list_builds(policy) if not _there(store, build))
             report = None if progress is None else partial(progress, f"building {policy.name}")
             take = partial(_snapshot, consultant=consultant)
             if ray is not None and consultant is not None and not pacing.dry_run:
-                there = stack.enter_context(open_conversations(ray))
-                take = partial(_snapshot_there, consultant=consultant, there=there)
-            _build_all(missing, kept, consultant, take, _threads(model, pacing), report)
+                conversations = stack.enter_context(open_conversations(ray))
+                take = partial(_snapshot_there, consultant=consultant, conversations=conversations)
+            _build_all(missing, store, consultant, take, _threads(model, pacing), report)
             if consultant is not None and pacing.dry_run:
                 costs[f"{model.name if model else ''} (building {policy.name})"] = consultant.plan()
     return costs
@@ -181,22 +185,22 @@ def _build_all(
 
     def store() -> None:
         nonlocal done
-        one, future = waiting.popleft()
+        build, future = waiting.popleft()
         try:
             snapshot = future.result()
         except LimitError as error:
             raise LimitError(
-                f"{error}, while {one.policy.name} was built for user '{one.pool.user}'. Replies "
-                f"that came in are kept in the run; run the same command again, or with a higher "
-                f"limit, to build the rest"
+                f"{error}, while {build.policy.name} was built for user '{build.pool.user}'. "
+                f"Replies that came in are kept in the run; run the same command again, or with a "
+                f"higher limit, to build the rest"
             ) from error
         except ModelError as error:
             raise UnansweredError(
-                f"{one.policy.name} could not be built for user '{one.pool.user}': {error}. "
+                f"{build.policy.name} could not be built for user '{build.pool.user}': {error}. "
                 f"Replies that came in are kept in the run, and the same command resumes",
                 attempts=error.attempts,
             ) from error
-        states.put(one.policy.name, one.pool.user, one.order, snapshot, one.build)
+        states.put(build.policy.name, build.pool.user, build.order, snapshot, build.build)
         done += 1
         if report is not None:
             rate = done / max(time.monotonic() - begun, 1e-9)
@@ -204,8 +208,8 @@ def _build_all(
 
     pool = ThreadPoolExecutor(threads, thread_name_prefix="build")
     try:
-        for one in missing:
-            waiting.append((one, pool.submit(take, one)))
+        for build in missing:
+            waiting.append((build, pool.submit(take, build)))
             if len(waiting) >= 2 * threads:
                 store()
         while waiting:
@@ -222,9 +226,9 @@ def _snapshot(build: Build, consultant: Consultant | None) -> Any:
     return _build_one(build, None if consultant is None else _open_ask(build, consultant))
 
 
-def _snapshot_there(build: Build, consultant: Consultant, there: Conversations) -> Any:
+def _snapshot_there(build: Build, consultant: Consultant, conversations: Conversations) -> Any:
     """Build on a worker of the cluster, whose prompts are answered through the ledger here."""
-    return there.run(partial(_build_one, build), partial(_open_ask, build, consultant))
+    return conversations.run(partial(_build_one, build), partial(_open_ask, build, consultant))
 
 
 def _open_ask(build: Build, consultant: Consultant) -> Callable[[str], str]:
@@ -257,31 +261,32 @@ def stand_ins(
     With `measure`, such a policy is built once, forward, on the first pool that has questions: that
     makes its requests, and tells its calls, its tokens, and how much a question is shown.
     """
-    made = [make_stand_in(policy) for policy in policies]
+    memories = [make_stand_in(policy) for policy in policies]
     case = next((case for case in cases if case.questions), None)
     if not measure or case is None:
-        return tuple(made)
+        return tuple(memories)
     return tuple(
-        _measured(one, case, allowance) if isinstance(one, StandIn) else one for one in made
+        _measured(memory, case, allowance) if isinstance(memory, StandIn) else memory
+        for memory in memories
     )
 
 
 def _measured(policy: StandIn, case: Case, limits: Allowance | None) -> StandIn:
     allowance = limits or Allowance()
-    calls, read = allowance.calls, allowance.input_tokens
+    calls, input_tokens = allowance.calls, allowance.input_tokens
     order = FORWARD.on(case.pool)
     with closing_memory(build_memory(meter_policy(policy.inner, allowance), case, order)) as memory:
         lengths = [len(memory.expose(question.text).context) for question in case.questions]
-    shown = round(sum(lengths) / len(lengths))
-    calls, read = allowance.calls - calls, allowance.input_tokens - read
+    length = round(sum(lengths) / len(lengths))
+    calls, input_tokens = allowance.calls - calls, allowance.input_tokens - input_tokens
     client = policy.client
     if isinstance(unwrap_policy(policy.inner), Metered) and calls:
         policy.build(case.pool.records)
         alone = policy.counted["tokens"] / len(order)
         policy.counted.clear()
-        more = max(0, round(read / calls - alone))
+        more = max(0, round(input_tokens / calls - alone))
         client = replace(client, calls_per_add=calls / len(order), tokens_per_call=more)
-    return replace(policy, client=client, shown=shown, measured=True)
+    return replace(policy, client=client, shown=length, measured=True)
 
 
 def asks_more(policy: Policy, costs: Mapping[str, Cost]) -> bool:
@@ -315,12 +320,12 @@ def _without_stored(cost: Cost, policy: StandIn, run: Run | None) -> Cost:
     if run is None or not cost.calls or not uses_gateway(policy):
         return cost
     with run.ledger() as ledger:
-        kept = min(ledger.count_route(client_route(policy.name)), cost.calls)
-    left = (cost.calls - kept) / cost.calls
+        stored = min(ledger.count_route(client_route(policy.name)), cost.calls)
+    left = (cost.calls - stored) / cost.calls
     return replace(
         cost,
-        kept=kept,
-        calls=cost.calls - kept,
+        kept=stored,
+        calls=cost.calls - stored,
         input_tokens=None if cost.input_tokens is None else round(cost.input_tokens * left),
         cost=None if cost.cost is None else cost.cost * left,
     )
@@ -328,22 +333,22 @@ def _without_stored(cost: Cost, policy: StandIn, run: Run | None) -> Cost:
 
 def _construction(policy: StandIn, counts: Mapping[tuple[str, str], int]) -> Cost:
     client = policy.client
-    builds, adds, read = (
+    builds, adds, input_tokens = (
         counts.get((policy.name, kind), 0) for kind in ("builds", "adds", "tokens")
     )
-    given = f"{_number(adds, 'record')} in {_number(builds, 'build')}"
+    amount = f"{_number(adds, 'record')} in {_number(builds, 'build')}"
     if client.calls_per_add is None:
         note = (
-            f"{given} would be added, and RoutePrism cannot see what this memory calls; "
+            f"{amount} would be added, and RoutePrism cannot see what this memory calls; "
             f"{_declaration(policy)}"
         )
         return Cost(0, 0, None, None, None, None, note, estimated=True)
     calls = math.ceil(adds * client.calls_per_add)
     each = "1 call" if client.calls_per_add == 1 else f"{client.calls_per_add:g} calls"
-    note = f"{given}, {each} per record"
+    note = f"{amount}, {each} per record"
     if not client.model:
         return Cost(calls, 0, calls, None, None, None, f"as declared: {note}", estimated=True)
-    tokens = round((read + adds * client.tokens_per_call) * client.calls_per_add)
+    tokens = round((input_tokens + adds * client.tokens_per_call) * client.calls_per_add)
     cost = None if client.price_in is None else tokens * client.price_in / 1e6
     how = (
         "measured on one pool"
@@ -367,10 +372,12 @@ def mark_assumptions(cost: Cost, absent: Sequence[StandIn], unread: Sequence[Pol
     """Mark what answers take as an estimate where a memory was not built as a run would."""
     notes = [cost.note] if cost.note else []
     if absent:
-        said = "; ".join(f"{policy.name} is assumed to show {_shown(policy)}" for policy in absent)
+        assumptions = "; ".join(
+            f"{policy.name} is assumed to show {_shown(policy)}" for policy in absent
+        )
         notes.append(
             "an estimate: a dry run does not build memories that make requests of their own; "
-            + said
+            + assumptions
         )
     if unread:
         names = ", ".join(policy.name for policy in unread)

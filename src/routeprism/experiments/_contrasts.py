@@ -59,61 +59,68 @@ class Mechanism:
 
     def finding(self, interface: str) -> Finding:
         """Record which policy is which arm, so that a reader of the run knows."""
-        listed = [{"operations": list(key), "policy": name} for key, name in self.arms.items()]
-        return Finding(name="arms", value=listed, policy=self.policy, interface=interface)
+        arms = [{"operations": list(key), "policy": name} for key, name in self.arms.items()]
+        return Finding(name="arms", value=arms, policy=self.policy, interface=interface)
 
 
 def with_arms(policies: Sequence[Policy]) -> list[Policy]:
     """Add the arms of every policy that declares operations."""
-    found = {policy.name: policy for policy in policies}
+    by_name = {policy.name: policy for policy in policies}
     for policy in policies:
         for arm in make_arms(policy).values():
-            found.setdefault(arm.name, arm)
+            by_name.setdefault(arm.name, arm)
     if not any(map(list_operations, policies)):
         raise SpecError(
             f"{', '.join(policy.name for policy in policies)}: no policy here declares operations "
             f"to distinguish; focal does, and your own can (operations, fixed(operation))"
         )
-    return list(found.values())
+    return list(by_name.values())
 
 
 def mechanisms(policies: Sequence[Policy]) -> list[Mechanism]:
     """Find the policies whose canonical arm is in the run; an arm of another is not one itself."""
     names = {policy.name for policy in policies}
-    found: list[Mechanism] = []
+    mechanisms_of_plan: list[Mechanism] = []
     for policy in policies:
-        made = {key: arm.name for key, arm in make_arms(policy).items() if arm.name in names}
-        if made and () in made:
-            found.append(Mechanism(policy.name, made))
-    inner = {name for one in found for key, name in one.arms.items() if key != one.operations}
-    return [one for one in found if one.policy not in inner]
+        arms = {key: arm.name for key, arm in make_arms(policy).items() if arm.name in names}
+        if arms and () in arms:
+            mechanisms_of_plan.append(Mechanism(policy.name, arms))
+    inner = {
+        name
+        for mechanism in mechanisms_of_plan
+        for key, name in mechanism.arms.items()
+        if key != mechanism.operations
+    }
+    return [mechanism for mechanism in mechanisms_of_plan if mechanism.policy not in inner]
 
 
 def contrasts(policies: Sequence[Policy]) -> tuple[Contrast, ...]:
     """Find every contrast whose arms are all in the run."""
     names = {policy.name for policy in policies}
-    found: list[Contrast] = []
+    contrasts_of_plan: list[Contrast] = []
     for policy in policies:
         comparator = SourceOrder(policy).name
         if comparator in names:
             terms = ((1, policy.name), (-1, comparator))
-            found.append(Contrast("routes", "Gamma", policy.name, "ordered-comparator", terms))
+            contrasts_of_plan.append(
+                Contrast("routes", "Gamma", policy.name, "ordered-comparator", terms)
+            )
     for mechanism in mechanisms(policies):
-        found.extend(_operation_contrasts(mechanism.arms))
-    return tuple(dict.fromkeys(found))
+        contrasts_of_plan.extend(_operation_contrasts(mechanism.arms))
+    return tuple(dict.fromkeys(contrasts_of_plan))
 
 
-def _operation_contrasts(named: Mapping[tuple[str, ...], str]) -> Iterator[Contrast]:
+def _operation_contrasts(arms: Mapping[tuple[str, ...], str]) -> Iterator[Contrast]:
     """Compare every arm with the canonical one, and sets of operations with their parts."""
-    for following, policy in named.items():
+    for following, policy in arms.items():
         if following:
-            terms = ((1, policy), (-1, named[()]))
+            terms = ((1, policy), (-1, arms[()]))
             yield Contrast("mechanism", "delta_op", policy, "+".join(following), terms)
         if len(following) < 2:
             continue
         # Inclusion and exclusion; for two, (both − canonical) − (one − canonical) − (other − …).
         sizes = range(len(following) + 1)
         parts = [part for size in sizes for part in combinations(following, size)]
-        if all(part in named for part in parts):
-            signs = tuple((-1 if (len(following) - len(p)) % 2 else 1, named[p]) for p in parts)
+        if all(part in arms for part in parts):
+            signs = tuple((-1 if (len(following) - len(p)) % 2 else 1, arms[p]) for p in parts)
             yield Contrast("mechanism", "interaction", policy, "×".join(following), signs)

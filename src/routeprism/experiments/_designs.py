@@ -123,11 +123,11 @@ def decide_designs(
             rankings = {key: _rank_records(policy, case.pool, question)}
         sides = []
         reference = name_reference(pair.schedule.name)
-        for name, shown in ((reference, pair.forward), (pair.schedule.name, pair.route)):
+        for name, exposure in ((reference, pair.forward), (pair.schedule.name, pair.route)):
             if (policy.name, name) not in places:
                 stand_ins = stored.stand_ins(policy.name, interface, name, user)
                 places[policy.name, name] = stand_ins
-            sides.append(Exposed(name, shown.sources, places[policy.name, name]))
+            sides.append(Exposed(name, exposure.sources, places[policy.name, name]))
         render = _find_renderer(policy, case.pool, (pair.forward, pair.route))
         decision = _decide(case.pool, pair, sides, rankings[key], rules)
         comparisons: list[Comparison] = []
@@ -240,7 +240,7 @@ def _compare_conditions(
     records = {record.id: record for record in pool.records}
     for arm, conditions in _list_conditions(decision, rules.designs):
         blocks = [[render(records[record]) for record in ids] for ids in conditions.values()]
-        drafts = [draft_question(shown, decision.question, pool, manner) for shown in blocks]
+        drafts = [draft_question(exposure, decision.question, pool, manner) for exposure in blocks]
         prompts, reason = match_prompts(drafts, manner.control, filler)
         longest = max((prompt.tokens for prompt in prompts), default=0)
         if arm == "bundle" and longest > rules.budget:
@@ -260,7 +260,7 @@ def _compare_conditions(
 
 
 def _find_renderer(
-    policy: Policy, pool: Pool, shown: Sequence[StoredExposure]
+    policy: Policy, pool: Pool, exposures: Sequence[StoredExposure]
 ) -> Callable[[Record], Block] | None:
     """Find how a policy shows whole records; None where it shows anything else.
 
@@ -272,8 +272,8 @@ def _find_renderer(
         render = partial(record_block, text=text)
         if all(
             len(sources) == 1 and render(records[next(iter(sources))]).text == words
-            for one in shown
-            for _, words, sources in one.blocks
+            for exposure in exposures
+            for _, words, sources in exposure.blocks
         ):
             return render
     return None

@@ -76,8 +76,8 @@ class Layers:
             "blocks": self.blocks,
             "J": _numbers(self.overlap),
             "answers": {
-                model: {name: _numbers(row) for name, row in found.items()}
-                for model, found in self.answers.items()
+                model: {name: _numbers(row) for name, row in values.items()}
+                for model, values in self.answers.items()
             },
         }
 
@@ -90,8 +90,8 @@ def layers(rows: Sequence[EstimateRow]) -> list[Layers]:
     """Read the table off the rows: one line for each policy and schedule."""
     plain = Rows.of(rows).where(experiment="routes", arm="")
     answers: dict[tuple[str, str], dict[str, dict[str, EstimateRow]]] = {}
-    answered = plain.where(quantity=_ANSWER_QUANTITIES, batch="")
-    for (policy, schedule, model), of_model in answered.group(
+    rows_with_answers = plain.where(quantity=_ANSWER_QUANTITIES, batch="")
+    for (policy, schedule, model), of_model in rows_with_answers.group(
         "policy", "schedule", "model"
     ).items():
         if model:
@@ -102,17 +102,17 @@ def layers(rows: Sequence[EstimateRow]) -> list[Layers]:
             policy,
             interface,
             schedule,
-            found["V_changed_count"].queries or 0,
-            _count(found, "retained_changed") or 0,
-            _count(found, "V_changed") or 0,
-            _count(found, "C_changed") or 0,
-            _count(found, "B_changed") or 0,
-            _count(found, "I_changed"),
-            found["J"],
+            group["V_changed_count"].queries or 0,
+            _count(group, "retained_changed") or 0,
+            _count(group, "V_changed") or 0,
+            _count(group, "C_changed") or 0,
+            _count(group, "B_changed") or 0,
+            _count(group, "I_changed"),
+            group["J"],
             answers.get((policy, schedule), {}),
         )
-        for (policy, interface, schedule), found in traced.items()
-        if schedule and "J" in found
+        for (policy, interface, schedule), group in traced.items()
+        if schedule and "J" in group
     ]
 
 
@@ -148,13 +148,13 @@ def diagnose_layers(
             schedules.setdefault(words, []).append(line.schedule)
         parts = next(iter(phrases.values()))
         if len(routes) > 1:
-            named = [
+            descriptions = [
                 compose(
                     "{schedules}: {phrase}", schedules=" and ".join(names), phrase=phrases[words]
                 )
                 for words, names in schedules.items()
             ]
-            parts = compose("{all}", all=join_parts("; ", named))
+            parts = compose("{all}", all=join_parts("; ", descriptions))
         layers_reached = [decide_reach(line.changes).layer for line in routes]
         layer = min(layers_reached, key=OUTERMOST_FIRST.index)
         statements[policy] = (
@@ -174,7 +174,7 @@ def interface_findings(
     lines: Sequence[Layers], statements: Mapping[str, Sequence[Statement]]
 ) -> list[Finding]:
     """Keep the table and its sentences with the run."""
-    found = [
+    findings = [
         Finding(
             name="layers",
             value=line.value(),
@@ -185,7 +185,7 @@ def interface_findings(
         for line in lines
     ]
     interfaces = {line.policy: line.interface for line in lines}
-    found += [
+    findings += [
         Finding(
             name="diagnosis",
             value="; ".join(map(str, of_policy)),
@@ -194,7 +194,7 @@ def interface_findings(
         )
         for policy, of_policy in statements.items()
     ]
-    return found
+    return findings
 
 
 def _describe_layer(line: Layers, rewritten: Mapping[str, int]) -> str:
@@ -216,8 +216,8 @@ def _describe_layer(line: Layers, rewritten: Mapping[str, int]) -> str:
     if layer == "state":
         state = _share(line.state or 0, line.pairs, "internal state")
         return f"{state}, and nothing else changed"
-    known = "sources and context" if line.state is None else "sources, context and state"
-    return f"order changed nothing: {known} stayed the same"
+    layers_measured = "sources and context" if line.state is None else "sources, context and state"
+    return f"order changed nothing: {layers_measured} stayed the same"
 
 
 def _describe_text(line: Layers, rewritten: Mapping[str, int]) -> str:
@@ -227,14 +227,14 @@ def _describe_text(line: Layers, rewritten: Mapping[str, int]) -> str:
     if not kinds:
         return "the same records are shown in blocks of a different kind"
     *first, last = kinds
-    listed = f"{', '.join(first)} and {last}" if first else last
-    return f"{listed} blocks are rewritten"
+    names = f"{', '.join(first)} and {last}" if first else last
+    return f"{names} blocks are rewritten"
 
 
-def _share(count: int, total: int, what: str) -> str:
+def _share(count: int, total: int, noun: str) -> str:
     if count == total:
-        return f"every pair changed its {what}"
-    return f"{count} of {total} pairs changed {'its' if count == 1 else 'their'} {what}"
+        return f"every pair changed its {noun}"
+    return f"{count} of {total} pairs changed {'its' if count == 1 else 'their'} {noun}"
 
 
 def note_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:

@@ -402,8 +402,8 @@ class Audit:
         """Write the report of the run to a file."""
         # The report package is above this one, so it is not imported with it.
         pages: Any = import_module("routeprism.report")
-        written: Path = pages.write_report(self._stored_directory(), Path(path))
-        return written
+        page: Path = pages.write_report(self._stored_directory(), Path(path))
+        return page
 
     def _stored_directory(self) -> Path:
         if self.directory is None:
@@ -417,8 +417,8 @@ class Audit:
         verdicts = self.verdicts
         lines += [f"{verdict.policy}: {verdict.level}" for verdict in verdicts[: _MOST_LINES // 3]]
         sanity = [statement for statement in self.statements if statement.kind == "sanity"]
-        chosen = [*sanity, *choose_statements(self.statements, [v.policy for v in verdicts])]
-        lines += map(str, chosen or self.statements)
+        statements = [*sanity, *choose_statements(self.statements, [v.policy for v in verdicts])]
+        lines += map(str, statements or self.statements)
         lines += [*filter(None, (self.limits,)), *(f"Note: {note}" for note in self.notes)]
         lines = [line for text in lines for line in text.splitlines()]
         if len(lines) <= _MOST_LINES:
@@ -439,8 +439,8 @@ class Audit:
             for verdict in self.verdicts[:_MOST_LINES]
         )
         kinds = ("sanity", "severity", "causes", "recommendation")
-        chosen = [s for s in self.statements if s.kind in kinds]
-        items = "".join(f"<li>{escape(str(statement))}</li>" for statement in chosen[:6])
+        statements = [s for s in self.statements if s.kind in kinds]
+        items = "".join(f"<li>{escape(str(statement))}</li>" for statement in statements[:6])
         return (
             f"<div><strong>{escape(self.benchmark)}</strong>"
             f"<table><tr><th>memory</th><th>verdict</th></tr>{cells}</table><ul>{items}</ul></div>"
@@ -453,7 +453,7 @@ _MOST_LINES = 30
 def list_questions(directory: Path) -> list[dict[str, Any]]:
     """List the questions of a stored run with what each order showed and answered."""
     with StoredRun(directory) as stored:
-        shown = {
+        contexts = {
             (policy, schedule): stored.sources(policy, interface, schedule)
             for policy, interface, schedule in stored.routes()
         }
@@ -468,7 +468,7 @@ def list_questions(directory: Path) -> list[dict[str, Any]]:
                 **{"user": question.user, "question": id, "text": question.text},
                 **{
                     f"{policy}, {schedule}: records": sorted(sources[id])
-                    for (policy, schedule), sources in shown.items()
+                    for (policy, schedule), sources in contexts.items()
                     if id in sources
                 },
                 **{
@@ -565,23 +565,23 @@ def _open_results(
     if execution.merged is not None:
         return execution.merged.read(), number
     shard = execution.shard
-    chosen = range(number) if shard is None else shard.choose(number)
+    places = range(number) if shard is None else shard.choose(number)
     results = pool.ordered_map(
-        work if shard is None else partial(_work_at, work, chosen),
+        work if shard is None else partial(_work_at, work, places),
         plan,
-        len(chosen),
+        len(places),
         workers=execution.workers or 1,
         ray=execution.ray,
         batch=batch,
         crew=execution.crew,
     )
-    return results if shard is None else shard.keep(results), len(chosen)
+    return results if shard is None else shard.keep(results), len(places)
 
 
 def _work_at(
-    work: Callable[[PlanType, int], ResultType], chosen: range, plan: PlanType, place: int
+    work: Callable[[PlanType, int], ResultType], places: range, plan: PlanType, place: int
 ) -> ResultType:
-    return work(plan, chosen[place])
+    return work(plan, places[place])
 
 
 def _until_limit(results: Iterator[ResultType]) -> Iterator[ResultType]:
@@ -595,10 +595,10 @@ def _mark_scripted(
     """Flag every statement about a memory that the scripted model built."""
     built = {row.policy for row in rows if "scripted" in row.flags.split(";")}
     return tuple(
-        replace(one, flags=(*one.flags, "scripted"))
-        if one.policy in built and "scripted" not in one.flags
-        else one
-        for one in statements
+        replace(statement, flags=(*statement.flags, "scripted"))
+        if statement.policy in built and "scripted" not in statement.flags
+        else statement
+        for statement in statements
     )
 
 

@@ -269,12 +269,16 @@ def _load_experiments(
         if experiment.name in experiments:
             raise SpecError(f"two installed experiments are called '{experiment.name}'")
         experiments[experiment.name] = experiment
-    return tuple(sorted(experiments.values(), key=lambda one: (one.rank, one.name)))
+    return tuple(
+        sorted(experiments.values(), key=lambda experiment: (experiment.rank, experiment.name))
+    )
 
 
 def find_experiment(row: EstimateRow) -> Experiment | None:
     """Give the experiment that a row is a result of; None if it is not installed."""
-    return next((one for one in registered_experiments() if one.owns(row)), None)
+    return next(
+        (experiment for experiment in registered_experiments() if experiment.owns(row)), None
+    )
 
 
 def source_of_answers(column: str) -> str:
@@ -287,30 +291,34 @@ def source_of_answers(column: str) -> str:
 
 def list_answer_sources() -> tuple[str, ...]:
     """List the names under which installed experiments store answers."""
-    return tuple(dict.fromkeys(one.source for one in registered_experiments()))
+    return tuple(dict.fromkeys(experiment.source for experiment in registered_experiments()))
 
 
 def list_growing() -> tuple[str, ...]:
     """List the entries of a configuration that may change when a run is extended."""
-    growing = (name for one in registered_experiments() for name in one.growing)
+    growing = (name for experiment in registered_experiments() for name in experiment.growing)
     return ("command_line", "masks", *growing)
 
 
 def list_own_masks() -> frozenset[str]:
     """List the masks that experiments make by themselves."""
-    return frozenset(name for one in registered_experiments() for name in one.masks)
+    return frozenset(name for experiment in registered_experiments() for name in experiment.masks)
 
 
 def map_own_entries() -> dict[str, str]:
     """Map entries of a configuration to the one experiment whose prompts they describe."""
-    return {name: one.source for one in registered_experiments() for name in one.configuration}
+    return {
+        name: experiment.source
+        for experiment in registered_experiments()
+        for name in experiment.configuration
+    }
 
 
 def settings_of(experiment: Experiment, options: Mapping[str, Any]) -> Any:
     """Make an experiment's settings from options by name; those that are missing have defaults."""
     if experiment.settings is None:
         return None
-    names = {one.name for one in fields(experiment.settings)}
+    names = {field.name for field in fields(experiment.settings)}
     return experiment.settings(**{n: value for n, value in options.items() if n in names})
 
 
@@ -336,9 +344,9 @@ def name_answer(experiment: str, names: AnswerNames, control: str) -> Place:
 
 
 def _place_maker(experiment: str) -> Callable[[AnswerNames], Mapping[str, str]]:
-    for one in registered_experiments():
-        if one.source == experiment and one.place is not None:
-            return one.place
+    for item in registered_experiments():
+        if item.source == experiment and item.place is not None:
+            return item.place
 
     def place(names: AnswerNames) -> Mapping[str, str]:
         parts = (experiment, names.condition, names.side)

@@ -45,16 +45,16 @@ def enter_support(
     `column` names the label source. Pairs that expose no support are also reported separately.
     """
     support = [_exposed_support(under_fillers[0], column.labels) for under_fillers in pairs]
-    inside = (
+    membership = (
         [sides is not None and sides[0] != sides[1] for sides in support],
         [sides is not None and sides[0] == sides[1] for sides in support],
         [sides is None for sides in support],
         [sides is not None and not sides[0] | sides[1] for sides in support],
     )
-    for arm, wanted in zip(SUPPORT, inside, strict=True):
+    for arm, members in zip(SUPPORT, membership, strict=True):
         for name in quantities:
-            selected = zip(wanted, values[name], strict=True)
-            part = [value if inside else None for inside, value in selected]
+            selected = zip(members, values[name], strict=True)
+            part = [value if membership else None for membership, value in selected]
             enter(sums, strata, column._replace(quantity=name, arm=arm), part)
 
 
@@ -70,7 +70,7 @@ def enter_funnel(
     Also how often both routes are right with nothing of their support in common. `count.users.…`
     counts the units that have such a pair.
     """
-    named = column._replace(experiment="support")
+    target = column._replace(experiment="support")
     steps = [
         [
             _steps(pair, sides, draws[pair])
@@ -84,9 +84,9 @@ def enter_funnel(
         numbers: list[float | None] = [
             float(sum(step[name] for step in several)) if several else None for several in steps
         ]
-        enter(sums, strata, named._replace(quantity=f"count.{name}"), numbers)
+        enter(sums, strata, target._replace(quantity=f"count.{name}"), numbers)
         if name != STEPS[0]:
-            _enter_users(strata, named._replace(quantity=f"count.users.{name}"), numbers, sums)
+            _enter_users(strata, target._replace(quantity=f"count.users.{name}"), numbers, sums)
 
 
 def _steps(
@@ -114,9 +114,9 @@ def _steps(
 def _enter_users(strata: Strata, column: Column, numbers: Values, sums: Sums[Key]) -> None:
     """Enter whether the unit has any, over all its questions and within each mask."""
     for (stratum, mask), places in strata.places.items():
-        known = [value for at in places if (value := numbers[at]) is not None]
-        if known and stratum == "all":
-            sums[column._replace(mask=mask), stratum] = (float(any(known)), len(known))
+        values = [value for at in places if (value := numbers[at]) is not None]
+        if values and stratum == "all":
+            sums[column._replace(mask=mask), stratum] = (float(any(values)), len(values))
 
 
 def _exposed_support(pair: Comparison, labels: str) -> tuple[frozenset[str], frozenset[str]] | None:

@@ -76,8 +76,8 @@ def _compare_layout(
     pool: Pool, pair: RoutePair, layout: Layout, manner: Manner
 ) -> Iterator[Comparison]:
     states = [
-        _lay_out(pair.policy, pool, shown, schedule, layout)
-        for shown, schedule in (
+        _lay_out(pair.policy, pool, exposure, schedule, layout)
+        for exposure, schedule in (
             (pair.forward, pair.schedule.reference or FORWARD),
             (pair.route, pair.schedule),
         )
@@ -85,7 +85,7 @@ def _compare_layout(
     refusal = next((state for state in states if isinstance(state, str)), "")
     laid_out = [state for state in states if not isinstance(state, str)]
     blocks = [state[at] for at in (0, 1) for state in laid_out]
-    drafts = [draft_question(shown, pair.question, pool, manner) for shown in blocks]
+    drafts = [draft_question(exposure, pair.question, pool, manner) for exposure in blocks]
     routes = (FORWARD.name, "route")
     sides = tuple(f"{route}-{name}" for name in ("native", layout) for route in routes)
     for filler in manner.fillers:
@@ -109,23 +109,25 @@ def _compare_layout(
 
 
 def _describe_states(states: Sequence[State], refused: bool) -> Arrangement:
-    forward, route = (False, False) if refused else (native != shown for native, shown in states)
+    forward, route = (
+        (False, False) if refused else (native != laid_out for native, laid_out in states)
+    )
     partly = any(1 in Counter(b.kind for b in native).values() for native, _ in states)
     return Arrangement(refused, (forward, route), partly)
 
 
 def _lay_out(
-    policy: Policy, pool: Pool, shown: StoredExposure, schedule: Schedule, layout: Layout
+    policy: Policy, pool: Pool, exposure: StoredExposure, schedule: Schedule, layout: Layout
 ) -> State | str:
     """Give a route's blocks in both layouts, or say why there is nothing to compare."""
-    blocks = list_blocks(shown)
+    blocks = list_blocks(exposure)
     if layout == "reversed":
         if len({block.kind for block in blocks}) == len(blocks):
             return _NOTHING_TO_REVERSE
-        other = reversed_within_kinds(blocks)
-        if [block.text for block in other] == [block.text for block in blocks]:
+        reversal = reversed_within_kinds(blocks)
+        if [block.text for block in reversal] == [block.text for block in blocks]:
             return _NOTHING_CHANGES
-        return blocks, other
+        return blocks, reversal
     if any(len(block.sources) != 1 for block in blocks):
         return _NO_PLACE
     positions = {record.id: record.position for record in pool.records}
@@ -140,14 +142,14 @@ def _arrivals(pool: Pool, schedule: Schedule) -> dict[str, int]:
 
 
 def show_arrival(
-    policy: Policy, pool: Pool, shown: StoredExposure, schedule: Schedule
+    policy: Policy, pool: Pool, exposure: StoredExposure, schedule: Schedule
 ) -> StoredExposure:
     """Lay what a route shows out in order of arrival, where its interface hides that order."""
-    if not hides_arrival(policy) or any(len(sources) != 1 for *_, sources in shown.blocks):
-        return shown
-    blocks = _by_source(list_blocks(shown), _arrivals(pool, schedule))
+    if not hides_arrival(policy) or any(len(sources) != 1 for *_, sources in exposure.blocks):
+        return exposure
+    blocks = _by_source(list_blocks(exposure), _arrivals(pool, schedule))
     laid_out = tuple((block.kind, block.text, block.sources) for block in blocks)
-    return StoredExposure(shown.sources, sha256(Exposure(blocks).context), laid_out)
+    return StoredExposure(exposure.sources, sha256(Exposure(blocks).context), laid_out)
 
 
 def hides_arrival(policy: Policy) -> bool:

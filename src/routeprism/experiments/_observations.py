@@ -50,8 +50,8 @@ class RouteFailure:
     @property
     def place(self) -> str:
         """Name the route for a reader."""
-        again = f", build {self.build + 1}" if self.build else ""
-        return f"user '{self.user}', {self.schedule}{again}"
+        build = f", build {self.build + 1}" if self.build else ""
+        return f"user '{self.user}', {self.schedule}{build}"
 
 
 @dataclass(slots=True)
@@ -112,8 +112,8 @@ class Observations:
 
 def add_counts(total: Any, part: Any) -> None:
     """Add the counts of a part to a total of the same class, field by field."""
-    for counted in fields(total):
-        value, more = getattr(total, counted.name), getattr(part, counted.name)
+    for item in fields(total):
+        value, more = getattr(total, item.name), getattr(part, item.name)
         if isinstance(value, Counter):
             value.update(more)
         elif isinstance(value, list):
@@ -121,7 +121,7 @@ def add_counts(total: Any, part: Any) -> None:
         elif is_dataclass(value):
             add_counts(value, more)
         else:
-            setattr(total, counted.name, value + more)
+            setattr(total, item.name, value + more)
 
 
 def observe_case(
@@ -156,11 +156,11 @@ def observe_words(
         if (interface := getattr(inner, "interface", None)) is not None:
             readers[interface.name] = interface
     wordless: set[str] = set()
-    for counts, named in (
+    for counts, words in (
         (observations.wordless_for_model, {model.name: model for model in models}),
         (observations.wordless_for_policy, readers),
     ):
-        for name, reader in named.items():
+        for name, reader in words.items():
             if callable(unseen := getattr(reader, "unseen", None)):
                 ids = {record.id for record in case.pool.records if unseen(record)}
                 wordless |= ids
@@ -187,8 +187,8 @@ def observe_routes(routes: Sequence[Route], observations: Observations) -> None:
         name = route.policy
         for event, number in route.counts.items():
             observations.building[name, event] += number
-        for shown in route.exposures:
-            observe_exposure(name, shown.blocks, shown.context_chars, observations)
+        for exposure in route.exposures:
+            observe_exposure(name, exposure.blocks, exposure.context_chars, observations)
     _observe_rewriting(routes, observations.rewritten)
 
 
@@ -208,17 +208,17 @@ def is_unsourced(blocks: Iterable[Block]) -> bool:
 
 def _observe_rewriting(routes: Sequence[Route], rewritten: Counter[tuple[str, str]]) -> None:
     """Count, by the kind of block, the pairs that show the same sources in different blocks."""
-    known: dict[tuple[object, object], frozenset[str]] = {}
+    sources: dict[tuple[object, object], frozenset[str]] = {}
     for pair in pair_routes(routes):
         forward, route = pair.forward_exposure, pair.route_exposure
         if forward.sources != route.sources or forward.context_sha256 == route.context_sha256:
             continue
-        kinds = known.get((forward.blocks, route.blocks))
+        kinds = sources.get((forward.blocks, route.blocks))
         if kinds is None:
             before = Counter((block.kind, block.text) for block in forward.blocks)
             after = Counter((block.kind, block.text) for block in route.blocks)
             changed = (before - after) + (after - before)
-            kinds = known[forward.blocks, route.blocks] = frozenset(kind for kind, _ in changed)
+            kinds = sources[forward.blocks, route.blocks] = frozenset(kind for kind, _ in changed)
         rewritten.update((pair.route.policy, kind) for kind in kinds)
 
 
@@ -241,7 +241,10 @@ def mark_blind_spots(
 ) -> dict[str, tuple[Statement, ...]]:
     """Add to each policy's statements what J cannot see of it."""
     return {
-        policy: tuple(replace(one, parts=(*one.parts, text)) if text else one for one in described)
+        policy: tuple(
+            replace(statement, parts=(*statement.parts, text)) if text else statement
+            for statement in described
+        )
         for policy, described in statements.items()
         for text in [_blind_spot(observations, policy)]
     }
@@ -251,8 +254,10 @@ def _blind_spot(observations: Observations, policy: str) -> str:
     if _shows_nothing(observations, policy):
         return ". It shows nothing to any question, so J has no meaning"
     if unsourced := observations.unsourced[policy]:
-        shown = observations.exposures[policy]
-        return f". {unsourced} of {shown} contexts contain text without sources, which J ignores"
+        exposures = observations.exposures[policy]
+        return (
+            f". {unsourced} of {exposures} contexts contain text without sources, which J ignores"
+        )
     return ""
 
 

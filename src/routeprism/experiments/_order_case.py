@@ -181,10 +181,10 @@ class _Exploration:
         looking = self.plan.looking
         searches = bool(looking.worst) or looking.outcome is not None
         builds = OrderBuilds(self.policy, self.case.pool, keeps_graphs=searches)
-        known: dict[Order, None] = {tuple(reversed(range(len(self.case.pool)))): None}
+        orders: dict[Order, None] = {tuple(reversed(range(len(self.case.pool)))): None}
         for model in looking.arrivals:
             landscape = self._landscape(model, builds) if trie is None else self._grow(trie, model)
-            known.update(dict.fromkeys(_list_reorderings(landscape)))
+            orders.update(dict.fromkeys(_list_reorderings(landscape)))
             self._count(model, landscape)
             self._enter_change(model, landscape)
             self._enter_support(model, landscape)
@@ -195,7 +195,7 @@ class _Exploration:
         if landscape is not None:
             self._compare_ends(landscape)
             if landscape.chance is None:
-                self._search(list(known), trie, builds)
+                self._search(list(orders), trie, builds)
 
     def _open_trie(self) -> ArrivalTrie | None:
         """Begin the trie of a memory whose orders share their beginnings, and check it once."""
@@ -225,7 +225,7 @@ class _Exploration:
             model,
             method=looking.method,
             supports=list(dict.fromkeys(support for support in self.supports if support)),
-            drawn=looking.drawn,
+            drawn_orders=looking.drawn,
             half_width=looking.half_width,
             most_drawn=looking.most_drawn,
             most_states=looking.most_states,
@@ -293,15 +293,15 @@ class _Exploration:
             ],
         }
         if landscape.reverse is not None:
-            held = landscape.reverse
-            sides["reverse"] = [p and float(is_stale_only(held, *p)) for p in pairs]
+            reverse = landscape.reverse
+            sides["reverse"] = [p and float(is_stale_only(reverse, *p)) for p in pairs]
         for side, values in sides.items():
             self._enter(model, f"stale_only.{side}", values, updates)
 
     def _enter_clusters(self, model: ArrivalModel, landscape: Landscape) -> None:
         """Add the mean number of clusters; every order counts equally (Appendix D.11)."""
-        counted = landscape.exact and not model.redelivers and landscape.total < _MOST_WEIGHED
-        if isinstance(unwrap_policy(self.policy), Focal) and counted:
+        is_weighed = landscape.exact and not model.redelivers and landscape.total < _MOST_WEIGHED
+        if isinstance(unwrap_policy(self.policy), Focal) and is_weighed:
             column = Column("orders", "mean_clusters", self.policy.name, model.name)
             total = sum(number * weight for number, weight in landscape.counts().items())
             self.result.clusters[column, "all"] = (float(total), landscape.total)
@@ -317,7 +317,7 @@ class _Exploration:
                 mean = sum(positions) / len(positions)
                 self.result.one_sided.setdefault((self.policy.name, side), []).append(mean)
 
-    def _search(self, known: list[Order], trie: ArrivalTrie | None, builds: OrderBuilds) -> None:
+    def _search(self, seeds: list[Order], trie: ArrivalTrie | None, builds: OrderBuilds) -> None:
         """Find the worst order of each arrival model, and the smallest reordering of each question.
 
         `known` are orders that the exploration has met.
@@ -333,8 +333,8 @@ class _Exploration:
             return
         policy = self.policy
         if trie is not None:
-            shown = getattr(unwrap_policy(self.policy), "interface", None)
-            policy = TriePolicy(trie, shown)
+            interface = getattr(unwrap_policy(self.policy), "interface", None)
+            policy = TriePolicy(trie, interface)
             builds = OrderBuilds(policy, self.case.pool)
         search = OrderSearch(
             policy,
@@ -350,9 +350,9 @@ class _Exploration:
         if looking.worst:
             findings, orders = search.find_worst(looking.worst)
             self.result.findings += findings
-            known += orders
+            seeds += orders
         if looking.outcome is not None:
-            self.result.findings += search.find_smallest(looking.outcome, self.supports, known)
+            self.result.findings += search.find_smallest(looking.outcome, self.supports, seeds)
 
     def _is_complete(self) -> bool:
         """Whether every order of the pool is among those that were built."""
@@ -419,10 +419,10 @@ def _list_notes(landscape: Landscape) -> list[str]:
         notes.append(f"{landscape.note} (user '{landscape.user}')")
     for failure in landscape.failures[:1]:
         order = "-".join(map(str, failure.order))
-        drawn = "" if failure.index is None else f", draw {failure.index} of {landscape.arrival}"
+        draw = "" if failure.index is None else f", draw {failure.index} of {landscape.arrival}"
         notes.append(
             f"{landscape.policy} raised an error in {landscape.failed} of {landscape.orders} "
-            f"orders of user '{landscape.user}', such as {order}{drawn}: {failure.message}. It "
+            f"orders of user '{landscape.user}', such as {order}{draw}: {failure.message}. It "
             f"comes again with schedule explicit:order={order}"
         )
     return notes

@@ -115,13 +115,14 @@ def _chart_survival(findings: Sequence[Finding]) -> Iterator[Chart]:
         ]
         if not values:
             continue
-        kept = [value["kept"] for value in values]
+        shares = [value["kept"] for value in values]
         more = f"; the first {_MOST_POOLS} of {len(pools)} pools" * (len(pools) > _MOST_POOLS)
         yield Chart(
             f"survival-{name_chart(policy, schedule)}",
             f"Survival map: {shorten(policy)}, {shorten(schedule)}",
             f"Probability that a record is kept, by source position and pool: from "
-            f"{min(kept):.2f} to {max(kept):.2f}, {sum(kept) / len(kept):.2f} on average{more}.",
+            f"{min(shares):.2f} to {max(shares):.2f}, "
+            f"{sum(shares) / len(shares):.2f} on average{more}.",
             "survival",
             tuple(values),
         )

@@ -61,8 +61,8 @@ def outcome_named(name: str) -> Outcome:
     function = specs.load_object(name)
     if not callable(function):
         raise SpecError(f"Expected a function of a memory and a question but got {name!r}")
-    made: Outcome = function
-    return made
+    outcome: Outcome = function
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,10 @@ class OrderSearch:
         """Count the contexts in source order, and those that J cannot see."""
         with self._build_forward() as forward:
             for question in self.case.questions:
-                shown = forward.expose(question.text)
-                observe_exposure(self.policy.name, shown.blocks, len(shown.context), observations)
+                exposure = forward.expose(question.text)
+                observe_exposure(
+                    self.policy.name, exposure.blocks, len(exposure.context), observations
+                )
 
     def find_worst(self, name: str) -> tuple[list[Finding], list[Order]]:
         """Find the worst order of each arrival model; give orders of the whole pool as well."""
@@ -111,7 +113,7 @@ class OrderSearch:
         return findings, orders
 
     def find_smallest(
-        self, outcome: Outcome, supports: Sequence[frozenset[str]], known: Sequence[Order]
+        self, outcome: Outcome, supports: Sequence[frozenset[str]], orders: Sequence[Order]
     ) -> list[Finding]:
         """Find the smallest reordering that changes each question's outcome."""
         targets = [
@@ -124,7 +126,7 @@ class OrderSearch:
             self.case.pool,
             [predicate for _, _, predicate in targets],
             most_states=self.most_states,
-            known=list(dict.fromkeys(known)),
+            seeds=list(dict.fromkeys(orders)),
             builds=self.builds,
         )
         return [
@@ -176,7 +178,7 @@ class OrderSearch:
     ) -> Predicate | None:
         """Give what of a memory may change for a question; None where nothing can change."""
         if outcome == "support":
-            return RetainedValue(lambda kept: bool(kept & support)) if support else None
+            return RetainedValue(lambda retained: bool(retained & support)) if support else None
         if outcome == "retained":
             return RetainedValue(frozenset)
         if outcome == "exposed":
@@ -185,7 +187,7 @@ class OrderSearch:
             current, stale = self._evidence(question)
             if not (current and stale):
                 return None
-            return RetainedValue(lambda kept: is_stale_only(kept, current, stale))
+            return RetainedValue(lambda retained: is_stale_only(retained, current, stale))
         assert callable(outcome)  # noqa: S101 (every name was handled)
         own = outcome
         return lambda memory: own(memory, question)
@@ -197,13 +199,13 @@ class OrderSearch:
             supports = [q.labels[self.labels] for q in questions if q.labels.get(self.labels)]
             if not supports:
                 return None
-            return RetainedValue(lambda kept: _mean([bool(kept & s) for s in supports]))
+            return RetainedValue(lambda retained: _mean([bool(retained & s) for s in supports]))
         if name == STALE_ONLY:
             pairs = [pair for pair in map(self._evidence, questions) if all(pair)]
             if not pairs:
                 return None
             return RetainedValue(
-                lambda kept: _mean([not is_stale_only(kept, *pair) for pair in pairs])
+                lambda retained: _mean([not is_stale_only(retained, *pair) for pair in pairs])
             )
         if not questions:
             return None
@@ -270,8 +272,8 @@ def reordering_sentence(
     if reordering.forward:
         return f"{reordering.instruction}, and {who} {verb} dropped{end}"
     step = reordering.instruction[0].lower() + reordering.instruction[1:]
-    again = "it is kept" if len(support) == 1 else "one of them is kept"
-    return f"In source order {who} {verb} dropped already; {step}, and {again}{end}"
+    consequence = "it is kept" if len(support) == 1 else "one of them is kept"
+    return f"In source order {who} {verb} dropped already; {step}, and {consequence}{end}"
 
 
 def describe_stale_reordering(
@@ -344,13 +346,15 @@ _OBJECTIVES = {
 
 def worst_sentence(worst: WorstOrder, name: str, user: str) -> str:
     """Describe which order is worst, and whether that is known or only what a search met."""
-    what = _OBJECTIVES.get(name, "mean J with forward")
+    measure = _OBJECTIVES.get(name, "mean J with forward")
     if not worst.value < worst.forward:
         sure = "no order lowers" if worst.exact else "a search found no order that lowers"
-        return f"{user}: {sure} the {what}, {worst.forward:.3f} forward"
+        return f"{user}: {sure} the {measure}, {worst.forward:.3f} forward"
     sure = "the worst order" if worst.exact else f"the worst of {worst.looked} orders searched"
     steps = find_moves(worst.order)
-    told = (
+    sentence = (
         describe_moves(steps) if len(steps) <= 3 else "the order " + "-".join(map(str, worst.order))
     )
-    return f"{user}: {what} {worst.value:.3f} in {sure} ({told}), {worst.forward:.3f} forward"
+    return (
+        f"{user}: {measure} {worst.value:.3f} in {sure} ({sentence}), {worst.forward:.3f} forward"
+    )

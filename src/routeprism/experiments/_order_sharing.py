@@ -55,9 +55,9 @@ class Sharing:
         def connect(order: Order) -> Policy:
             if consultant is None:
                 return policy
-            written = "-".join(map(str, order))
-            batch = f"shared build of {policy.name}, user {pool.user}, order {written}"
-            ask = consultant.consult(batch, user=pool.user, route=f"beginning {written}")
+            name = "-".join(map(str, order))
+            batch = f"shared build of {policy.name}, user {pool.user}, order {name}"
+            ask = consultant.consult(batch, user=pool.user, route=f"beginning {name}")
             return connect_model(policy, ask)
 
         def count(adds: int) -> None:
@@ -108,7 +108,7 @@ def plan_sharing(
     arrivals: Sequence[ArrivalModel],
     *,
     method: Method | None,
-    drawn: int,
+    drawn_orders: int,
     allowance: Allowance | None,
 ) -> Sharing:
     """Plan the orders of every pool of memories whose beginnings are shared.
@@ -119,7 +119,12 @@ def plan_sharing(
     shared = [policy for policy in policies if shares_beginnings(policy, method)]
     can = {policy.name: can_share(policy) for policy in shared}
     wishes = [
-        _Wish(p, case, model, plan_trie(model.on(case.pool), drawn=drawn, shared=can[p.name]))
+        _Wish(
+            p,
+            case,
+            model,
+            plan_trie(model.on(case.pool), drawn_orders=drawn_orders, shared=can[p.name]),
+        )
         for p in shared
         for case in cases
         for model in arrivals
@@ -130,11 +135,11 @@ def plan_sharing(
     if allowance is not None and allowance.max_calls is not None:
         checks = sum(len(cases[0].pool) * _calls_per_add(policy) for policy in verified)
         limit = allowance.max_calls - allowance.calls - checks
-    return Sharing(_divide(wishes, limit, drawn, can), checked, allowance)
+    return Sharing(_divide(wishes, limit, drawn_orders, can), checked, allowance)
 
 
 def _divide(
-    wishes: Sequence[_Wish], limit: float, drawn: int, can: Mapping[str, bool]
+    wishes: Sequence[_Wish], limit: float, drawn_orders: int, can: Mapping[str, bool]
 ) -> dict[Place, TriePlan]:
     """Divide a limit on calls, smallest wishes first, and plan each pool within its share.
 
@@ -149,7 +154,7 @@ def _divide(
         budget = int(share / _calls_per_add(wish.policy))
         arrivals, name = wish.model.on(wish.case.pool), wish.policy.name
         if wish.plan.adds > budget:
-            plan = plan_trie(arrivals, drawn=drawn, budget=budget, shared=can[name])
+            plan = plan_trie(arrivals, drawn_orders=drawn_orders, budget=budget, shared=can[name])
             plans[wish.place] = plan
         limit -= plans[wish.place].adds * _calls_per_add(wish.policy)
     return plans

@@ -97,7 +97,7 @@ def make_columns(
     if len(selections) > 1:
         selections.append(fillers)
     free_text = any(not q.options and q.gold is not None for q in case.questions)
-    for (model, batch), given in answers.items():
+    for (model, batch), outcomes in answers.items():
         for selection in selections:
             column = Column(
                 experiment,
@@ -108,7 +108,7 @@ def make_columns(
                 filler="+".join(selection),
                 batch=batch,
             )
-            yield column, selection, given
+            yield column, selection, outcomes
 
 
 def make_profile(
@@ -119,13 +119,13 @@ def make_profile(
     for coordinate in ANSWER_COORDINATES:
         values: list[float | None] = []
         for under_fillers in pairs:
-            known = (draws.get(pair) for pair in under_fillers)
-            values.append(average([None if d is None else coordinate.value(d) for d in known]))
+            profiles = (draws.get(pair) for pair in under_fillers)
+            values.append(average([None if d is None else coordinate.value(d) for d in profiles]))
         profile[coordinate.name] = values
     return profile
 
 
 def average(values: Sequence[float | None]) -> float | None:
     """Average values; the average of a missing value does not apply."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None

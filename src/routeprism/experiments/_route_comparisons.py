@@ -74,8 +74,10 @@ def compare_routes(
     arrange: Arrange | None = None,
 ) -> Iterator[Comparison]:
     """Make the prompts of every pair of a case from what the run stored, arranged if asked."""
-    for policy, question, schedule, *shown in list_route_pairs(case, stored, policies, schedules):
-        forward, route = shown
+    for policy, question, schedule, *exposures in list_route_pairs(
+        case, stored, policies, schedules
+    ):
+        forward, route = exposures
         if arrange is not None:
             forward = arrange(policy, case.pool, forward, schedule.reference or FORWARD)
             route = arrange(policy, case.pool, route, schedule)
@@ -99,9 +101,9 @@ def compare_routes(
             )
 
 
-def list_blocks(shown: StoredExposure) -> tuple[Block, ...]:
+def list_blocks(exposure: StoredExposure) -> tuple[Block, ...]:
     """Give the blocks that a route shows."""
-    return tuple(Block(*block) for block in shown.blocks)
+    return tuple(Block(*block) for block in exposure.blocks)
 
 
 def draft_question(

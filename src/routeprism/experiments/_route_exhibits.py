@@ -44,13 +44,13 @@ def tabulate_layers(results: Results) -> list[Table]:
     """Show at which layers order had an effect, for each policy and schedule."""
     rows = results.rows.where(experiment="routes", arm="")
     models = [model for model in rows.values("model") if model]
-    answered = rows.group("policy", "schedule", "model")
+    groups = rows.group("policy", "schedule", "model")
     cells = [
         (
             policy,
             schedule,
             *(format_share(group.get(f"{layer}_count")) for layer in _LAYERS),
-            *(format_row(answered.get((policy, schedule, m), {}).get("H")) for m in models),
+            *(format_row(groups.get((policy, schedule, m), {}).get("H")) for m in models),
             format_row(group["J"]),
         )
         for (policy, schedule), group in rows.where(model="").group("policy", "schedule").items()
@@ -220,8 +220,8 @@ def chart_evidence(results: Results) -> list[Chart]:
     arms = list_arms(results)
     charts: list[Chart] = []
     for (schedule, where), cells in groups.items():
-        shown = groups.get((schedule, "exposed"), {})
-        if where != "retained" or _read_estimates(cells) != _read_estimates(shown):
+        exposed = groups.get((schedule, "exposed"), {})
+        if where != "retained" or _read_estimates(cells) != _read_estimates(exposed):
             charts += _chart_place(schedule, where, cells, arms)
     return charts
 

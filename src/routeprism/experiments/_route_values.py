@@ -66,21 +66,21 @@ def enter_answers(
     case = item.case
     strata = strata_of(case, traced.masks)
     grouped = group_by_route(item.comparisons)
-    paired = {key: pair_answers(item.comparisons, given) for key, given in answers.items()}
-    for template, fillers, given in make_columns("routes", asking, case, paired):
+    paired = {key: pair_answers(item.comparisons, outcomes) for key, outcomes in answers.items()}
+    for template, fillers, outcomes in make_columns("routes", asking, case, paired):
         profiles: dict[tuple[str, str], Profile] = {}
         for (policy, schedule), routes in grouped.items():
             column = template._replace(policy=policy, schedule=schedule)
             pairs = select_pairs(case, routes, fillers)
-            values = profiles[policy, schedule] = make_profile(pairs, given.draws)
+            values = profiles[policy, schedule] = make_profile(pairs, outcomes.draws)
             for name, numbers in values.items():
                 enter(sums, strata, column._replace(quantity=name), numbers)
             enter_same_sources(strata, column, pairs, values, sums)
-            _Readings(case, strata, column, pairs, given, sums).enter_all(values)
+            _Readings(case, strata, column, pairs, outcomes, sums).enter_all(values)
             if traced.labels:
                 labelled = column._replace(labels=traced.labels)
                 enter_support(strata, labelled, pairs, values, MAIN, sums)
-                enter_funnel(strata, labelled, pairs, given.draws, sums)
+                enter_funnel(strata, labelled, pairs, outcomes.draws, sums)
         for contrast in traced.contrasts:
             for schedule in dict.fromkeys(name for _, name in profiles):
                 _enter_contrast(strata, template, contrast, schedule, profiles, sums)
@@ -97,7 +97,7 @@ def enter_same_sources(
     """Enter what the answers do where the sources agree and the text does not (Appendix K.6)."""
     same = [under_fillers[0].same_sources for under_fillers in pairs]
     for name in _SAME_SOURCES:
-        values = [v if inside else None for inside, v in zip(same, profile[name], strict=True)]
+        values = [v if member else None for member, v in zip(same, profile[name], strict=True)]
         enter(sums, strata, column._replace(quantity=name, mask="fixed-source"), values)
 
 
@@ -126,9 +126,9 @@ class _Readings:
         fresh = make_profile(self.pairs, draws)
         for name in REPEATED:
             self._put(name, fresh[name], arm="fresh")
-        chosen = choose_flip_sample(self.case)
+        sample = choose_flip_sample(self.case)
         flips = zip(self.case.questions, profile["H_within"], strict=True)
-        self._put("H_within", [v if q.id in chosen else None for q, v in flips], mask="flip-sample")
+        self._put("H_within", [v if q.id in sample else None for q, v in flips], mask="flip-sample")
         for name in MAIN:
             self._put(name, distinct_options(self.case, profile[name]), mask=DISTINCT)
         self._enter_dispatch()
@@ -138,35 +138,35 @@ class _Readings:
     def _put(self, quantity: str, values: Values, **names: str) -> None:
         enter(self.sums, self.strata, self.column._replace(quantity=quantity, **names), values)
 
-    def _add_up(self, read: Read) -> Values:
+    def _add_up(self, measure: Read) -> Values:
         """Add a reading up over the fillers of each question."""
         totals: list[float | None] = []
         for under_fillers in self.pairs:
-            known = [value for pair in under_fillers if (value := read(pair)) is not None]
-            totals.append(float(sum(known)) if known else None)
+            values = [value for pair in under_fillers if (value := measure(pair)) is not None]
+            totals.append(float(sum(values)) if values else None)
         return totals
 
     def _unread(self, side: int) -> Read:
-        def read(pair: Comparison) -> float | None:
+        def measure(pair: Comparison) -> float | None:
             numbers = self.answers.unread.get(pair)
             return None if numbers is None else float(numbers[side])
 
-        return read
+        return measure
 
     def _transition(self, kind: str) -> Read:
-        def read(pair: Comparison) -> float | None:
+        def measure(pair: Comparison) -> float | None:
             draws = self.answers.draws.get(pair)
             name = None if draws is None else transition(draws)
             return None if name is None else float(name == kind)
 
-        return read
+        return measure
 
     def _first(self, value: bool) -> Read:
-        def read(pair: Comparison) -> float | None:
+        def measure(pair: Comparison) -> float | None:
             first = self.answers.forward_first.get(pair)
             return None if first is None else float(first is value)
 
-        return read
+        return measure
 
     def _enter_dispatch(self) -> None:
         """Enter pairs apart by the route that was submitted first (Appendix I.5).
@@ -174,12 +174,12 @@ class _Readings:
         A question whose fillers begin with different routes has a value on either side.
         """
         first = self.answers.forward_first
-        for name, wanted in (("forward", True), ("route", False)):
-            begun = [[p for p in pairs if first.get(p) is wanted] for pairs in self.pairs]
+        for name, forward_first in (("forward", True), ("route", False)):
+            begun = [[p for p in pairs if first.get(p) is forward_first] for pairs in self.pairs]
             values = make_profile(begun, self.answers.draws)
             for quantity in ("H", "Delta"):
                 self._put(quantity, values[quantity], arm=f"{name}-first")
-            self._put(f"count.{name}_first", self._add_up(self._first(wanted)))
+            self._put(f"count.{name}_first", self._add_up(self._first(forward_first)))
 
     def _enter_readouts(self) -> None:
         """Count what simpler readouts miss or flag beside full-prompt identity (Appendix M.3)."""
@@ -190,22 +190,22 @@ class _Readings:
         }
 
         def count(changed: Callable[[Comparison], bool | None], prompt_changed: bool) -> Read:
-            def read(pair: Comparison) -> float | None:
+            def measure(pair: Comparison) -> float | None:
                 differs = changed(pair)
                 if not pair.prompts or differs is None:
                     return None
                 wrong = differs is not prompt_changed
                 return float(pair.same_prompt is not prompt_changed and wrong)
 
-            return read
+            return measure
 
         for name, changed in readouts.items():
             missed, extra = count(changed, True), count(changed, False)
             self._put(f"miss.{name}", self._add_up(missed), experiment="readouts")
             self._put(f"extra.{name}", self._add_up(extra), experiment="readouts")
-        matched = self._add_up(lambda pair: float(bool(pair.prompts)))
+        matches = self._add_up(lambda pair: float(bool(pair.prompts)))
         differ = self._add_up(lambda p: float(not p.same_prompt) if p.prompts else None)
-        self._put("count.pairs", matched, experiment="readouts")
+        self._put("count.pairs", matches, experiment="readouts")
         self._put("count.changed_prompts", differ, experiment="readouts")
 
     def _enter_outdated(self) -> None:

@@ -98,14 +98,14 @@ def estimate_rows(
     counts equally. Quantities that are `tested` against zero have a p-value over all questions.
     """
     rows: list[EstimateRow] = []
-    found = tally.estimates(**drawing(setting))
-    for (column, stratum), estimate in found.items():
+    estimates = tally.estimates(**drawing(setting))
+    for (column, stratum), estimate in estimates.items():
         template = _template(setting, column, stratum, estimate, tally.count_of((column, stratum)))
         if column.quantity.startswith(("count.", "miss.", "extra.")):
             rows.append(template)
             continue
-        held = _hold_at_every_look(tally, (column, stratum), estimate, setting)
-        rows.append(_with_limits(template, held, setting.seed))
+        sequential = _hold_at_every_look(tally, (column, stratum), estimate, setting)
+        rows.append(_with_limits(template, sequential, setting.seed))
         if column.quantity in setting.counted:
             rows.append(replace(template, quantity=f"{column.quantity}_count"))
         plain = not column.arm and column.quantity in left_out
@@ -175,10 +175,10 @@ def _question_rows(
     if not quantities or setting.benchmark.weighting != "unit":
         return []
 
-    def wanted(key: Key) -> bool:
+    def is_selected(key: Key) -> bool:
         return not key[0].arm and key[0].quantity in quantities
 
-    found = tally.select(wanted, weighting="question").estimates(**drawing(setting))
+    estimates = tally.select(is_selected, weighting="question").estimates(**drawing(setting))
     return [
         _with_limits(
             _template(
@@ -191,7 +191,7 @@ def _question_rows(
             estimate,
             setting.seed,
         )
-        for (column, stratum), estimate in found.items()
+        for (column, stratum), estimate in estimates.items()
     ]
 
 
@@ -216,8 +216,10 @@ def _is_of_floor(row: EstimateRow, floor: Collection[_Place]) -> bool:
     for prefix in ("loo_min", "loo_max", BY_QUESTION):
         quantity = quantity.removeprefix(f"{prefix}.")
     contrast = row.experiment == "restoration" and "-" in quantity
-    named = contrast or quantity in _ON_CORRECTNESS or quantity.startswith("accuracy.")
-    return bool(floor) and named and not quantity.startswith("count.") and _place(row) in floor
+    is_accuracy = contrast or quantity in _ON_CORRECTNESS or quantity.startswith("accuracy.")
+    return (
+        bool(floor) and is_accuracy and not quantity.startswith("count.") and _place(row) in floor
+    )
 
 
 def _place(row: EstimateRow) -> _Place:
@@ -239,9 +241,9 @@ def difference_rows(
         for column, stratum in tally.keys():  # noqa: SIM118 (a method of its own)
             if column.arm == group.first and stratum == "all":
                 sides = ((column, stratum), (column._replace(arm=group.second), stratum))
-                named = column._replace(quantity=f"{group.name}.{column.quantity}", arm="")
+                target = column._replace(quantity=f"{group.name}.{column.quantity}", arm="")
                 limits = column.quantity in group.left_out
-                rows += _difference_rows(tally, setting, group, named, sides, left_out=limits)
+                rows += _difference_rows(tally, setting, group, target, sides, left_out=limits)
     return rows
 
 
@@ -256,15 +258,15 @@ def _difference_rows(
 ) -> list[EstimateRow]:
     """Make the row that compares two arms, and its leave-one-out limits."""
     if group.rule == "means":
-        found = tally.difference_of_means(*sides, **drawing(setting))
+        estimate = tally.difference_of_means(*sides, **drawing(setting))
     else:
-        counted = column._replace(quantity=group.union)
-        union = (counted, sides[0][1]) if group.union else None
-        found = tally.difference(*sides, union=union, **drawing(setting))
-    if found is None:
+        target = column._replace(quantity=group.union)
+        union = (target, sides[0][1]) if group.union else None
+        estimate = tally.difference(*sides, union=union, **drawing(setting))
+    if estimate is None:
         return []
-    template = _template(setting, column, sides[0][1], found, found.value)
-    rows = [_with_limits(template, found, setting.seed)]
+    template = _template(setting, column, sides[0][1], estimate, estimate.value)
+    rows = [_with_limits(template, estimate, setting.seed)]
     limits = tally.difference_left_out(*sides) if left_out else None
     return rows if limits is None else [*rows, *_left_out_rows(template, limits)]
 
@@ -312,8 +314,8 @@ def in_order(
     """Order rows as the user asked: by experiment, policy, schedule, stratum."""
     experiments = list(dict.fromkeys(row.experiment for row in rows))
 
-    def place(known: Sequence[str]) -> Callable[[str], int]:
-        places = {name: at for at, name in enumerate(known)}
+    def place(names: Sequence[str]) -> Callable[[str], int]:
+        places = {name: at for at, name in enumerate(names)}
         return lambda name: places.get(name, -1)
 
     policy, schedule, experiment = place(policies), place(schedules), place(experiments)

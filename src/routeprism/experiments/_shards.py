@@ -54,7 +54,9 @@ class Shard:
 
     def write(self, directory: Path) -> None:
         """Write all results into a run."""
-        lines = [f"{part}\t{line}\n" for part, kept in enumerate(self.parts) for line in kept]
+        lines = [
+            f"{part}\t{line}\n" for part, part_lines in enumerate(self.parts) for line in part_lines
+        ]
         write_output(directory / CASES, gzip.compress("".join(lines).encode(), mtime=0))
 
 
@@ -191,14 +193,14 @@ def decode(value: Any) -> Any:
     module, _, name = content[0].partition(":")
     if kind != "object" or not module.startswith("routeprism."):
         raise RunError(f"a shard contains an unknown value: {kind!r:.40} {module!r:.60}")
-    made: Any = getattr(import_module(module), name)
-    if _is_named(made):
-        return made(*map(decode, content[1:]))
-    if not is_dataclass(made):
+    function: Any = getattr(import_module(module), name)
+    if _is_named(function):
+        return function(*map(decode, content[1:]))
+    if not is_dataclass(function):
         raise RunError(f"a shard contains an unknown value: {module}:{name}")
-    names = _list_fields(made)
+    names = _list_fields(function)
     # Fields are set as they were, without what a constructor may compute or refuse.
-    kind_of: Any = made
+    kind_of: Any = function
     result = object.__new__(kind_of)
     for field_name, item in zip(names, content[1:], strict=True):
         object.__setattr__(result, field_name, decode(item))

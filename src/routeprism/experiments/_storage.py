@@ -35,23 +35,23 @@ def rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
     values = {column: entry[2] for (column, _), entry in sums.items() if len(entry) == 3}
     every = tuple(question.id for question in case.questions)
     order = sorted(range(len(every)), key=every.__getitem__)
-    written: dict[Column, Sequence[float | None]] = {}
-    for column, (questions, found) in values.items():
+    stored_values: dict[Column, Sequence[float | None]] = {}
+    for column, (questions, numbers) in values.items():
         if questions == every:
-            written[column] = [found[at] for at in order]
+            stored_values[column] = [numbers[at] for at in order]
         else:
-            known = dict(zip(questions, found, strict=True))
-            written[column] = [known.get(every[at]) for at in order]
-    return value_rows(case.pool.user, written)
+            by_question = dict(zip(questions, numbers, strict=True))
+            stored_values[column] = [by_question.get(every[at]) for at in order]
+    return value_rows(case.pool.user, stored_values)
 
 
 def unit_rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
     """Give what is no mean of a value per question as the store keeps it: a pool's own numbers."""
-    known = {column for (column, _), entry in sums.items() if len(entry) == 3}
+    weighted = {column for (column, _), entry in sums.items() if len(entry) == 3}
     own = {
         column: UnitValues(case.pool.user, entry[0], entry[1])
         for (column, stratum), entry in sums.items()
-        if stratum == "all" and len(entry) == 2 and column._replace(mask="") not in known
+        if stratum == "all" and len(entry) == 2 and column._replace(mask="") not in weighted
     }
     return unit_rows(own)
 
@@ -62,13 +62,13 @@ def value_rows_of(
     """Give the values that a curve's points are the means of, each with its interface."""
     rows: list[Sequence[str]] = []
     for policy in policies:
-        kept: dict[Column, UnitValues] = {}
+        units: dict[Column, UnitValues] = {}
         for (column, _), entry in sums.items():
             if len(entry) == 3 and column.policy == policy.name and column.quantity in quantities:
                 pairs = zip(*entry[2], strict=True)
                 values = {question: value for question, value in pairs if value is not None}
-                kept[column] = UnitValues(case.pool.user, entry[0], entry[1], values)
-        rows += unit_rows(kept, interface=interface_of(policy))
+                units[column] = UnitValues(case.pool.user, entry[0], entry[1], values)
+        rows += unit_rows(units, interface=interface_of(policy))
     return rows
 
 
@@ -113,18 +113,18 @@ def make_tables(
         )
         if route.counts:
             counts.append((*start, user, json.dumps(dict(route.counts))))
-        for shown in route.exposures:
-            context = contexts.get(shown.blocks)
+        for exposure in route.exposures:
+            context = contexts.get(exposure.blocks)
             if context is None:
                 blocks = json.dumps(
-                    [[b.kind, keep(b.text), sorted(b.sources)] for b in shown.blocks]
+                    [[b.kind, keep(b.text), sorted(b.sources)] for b in exposure.blocks]
                 )
-                context = contexts[shown.blocks] = hashlib.sha256(blocks.encode()).hexdigest()
-                sources = json.dumps(sorted(shown.sources))
+                context = contexts[exposure.blocks] = hashlib.sha256(blocks.encode()).hexdigest()
+                sources = json.dumps(sorted(exposure.sources))
                 context_rows.append(
-                    (context, shown.context_sha256, shown.context_chars, sources, blocks)
+                    (context, exposure.context_sha256, exposure.context_chars, sources, blocks)
                 )
-            exposures.append((*start, shown.question.id, context))
+            exposures.append((*start, exposure.question.id, context))
     records = [
         (user, record.position, record.id, record.timestamp, keep(record.text))
         for record in case.pool.records
@@ -170,30 +170,30 @@ class StoredRoutes:
         if not is_external(policy):
             return None
         start = (policy.name, self.interfaces[policy.name], schedule.name)
-        found = self.stored.trace(*start, case.pool.user)
-        if found is None or found.arrivals != order:
+        trace = self.stored.trace(*start, case.pool.user)
+        if trace is None or trace.arrivals != order:
             return None
         try:
             exposures = tuple(self._exposure(start, question) for question in case.questions)
         except RunError:
             return None  # a question that was not asked then
         self.stored.clear_texts()
-        events: Sequence[Any] = found.events
+        events: Sequence[Any] = trace.events
         return Route(
             policy.name,
             schedule.name,
             case.pool.user,
             order,
-            found.retained,
-            found.signature,
+            trace.retained,
+            trace.signature,
             exposures,
             tuple(Event(*event) for event in events),
-            found.stand_ins,
-            found.counts,
+            trace.stand_ins,
+            trace.counts,
         )
 
     def _exposure(self, start: tuple[str, str, str], question: Question) -> ExposureTrace:
-        shown = self.stored.exposure(*start, question.id)
-        blocks = tuple(Block(*block) for block in shown.blocks)
+        exposure = self.stored.exposure(*start, question.id)
+        blocks = tuple(Block(*block) for block in exposure.blocks)
         chars = len(Exposure(blocks).context)
-        return ExposureTrace(question, shown.sources, shown.context_sha256, chars, blocks)
+        return ExposureTrace(question, exposure.sources, exposure.context_sha256, chars, blocks)

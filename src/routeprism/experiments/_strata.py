@@ -54,8 +54,8 @@ def strata_of(case: Case, masks: Masks) -> Strata:
         if question.kind:
             strata.setdefault((question.kind, ""), []).append(at)
         for name, ids in masks.items():
-            inside = name if question.id in ids else f"outside-{name}"
-            strata.setdefault(("all", inside), []).append(at)
+            stratum = name if question.id in ids else f"outside-{name}"
+            strata.setdefault(("all", stratum), []).append(at)
     return Strata(tuple(question.id for question in case.questions), strata)
 
 
@@ -74,12 +74,14 @@ def enter(sums: Sums[Key], strata: Strata, column: Column, values: Values) -> No
     `primary:fixed-source` are those of the mask `primary` that are `fixed-source`.
     """
     for (stratum, mask), places in strata.places.items():
-        known = [value for at in places if (value := values[at]) is not None]
-        if known:  # not applicable is never zero
-            named = column._replace(mask=":".join(filter(None, (mask, column.mask))))
-            one = (float(sum(known)), len(known))
+        numbers = [value for at in places if (value := values[at]) is not None]
+        if numbers:  # not applicable is never zero
+            target = column._replace(mask=":".join(filter(None, (mask, column.mask))))
+            sums_of_stratum = (float(sum(numbers)), len(numbers))
             whole = stratum == "all" and not mask
-            sums[named, stratum] = (*one, (strata.questions, values)) if whole else one
+            sums[target, stratum] = (
+                (*sums_of_stratum, (strata.questions, values)) if whole else sums_of_stratum
+            )
 
 
 def enter_all(
@@ -94,23 +96,23 @@ def enter_all(
 
     The values themselves are handed on only where they are to be kept.
     """
-    known = ~np.isnan(values)
-    filled = np.where(known, values, 0.0)
+    present = ~np.isnan(values)
+    filled = np.where(present, values, 0.0)
     plain: list[list[float | None]] = []
     if keep:
         objects = values.astype(object)
-        objects[~known] = None
+        objects[~present] = None
         plain = objects.T.tolist()
     for (stratum, mask), places in strata.places.items():
-        counts = known[places].sum(axis=0).tolist()
+        counts = present[places].sum(axis=0).tolist()
         totals = filled[places].sum(axis=0).tolist()
         whole = stratum == "all" and not mask
         for at, (column, total, count) in enumerate(zip(columns, totals, counts, strict=True)):
             if count and plain and whole:
                 sums[column, stratum] = (total, count, (strata.questions, plain[at]))
             elif count:
-                named = column._replace(mask=mask) if mask else column
-                sums[named, stratum] = (total, count)
+                target = column._replace(mask=mask) if mask else column
+                sums[target, stratum] = (total, count)
 
 
 def distinct_options(case: Case, values: Values) -> Values:
@@ -123,6 +125,6 @@ def signed(sides: Sequence[tuple[int, Values]]) -> Values:
     """Take the signed sum per question; not applicable on one side is not applicable at all."""
     combined: list[float | None] = []
     for values in zip(*(column for _, column in sides), strict=True):
-        known = [sign * v for (sign, _), v in zip(sides, values, strict=True) if v is not None]
-        combined.append(sum(known) if len(known) == len(sides) else None)
+        numbers = [sign * v for (sign, _), v in zip(sides, values, strict=True) if v is not None]
+        combined.append(sum(numbers) if len(numbers) == len(sides) else None)
     return combined

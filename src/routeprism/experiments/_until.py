@@ -186,8 +186,8 @@ class Watch:
             (f"{c.policy}, {c.schedule}: {c.quantity}{c.model and f' ({c.model})'}", *s.limits[0])
             for c, s in self.sequences.items()
         )
-        held = self.holds and self.units < all_units
-        return Stop(self.until, held, self.units, all_units, calls, limits)
+        settled = self.holds and self.units < all_units
+        return Stop(self.until, settled, self.units, all_units, calls, limits)
 
 
 def open_watch(until: Until | None, *, asks: bool, answers: bool = False) -> Watch | None:

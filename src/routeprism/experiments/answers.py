@@ -49,25 +49,25 @@ def _compare(traced: Traced, asking: Asking, case: Case, stored: StoredRun) -> C
     return CaseComparisons(case, list(compare_routes(case, stored, *routes, asking.manner)))
 
 
-def _finish(gathered: Gathered) -> StageResult:
-    setting = gathered.asking.setting(gathered.traced.setting)
-    duplicates = gathered.has_duplicate_options
+def _finish(collection: Gathered) -> StageResult:
+    setting = collection.asking.setting(collection.traced.setting)
+    duplicates = collection.has_duplicate_options
     rows = [
         row
         for row in estimate_rows(
-            gathered.tally, setting, left_out=MAIN, by_question=MAIN, tested=TESTED
+            collection.tally, setting, left_out=MAIN, by_question=MAIN, tested=TESTED
         )
         if duplicates or not row.mask.endswith(DISTINCT)  # else it repeats the plain rows
         if row.estimate or not row.quantity.startswith("count.no_answer")
     ]
-    rows += difference_rows(gathered.tally, setting, GROUPS)
+    rows += difference_rows(collection.tally, setting, GROUPS)
     unmatched = tuple(
         f"{number} pairs could not be matched and are in no matched estimate: {reason}"
-        for reason, number in gathered.reasons.items()
+        for reason, number in collection.reasons.items()
     )
-    readable, _ = leave_out_silent(rows, gathered.outcomes, "routes")
+    readable, _ = leave_out_silent(rows, collection.outcomes, "routes")
     fixed = tuple(fixed_source_statements(readable))
-    notes = (*unmatched, *gathered.notes)
+    notes = (*unmatched, *collection.notes)
     return StageResult(
         rows, notes=notes, describe=lambda every: (*answer_statements(every), *fixed)
     )

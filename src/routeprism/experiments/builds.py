@@ -38,7 +38,7 @@ def build_values(case: Case, repeated: Sequence[Sequence[Route]]) -> Values:
     for route, builds in _pairs(case, repeated):
         for coordinate in BUILD_COORDINATES:
             column = Column("routes", coordinate.name, route.policy, route.schedule)
-            values[column] = [coordinate.value(one) for one in builds]
+            values[column] = [coordinate.value(build) for build in builds]
     return values
 
 
@@ -47,7 +47,7 @@ def build_findings(
 ) -> Iterator[Finding]:
     """Give, for each question and pair, the sources that every build showed."""
     for route, builds in _pairs(case, repeated):
-        for question, one in zip(case.questions, builds, strict=True):
+        for question, build in zip(case.questions, builds, strict=True):
             yield Finding(
                 name="exposed sources by build",
                 policy=route.policy,
@@ -56,8 +56,8 @@ def build_findings(
                 user=route.user,
                 question=question.id,
                 value={
-                    "forward": [sorted(sources) for sources, _ in one.forward],
-                    "route": [sorted(sources) for sources, _ in one.route],
+                    "forward": [sorted(sources) for sources, _ in build.forward],
+                    "route": [sorted(sources) for sources, _ in build.route],
                 },
             )
 
@@ -75,13 +75,13 @@ def _pairs(case: Case, repeated: Sequence[Sequence[Route]]) -> Iterator[tuple[Ro
         if not route.reference:
             continue
         bases = every[route.policy, route.reference]
-        others = every[route.policy, route.schedule]
+        alternatives = every[route.policy, route.schedule]
         same = bool(bases) and bases[0].order == route.order
         same = same and bases[0].procedure == route.procedure
         yield (
             route,
             [
-                Builds(_shown(bases, at), _shown(others, at), same)
+                Builds(_shown(bases, at), _shown(alternatives, at), same)
                 for at in range(len(case.questions))
             ],
         )
@@ -114,9 +114,9 @@ def build_statements(
         for schedule in filter(None, own.values("schedule")):
             quantities = {row.quantity: row for row in own.where(schedule=schedule)}
             if "J" in quantities:
-                made = _describe_builds(policy, schedule, quantities, builds)
-                statements.setdefault(policy, []).append(made)
-    return {policy: tuple(made) for policy, made in statements.items()}
+                statement = _describe_builds(policy, schedule, quantities, builds)
+                statements.setdefault(policy, []).append(statement)
+    return {policy: tuple(statement) for policy, statement in statements.items()}
 
 
 def _describe_builds(

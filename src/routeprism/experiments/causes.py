@@ -56,12 +56,12 @@ def describe_causes(
     """
     for (policy, cause), schedules in _group_causes(losses).items():
         explained = [loss for group in schedules.values() for loss in group]
-        found = [loss for loss in explained if loss.cause == cause]
-        example = found[0]
+        losses_of_cause = [loss for loss in explained if loss.cause == cause]
+        example = losses_of_cause[0]
         yield Statement(
             (
                 f"Likely cause {_describe_places(list(schedules))}: {CAUSES[cause]} "
-                f"({len(found)} of {len(explained)} explained cases)"
+                f"({len(losses_of_cause)} of {len(explained)} explained cases)"
                 f"{_describe_example(example, texts)}. Next: "
                 f"{NEXT_STEPS[cause]}",
             ),

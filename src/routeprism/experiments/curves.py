@@ -67,8 +67,10 @@ class Budgets:
     @classmethod
     def parse(cls, text: str) -> Budgets:
         """Read `k=4,8,16`."""
-        parameter, equals, listed = text.partition("=")
-        values = tuple(dict.fromkeys(part.strip() for part in listed.split(",") if part.strip()))
+        parameter, equals, numbers_text = text.partition("=")
+        values = tuple(
+            dict.fromkeys(part.strip() for part in numbers_text.split(",") if part.strip())
+        )
         if not equals or not parameter.strip() or not values:
             raise SpecError(f"Expected budgets such as 'k=4,8,16' but got {text!r}")
         for value in values:
@@ -296,8 +298,8 @@ def _statements(
             for point in curve.value["points"]
         ]
         phrases = [
-            _describe_budget(points, quantity, what, stable)
-            for quantity, what in (("overlap.retained", "retained"), ("overlap.exposed", "exposed"))
+            _describe_budget(points, quantity, noun, stable)
+            for quantity, noun in (("overlap.retained", "retained"), ("overlap.exposed", "exposed"))
             if all(quantity in quantities for _, quantities in points)
         ] or [_describe_budget(points, "J", "exposed", stable)]
         if all("recall.exposed.route" in quantities for _, quantities in points):
@@ -324,7 +326,7 @@ def _statements(
 def _describe_budget(
     points: Sequence[tuple[str, Mapping[str, EstimateRow]]],
     quantity: str,
-    what: str,
+    noun: str,
     stable: float,
 ) -> tuple[Part, ...]:
     overlaps = [(budget, quantities[quantity]) for budget, quantities in points]
@@ -335,7 +337,7 @@ def _describe_budget(
                 "{what} ({value})",
                 budget=budget,
                 stable=f"{stable:g}",
-                what=what,
+                what=noun,
                 value=show_value(row),
             )
     budget, row = max(overlaps, key=lambda overlap: overlap[1].estimate or 0)
@@ -344,7 +346,7 @@ def _describe_budget(
         "{value}, at {budget})",
         last=points[-1][0],
         stable=f"{stable:g}",
-        what=what,
+        what=noun,
         value=show_value(row),
         budget=budget,
     )

@@ -40,14 +40,14 @@ _PAIRS = {"native": (0, 1), "other": (2, 3), "forward": (0, 2), "route": (1, 3)}
 
 def compare_displays(asking: Asking, layouts: Sequence[Layout]) -> ComparisonStage:
     """Make the stage that asks each constructed state in its native order and in other layouts."""
-    chosen = tuple(dict.fromkeys(layouts))
+    requested = tuple(dict.fromkeys(layouts))
     return ComparisonStage(
         "display",
         asking,
-        partial(_compare, chosen),
+        partial(_compare, requested),
         _enter,
         _finish,
-        {"display": list(chosen)},
+        {"display": list(requested)},
     )
 
 
@@ -60,14 +60,14 @@ def _compare(
     )
 
 
-def _finish(gathered: Gathered) -> StageResult:
-    rows = estimate_rows(gathered.tally, gathered.asking.setting(gathered.traced.setting))
+def _finish(collection: Gathered) -> StageResult:
+    rows = estimate_rows(collection.tally, collection.asking.setting(collection.traced.setting))
     reasons = tuple(
         f"display: {number} comparisons are left out: {reason}"
-        for reason, number in gathered.reasons.items()
+        for reason, number in collection.reasons.items()
     )
-    notes = (*_describe_partly(rows), *reasons, *gathered.notes)
-    readable, silent = leave_out_silent(rows, gathered.outcomes, "display")
+    notes = (*_describe_partly(rows), *reasons, *collection.notes)
+    readable, silent = leave_out_silent(rows, collection.outcomes, "display")
     return StageResult(rows, (*silent, *display_statements(readable)), notes)
 
 
@@ -87,18 +87,18 @@ def _enter(
     for (policy, schedule, layout), place in grouped.items():
         first = [place[q.id, asking.manner.fillers[0]] for q in case.questions]
         _enter_counts(strata, Column("display", "", policy, schedule), first, sums)
-        for template, fillers, given in make_columns("display", asking, case, answers):
+        for template, fillers, outcomes in make_columns("display", asking, case, answers):
             column = template._replace(policy=policy, schedule=schedule)
             cells_of = select_pairs(case, place, fillers)
             profiles = {
-                name: make_profile(cells_of, _pair_cells(cells_of, given, *sides))
+                name: make_profile(cells_of, _pair_cells(cells_of, outcomes, *sides))
                 for name, sides in _PAIRS.items()
             }
             if layout == "reversed":
                 _enter_reversed(strata, column, profiles, sums)
             else:
                 _enter_serialised(strata, column, profiles, first, sums)
-                draws = _pair_cells(cells_of, given, *_PAIRS["other"])
+                draws = _pair_cells(cells_of, outcomes, *_PAIRS["other"])
                 fresh = {cells: pair.fresh() for cells, pair in draws.items()}
                 _enter_fresh(strata, column, make_profile(cells_of, fresh), first, sums)
 
@@ -132,8 +132,8 @@ def _enter_reversed(
     }
     for arm, values in arms.items():
         _enter_profile(strata, column._replace(arm=arm), values, sums)
-    named = column._replace(arm="construction-display")
-    _enter_difference(strata, named, construction, display, sums)
+    target = column._replace(arm="construction-display")
+    _enter_difference(strata, target, construction, display, sums)
 
 
 def _enter_serialised(
@@ -144,34 +144,34 @@ def _enter_serialised(
     sums: Sums[Key],
 ) -> None:
     """Enter the route contrast under each display, changed and unchanged selections apart."""
-    for mask, inside in _selections(cells).items():
-        kept = {name: _within(values, inside) for name, values in profiles.items()}
+    for mask, members in _selections(cells).items():
+        selected = {name: _within(values, members) for name, values in profiles.items()}
         arms = {
-            "serialisation:native": kept["native"],
-            "serialisation:source": kept["other"],
-            "display:serialisation:forward": kept["forward"],
-            "display:serialisation:route": kept["route"],
+            "serialisation:native": selected["native"],
+            "serialisation:source": selected["other"],
+            "display:serialisation:forward": selected["forward"],
+            "display:serialisation:route": selected["route"],
         }
         for arm, values in arms.items():
             _enter_profile(strata, column._replace(arm=arm, mask=mask), values, sums)
-        named = column._replace(arm="serialisation:native-source", mask=mask)
-        _enter_difference(strata, named, kept["native"], kept["other"], sums)
+        target = column._replace(arm="serialisation:native-source", mask=mask)
+        _enter_difference(strata, target, selected["native"], selected["other"], sums)
 
 
 def _enter_fresh(
     strata: Strata, column: Column, fresh: Profile, cells: Sequence[Comparison], sums: Sums[Key]
 ) -> None:
     """Enter the route contrast in source order without the first answers (Appendix I.8)."""
-    for mask, inside in _selections(cells).items():
-        kept = _within(fresh, inside)
-        named = column._replace(arm="serialisation:source:fresh", mask=mask)
+    for mask, members in _selections(cells).items():
+        selected = _within(fresh, members)
+        target = column._replace(arm="serialisation:source:fresh", mask=mask)
         for name in REPEATED:
-            enter(sums, strata, named._replace(quantity=name), kept[name])
+            enter(sums, strata, target._replace(quantity=name), selected[name])
 
 
 def _selections(cells: Sequence[Comparison]) -> dict[str, list[bool]]:
     """Give all questions, and those whose selected sources differ or agree between the routes."""
-    changed = [one.shown[0].sources != one.shown[1].sources for one in cells]
+    changed = [cell.shown[0].sources != cell.shown[1].sources for cell in cells]
     return {
         "": [True] * len(cells),
         "selection-changed": changed,
@@ -202,9 +202,9 @@ def _mean(first: Profile, second: Profile) -> Profile:
     }
 
 
-def _within(values: Profile, inside: Sequence[bool]) -> Profile:
+def _within(values: Profile, members: Sequence[bool]) -> Profile:
     return {
-        name: [n if kept else None for n, kept in zip(numbers, inside, strict=True)]
+        name: [n if member else None for n, member in zip(numbers, members, strict=True)]
         for name, numbers in values.items()
     }
 
@@ -214,11 +214,11 @@ def _enter_counts(
 ) -> None:
     """Count what was refused or could not be matched, and what the layout shows differently."""
     reverses = cells[0].condition == "reversed"
-    details: list[Arrangement] = [one.detail for one in cells]
-    failed = [bool(one.reason) for one in cells]
+    details: list[Arrangement] = [cell.detail for cell in cells]
+    failed = [bool(cell.reason) for cell in cells]
 
-    def count(read: Callable[[Arrangement], bool]) -> list[float | None]:
-        return [None if detail.refused else float(read(detail)) for detail in details]
+    def count(holds: Callable[[Arrangement], bool]) -> list[float | None]:
+        return [None if detail.refused else float(holds(detail)) for detail in details]
 
     counts: dict[str, list[float | None]] = {
         "refused": [float(detail.refused) for detail in details],

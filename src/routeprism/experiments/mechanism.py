@@ -35,8 +35,8 @@ def mechanism_statements(
     for mechanism in mechanisms:
         for place, parts in places.items():
             readings = ("D_res", "H") if place[1] else ("J",)
-            made = (_describe(mechanism, name, place, parts) for name in readings)
-            yield from [statement for statement in made if statement is not None][:1]
+            statements = (_describe(mechanism, name, place, parts) for name in readings)
+            yield from [statement for statement in statements if statement is not None][:1]
 
 
 def _describe(mechanism: Mechanism, quantity: str, place: Place, parts: Parts) -> Statement | None:
@@ -93,11 +93,11 @@ def _select_answers(
 
 def conclude_mechanism(outcome: AuditOutcome) -> Conclusion:
     """Describe which operations make the difference, and store which policy is which arm."""
-    found = mechanisms(outcome.plan.policies)
+    effects = mechanisms(outcome.plan.policies)
     interfaces = outcome.setting.interfaces
     return Conclusion(
-        tuple(mechanism_statements(outcome.rows, found)),
-        {"mechanism": [each.finding(interfaces[each.policy]) for each in found]},
+        tuple(mechanism_statements(outcome.rows, effects)),
+        {"mechanism": [each.finding(interfaces[each.policy]) for each in effects]},
     )
 
 

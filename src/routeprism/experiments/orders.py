@@ -135,12 +135,14 @@ def explore_subject(
         try:
             _explore_pools(plan, totals, run, execution)
         except LimitError as error:
-            kept = (
+            completed = (
                 "Replies that came in are kept in the run"
                 if asks and execution.directory is not None
                 else "`orders` stores no builds, so a further call starts again"
             )
-            raise LimitError(f"{error}. {kept}; pass a higher limit or fewer orders") from error
+            raise LimitError(
+                f"{error}. {completed}; pass a higher limit or fewer orders"
+            ) from error
         setting = statistics.setting(subject, subject.policies)
         rows = totals.rows(setting, subject.names, looking)
         findings = totals.all_findings
@@ -174,8 +176,8 @@ def _explore_pools(
     # Replies go to the ledger while memories are built, so that nothing else is written meanwhile.
     results: list[PoolResult] = []
     map_cases(explore_pool, plan, results.append, number, None, execution, batch=1)
-    here = RunExecution(workers=1)
-    map_cases(_read_result, _Results(results), totals.add, number, run, here, batch=1)
+    sequential = RunExecution(workers=1)
+    map_cases(_read_result, _Results(results), totals.add, number, run, sequential, batch=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ def _prepare(
         cases,
         looking.arrivals,
         method=looking.method,
-        drawn=looking.drawn,
+        drawn_orders=looking.drawn,
         allowance=pacing.allowance,
     )
     if pacing.dry_run:
@@ -268,8 +270,8 @@ def _price(plan: OrderPlan, execution: RunExecution) -> dict[str, Cost]:
                 observations.assumed.update(policy.drain())
 
     number = len(plan.benchmark.cases) if policies else 0
-    here = RunExecution(workers=1, progress=execution.progress)
-    map_cases(explore_pool, plan, add, number, None, here, batch=1)
+    sequential = RunExecution(workers=1, progress=execution.progress)
+    map_cases(explore_pool, plan, add, number, None, sequential, batch=1)
     return {
         name: replace(cost, note=f"{cost.note}; searches may build more or fewer orders")
         for name, cost in construction_costs(policies, observations.assumed).items()
@@ -333,21 +335,21 @@ class _Totals:
 
     def statements(self, rows: Sequence[EstimateRow], labels: str) -> tuple[Statement, ...]:
         """Describe it in words."""
-        found, synthetic = self.all_findings, self.benchmark.synthetic
+        findings, synthetic = self.all_findings, self.benchmark.synthetic
         return (
-            *order_statements(rows, self.looks, found, synthetic=synthetic),
-            *position_statements(found, labels),
+            *order_statements(rows, self.looks, findings, synthetic=synthetic),
+            *position_statements(findings, labels),
         )
 
     def find_positions(self) -> list[Finding]:
         """Summarise where support sits: in all, and where one end alone keeps it."""
         if not self.positions:
             return []
-        found = support_positions(self.positions)
+        supports = support_positions(self.positions)
         value = {
-            "instances": found.instances,
-            "quartiles": found.quartiles,
-            "bins": [[*bounds, count] for bounds, count in zip(BINS, found.bins, strict=True)],
+            "instances": supports.instances,
+            "quartiles": supports.quartiles,
+            "bins": [[*bounds, count] for bounds, count in zip(BINS, supports.bins, strict=True)],
         }
         by_policy: dict[str, dict[str, object]] = {}
         for (policy, side), means in sorted(self.one_sided.items()):
@@ -374,16 +376,18 @@ class _Totals:
 
     def list_notes(self) -> tuple[str, ...]:
         """List what happened to pools, each kind of it once."""
-        drawn: dict[str, set[str]] = {}  # a pool counts once, however many policies it is for
+        users_by_note: dict[
+            str, set[str]
+        ] = {}  # a pool counts once, however many policies it is for
         for finding in self.findings:
             value = finding.value
             if finding.name != "order_distribution" or "building" in value:
                 continue
             if value["note"] and value["chance"] is None:
-                drawn.setdefault(value["note"], set()).add(finding.user)
+                users_by_note.setdefault(value["note"], set()).add(finding.user)
         notes = [
             note if len(users) == 1 else f"{note} ({len(users)} pools)"
-            for note, users in drawn.items()
+            for note, users in users_by_note.items()
         ]
         return (*dict.fromkeys(self.notes), *notes, *_describe_building(self.findings))
 

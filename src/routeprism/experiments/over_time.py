@@ -47,20 +47,20 @@ def _enter(case: Case, policy: str, arm: str, moment: Moment, labels: str, sums:
     number = len(case.questions)
     sides = {"forward": moment.forward, "route": moment.reversed}
     values = {"overlap.retained": jaccard(moment.forward, moment.reversed)}
-    for side, held in sides.items():
-        values[f"fraction.retained.{side}"] = len(held) / moment.after
+    for side, records in sides.items():
+        values[f"fraction.retained.{side}"] = len(records) / moment.after
     for quantity, value in values.items():  # a pool's own, and so that of each of its questions
         sums[column._replace(quantity=quantity), "all"] = (value * number, number)
     if not labels:
         return
     labelled = [question.labels.get(labels, frozenset()) for question in case.questions]
     # What has not arrived cannot be retained.
-    support = [arrived for one in labelled if (arrived := one & moment.arrived)]
-    for side, held in sides.items():
+    support = [arrived for support_set in labelled if (arrived := support_set & moment.arrived)]
+    for side, records in sides.items():
         if support:
-            named = column._replace(quantity=f"recall.retained.{side}", labels=labels)
-            recalled = sum(len(one & held) / len(one) for one in support)
-            sums[named, "all"] = (recalled, len(support))
+            target = column._replace(quantity=f"recall.retained.{side}", labels=labels)
+            recalled = sum(len(support_set & records) / len(support_set) for support_set in support)
+            sums[target, "all"] = (recalled, len(support))
 
 
 Curve = dict[str, dict[str, EstimateRow]]
@@ -68,14 +68,14 @@ Curve = dict[str, dict[str, EstimateRow]]
 
 
 def _curves(rows: Sequence[EstimateRow]) -> dict[tuple[str, str], Curve]:
-    found: dict[tuple[str, str], Curve] = {}
+    curves: dict[tuple[str, str], Curve] = {}
     for row in rows:
         if row.experiment == "retention" and row.arm.startswith("t="):
-            curve = found.setdefault((row.policy, row.interface), {})
+            curve = curves.setdefault((row.policy, row.interface), {})
             curve.setdefault(row.arm, {})[row.quantity] = row
     return {
         place: dict(sorted(curve.items(), key=lambda item: moment_of(item[0])))
-        for place, curve in found.items()
+        for place, curve in curves.items()
     }
 
 

@@ -155,8 +155,8 @@ class OverlapStage(AsksNobody):
         repeated = self.trials or (_OUTSIDE_TRIALS if trials[0].policy.outside else _TRIALS)
         for number in range(repeated):
             at = number % len(trials)
-            drawn = _draw_seed(seed, case.pool.user, schedule.name, number)
-            execution = trials[at].sample(drawn)
+            trial_seed = _draw_seed(seed, case.pool.user, schedule.name, number)
+            execution = trials[at].sample(trial_seed)
             if trials[at].controlled and not execution.controlled:
                 trials[at] = replace(trials[at], controlled=False)
             series.uncontrolled += not execution.controlled
@@ -165,7 +165,7 @@ class OverlapStage(AsksNobody):
             if kind is not None:
                 counts.update(("anomaly", f"anomaly.{kind}"))
                 _note_anomaly(
-                    series, trials[at], serial[at], execution, kind, drawn, case.pool.user
+                    series, trials[at], serial[at], execution, kind, trial_seed, case.pool.user
                 )
         series.trials += repeated
         if not series.explored[0] and not counts:
@@ -231,7 +231,7 @@ def _explore(trial: Trial) -> tuple[int, int]:
         return (0, 0)
     exploration = explore_interleavings(trial, limit=_MOST_INTERLEAVINGS)
     serial = list_serial_outcomes(trial)
-    clean = not any(serial.classify(one.outcome) for one in exploration.executions)
+    clean = not any(serial.classify(execution.outcome) for execution in exploration.executions)
     if not (exploration.complete and clean):
         return (0, 0)
     return len(exploration.executions), len(trial.writes)
@@ -326,12 +326,12 @@ def _describe_cause(series: _Series, kind: Kind) -> str:
     """Describe what goes wrong, and how many records are kept at once and one by one."""
     cause = _CAUSES[kind]
     added = max(size for size, _ in series.kept)
-    kept = [number for size, number in series.kept if size == added]
+    numbers = [number for size, number in series.kept if size == added]
     serial = sorted({number for number in series.serial if number <= added})
-    if min(kept) == added:
+    if min(numbers) == added:
         return cause[0].upper() + cause[1:]
     return (
-        f"Of {added} records added at once, {_write_range(kept)} are kept "
+        f"Of {added} records added at once, {_write_range(numbers)} are kept "
         f"({_write_range(serial)} of {added} when added one by one): {cause}"
     )
 

@@ -58,8 +58,8 @@ class SupportChangeAgreement(AsksNobody):
         """Count agreement per unit, then estimate it and its κ."""
         units: dict[Place, list[Confusion]] = {}
         with traced.run.read() as stored:
-            for found in _units(traced, stored):
-                for place, pairs in found.items():
+            for unit in _units(traced, stored):
+                for place, pairs in unit.items():
                     units.setdefault(place, []).append(Confusion.of(pairs, LABELS))
         rows = [row for place, several in units.items() for row in _rows(traced, place, several)]
         return StageResult(rows, tuple(_statements(rows)))
@@ -69,7 +69,7 @@ def _units(traced: Traced, stored: StoredRun) -> Iterator[dict[Place, list[tuple
     """Give, pool by pool, what two passes say of every pair that both have read."""
     sources = passes_of(traced.benchmark)
     for case in traced.benchmark.cases:
-        found: dict[Place, list[tuple[str, str]]] = {}
+        changes_by_place: dict[Place, list[tuple[str, str]]] = {}
         strata = strata_of(case, traced.masks).places.items()
         masks = {mask: set(places) for (stratum, mask), places in strata if stratum == "all"}
         for policy in traced.policies:
@@ -80,22 +80,24 @@ def _units(traced: Traced, stored: StoredRun) -> Iterator[dict[Place, list[tuple
                         stored.exposure(policy.name, interface, name, question.id).sources
                         for name in (name_reference(schedule.name), schedule.name)
                     )
-                    said = {
+                    changes = {
                         source: LABELS[forward & support == route & support]
                         for source in sources
                         if (support := question.labels.get(source)) is not None
                     }
-                    for one, other in combinations(said, 2):
+                    for first, second in combinations(changes, 2):
                         for mask, places in masks.items():
                             if at in places:
-                                place = (policy.name, schedule.name, one, other, mask)
-                                found.setdefault(place, []).append((said[one], said[other]))
+                                place = (policy.name, schedule.name, first, second, mask)
+                                changes_by_place.setdefault(place, []).append(
+                                    (changes[first], changes[second])
+                                )
         stored.clear_texts()
-        yield found
+        yield changes_by_place
 
 
 def _rows(traced: Traced, place: Place, units: Sequence[Confusion]) -> Iterator[EstimateRow]:
-    policy, schedule, one, other, mask = place
+    policy, schedule, first_pass, second_pass, mask = place
     setting = traced.setting
     whole = units[0]
     for unit in units[1:]:
@@ -111,7 +113,7 @@ def _rows(traced: Traced, place: Place, units: Sequence[Confusion]) -> Iterator[
             interface=setting.interfaces.get(policy, ""),
             schedule=schedule,
             arm=ARM,
-            labels=f"{one}~{other}",
+            labels=f"{first_pass}~{second_pass}",
             mask=mask,
             quantity=quantity,
             estimate=value,
@@ -153,7 +155,7 @@ def _statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
 
 
 def _list_changes(
-    run: Path, stored: StoredRun, row: EstimateRow, inside: Collection[str]
+    run: Path, stored: StoredRun, row: EstimateRow, questions: Collection[str]
 ) -> LabelledItems:
     """List whether the exposed support of every question changed, by either label source."""
     routes = [
@@ -163,7 +165,7 @@ def _list_changes(
     items = []
     for question in stored.questions().values():
         supports = {source: question.labels.get(source) for source in row.labels.split("~")}
-        if question.id in inside and all(support is not None for support in supports.values()):
+        if question.id in questions and all(support is not None for support in supports.values()):
             forward, route = (sources[question.id] for sources in routes)
             labels = {
                 source: LABELS[forward & support == route & support]
@@ -175,9 +177,9 @@ def _list_changes(
 
 
 def _list_readings(
-    run: Path, stored: StoredRun, row: EstimateRow, inside: Collection[str]
+    run: Path, stored: StoredRun, row: EstimateRow, questions: Collection[str]
 ) -> LabelledItems:
-    return trace_items(run, row, stored.questions(), inside)
+    return trace_items(run, row, stored.questions(), questions)
 
 
 def _stage(

@@ -108,35 +108,35 @@ def _enter(
         arm: group_by_route([pair for pair in pairs if (pair.condition or own) == arm])
         for arm in arms
     }
-    paired = {key: pair_answers(pairs, given) for key, given in answers.items()}
-    for template, fillers, given in make_columns("routes", asking, case, paired):
+    paired = {key: pair_answers(pairs, outcomes) for key, outcomes in answers.items()}
+    for template, fillers, outcomes in make_columns("routes", asking, case, paired):
         for policy, schedule in grouped[own]:
             column = template._replace(policy=policy, schedule=schedule)
             profiles: dict[Provenance, Profile] = {}
             for arm, routes in grouped.items():
                 selected = select_pairs(case, routes[policy, schedule], fillers)
-                profile = profiles[arm] = make_profile(selected, given.draws)
-                named = column._replace(arm=arm)
+                profile = profiles[arm] = make_profile(selected, outcomes.draws)
+                target = column._replace(arm=arm)
                 for name, numbers in profile.items():
-                    enter(sums, strata, named._replace(quantity=name), numbers)
-                enter_same_sources(strata, named, selected, profile, sums)
+                    enter(sums, strata, target._replace(quantity=name), numbers)
+                enter_same_sources(strata, target, selected, profile, sums)
             for first, second in CONTRASTS:
                 if first in profiles and second in profiles:
-                    named = column._replace(arm=f"{first}-{second}")
+                    target = column._replace(arm=f"{first}-{second}")
                     for name in profiles[first]:
                         gap = signed([(1, profiles[first][name]), (-1, profiles[second][name])])
-                        enter(sums, strata, named._replace(quantity=f"Gamma.{name}"), gap)
+                        enter(sums, strata, target._replace(quantity=f"Gamma.{name}"), gap)
 
 
-def _finish(margin: float, gathered: Gathered) -> StageResult:
-    rows = estimate_rows(gathered.tally, gathered.asking.setting(gathered.traced.setting))
+def _finish(margin: float, collection: Gathered) -> StageResult:
+    rows = estimate_rows(collection.tally, collection.asking.setting(collection.traced.setting))
     unmatched = tuple(
         f"provenance: {number} pairs could not be matched and are in no estimate: {reason}"
-        for reason, number in gathered.reasons.items()
+        for reason, number in collection.reasons.items()
     )
-    readable, silent = leave_out_silent(rows, gathered.outcomes, "provenance")
+    readable, silent = leave_out_silent(rows, collection.outcomes, "provenance")
     statements = provenance_statements(readable, CONTRASTS, margin)
-    return StageResult(rows, (*silent, *statements), (*unmatched, *gathered.notes))
+    return StageResult(rows, (*silent, *statements), (*unmatched, *collection.notes))
 
 
 @dataclass(frozen=True, slots=True)

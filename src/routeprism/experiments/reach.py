@@ -192,10 +192,10 @@ def _of_chance(policy: str, rows: Rows) -> Reach | None:
 def _of_failures(policy: str, rows: Rows) -> Reach | None:
     """Decide for a memory that failed on most of its routes; None for any other."""
     failed = sum(row.estimate or 0 for row in _plain(rows, "count.failed_pairs"))
-    known = sum(row.queries or 0 for row in _plain(rows, "V_changed_count"))
-    if not failed or failed < _MOSTLY * (failed + known):
+    compared = sum(row.queries or 0 for row in _plain(rows, "V_changed_count"))
+    if not failed or failed < _MOSTLY * (failed + compared):
         return None
-    total = int(failed) + known
+    total = int(failed) + compared
     return Reach(policy, "unknown", f"The memory failed on {int(failed)} of {total} pairs")
 
 
@@ -205,9 +205,9 @@ def _of_routes(policy: str, rows: Rows) -> Reach | None:
         if row.experiment == "routes":
             routes.setdefault(row.schedule, {})[row.quantity] = row
     reaches = [
-        decide_reach(_changes(counted), policy)
-        for counted in routes.values()
-        if "V_changed_count" in counted
+        decide_reach(_changes(changes), policy)
+        for changes in routes.values()
+        if "V_changed_count" in changes
     ]
     return min(reaches, key=_place) if reaches else None
 
@@ -215,14 +215,14 @@ def _of_routes(policy: str, rows: Rows) -> Reach | None:
 _COUNTED = ("retained_changed_count", "V_changed_count", "C_changed_count", "I_changed_count")
 
 
-def _changes(counted: Mapping[str, EstimateRow]) -> LayerChanges:
-    retained, sources, context, state = (counted.get(name) for name in _COUNTED)
+def _changes(counts: Mapping[str, EstimateRow]) -> LayerChanges:
+    retained, sources, context, state = (counts.get(name) for name in _COUNTED)
 
     def number(row: EstimateRow | None) -> int:
         return 0 if row is None else int(row.estimate or 0)
 
     return LayerChanges(
-        counted["V_changed_count"].queries or 0,
+        counts["V_changed_count"].queries or 0,
         number(retained),
         number(sources),
         number(context),
@@ -258,15 +258,17 @@ def summarise_reaches(reaches: Sequence[Reach]) -> str:
     for reach in memories:
         by_layer.setdefault(reach.layer, []).append(reach)
     if sources := by_layer.get("sources"):
-        whose = "this memory shows" if alone else f"{len(sources)} of {len(memories)} memories show"
-        return f"Arrival order changes which records {whose}."
+        subject = (
+            "this memory shows" if alone else f"{len(sources)} of {len(memories)} memories show"
+        )
+        return f"Arrival order changes which records {subject}."
     if context := by_layer.get("context"):
         return _summarise_context(context, alone=alone)
     unclear = [reach for reach in memories if reach.layer in ("unknown", "chance")]
     if unclear:
         return f"{unclear[0].title}{'' if alone else f' ({unclear[0].policy})'}."
-    whose = "this memory shows" if alone else "these memories show"
-    return f"Arrival order changes nothing that {whose}."
+    subject = "this memory shows" if alone else "these memories show"
+    return f"Arrival order changes nothing that {subject}."
 
 
 def _summarise_context(reaches: Sequence[Reach], *, alone: bool) -> str:

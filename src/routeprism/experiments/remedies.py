@@ -165,7 +165,7 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
     """Compare every repair under every schedule with the memory that it repairs."""
     routes = rows.where(experiment="routes", arm="")
     traced = routes.where(model="").group("policy", "schedule")
-    answered = Rows.of(row for row in routes if row.model).group("policy", "schedule")
+    answer_rows = Rows.of(row for row in routes if row.model).group("policy", "schedule")
     evidence = rows.where(experiment="retention", arm="").group("policy", "schedule")
     outcomes = []
     for repair in repairs:
@@ -173,17 +173,17 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
             base = traced.get((repair.memory, schedule))
             if policy != repair.policy or base is None or "J" not in group or "J" not in base:
                 continue
-            kept = evidence.get((policy, schedule), {})
+            evidence_rows = evidence.get((policy, schedule), {})
             lost = evidence.get((repair.memory, schedule), {}).get("evidence_lost")
             arrivals = group.get("count.arrivals")
             outcomes.append(
                 RemedyOutcome(
                     repair,
                     schedule,
-                    kept.get("evidence_lost") if lost is not None else None,
+                    evidence_rows.get("evidence_lost") if lost is not None else None,
                     group["J"],
-                    kept.get("recall.exposed.route"),
-                    answered.get((policy, schedule), {}).get("accuracy.route"),
+                    evidence_rows.get("recall.exposed.route"),
+                    answer_rows.get((policy, schedule), {}).get("accuracy.route"),
                     group.get("context_length.route"),
                     lost if lost is not None else base["J"],
                     max(0.0, _share(group.get("count.writes"), arrivals) - 1),
@@ -217,11 +217,11 @@ def _read(row: EstimateRow | None) -> float:
 
 def find_efficient(outcomes: Sequence[RemedyOutcome]) -> set[RemedyOutcome]:
     """Find the repairs that no other beats in benefit, writes, calls, delay and text at once."""
-    known = [outcome for outcome in outcomes if outcome.prevented is not None]
+    measured = [outcome for outcome in outcomes if outcome.prevented is not None]
     return {
         outcome
-        for outcome in known
-        if not any(_dominates(rival, outcome) for rival in known if rival is not outcome)
+        for outcome in measured
+        if not any(_dominates(rival, outcome) for rival in measured if rival is not outcome)
     }
 
 
@@ -242,12 +242,12 @@ def describe_repairs(rows: Rows, repairs: Sequence[Repair]) -> Iterator[Statemen
         efficient = find_efficient(outcomes)
         helpful = [o for o in outcomes if o in efficient and (o.prevented or 0.0) > 0]
         helpful.sort(key=lambda o: (o.writes, o.delay, _read(o.length)))
-        what = "the evidence loss" if outcomes[0].loss is not None else "the missing overlap"
+        noun = "the evidence loss" if outcomes[0].loss is not None else "the missing overlap"
         if not helpful:
             if all(outcome.prevented is None for outcome in outcomes):
                 text = compose(
                     "{what} is zero under {schedule}: nothing to repair",
-                    what=what.capitalize(),
+                    what=noun.capitalize(),
                     schedule=describe_arrival(schedule),
                 )
                 flags = show_flags(outcomes[0].overlap)
@@ -255,7 +255,7 @@ def describe_repairs(rows: Rows, repairs: Sequence[Repair]) -> Iterator[Statemen
             continue
         phrases: list[Part] = []
         for at, outcome in enumerate(helpful[:_MOST_NAMED]):
-            phrases += ["; " if at else "", *_describe_outcome(outcome, what if not at else "")]
+            phrases += ["; " if at else "", *_describe_outcome(outcome, noun if not at else "")]
         text = (f"Under {describe_arrival(schedule)}: ", *phrases)
         flags = show_flags(outcomes[0].overlap)
         yield Statement(text, "remedies", memory, schedule, flags=flags)
@@ -264,7 +264,7 @@ def describe_repairs(rows: Rows, repairs: Sequence[Repair]) -> Iterator[Statemen
 _MOST_NAMED = 3
 
 
-def _describe_outcome(outcome: RemedyOutcome, what: str) -> Iterator[Part]:
+def _describe_outcome(outcome: RemedyOutcome, noun: str) -> Iterator[Part]:
     share = outcome.prevented or 0.0
     row = outcome.loss if outcome.loss is not None else outcome.overlap
     amount = "all" if share >= 0.9995 else f"{100 * share:.0f}%"
@@ -275,7 +275,7 @@ def _describe_outcome(outcome: RemedyOutcome, what: str) -> Iterator[Part]:
     calls = f", {_format_calls(outcome.calls)} model calls per memory" if outcome.calls else ""
     yield f"{outcome.repair.action} prevents "
     yield Number(amount, row)
-    yield f" of {what or 'it'}, at {writes}{calls}{delay}"
+    yield f" of {noun or 'it'}, at {writes}{calls}{delay}"
 
 
 # --- recommendation ------------------------------------------------------------------------------
@@ -331,8 +331,8 @@ def recommend_repairs(
         if verdict is None or not own:
             continue
         choose = _restore_evidence if verdict.lacks_evidence else _restore_order
-        chosen = choose(verdict, own, verdicts, outcomes)
-        advice.append(replace(chosen, flags=verdict.flags))
+        recommendation = choose(verdict, own, verdicts, outcomes)
+        advice.append(replace(recommendation, flags=verdict.flags))
     return advice
 
 
@@ -360,8 +360,8 @@ def _restore_evidence(
     schedule = next(iter(verdict.rows))
 
     def rank(repair: Repair) -> tuple[float, ...]:
-        shown = _read(verdicts[repair.policy].find(quantity))
-        return (-shown, *_cost(outcomes[repair, schedule], verdict))
+        exposed = _read(verdicts[repair.policy].find(quantity))
+        return (-exposed, *_cost(outcomes[repair, schedule], verdict))
 
     best = min(repairs, key=rank)
     before, after = _read(verdict.find(quantity)), _read(verdicts[best.policy].find(quantity))
@@ -500,10 +500,12 @@ def _tabulate_benefit(memory: str, lines: Lines) -> list[Table]:
         caption += f" Evidence kept: share of the evidence that questions are shown under {first}."
     columns.append(_column(schedules[0], lambda o: o.overlap.estimate, "same records"))
     caption += f" Same records: overlap of the records shown under {first} and in source order."
-    answered = next((o.schedule for o in outcomes if o.accuracy is not None), None)
-    if answered is not None:
-        columns.append(_column(answered, lambda o: _estimate(o.accuracy), "right answers"))
-        caption += f" Right answers: share under {describe_arrival(answered)}."
+    schedule_with_answers = next((o.schedule for o in outcomes if o.accuracy is not None), None)
+    if schedule_with_answers is not None:
+        columns.append(
+            _column(schedule_with_answers, lambda o: _estimate(o.accuracy), "right answers")
+        )
+        caption += f" Right answers: share under {describe_arrival(schedule_with_answers)}."
     return make_table(
         f"remedy-benefit-{name_chart(memory)}",
         f"{memory}: what each repair prevents and keeps",
@@ -522,12 +524,12 @@ def _name_repair(repair: Repair) -> str:
 
 
 def _column(
-    schedule: str, read: Callable[[RemedyOutcome], float | None], heading: str = ""
+    schedule: str, measure: Callable[[RemedyOutcome], float | None], heading: str = ""
 ) -> tuple[str, Callable[[Mapping[str, RemedyOutcome]], str]]:
     """Make a column of shares: its heading, and how a repair's outcomes are written in it."""
 
     def write(line: Mapping[str, RemedyOutcome]) -> str:
-        share = read(line[schedule]) if schedule in line else None
+        share = measure(line[schedule]) if schedule in line else None
         return "" if share is None else f"{100 * share:.0f}%"
 
     return heading or describe_arrival(schedule), write

@@ -108,7 +108,7 @@ def _compare(
     rules = replace(rules, labels=traced.labels, updates=updates)
     routes = traced.policies, traced.schedules
     decided = list(decide_designs(case, stored, *routes, asking.manner, rules))
-    comparisons = [comparison for _, made in decided for comparison in made]
+    comparisons = [comparison for _, designed in decided for comparison in designed]
     return CaseComparisons(case, comparisons, [decision for decision, _ in decided])
 
 
@@ -126,34 +126,34 @@ def _enter(
     for comparison in item.comparisons:
         design = (comparison.policy, comparison.schedule, comparison.condition)
         grouped.setdefault(design, {})[comparison.question.id, comparison.filler] = comparison
-    for (policy, schedule, arm), known in grouped.items():
-        for template, fillers, given in make_columns("restoration", asking, case, answers):
+    for (policy, schedule, arm), decisions in grouped.items():
+        for template, fillers, outcomes in make_columns("restoration", asking, case, answers):
             column = template._replace(
                 policy=policy, schedule=schedule, arm=arm, labels=traced.labels
             )
             comparisons = [
-                [known[q.id, filler] for filler in fillers if (q.id, filler) in known]
+                [decisions[q.id, filler] for filler in fillers if (q.id, filler) in decisions]
                 for q in case.questions
             ]
-            enter_conditions(case, strata, column, comparisons, len(fillers), given, sums)
+            enter_conditions(case, strata, column, comparisons, len(fillers), outcomes, sums)
 
 
-def _finish(gathered: Gathered) -> StageResult:
-    setting = gathered.asking.setting(gathered.traced.setting)
-    duplicates = gathered.has_duplicate_options
+def _finish(collection: Gathered) -> StageResult:
+    setting = collection.asking.setting(collection.traced.setting)
+    duplicates = collection.has_duplicate_options
     rows = [
         row
-        for row in estimate_rows(gathered.tally, setting, left_out=_LEFT_OUT, tested=_TESTED)
+        for row in estimate_rows(collection.tally, setting, left_out=_LEFT_OUT, tested=_TESTED)
         if (row.estimate or not _counts(row.quantity))
         and (duplicates or not row.mask.endswith(DISTINCT))  # else it repeats the plain rows
     ]
     unmatched = tuple(
         f"{number} eligible designs are left out: {reason}"
-        for reason, number in gathered.reasons.items()
+        for reason, number in collection.reasons.items()
     )
-    readable, silent = leave_out_silent(rows, gathered.outcomes, "restoration")
+    readable, silent = leave_out_silent(rows, collection.outcomes, "restoration")
     statements = (*silent, *restoration_statements(readable))
-    return StageResult(rows, statements, (*unmatched, *gathered.notes))
+    return StageResult(rows, statements, (*unmatched, *collection.notes))
 
 
 def _counts(quantity: str) -> bool:
@@ -172,7 +172,11 @@ def _list_decisions(traced: Traced, item: CaseComparisons) -> Iterator[Finding]:
         }
         yield Finding(
             name="eligibility",
-            value={name: _describe(one) for name, one in outcomes.items() if one is not None},
+            value={
+                name: _describe(outcome)
+                for name, outcome in outcomes.items()
+                if outcome is not None
+            },
             policy=decision.policy,
             interface=traced.setting.interfaces.get(decision.policy, ""),
             schedule=decision.schedule,
@@ -216,17 +220,18 @@ def _enter_eligibility(
         for arm in of_route[0].by_arm:
             outcomes = [decision.by_arm[arm] for decision in of_route]
             counts[arm, "eligible"] = [
-                None if one is None else float(not isinstance(one, Ineligible)) for one in outcomes
+                None if outcome is None else float(not isinstance(outcome, Ineligible))
+                for outcome in outcomes
             ]
             for stratum in STRATA:
                 counts[arm, stratum] = [
                     None
-                    if one is None
-                    else float(isinstance(one, Ineligible) and one.stratum == stratum)
-                    for one in outcomes
+                    if outcome is None
+                    else float(isinstance(outcome, Ineligible) and outcome.stratum == stratum)
+                    for outcome in outcomes
                 ]
         for rule in ELIGIBILITY:
-            counts["", f"eligible.{rule}"] = [float(rule in one.rules) for one in of_route]
+            counts["", f"eligible.{rule}"] = [float(rule in outcome.rules) for outcome in of_route]
         for (arm, name), flags in sorted(counts.items()):
             column = Column(
                 "restoration", f"count.{name}", policy, schedule, arm=arm, labels=traced.labels
@@ -285,17 +290,17 @@ def _sides_read(row: EstimateRow) -> tuple[str, ...]:
     quantity = row.quantity
     for limit in ("loo_min.", "loo_max."):
         quantity = quantity.removeprefix(limit)
-    for read in ("accuracy.", "outdated_answer."):
-        if quantity.startswith(read):
-            return (quantity.removeprefix(read),)
+    for prefix in ("accuracy.", "outdated_answer."):
+        if quantity.startswith(prefix):
+            return (quantity.removeprefix(prefix),)
     difference = row.arm.rpartition(":")[2] if quantity == "H" else quantity
     for first, second in CONTRASTS:
         if difference == f"{first}-{second}":
             return first, second
     if quantity in ("count.identical_prompts", "count.prompt_pairs"):
         return "present", "restored"
-    counted, _, name = quantity.removeprefix("count.").partition(".")
-    return (name, *_COUNTED_BESIDE[counted]) if counted in _COUNTED_BESIDE else ()
+    counter, _, name = quantity.removeprefix("count.").partition(".")
+    return (name, *_COUNTED_BESIDE[counter]) if counter in _COUNTED_BESIDE else ()
 
 
 def _stage(

@@ -65,7 +65,7 @@ def target_strata(case: Case, masks: Masks) -> Strata:
     cut: dict[tuple[str, str], list[int]] = {}
     for name, places in strata.places.items():
         ids = [strata.questions[at] for at in places]
-        cut[name] = [place[one] for one in ids if one != min(ids)]
+        cut[name] = [place[question_id] for question_id in ids if question_id != min(ids)]
     return Strata(targets, cut)
 
 
@@ -91,16 +91,16 @@ def _list_anchors(traced: Traced, item: CaseComparisons) -> list[Finding]:
     return [Finding(name="anchor", value=anchor_of(case), user=case.pool.user)]
 
 
-def _finish(gathered: Gathered) -> StageResult:
+def _finish(collection: Gathered) -> StageResult:
     """Estimate over the targets, by what happened to their support."""
-    setting = gathered.asking.setting(gathered.traced.setting)
-    rows = estimate_rows(gathered.tally, setting)
-    rows += difference_rows(gathered.tally, setting, GROUPS)
-    benchmark = gathered.traced.benchmark
+    setting = collection.asking.setting(collection.traced.setting)
+    rows = estimate_rows(collection.tally, setting)
+    rows += difference_rows(collection.tally, setting, GROUPS)
+    benchmark = collection.traced.benchmark
     single = sum(len(case.questions) == 1 for case in benchmark.cases)
     alone = f"one {benchmark.unit} has" if single == 1 else f"{single} {benchmark.unit}s have"
     notes = (f"reuse: {alone} one question, and so no target",) if single else ()
-    readable, silent = leave_out_silent(rows, gathered.outcomes, "reuse")
+    readable, silent = leave_out_silent(rows, collection.outcomes, "reuse")
     return StageResult(rows, (*silent, *reuse_statements(readable)), notes)
 
 
@@ -119,12 +119,12 @@ def _enter(
         column = Column("reuse", "", policy, schedule)
         first = [routes[q.id, asking.manner.fillers[0]] for q in targets.questions]
         _enter_exposure(strata, column, first, sums)
-    paired = {key: pair_answers(item.comparisons, given) for key, given in answers.items()}
-    for template, fillers, given in make_columns("reuse", asking, targets, paired):
+    paired = {key: pair_answers(item.comparisons, outcomes) for key, outcomes in answers.items()}
+    for template, fillers, outcomes in make_columns("reuse", asking, targets, paired):
         for (policy, schedule), routes in grouped.items():
             column = template._replace(policy=policy, schedule=schedule)
             pairs = select_pairs(targets, routes, fillers)
-            profile = make_profile(pairs, given.draws)
+            profile = make_profile(pairs, outcomes.draws)
             for name, numbers in profile.items():
                 enter(sums, strata, column._replace(quantity=name), numbers)
             if traced.labels:
@@ -136,12 +136,12 @@ def _enter_exposure(
     strata: Strata, column: Column, pairs: Sequence[Comparison], sums: Sums[Key]
 ) -> None:
     """Enter what the routes show to the targets, and which units have several targets."""
-    shown = [pair.shown for pair in pairs]
+    exposures = [pair.shown for pair in pairs]
     values: dict[str, Values] = {
-        "J": [jaccard(forward.sources, route.sources) for forward, route in shown],
-        "V_changed": [float(forward.sources != route.sources) for forward, route in shown],
+        "J": [jaccard(forward.sources, route.sources) for forward, route in exposures],
+        "V_changed": [float(forward.sources != route.sources) for forward, route in exposures],
         "C_changed": [
-            float(forward.context_sha256 != route.context_sha256) for forward, route in shown
+            float(forward.context_sha256 != route.context_sha256) for forward, route in exposures
         ],
     }
     for name, numbers in values.items():

@@ -202,11 +202,11 @@ def _perform(audit: Preparation, run: Run | None) -> list[StageResult]:
 
 
 def _list_rows(
-    audit: Preparation, traces: Traces, answered: Sequence[EstimateRow]
+    audit: Preparation, traces: Traces, answer_rows: Sequence[EstimateRow]
 ) -> list[EstimateRow]:
     """Estimate what was traced, and put it into order with the rows of the stages."""
     traced = estimate_rows(traces.tally, audit.setting, tested=BUILDS_TESTED)
-    rows = [*traced, *answered]
+    rows = [*traced, *answer_rows]
     return in_order(
         [*rows, *adjust_p_values(rows)],
         audit.subject.names,
@@ -246,8 +246,8 @@ def _finish(
     """Estimate what was traced, describe everything, and finish the run."""
     audit.execution.begin_step("estimates", len(audit.stages) + 1, len(audit.stages) + 2)
     plan, observations = audit.plan, traces.observations
-    rows = _list_rows(audit, traces, [row for found in performed for row in found.rows])
-    described = [s for found in performed for s in found.list_statements(rows)]
+    rows = _list_rows(audit, traces, [row for result in performed for row in result.rows])
+    described = [s for result in performed for s in result.list_statements(rows)]
     outcome = _reach_outcome(audit, observations, rows)
     conclusions = [each.conclude_audit(outcome) for each in registered_experiments("audit")]
     shortfall = Shortfall.count(routes=observations.failure_reasons)
@@ -266,7 +266,7 @@ def _finish(
             audit.execution.directory,
             findings=(
                 *(finding for each in conclusions for finding in each.list_findings()),
-                *(finding for found in performed for finding in found.findings),
+                *(finding for result in performed for finding in result.findings),
             ),
             tables=traces.tables,
             limits=audit.limits,
@@ -285,7 +285,7 @@ def _list_notes(
         *plan.benchmark.notes,
         *audit.notes,
         *list_notes(traces.observations, audit.subject.names, plan.checks),
-        *(note for found in performed for note in found.notes),
+        *(note for result in performed for note in result.notes),
         *stops,
     )
 
@@ -295,7 +295,7 @@ def _list_stops(
 ) -> list[tuple[str, Finding]]:
     """Describe and record where the audit stopped, with the users in the order of the seed."""
     benchmark, seed = audit.plan.benchmark, audit.setting.seed
-    stops = [stop for stop in (traces.stop, *(found.stop for found in performed)) if stop]
+    stops = [stop for stop in (traces.stop, *(result.stop for result in performed)) if stop]
     users = [case.pool.user for case in benchmark.cases] if stops else []
     return [
         (stop.describe(benchmark.unit, seed), stop.finding(users[: stop.units], seed))

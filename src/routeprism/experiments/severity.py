@@ -251,11 +251,11 @@ def describe_arrival(schedule: str) -> str:
 def decide_results(results: Results) -> list[MemoryVerdict]:
     """Decide about every memory of a run that is neither a repair nor an arm of another one."""
     repaired = [finding.policy for finding in results.findings.get("repair", ())]
-    named = {
+    policies = {
         name: {finding.policy for finding in results.findings.get(name, ())}
         for name in ("chance", "unsourced")
     }
-    return decide_verdicts(results.rows, without=[*repaired, *list_arms(results)], **named)
+    return decide_verdicts(results.rows, without=[*repaired, *list_arms(results)], **policies)
 
 
 def tabulate_verdicts(results: Results) -> list[Table]:
@@ -263,17 +263,17 @@ def tabulate_verdicts(results: Results) -> list[Table]:
     verdicts = decide_results(results)
     schedules = list(dict.fromkeys(s for verdict in verdicts for s in verdict.rows))
     labelled = any(verdict.find(_EVIDENCE) for verdict in verdicts)
-    answered = any(verdict.answers for verdict in verdicts)
+    has_answers = any(verdict.answers for verdict in verdicts)
     quantity = "evidence_lost" if labelled else "V_changed"
     caption = _explain_columns(schedules, labelled=labelled)
-    caption += _explain_answers(verdicts) if answered else ""
+    caption += _explain_answers(verdicts) if has_answers else ""
     cells = [
         (
             verdict.policy,
             _percent(verdict.find("kept.forward")),
             *([_percent(verdict.find("recall.exposed.forward"))] if labelled else []),
             *(_percent(verdict.rows.get(s, {}).get(quantity)) for s in schedules),
-            *([_show_answers(verdict)] if answered else []),
+            *([_show_answers(verdict)] if has_answers else []),
             _show_level(verdict),
         )
         for verdict in verdicts
@@ -282,7 +282,7 @@ def tabulate_verdicts(results: Results) -> list[Table]:
         *("memory", "kept"),
         *(["evidence"] if labelled else []),
         *map(describe_arrival, schedules),
-        *(["right answers"] if answered else []),
+        *(["right answers"] if has_answers else []),
         "severity",
     )
     return make_table("summary", "Verdict", caption, columns, cells)
@@ -333,18 +333,18 @@ def _show_answers(verdict: MemoryVerdict) -> Part:
 
 def describe_sanity(verdict: MemoryVerdict) -> Iterator[Statement]:
     """State what the memory keeps and shows in source order, before anything about order."""
-    shown = verdict.find(_EVIDENCE)
+    evidence = verdict.find(_EVIDENCE)
     if verdict.is_silent:
         text = "The memory shows nothing to any question, so nothing can be concluded about order"
         yield Statement((text,), "sanity", verdict.policy, severity="problem", flags=verdict.flags)
-    elif shown is not None and verdict.lacks_evidence:
+    elif evidence is not None and verdict.lacks_evidence:
         routes = [group.get("all_covered.exposed.route") for group in verdict.rows.values()]
         always = all(row is not None and (row.estimate or 0.0) < 0.5 for row in routes)
         start = "In any order, most questions lack evidence: even in" if always else "Even in"
         yield Statement(
             (
                 f"{start} source order, only ",
-                _percent(shown),
+                _percent(evidence),
                 " of the questions are shown all of their evidence. Solve this before you look at "
                 "order",
             ),
@@ -359,7 +359,7 @@ def describe_sanity(verdict: MemoryVerdict) -> Iterator[Statement]:
 def _list_sanity(verdict: MemoryVerdict) -> tuple[Part, ...]:
     """Give what a memory keeps and shows in source order."""
     length = verdict.find("context_length.forward")
-    shown = None if length is None else f"{4 * (length.estimate or 0):,.0f}"
+    characters = None if length is None else f"{4 * (length.estimate or 0):,.0f}"
     values: tuple[tuple[str, Part | None], ...] = (
         ("records kept", _percent(verdict.find("kept.forward"))),
         (
@@ -367,7 +367,7 @@ def _list_sanity(verdict: MemoryVerdict) -> tuple[Part, ...]:
             _percent(verdict.find("all_covered.retained.forward")),
         ),
         ("questions that are shown all of it", _percent(verdict.find(_EVIDENCE))),
-        ("characters shown", shown),
+        ("characters shown", characters),
     )
     phrases = [(f"{name} ", value) for name, value in values if value]
     return ("In source order: ", *join_parts(", ", phrases))
@@ -376,7 +376,9 @@ def _list_sanity(verdict: MemoryVerdict) -> tuple[Part, ...]:
 def describe_verdict(verdict: MemoryVerdict) -> Statement:
     """State how bad the worst order of arrival is, and on how many questions."""
     level = verdict.level
-    worst = [schedule for schedule, found in verdict.levels.items() if found == level]
+    worst = [
+        schedule for schedule, schedule_level in verdict.levels.items() if schedule_level == level
+    ]
     names = join_names([describe_arrival(schedule) for schedule in worst])
     parts: tuple[Part, ...]
     if level == "chance, order not shown":
@@ -401,12 +403,12 @@ def describe_verdict(verdict: MemoryVerdict) -> Statement:
         head = "Questions lose evidence that source order shows: under "
         parts = (head, *join_parts(", ", shares))
     elif level.startswith("different records"):
-        known = level.endswith("kept")
+        evidence_kept = level.endswith("kept")
         unknown = (
             "and without labels it is not known whether evidence is lost: label the evidence of "
             "your questions, or audit with a model"
         )
-        tail = "but no evidence is lost" if known else unknown
+        tail = "but no evidence is lost" if evidence_kept else unknown
         parts = (f"Different records are shown under {names}, {tail}",)
     elif level == "text only":
         parts = (f"The same records are shown under {names}, but in a different text or order",)
@@ -459,8 +461,8 @@ def _summarise_levels(levels: Sequence[Level]) -> str:
     if total == 1:
         return singular.format("This memory")
     everyone = "Both memories" if total == 2 else f"All {total} memories"
-    whose = everyone if number == total else f"{number} of {total} memories"
-    return (singular if number == 1 and number != total else plural).format(whose)
+    subject = everyone if number == total else f"{number} of {total} memories"
+    return (singular if number == 1 and number != total else plural).format(subject)
 
 
 def describe_answers(verdict: MemoryVerdict) -> Iterator[Statement]:

@@ -125,16 +125,18 @@ def is_small(row: EstimateRow) -> bool:
     return all(bound is not None and abs(bound) <= MARGIN for bound in bounds)
 
 
-def describe_residual(row: EstimateRow, *, shown: bool | None = None, moved: bool = False) -> str:
+def describe_residual(
+    row: EstimateRow, *, established: bool | None = None, moved: bool = False
+) -> str:
     """Describe what D_res shows.
 
     It is `shown` if its claim holds among all claims of the run; by default, its own interval
     decides. `moved` if accuracy is shown to change with order.
     """
-    shown = (row.lower or 0.0) > 0 if shown is None else shown
+    established = (row.lower or 0.0) > 0 if established is None else established
     if row.lower is None:
         return f"one {row.unit} alone gives no interval"
-    if shown:
+    if established:
         return "the routes disagree more than the model disagrees with itself"
     if moved:
         return (
@@ -165,14 +167,14 @@ def choose_statements(
     for memory in memories:
         yield from (s for s in statements if s.policy == memory and s.kind == "source order")
         own = [s for s in statements if s.policy == memory and s.kind in kinds]
-        chosen = {s.kind: s for s in reversed(own)}  # the first of each kind
-        yield from sorted(chosen.values(), key=lambda s: kinds.index(s.kind))[:_MOST_CHOSEN]
+        by_kind = {s.kind: s for s in reversed(own)}  # the first of each kind
+        yield from sorted(by_kind.values(), key=lambda s: kinds.index(s.kind))[:_MOST_CHOSEN]
 
 
 def show_flags(row: EstimateRow) -> tuple[str, ...]:
     """Give the flags that a statement shows: synthetic data, an embedded or a scripted model."""
-    shown = ("synthetic", "embedded", "scripted")
-    return tuple(flag for flag in row.flags.split(";") if flag in shown)
+    visible = ("synthetic", "embedded", "scripted")
+    return tuple(flag for flag in row.flags.split(";") if flag in visible)
 
 
 def keep_widest(

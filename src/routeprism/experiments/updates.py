@@ -103,7 +103,7 @@ def _describe_route(
     ]
     flags = show_flags(group["stale_only.route"])
     severities: list[tuple[Severity, tuple[Part, ...]]] = [
-        one for one in phrases if one is not None
+        phrase for phrase in phrases if phrase is not None
     ]
     if not severities:
         number = group["current_exposed.route_count"]
@@ -129,8 +129,12 @@ def _describe_stale(
     row = group["stale_only.route_count"]
     if not _is_changed(group):
         return None
-    again = schedule.startswith("redeliver")
-    when = "when old records are delivered again" if again else "when records arrive in this order"
+    is_redelivery = schedule.startswith("redeliver")
+    when = (
+        "when old records are delivered again"
+        if is_redelivery
+        else "when records arrive in this order"
+    )
     return "problem", compose(
         "{number} questions about updates end with the old value {when}; {remedy}",
         number=format_share(row),
@@ -256,7 +260,7 @@ def tabulate_updates(results: Results) -> list[Table]:
     """Show which value each memory ends with, and what it did to updates on the way."""
     rows = results.rows.where(experiment="updates", arm="", batch="")
     models = [model for model in rows.values("model") if model]
-    answered = rows.group("policy", "schedule", "model")
+    groups = rows.group("policy", "schedule", "model")
     counts = ("count.inverted_supersessions", "count.discarded_updates")
     lines = [
         (
@@ -265,7 +269,7 @@ def tabulate_updates(results: Results) -> list[Table]:
             *(format_share(group.get(quantity)) for quantity in _COLUMNS.values()),
             *(format_row(group.get(quantity)) for quantity in counts),
             *(
-                format_row(answered.get((policy, schedule, m), {}).get("outdated_answer.route"))
+                format_row(groups.get((policy, schedule, m), {}).get("outdated_answer.route"))
                 for m in models
             ),
         )

@@ -72,7 +72,7 @@ def compare(
     questions = 0
     for cards in _list_units(first, benchmark, mask):
         pairs: list[tuple[str, str]] = []
-        chosen: list[tuple[frozenset[str], frozenset[str], Sequence[str]]] = []
+        triples: list[tuple[frozenset[str], frozenset[str], Sequence[str]]] = []
         for id in cards:
             items, other_items = list_items(first, id), list_items(second, id)
             if not items or not other_items:
@@ -81,11 +81,11 @@ def compare(
             pairs += [(label, other_items[item]) for item, label in items.items()]
             a, b = first.cards[id], second.cards[id]
             if isinstance(a, SupportReading) and isinstance(b, SupportReading):
-                chosen.append((a.direct, b.direct, tuple(items)))
+                triples.append((a.direct, b.direct, tuple(items)))
         units.append(Confusion.of(pairs, labels))
         if first.kind == "support":
-            sets.append((sum(a == b for a, b, _ in chosen), len(chosen)))
-            members.append(Confusion.of_sets(chosen))
+            sets.append((sum(a == b for a, b, _ in triples), len(triples)))
+            members.append(Confusion.of_sets(triples))
     whole = sum(units, Confusion.of((), labels))
     return PassComparison(tuple(units), whole, questions, tuple(sets), tuple(members))
 
@@ -121,10 +121,10 @@ def reading_rows(
 
 
 def _check_questions(benchmark: Benchmark, passes: Sequence[Readings]) -> None:
-    known = {question.id for case in benchmark.cases for question in case.questions}
+    ids = {question.id for case in benchmark.cases for question in case.questions}
     for readings in passes:
         for reading in readings.cards.values():
-            if reading.question not in known:
+            if reading.question not in ids:
                 raise SpecError(
                     f"pass '{readings.name}' reads question '{reading.question}', which benchmark "
                     f"'{benchmark.name}' does not have"

@@ -259,8 +259,8 @@ def _list_records(case: Case) -> tuple[CardRecord, ...]:
 
 
 def _list_options(question: Question) -> tuple[str, ...]:
-    named = zip(letters(len(question.options)), question.options, strict=True)
-    return tuple(f"{letter}) {option}" for letter, option in named)
+    lettered = zip(letters(len(question.options)), question.options, strict=True)
+    return tuple(f"{letter}) {option}" for letter, option in lettered)
 
 
 def _show_gold(question: Question, rubric: Rubric) -> str:
@@ -309,7 +309,7 @@ def stored_contexts(
             for route in routes:
                 if not stored.has_exposure(*route, question):
                     continue  # the route failed for this user
-                shown = stored.exposure(*route, question)
-                blocks = tuple(Block(kind, text, ids) for kind, text, ids in shown.blocks)
+                exposure = stored.exposure(*route, question)
+                blocks = tuple(Block(kind, text, ids) for kind, text, ids in exposure.blocks)
                 yield question, Exposure(blocks).context
             stored.clear_texts()

@@ -345,29 +345,29 @@ def update_design(
     """
     if not (current and stale):
         return Ineligible("unlabelled")
-    shown = _find_stale_side((route, forward), current, stale)
-    if shown is None:
+    side = _find_stale_side((route, forward), current, stale)
+    if side is None:
         return Ineligible("not-stale")
-    if len(current) != 1 or len(shown.sources & stale) != 1:
+    if len(current) != 1 or len(side.sources & stale) != 1:
         return Ineligible("several-records")
-    restored, outdated = min(current), min(shown.sources & stale)
-    unrelated = _sort(shown.sources - stale, pool)
+    restored, outdated = min(current), min(side.sources & stale)
+    unrelated = _sort(side.sources - stale, pool)
     if not unrelated:
         return Ineligible("not-removable")
-    unseen = [id for id in candidates or pool if id not in current | stale | shown.sources]
+    unseen = [id for id in candidates or pool if id not in current | stale | side.sources]
     for removed in unrelated:
-        rest = shown.sources - {outdated, removed}
+        rest = side.sources - {outdated, removed}
         free = [removed, *unseen]
         controls = _find_controls(pool, rest, restored, outdated, free)
         if controls is not None:
-            kept, replacement = controls
+            displaced, replacement = controls
             conditions = {
-                "stale": _sort((*rest, outdated, kept), pool),
+                "stale": _sort((*rest, outdated, displaced), pool),
                 "both": _sort((*rest, outdated, restored), pool),
-                "neither": _sort((*rest, replacement, kept), pool),
+                "neither": _sort((*rest, replacement, displaced), pool),
                 "current": _sort((*rest, replacement, restored), pool),
             }
-            return Update(restored, outdated, kept, replacement, shown.schedule, conditions)
+            return Update(restored, outdated, displaced, replacement, side.schedule, conditions)
     return Ineligible("no-replacement")
 
 
@@ -389,23 +389,23 @@ def _find_controls(
     place = {record: at for at, record in enumerate(pool)}
 
     def rank(record: str) -> int:
-        return sum(place[one] < place[record] for one in rest)
+        return sum(place[record_id] < place[record] for record_id in rest)
 
-    for kept in free:
+    for removed in free:
         for replacement in free:
-            if kept == replacement or rank(kept) != rank(restored):
+            if removed == replacement or rank(removed) != rank(restored):
                 continue
             sides = {
                 place[first] < place[second]
                 for first in (outdated, replacement)
-                for second in (restored, kept)
+                for second in (restored, removed)
             }
             if rank(replacement) == rank(outdated) and len(sides) == 1:
-                return kept, replacement
+                return removed, replacement
     return None
 
 
 def _sort(ids: Iterable[str], pool: Sequence[str]) -> tuple[str, ...]:
     """Put record ids into source order."""
-    chosen = frozenset(ids)
-    return tuple(id for id in pool if id in chosen)
+    selected = frozenset(ids)
+    return tuple(id for id in pool if id in selected)

@@ -41,20 +41,20 @@ def pass_statements(passes: Sequence[Readings], rows: Sequence[EstimateRow]) -> 
         for second in passes[at + 1 :]:
             yield Statement(_describe_agreement(first.name, second.name, arms, _ITEMS[kind]), kind)
     names = [readings.name for readings in passes]
-    listed, joined = ",".join(names), ", ".join(names[:-1]) + f" and {names[-1]}"
+    quoted, joined = ",".join(names), ", ".join(names[:-1]) + f" and {names[-1]}"
     if kind == "screen" and len(passes) == 2:
-        both = _count(arms[f"intersection({listed})"], "admissible")
+        both = _count(arms[f"intersection({quoted})"], "admissible")
         text = "{names} both find {both} pools admissible."
         yield Statement(compose(text, names=joined, both=both), kind)
     if kind == "screen" and len(passes) > 2:
-        majority = arms[f"majority({listed})"]
+        majority = arms[f"majority({quoted})"]
         labels = [
             compose("{number} {label}", number=_count(majority, label), label=label)
             for label in LABELS["screen"]
         ]
         text = "By a strict majority of {names}: {labels} pools."
         yield Statement(compose(text, names=joined, labels=join_parts(", ", labels)), kind)
-        every = _count(arms[f"unanimity({listed})"], "admissible")
+        every = _count(arms[f"unanimity({quoted})"], "admissible")
         text = "All of {names} find {every} pools admissible."
         yield Statement(compose(text, names=joined, every=every), kind)
 

@@ -41,7 +41,7 @@ class LabelledItems:
     def recompute(self, quantity: str) -> float | None:
         """Compute a quantity again from the items."""
         labels = [tuple(item.labels.values()) for item in self.items]
-        agreed = sum(len(set(one)) == 1 for one in labels)
+        agreed = sum(len(set(item_labels)) == 1 for item_labels in labels)
         if quantity == "count.agreed":
             return float(agreed)
         if quantity == "count.compared":
@@ -50,42 +50,42 @@ class LabelledItems:
             return agreed / len(labels) if labels else None
         if quantity == "kappa":
             return Confusion.of(((first, second) for first, second in labels), self.known).kappa
-        counted = quantity.removeprefix("count.")
-        if "~" in counted:
-            return float(sum("~".join(one) == counted for one in labels))
-        return float(sum(one[-1] == counted for one in labels))
+        label = quantity.removeprefix("count.")
+        if "~" in label:
+            return float(sum("~".join(item_labels) == label for item_labels in labels))
+        return float(sum(item_labels[-1] == label for item_labels in labels))
 
 
 def trace_items(
     directory: Path,
     row: EstimateRow,
     questions: Mapping[str, StoredQuestion],
-    inside: Collection[str],
+    question_ids: Collection[str],
 ) -> LabelledItems:
     """List the items behind a row, from the passes that are stored with the run."""
     files = sorted(directory.glob("readings-*.json"))
-    made = {readings.name: readings for readings in map(load_readings, files)}
-    first = next(iter(made.values()))
+    passes = {readings.name: readings for readings in map(load_readings, files)}
+    first = next(iter(passes.values()))
     arm = row.arm.removeprefix(prefix_arm(first))
     combined = _COMBINED.fullmatch(arm)
-    known = list_labels(first.kind)
+    names = list_labels(first.kind)
     if combined:
-        items = _combine(arm, combined[1], [made[name] for name in combined[2].split(",")])
+        items = _combine(arm, combined[1], [passes[name] for name in combined[2].split(",")])
     elif arm.startswith(_SETS):
-        two = [made[name] for name in arm.removeprefix(_SETS).split("~")]
+        two = [passes[name] for name in arm.removeprefix(_SETS).split("~")]
         items = _compare_sets(two, by_record=row.quantity == "kappa")
-        known = MEMBERSHIP
+        names = MEMBERSHIP
     elif "~" in arm:
-        items = _compare([made[name] for name in arm.split("~")])
+        items = _compare([passes[name] for name in arm.split("~")])
     else:
-        items = _list_readings(made[arm], passages=row.quantity == "count.unverified_passages")
+        items = _list_readings(passes[arm], passages=row.quantity == "count.unverified_passages")
     return LabelledItems(
         tuple(
             LabelledItem(questions[question].user, question, item, labels)
             for question, item, labels in items
-            if question in inside
+            if question in question_ids
         ),
-        known,
+        names,
     )
 
 
@@ -116,7 +116,11 @@ def _compare(passes: Sequence[Readings]) -> Iterator[Item]:
 def _compare_sets(passes: Sequence[Readings], *, by_record: bool) -> Iterator[Item]:
     for card, reading in passes[0].cards.items():
         cards = {readings.name: readings.cards[card] for readings in passes}
-        direct = {n: one.direct for n, one in cards.items() if isinstance(one, SupportReading)}
+        direct = {
+            n: card_reading.direct
+            for n, card_reading in cards.items()
+            if isinstance(card_reading, SupportReading)
+        }
         if not all(list_items(readings, card) for readings in passes):
             continue
         if not by_record:

@@ -73,8 +73,8 @@ def with_labels(
             f"benchmark '{benchmark.name}' has labels '{source_name}' already; choose another name"
         )
     _check_labels(benchmark, source_name, labels, file)
-    written = json.dumps({id: sorted(records) for id, records in labels.items()}, sort_keys=True)
-    digest = hashlib.sha256(written.encode()).hexdigest()
+    text = json.dumps({id: sorted(records) for id, records in labels.items()}, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()
     return replace(
         benchmark,
         cases=LazyCases(
@@ -119,7 +119,7 @@ def with_stale(
         if question.id in labels
     }
     supported = with_labels(benchmark, source_name, support, file=file)
-    written = json.dumps({id: sorted(records) for id, records in labels.items()}, sort_keys=True)
+    text = json.dumps({id: sorted(records) for id, records in labels.items()}, sort_keys=True)
     return replace(
         supported,
         cases=LazyCases(
@@ -128,7 +128,7 @@ def with_stale(
         updates=(*benchmark.updates, source_name),
         inputs={
             **supported.inputs,
-            f"stale {source_name}": hashlib.sha256(written.encode()).hexdigest(),
+            f"stale {source_name}": hashlib.sha256(text.encode()).hexdigest(),
         },
     )
 
@@ -137,9 +137,9 @@ def _mark_stale(
     cases: Sequence[Case], source: str, labels: Mapping[str, frozenset[str]], index: int
 ) -> Case:
     def mark(question: Question) -> Question:
-        others = {name: ids for name, ids in question.stale.items() if name != source}
+        remaining = {name: ids for name, ids in question.stale.items() if name != source}
         stale = labels.get(question.id, frozenset()) - question.labels.get(source, frozenset())
-        return replace(question, stale={**others, source: stale} if stale else others)
+        return replace(question, stale={**remaining, source: stale} if stale else remaining)
 
     case = cases[index]
     return replace(case, questions=tuple(map(mark, case.questions)))
@@ -153,11 +153,11 @@ def _check_labels(
 ) -> None:
     """Refuse labels of unknown questions or records."""
     remaining = dict(labels)
-    known: list[str] = []
+    record_ids: list[str] = []
     for case in benchmark.cases:
         pool = frozenset(case.pool.ids)
         for question in case.questions:
-            known.append(question.id)
+            record_ids.append(question.id)
             unknown = sorted(remaining.pop(question.id, frozenset()) - pool)
             if unknown:
                 problem = (
@@ -170,7 +170,7 @@ def _check_labels(
         first = min(remaining)
         problem = (
             f"labels '{source}' name the question '{first}', which benchmark '{benchmark.name}' "
-            f"does not have. {closest(first, known)}"
+            f"does not have. {closest(first, record_ids)}"
         )
         raise _make_error(file, problem.rstrip(), first)
 

@@ -74,8 +74,8 @@ def combine(rule: Rule, passes: Sequence[Readings]) -> Mapping[str, str]:
         raise SpecError(f"There is no rule '{rule}'. {nearest(rule, RULES)}")
     least, most = (2, 2) if rule == "intersection" else (2, len(passes))
     if not least <= len(passes) <= most:
-        wanted = "2" if rule == "intersection" else "2 or more"
-        raise SpecError(f"Expected {wanted} passes for '{rule}' but got {len(passes)}")
+        expected = "2" if rule == "intersection" else "2 or more"
+        raise SpecError(f"Expected {expected} passes for '{rule}' but got {len(passes)}")
     same_cards(passes)
     labels = [readings.screened() for readings in passes]
     choose = _choose_majority if rule == "majority" else _choose_unanimous
@@ -141,20 +141,20 @@ def taxonomy(benchmark: Benchmark, kinds: Sequence[str], *, name: str = "") -> M
 
 def mask_from_file(path: Path, benchmark: Benchmark, *, name: str = "") -> Mask:
     """Read question ids from a file: one on each line, or a table with a column `question`."""
-    known = {question.id for case in benchmark.cases for question in case.questions}
-    seen: dict[str, int] = {}
+    ids = {question.id for case in benchmark.cases for question in case.questions}
+    lines: dict[str, int] = {}
     for line, id in _list_questions(path):
         problem = ""
-        if id not in known:
-            problem = f"benchmark '{benchmark.name}' has no question '{id}'. {closest(id, known)}"
-        elif id in seen:
-            problem = f"the question '{id}' is in line {seen[id]} already"
+        if id not in ids:
+            problem = f"benchmark '{benchmark.name}' has no question '{id}'. {closest(id, ids)}"
+        elif id in lines:
+            problem = f"the question '{id}' is in line {lines[id]} already"
         if problem:
             raise InputError(problem, file=path, line=line, field="question")
-        seen[id] = line
-    if not seen:
+        lines[id] = line
+    if not lines:
         raise InputError("there is no question in it", file=path)
-    return Mask(name or path.stem, frozenset(seen), f"the questions listed in {path.name}")
+    return Mask(name or path.stem, frozenset(lines), f"the questions listed in {path.name}")
 
 
 def _list_questions(path: Path) -> Iterable[tuple[int, str]]:

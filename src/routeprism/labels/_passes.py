@@ -67,13 +67,13 @@ class _UnreadError(Exception):
 def make_ask(card: Card, rubric: Rubric) -> Ask:
     """Write the prompt for a card."""
     if isinstance(card, CompiledCard):
-        shown = f"<context>\n{card.context}\n</context>"
+        passage = f"<context>\n{card.context}\n</context>"
     else:
-        shown = "\n\n".join(map(_show_record, card.records))
+        passage = "\n\n".join(map(_show_record, card.records))
     options = "\n".join(("Options", *card.options, "")) + "\n" if card.options else ""
     gold = "" if isinstance(card, ScreenCard) else f"Right answer\n{card.gold}\n\n"
     text = (
-        f"{rubric.text}\n\n{shown}\n\nQuestion\n{card.text}\n\n{options}{gold}"
+        f"{rubric.text}\n\n{passage}\n\nQuestion\n{card.text}\n\n{options}{gold}"
         f"Reply with one JSON object and nothing else:\n{_FORMATS[rubric.kind]}"
     )
     try:
@@ -83,7 +83,7 @@ def make_ask(card: Card, rubric: Rubric) -> Ask:
             f"question '{card.question}': its card has half of a surrogate pair, which no prompt "
             f"can hold ({error.reason}); repair the text it came from"
         ) from None
-    return Ask(text=text, memory=shown, question=card.text, options=(), draw=0)
+    return Ask(text=text, memory=passage, question=card.text, options=(), draw=0)
 
 
 def read_reply(raw: str, card: Card, rubric: Rubric) -> Reading:
@@ -151,10 +151,10 @@ def _fold_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _read_word(value: object, known: tuple[str, ...], name: str) -> str:
+def _read_word(value: object, words: tuple[str, ...], name: str) -> str:
     word = value.strip(" \t\r\n.\"'*").casefold() if isinstance(value, str) else ""
-    if word not in known:
-        raise _UnreadError(f"{name}={value!r:.60} is none of {', '.join(known)}")
+    if word not in words:
+        raise _UnreadError(f"{name}={value!r:.60} is none of {', '.join(words)}")
     return word
 
 
@@ -176,10 +176,10 @@ def _read_support(
             _read_text(entry.get("basis")),
             confidence if confidence in CONFIDENCES else "",
         )
-    known = {record.number for record in records}
-    if unknown := sorted(set(labelled) - known):
+    numbers = {record.number for record in records}
+    if unknown := sorted(set(labelled) - numbers):
         raise _UnreadError(f"record {unknown[0]} is labelled, which the card does not have")
-    if missing := sorted(known - set(labelled)):
+    if missing := sorted(numbers - set(labelled)):
         raise _UnreadError(f"record {missing[0]} is not labelled")
     return SupportReading(question, {record.id: labelled[record.number] for record in records})
 
@@ -199,19 +199,19 @@ def _list_entries(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def _read_number(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    named = _NUMBER.match(value.strip()) if isinstance(value, str) else None
-    if named is None:
+    match = _NUMBER.match(value.strip()) if isinstance(value, str) else None
+    if match is None:
         raise _UnreadError(f"{value!r:.60} is no record's number")
-    return int(named[1])
+    return int(match[1])
 
 
 def _read_compiled(reply: Mapping[str, Any], card: CompiledCard) -> CompiledReading:
     outcome = _read_word(reply.get("outcome"), LABELS["compiled"], "outcome")
-    listed = reply.get("passages") or []
-    listed = [listed] if isinstance(listed, str) else listed
-    if not isinstance(listed, list) or any(not isinstance(text, str) for text in listed):
+    passages = reply.get("passages") or []
+    passages = [passages] if isinstance(passages, str) else passages
+    if not isinstance(passages, list) or any(not isinstance(text, str) for text in passages):
         raise _UnreadError("'passages' is no list of texts")
-    texts = [text for text in listed if text.strip()]
+    texts = [text for text in passages if text.strip()]
     if problem := find_misquotation(outcome, len(texts)):
         raise _UnreadError(problem)
     return CompiledReading(

@@ -157,17 +157,17 @@ class Readings:
 
         Support labels are counted by record, and unread replies by card.
         """
-        counted: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for reading in self.cards.values():
             if isinstance(reading, ScreenReading):
-                counted[reading.label] += 1
+                counts[reading.label] += 1
             elif isinstance(reading, CompiledReading):
-                counted[reading.standing] += 1
+                counts[reading.standing] += 1
             else:
-                counted[UNREAD] += bool(reading.unread)
-                counted.update(record.label for record in reading.records.values())
+                counts[UNREAD] += bool(reading.unread)
+                counts.update(record.label for record in reading.records.values())
         more = ("unverified", UNREAD) if self.kind == "compiled" else (UNREAD,)
-        return {label: counted[label] for label in (*LABELS[self.kind], *more)}
+        return {label: counts[label] for label in (*LABELS[self.kind], *more)}
 
     def screened(self) -> Mapping[str, str]:
         """Map each question id to its label; only for a screening."""
@@ -262,10 +262,13 @@ def list_some(ids: Sequence[str], most: int = 3) -> str:
 
 
 def _match_cards(name: str, ids: Iterable[str], label: str, reference: Iterable[str]) -> None:
-    mine, theirs = set(ids), set(reference)
+    card_ids, reference_ids = set(ids), set(reference)
     parts = [
         f"{len(only)} only in {place} ({list_some(sorted(only))})"
-        for only, place in ((mine - theirs, f"'{name}'"), (theirs - mine, label))
+        for only, place in (
+            (card_ids - reference_ids, f"'{name}'"),
+            (reference_ids - card_ids, label),
+        )
         if only
     ]
     if parts:
@@ -285,17 +288,17 @@ def _check_card(name: str, card: Card, reading: Reading) -> None:
         and not isinstance(card, CompiledCard)
         and not reading.unread
     ):
-        known = {record.id for record in card.records}
-        if unknown := sorted(set(reading.records) - known):
+        ids = {record.id for record in card.records}
+        if unknown := sorted(set(reading.records) - ids):
             raise InputError(
                 f"pass '{name}': {card.id} labels the record '{unknown[0]}', which its pool does "
-                f"not have. {nearest(unknown[0], known)}"
+                f"not have. {nearest(unknown[0], ids)}"
             )
-        if missing := sorted(known - set(reading.records)):
+        if missing := sorted(ids - set(reading.records)):
             raise InputError(f"pass '{name}': {card.id} has no label for record '{missing[0]}'")
     if isinstance(reading, CompiledReading) and isinstance(card, CompiledCard):
-        again = verify_passages((passage.text for passage in reading.passages), card.context)
-        if reading.context_sha256 != card.context_sha256 or reading.passages != again:
+        problems = verify_passages((passage.text for passage in reading.passages), card.context)
+        if reading.context_sha256 != card.context_sha256 or reading.passages != problems:
             raise InputError(f"pass '{name}': {card.id} was read on another context")
     if isinstance(card, ScreenCard) and not isinstance(reading, ScreenReading):
         raise InputError(f"pass '{name}': {card.id} shows no right answer, so it has no support")
@@ -402,13 +405,13 @@ class JsonPlace:
         self,
         entry: Mapping[str, Any],
         name: str,
-        known: tuple[str, ...],
+        words: tuple[str, ...],
         default: str | None = None,
     ) -> str:
         """Expect one of several words."""
         value = self.text(entry, name, default)
-        if value not in known and (default is None or value != default):
-            raise self.error(f"there is no {name} '{value}'. {nearest(value, known)}", name)
+        if value not in words and (default is None or value != default):
+            raise self.error(f"there is no {name} '{value}'. {nearest(value, words)}", name)
         return value
 
 
@@ -455,11 +458,11 @@ def _read_record(value: object, place: JsonPlace) -> RecordReading:
 
 
 def _read_passages(entry: Mapping[str, Any], place: JsonPlace) -> tuple[Passage, ...]:
-    listed = entry.get("passages", [])
-    if not isinstance(listed, list | tuple):
-        raise place.error(f"Expected a list but got passages={listed!r:.60}", "passages")
+    entries = entry.get("passages", [])
+    if not isinstance(entries, list | tuple):
+        raise place.error(f"Expected a list but got passages={entries!r:.60}", "passages")
     passages = []
-    for at, value in enumerate(listed):
+    for at, value in enumerate(entries):
         inner = place.inside("passages", str(at))
         item = inner.object(value)
         verified = item.get("verified")

@@ -58,13 +58,13 @@ def write_sheet(
     rows: list[_CardRow] = []
     for card in cards:
         rows += _list_rows(card, rubric.kind, readings.cards[card.id] if readings else None)
-    shown = list(dict.fromkeys(name for _, _, texts in rows for name in texts))
+    columns = list(dict.fromkeys(name for _, _, texts in rows for name in texts))
     if rubric.kind == "screen":
-        shown.sort(key=_order_column)
+        columns.sort(key=_order_column)
     fields = _name_fields(rubric.kind, [values for _, values, _ in rows])
     gold = ["gold"] if rubric.shows_gold else []
     return write_table(
-        ["card", *fields, "text", "options", *gold, *shown],
+        ["card", *fields, "text", "options", *gold, *columns],
         (
             [
                 card.id,
@@ -72,7 +72,7 @@ def write_sheet(
                 card.text,
                 "\n".join(card.options),
                 *(getattr(card, name, "") for name in gold),
-                *(texts.get(name, "") for name in shown),
+                *(texts.get(name, "") for name in columns),
             ]
             for card, values, texts in rows
         ),
@@ -97,7 +97,7 @@ def read_sheet(path: Path, cards: Sequence[Card], rubric: Rubric, *, name: str) 
             file=path,
             field="card",
         )
-    read = _READERS[rubric.kind]
+    parse = _READERS[rubric.kind]
     return Readings(
         name=name,
         kind=rubric.kind,
@@ -105,7 +105,7 @@ def read_sheet(path: Path, cards: Sequence[Card], rubric: Rubric, *, name: str) 
         rubric_digest=rubric.digest,
         source=f"file:{path.name}",
         source_digest=hashlib.sha256(content).hexdigest(),
-        cards={card.id: read(card, rows[card.id]) for card in cards},
+        cards={card.id: parse(card, rows[card.id]) for card in cards},
     )
 
 
@@ -216,17 +216,17 @@ def _read_support(card: Card, rows: Sequence[SheetRow]) -> SupportReading:
 
 def _find_record(row: SheetRow, records: Sequence[CardRecord]) -> CardRecord:
     column = "record" if "record" in row.cells else "record_id"
-    written = row.get(column)
-    number = _WHOLE.match(written)
+    text = row.get(column)
+    number = _WHOLE.match(text)
     for record in records:
         same = number and int(number[1]) == record.number
-        if same if column == "record" else written == record.id:
+        if same if column == "record" else text == record.id:
             return record
-    known = f"the card's records are 1 to {len(records)}"
+    hint = f"the card's records are 1 to {len(records)}"
     if column == "record_id":
-        known = nearest(written, (record.id for record in records))
-    problem = f"there is no record '{written}'" if written else "there is no record"
-    raise row.error(f"{problem}; {known}", column)
+        hint = nearest(text, (record.id for record in records))
+    problem = f"there is no record '{text}'" if text else "there is no record"
+    raise row.error(f"{problem}; {hint}", column)
 
 
 def _read_compiled(card: Card, rows: Sequence[SheetRow]) -> CompiledReading:

@@ -73,16 +73,16 @@ class Declaration:
 
     def choose(self, passes: Sequence[Readings]) -> Readings:
         """Choose the primary pass; refuse a pass that was read under a different rubric."""
-        given = {readings.name: readings for readings in passes}
+        by_name = {readings.name: readings for readings in passes}
         for name, digest in self.passes.items():
-            if name in given and given[name].rubric_digest != digest:
+            if name in by_name and by_name[name].rubric_digest != digest:
                 raise SpecError(
                     f"pass '{name}' was declared under rubric {digest[:8]} "
-                    f"but read under {given[name].rubric_digest[:8]}"
+                    f"but read under {by_name[name].rubric_digest[:8]}"
                 )
-        if self.primary not in given:
+        if self.primary not in by_name:
             raise SpecError(f"the primary pass '{self.primary}' is not there")
-        return given[self.primary]
+        return by_name[self.primary]
 
 
 def declare(primary: str, passes: Mapping[str, Rubric] | Sequence[Readings]) -> Declaration:
@@ -267,9 +267,9 @@ def _configure(
     passes: Mapping[str, Reader],
     declaration: Declaration,
 ) -> dict[str, Any]:
-    shown = hashlib.sha256()
+    digest = hashlib.sha256()
     for card in cards:
-        shown.update(make_ask(card, rubric).text.encode())
+        digest.update(make_ask(card, rubric).text.encode())
     sources = {
         name: f"file:{reader.name}" if isinstance(reader, Path) else reader.name
         for name, reader in passes.items()
@@ -281,7 +281,7 @@ def _configure(
         "synthetic": benchmark.synthetic,
         "rubric": rubric.name,
         "rubric_sha256": rubric.digest,
-        "cards_sha256": shown.hexdigest(),
+        "cards_sha256": digest.hexdigest(),
         "primary": {declaration.primary: sources[declaration.primary]},
         "passes": sources,
         "declaration": declaration.to_json(),

@@ -79,27 +79,27 @@ class OrderBuilds:
     def read(self, order: Order, value: Callable[[Memory], T]) -> T:
         """Give a value of an order; raise the error that building or reading it raised."""
         self.prepare(order, [value])
-        held = self._values[_name(value), order]
-        if isinstance(held, _Failure):
-            raise held.error
-        found: T = value.function(held) if isinstance(value, RetainedValue) else held
-        return found
+        stored = self._values[_name(value), order]
+        if isinstance(stored, _Failure):
+            raise stored.error
+        result: T = value.function(stored) if isinstance(value, RetainedValue) else stored
+        return result
 
     def _build(self, order: Order, missing: Sequence[object]) -> None:
         """Build an order once; remember its retained set and the values asked for."""
         self.built += 1
-        wanted = dict.fromkeys((_RETAINED, *missing))
+        measures = dict.fromkeys((_RETAINED, *missing))
         try:
             with open_memory(self.policy, self.pool, order) as memory:
-                self._see(order, wanted, memory)
+                self._see(order, measures, memory)
         except RoutePrismError:
             raise
         except OWN_ERRORS as error:  # building failed, or closing did
-            for name in wanted:
+            for name in measures:
                 self._values[name, order] = _Failure(error)
 
-    def _see(self, order: Order, wanted: Mapping[object, None], memory: Memory) -> None:
-        for name in wanted:
+    def _see(self, order: Order, measures: Mapping[object, None], memory: Memory) -> None:
+        for name in measures:
             try:
                 self._values[name, order] = self._read_value(name, memory)
             except RoutePrismError:
@@ -119,9 +119,9 @@ class OrderBuilds:
         A disagreement is that of a user's own policy whose merged states differ from its memories.
         """
         name = _name_arrivals(arrivals)
-        known = self._graphs.get(name)
-        if known is not None and known[0] == limit:
-            return known[1]
+        existing = self._graphs.get(name)
+        if existing is not None and existing[0] == limit:
+            return existing[1]
         graph = follow_orders(self.policy, self.pool, arrivals, limit=limit)
         wrong = None if graph is None else find_wrong_states(self.policy, self.pool, graph)
         result = graph if wrong is None else wrong

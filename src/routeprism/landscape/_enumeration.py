@@ -59,7 +59,7 @@ def _tree(size: int) -> tuple[Array, ...]:
     levels = []
     for left in range(size, 0, -1):
         levels.append(remaining.ravel())
-        rest = [np.delete(remaining, taken, axis=0) for taken in range(left)]
+        rest = [np.delete(remaining, position, axis=0) for position in range(left)]
         remaining = np.concatenate(rest, axis=1)
     return tuple(levels)
 
@@ -85,8 +85,8 @@ class _Clusters:
         if times > 1:
             self.number = np.concatenate([self.number] * times, axis=1)
             every: list[list[Array]] = [self.representative, self.size, *self.survivors.values()]
-            for held in every:
-                held[:] = [np.concatenate([part] * times, axis=1) for part in held]
+            for survivors in every:
+                survivors[:] = [np.concatenate([part] * times, axis=1) for part in survivors]
 
     def widened(self, places: int, nobody: int) -> None:
         """Make room for this many clusters."""
@@ -94,8 +94,8 @@ class _Clusters:
         while len(self.size) < places:
             self.representative.append(np.full(shape, nobody, np.uint8))
             self.size.append(np.zeros(shape, np.uint8))
-            for held in self.survivors.values():
-                held.append(np.zeros(shape, np.uint16))
+            for survivors in self.survivors.values():
+                survivors.append(np.zeros(shape, np.uint16))
 
 
 class _Focal:
@@ -105,8 +105,8 @@ class _Focal:
         size = len(records)
         sets = [focal_set(record) for record in records]
         overlaps = np.zeros((size, size + 1))  # the last column: nobody, with whom nobody overlaps
-        for one, other in itertools.product(range(size), repeat=2):
-            overlaps[one, other] = similarity(sets[one], sets[other])
+        for first, second in itertools.product(range(size), repeat=2):
+            overlaps[first, second] = similarity(sets[first], sets[second])
         values, ranks = np.unique(np.append(overlaps.ravel(), 0.0), return_inverse=True)
         self.ranks = ranks.ravel()[:-1].astype(np.uint8)
         needed = [max(1, int(np.searchsorted(values, threshold))) for threshold in thresholds]
@@ -133,23 +133,25 @@ class _Focal:
         bits = np.uint16(1) << arriving.astype(np.uint16)
         scores = self.scores.take(arriving)
         for at in range(len(clusters.size)):
-            here = target == at
-            whole = -here.astype(np.uint16)  # all bits or none: arithmetic is faster than choosing
-            mine = bits & whole
-            for rule, held in clusters.survivors.items():
-                survivor = held[at]
+            is_target = target == at
+            whole = -is_target.astype(
+                np.uint16
+            )  # all bits or none: arithmetic is faster than choosing
+            own = bits & whole
+            for rule, survivors in clusters.survivors.items():
+                survivor = survivors[at]
                 if rule == "last-arrival":
                     survivor &= ~whole
-                    survivor |= mine
+                    survivor |= own
                 elif rule == "first-arrival":
-                    survivor |= mine & -(clusters.size[at] == 0).astype(np.uint16)
+                    survivor |= own & -(clusters.size[at] == 0).astype(np.uint16)
                 else:
-                    np.maximum(survivor, mine, out=survivor)
-            clusters.size[at] += here
+                    np.maximum(survivor, own, out=survivor)
+            clusters.size[at] += is_target
             if not finishing:
                 representative = clusters.representative[at]
-                here &= scores > self.scores.take(representative)
-                np.copyto(representative, arriving, where=here)
+                is_target &= scores > self.scores.take(representative)
+                np.copyto(representative, arriving, where=is_target)
 
 
 def enumerate_focal(
@@ -178,10 +180,13 @@ def enumerate_focal(
         for level, places in enumerate(_tree(portion)):
             clusters.continued(portion - level)
             focal.place(clusters, rest.take(places), finishing=level == portion - 1)
-        together = {rule: np.bitwise_or.reduce(held) for rule, held in clusters.survivors.items()}
+        together = {
+            rule: np.bitwise_or.reduce(survivor_masks)
+            for rule, survivor_masks in clusters.survivors.items()
+        }
         for at in range(len(thresholds)):
-            for rule, kept in together.items():
-                masks[rule][at] += np.bincount(kept[at], minlength=1 << size)
+            for rule, mask in together.items():
+                masks[rule][at] += np.bincount(mask[at], minlength=1 << size)
             numbers[at] += np.bincount(clusters.number[at], minlength=size + 1)
             for held in clusters.size:
                 sizes[at] += np.bincount(held[at], minlength=size + 1)
@@ -207,41 +212,41 @@ def _settled(
 ) -> Mapping[tuple[float, str], Enumerated]:
     """Enumerate where clusters are formed in source order: only the survivors can differ."""
     size = len(records)
-    found: dict[tuple[float, str], Enumerated] = {}
+    enumerations: dict[tuple[float, str], Enumerated] = {}
     for threshold in thresholds:
         clusters = cluster_records(records, threshold)
         members = np.zeros(size, np.uint16)
-        for one in clusters:
-            bits = sum(1 << record.position for record in one.members)
-            for record in one.members:
+        for cluster in clusters:
+            bits = sum(1 << record.position for record in cluster.members)
+            for record in cluster.members:
                 members[record.position] = bits
-        last = sum(1 << max(r.position for r in one.members) for one in clusters)
+        last = sum(1 << max(r.position for r in cluster.members) for cluster in clusters)
         total = math.factorial(size)
         sizes: dict[int, int] = {}
-        for one in clusters:
-            sizes[len(one.members)] = sizes.get(len(one.members), 0) + total
+        for cluster in clusters:
+            sizes[len(cluster.members)] = sizes.get(len(cluster.members), 0) + total
         shape = ({len(clusters): total}, dict(sorted(sizes.items())))
         masks = _survivor_masks(size, members)
         for rule in ("last-arrival", "first-arrival"):
             # Read backwards, the first arrival is the last one, and all orders are read.
-            found[threshold, rule] = Enumerated(total, masks, *shape)
-        found[threshold, "source-position"] = Enumerated(total, {last: total}, *shape)
-    return found
+            enumerations[threshold, rule] = Enumerated(total, masks, *shape)
+        enumerations[threshold, "source-position"] = Enumerated(total, {last: total}, *shape)
+    return enumerations
 
 
 def _survivor_masks(size: int, members: Array) -> dict[int, int]:
     portion = min(size, _PORTION)
     counts = np.zeros(1 << size, np.int64)
     for begun in itertools.permutations(range(size), size - portion):
-        kept = np.zeros(1, np.uint16)
+        masks = np.zeros(1, np.uint16)
         for position in begun:
-            kept = (kept & ~members[position]) | np.uint16(1 << position)
+            masks = (masks & ~members[position]) | np.uint16(1 << position)
         rest = np.array([at for at in range(size) if at not in begun], np.uint8)
         for level, places in enumerate(_tree(portion)):
             arriving = rest.take(places)
-            kept = np.tile(kept, portion - level) & ~members.take(arriving)
-            kept |= np.uint16(1) << arriving.astype(np.uint16)
-        counts += np.bincount(kept, minlength=1 << size)
+            masks = np.tile(masks, portion - level) & ~members.take(arriving)
+            masks |= np.uint16(1) << arriving.astype(np.uint16)
+        counts += np.bincount(masks, minlength=1 << size)
     return _counted(counts)
 
 
@@ -252,11 +257,11 @@ def enumerate_recent(size: int, k: int) -> Enumerated:
     portion = min(size, _PORTION)
     counts = np.zeros(1 << size, np.int64)
     for begun in itertools.permutations(range(size), size - portion):
-        kept = np.full(1, sum(1 << position for position in begun[max(0, size - k) :]), np.uint16)
+        masks = np.full(1, sum(1 << position for position in begun[max(0, size - k) :]), np.uint16)
         rest = np.array([at for at in range(size) if at not in begun], np.uint8)
         for level, places in enumerate(_tree(portion)):
-            kept = np.tile(kept, portion - level)
+            masks = np.tile(masks, portion - level)
             if len(begun) + level >= size - k:
-                kept |= np.uint16(1) << rest.take(places).astype(np.uint16)
-        counts += np.bincount(kept, minlength=1 << size)
+                masks |= np.uint16(1) << rest.take(places).astype(np.uint16)
+        counts += np.bincount(masks, minlength=1 << size)
     return Enumerated(math.factorial(size), _counted(counts))

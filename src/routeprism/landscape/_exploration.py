@@ -59,7 +59,7 @@ def explore(
     *,
     method: Method | None = None,
     supports: Sequence[frozenset[str]] = (),
-    drawn: int = DRAWN,
+    drawn_orders: int = DRAWN,
     half_width: float | None = None,
     most_drawn: int = MOST_DRAWN,
     most_states: int = MOST_STATES,
@@ -75,39 +75,43 @@ def explore(
     """
     model = parse_arrival(arrivals) if isinstance(arrivals, str) else arrivals
     bound = model.on(pool)
-    _check_numbers(drawn, half_width)
+    _check_numbers(drawn_orders, half_width)
     builds = builds or OrderBuilds(policy, pool, keeps_graphs=False)
     forward, reverse = _ends(builds)
     chancy = builds.chancy
     empty = Landscape(
         policy.name, model.name, pool.user, pool.ids, "sampled", 0, {}, forward, reverse
     )
-    found = wrong = None
+    landscape = wrong = None
     if not chancy:
-        found, wrong = _exactly(empty, builds, bound, method, most_states, most_orders)
+        landscape, wrong = _exactly(empty, builds, bound, method, most_states, most_orders)
     elif method in ("enumerated", "merged"):
         raise SpecError(f"{policy.name} is not deterministic: its states cannot be merged")
-    if found is None:
+    if landscape is None:
         _refuse_method(method, policy, pool, model, wrong)
-        wanted = (frozenset[str](), *supports)
-        found = _sampled(empty, builds, bound, drawn, half_width, most_drawn, wanted)
+        supports_and_change = (frozenset[str](), *supports)
+        landscape = _sampled(
+            empty, builds, bound, drawn_orders, half_width, most_drawn, supports_and_change
+        )
         usable = policy if wrong is None else None
         reason = "it was asked for" if method else _why(policy, usable, bound, chancy, most_orders)
-        found = replace(found, note=f"{found.orders} orders were drawn: {reason}")
+        landscape = replace(landscape, note=f"{landscape.orders} orders were drawn: {reason}")
     if wrong is not None:
-        orders = "; every order was built instead" if found.exact else f". {found.note}"
-        found = replace(found, note=f"{policy.name} {_WRONG}{orders}")
+        orders = "; every order was built instead" if landscape.exact else f". {landscape.note}"
+        landscape = replace(landscape, note=f"{policy.name} {_WRONG}{orders}")
     if chancy:
-        found = _with_chance(found, policy, pool, bound)
+        landscape = _with_chance(landscape, policy, pool, bound)
     elif is_uniform(bound):
-        builds.learn(found.retained, found.orders, complete=found.exact and not found.failed)
-    return replace(found, retained=sort_counts(dict(found.retained), pool.ids))
+        builds.learn(
+            landscape.retained, landscape.orders, complete=landscape.exact and not landscape.failed
+        )
+    return replace(landscape, retained=sort_counts(dict(landscape.retained), pool.ids))
 
 
-def _check_numbers(drawn: int, half_width: float | None) -> None:
-    if drawn < 1 or (half_width is not None and not 0 < half_width < 1):
+def _check_numbers(drawn_orders: int, half_width: float | None) -> None:
+    if drawn_orders < 1 or (half_width is not None and not 0 < half_width < 1):
         raise SpecError(
-            f"Expected 1 order or more and a half-width between 0 and 1 but got {drawn=}, "
+            f"Expected 1 order or more and a half-width between 0 and 1 but got {drawn_orders=}, "
             f"{half_width=}"
         )
 
@@ -156,19 +160,19 @@ def _exactly(
     most_orders: int,
 ) -> tuple[Landscape | None, Disagreement | None]:
     """Find what every order retains, and any disagreement of the policy's states."""
-    found: Landscape | None = None
+    landscape: Landscape | None = None
     wrong = None
     if method in (None, "enumerated"):
-        found = _enumerated(empty, builds.policy, builds.pool, arrivals)
-    if found is None and method in (None, "merged"):
+        landscape = _enumerated(empty, builds.policy, builds.pool, arrivals)
+    if landscape is None and method in (None, "merged"):
         merged = _merged(empty, builds, arrivals, most_states)
         if isinstance(merged, Disagreement):
             wrong = merged
         else:
-            found = merged
-    if found is None and method in (None, "replayed"):
-        found = _replayed(empty, builds, arrivals, most_orders)
-    return found, wrong
+            landscape = merged
+    if landscape is None and method in (None, "replayed"):
+        landscape = _replayed(empty, builds, arrivals, most_orders)
+    return landscape, wrong
 
 
 def _enumerated(
@@ -182,17 +186,21 @@ def _enumerated(
         every = enumerate_focal(
             pool.records, [policy.threshold], [policy.survivor], cluster=policy.cluster
         )
-        found = every[policy.threshold, policy.survivor]
+        enumeration = every[policy.threshold, policy.survivor]
     elif isinstance(policy, Recent):
-        found = enumerate_recent(len(pool), policy.k)
+        enumeration = enumerate_recent(len(pool), policy.k)
     else:
         return None
     retained = {
         frozenset(record for at, record in enumerate(pool.ids) if mask >> at & 1): weight
-        for mask, weight in found.masks.items()
+        for mask, weight in enumeration.masks.items()
     }
     return replace(
-        empty, method="enumerated", orders=found.orders, retained=retained, sizes=found.sizes
+        empty,
+        method="enumerated",
+        orders=enumeration.orders,
+        retained=retained,
+        sizes=enumeration.sizes,
     )
 
 
@@ -205,8 +213,8 @@ def _merged(
     policy, pool = builds.policy, builds.pool
     retained: dict[frozenset[str], int] = {}
     for ending in graph.endings:
-        kept = check_retained(ending.memory, policy.name, pool)
-        retained[kept] = retained.get(kept, 0) + ending.weight
+        retained_ids = check_retained(ending.memory, policy.name, pool)
+        retained[retained_ids] = retained.get(retained_ids, 0) + ending.weight
     total = sum(retained.values()) + graph.failed
     return replace(
         empty,
@@ -240,7 +248,7 @@ class _Tally:
 
     def add(self, order: Order, index: int | None) -> None:
         try:
-            kept = self.builds.retained(order)
+            retained = self.builds.retained(order)
         except RoutePrismError:
             raise
         except OWN_ERRORS as error:
@@ -249,8 +257,8 @@ class _Tally:
                 message = f"{type(error).__name__}: {error}"
                 self.failures.append(OrderFailure(order, index, message))
             return
-        self.retained[kept] = self.retained.get(kept, 0) + 1
-        self.examples.setdefault(kept, order)
+        self.retained[retained] = self.retained.get(retained, 0) + 1
+        self.examples.setdefault(retained, order)
 
     def onto(self, empty: Landscape, method: Method, orders: int) -> Landscape:
         return replace(
@@ -282,16 +290,16 @@ def _sampled(
     empty: Landscape,
     builds: OrderBuilds,
     arrivals: Arrivals,
-    drawn: int,
+    drawn_orders: int,
     half_width: float | None,
     most: int,
     supports: Sequence[frozenset[str]],
 ) -> Landscape:
     tally = _Tally(builds)
     if half_width is None:
-        for index in range(drawn):
+        for index in range(drawn_orders):
             tally.add(arrivals.sample(index), index)
-        return tally.onto(empty, "sampled", drawn)
+        return tally.onto(empty, "sampled", drawn_orders)
     number = 0
     while number < most:
         for index in range(number, min(number + _LOOK, most)):
@@ -311,13 +319,13 @@ def _narrow(
     """Whether the limits of all watched shares are close enough; no support: the changed share."""
     total = sum(tally.retained.values())
     holds: list[Callable[[frozenset[str]], bool]] = [
-        (lambda kept, support=support: bool(kept & support))  # type: ignore[misc]
+        (lambda retained, support=support: bool(retained & support))  # type: ignore[misc]
         if support
-        else (lambda kept: kept != forward)
+        else (lambda retained: retained != forward)
         for support in supports
     ]
-    for one in holds:
-        count = sum(weight for kept, weight in tally.retained.items() if one(kept))
+    for predicate in holds:
+        count = sum(weight for retained, weight in tally.retained.items() if predicate(retained))
         lower, upper = anytime_limits(count, total)
         if upper - lower > 2 * half_width:
             return False

@@ -38,11 +38,11 @@ _STEPS = 60
 """Halvings of the unit interval: past the last digit of a float."""
 
 
-def _bisected(low: float, high: float, inside: Callable[[float], bool]) -> float:
+def _bisected(low: float, high: float, contains: Callable[[float], bool]) -> float:
     """Find where a region that holds at `high` begins."""
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if inside(middle):
+        if contains(middle):
             high = middle
         else:
             low = middle
@@ -89,15 +89,15 @@ def anytime_limits(count: int, total: int) -> tuple[float, float]:
     rest = total - count
     mixture = math.lgamma(count + 1) + math.lgamma(rest + 1) - math.lgamma(total + 2)
 
-    def inside(share: float) -> bool:
+    def contains(share: float) -> bool:
         against = (count * math.log(share) if count else 0.0) + (
             rest * math.log1p(-share) if rest else 0.0
         )
         return mixture - against < -math.log(ALPHA)
 
     peak = count / total
-    lower = _bisected(0.0, peak, inside) if count else 0.0
-    upper = 1.0 - _bisected(0.0, 1.0 - peak, lambda far: inside(1.0 - far)) if rest else 1.0
+    lower = _bisected(0.0, peak, contains) if count else 0.0
+    upper = 1.0 - _bisected(0.0, 1.0 - peak, lambda far: contains(1.0 - far)) if rest else 1.0
     return lower, upper
 
 
@@ -199,7 +199,7 @@ class Landscape:
 
     def share(self, holds: Callable[[frozenset[str]], bool]) -> Share:
         """Count the orders whose retained set satisfies a condition."""
-        count = sum(weight for kept, weight in self.retained.items() if holds(kept))
+        count = sum(weight for retained, weight in self.retained.items() if holds(retained))
         if self.exact:
             return Share(count, self.total)
         limits = anytime_limits if self.stopped else fixed_limits
@@ -208,22 +208,22 @@ class Landscape:
     @property
     def changed(self) -> Share:
         """In how many orders another set is retained than forward."""
-        return self.share(lambda kept: kept != self.forward)
+        return self.share(lambda retained: retained != self.forward)
 
     def kept(self, support: frozenset[str]) -> Share:
         """In how many orders at least one of these records is retained."""
-        return self.share(lambda held: bool(held & support))
+        return self.share(lambda retained: bool(retained & support))
 
     def survival(self) -> tuple[tuple[str, int, Share], ...]:
         """Give each record, its source position and in how many orders it is retained."""
         return tuple(
-            (record, position, self.share(lambda held, record=record: record in held))  # type: ignore[misc]
+            (record, position, self.share(lambda retained, record=record: record in retained))  # type: ignore[misc]
             for position, record in enumerate(self.ids)
         )
 
     def counts(self) -> Mapping[int, int]:
         """Give how many records are retained → in how many orders; for focal, clusters."""
-        found: dict[int, int] = {}
-        for kept, weight in self.retained.items():
-            found[len(kept)] = found.get(len(kept), 0) + weight
-        return dict(sorted(found.items()))
+        counts: dict[int, int] = {}
+        for retained, weight in self.retained.items():
+            counts[len(retained)] = counts.get(len(retained), 0) + weight
+        return dict(sorted(counts.items()))

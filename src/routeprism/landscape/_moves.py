@@ -88,12 +88,14 @@ def describe_moves(moves: Sequence[Move]) -> str:
     """Write moves as an instruction."""
     if not moves:
         return "Change nothing"
-    said = [
+    sentences = [
         f"record {move.record} "
         + ("to the front" if move.after is None else f"after record {move.after}")
         for move in moves
     ]
-    return "Move " + (said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1])
+    return "Move " + (
+        sentences[0] if len(sentences) == 1 else ", ".join(sentences[:-1]) + " and " + sentences[-1]
+    )
 
 
 def recent_keeps(size: int, k: int, support: int) -> Fraction:

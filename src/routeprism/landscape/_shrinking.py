@@ -77,7 +77,7 @@ def shrink(
 
     `start` may name an order that is known to change it, from which a search begins.
     """
-    (found,) = shrink_all(
+    (reordering,) = shrink_all(
         policy,
         pool,
         [predicate],
@@ -86,7 +86,7 @@ def shrink(
         most_builds=most_builds,
         starts=[] if start is None else [start],
     )
-    return found
+    return reordering
 
 
 def shrink_all(
@@ -98,7 +98,7 @@ def shrink_all(
     most_orders: int = MOST_ORDERS,
     most_builds: int = MOST_BUILDS,
     starts: Sequence[Order] = (),
-    known: Sequence[Order] = (),
+    seeds: Sequence[Order] = (),
     builds: OrderBuilds | None = None,
 ) -> list[Reordering]:
     """Find the smallest reordering for each of several predicates, from one look at the orders.
@@ -122,17 +122,17 @@ def shrink_all(
     unproved = [p for p, proof in zip(predicates, proofs, strict=True) if proof is None]
     nearest = _list_nearest(uniform, most_orders)
     if nearest is not None:
-        found = _of_orders(nearest, builds, unproved)
+        reordering = _of_orders(nearest, builds, unproved)
     else:
-        found = _search(builds, unproved, starts, known, most_builds)
-    rest = iter(found)
+        reordering = _search(builds, unproved, starts, seeds, most_builds)
+    rest = iter(reordering)
     return [proof or next(rest) for proof in proofs]
 
 
 def _list_nearest(arrivals: Arrivals, most: int) -> list[tuple[int, Order]] | None:
     """List all orders from the nearest to source order on; None if there are too many."""
-    listed = arrivals.orders(most)
-    return None if listed is None else sorted((inversions(order), order) for order, _ in listed)
+    orders = arrivals.orders(most)
+    return None if orders is None else sorted((inversions(order), order) for order, _ in orders)
 
 
 def _prove(builds: OrderBuilds, predicate: Predicate) -> Reordering | None:
@@ -156,13 +156,17 @@ def _reordering(
 
 def _of_graph(graph: StateGraph, pool: Pool, predicate: Predicate) -> Reordering:
     size = len(pool)
-    seen = [(ending.inversions, ending.order, predicate(ending.memory)) for ending in graph.endings]
+    outcomes = [
+        (ending.inversions, ending.order, predicate(ending.memory)) for ending in graph.endings
+    ]
     # The state that source order ends in remembers source order: no other has no inversions.
-    forward = next(outcome for crossed, _, outcome in seen if crossed == 0)
-    changed = [(crossed, order, outcome) for crossed, order, outcome in seen if outcome != forward]
+    forward = next(outcome for crossed, _, outcome in outcomes if crossed == 0)
+    changed = [
+        (crossed, order, outcome) for crossed, order, outcome in outcomes if outcome != forward
+    ]
     if not changed:
         return _reordering(tuple(range(size)), forward, forward, True, graph.states)
-    _, order, outcome = min(changed, key=lambda one: one[:2])
+    _, order, outcome = min(changed, key=lambda candidate: candidate[:2])
     return _reordering(order, forward, outcome, True, graph.states)
 
 
@@ -179,12 +183,12 @@ class _Question:
     def outcome(self, order: Order) -> Hashable:
         """Give the outcome of an order; an error gives one that equals no other."""
         try:
-            found: Hashable = self.builds.read(order, self.predicate)
+            outcome: Hashable = self.builds.read(order, self.predicate)
         except RoutePrismError:
             raise
         except OWN_ERRORS:
             return _UNBUILT
-        return found
+        return outcome
 
     def changes(self, order: Order) -> bool:
         """Whether an order that could be built has a different outcome than source order."""
@@ -229,11 +233,11 @@ def _search(
     builds: OrderBuilds,
     predicates: Sequence[Predicate],
     starts: Sequence[Order],
-    known: Sequence[Order],
+    seeds: Sequence[Order],
     most: int,
 ) -> list[Reordering]:
     candidates = itertools.islice(itertools.chain(starts, _candidates(builds.pool, most)), most)
-    questions = _look_through(builds, predicates, itertools.chain(candidates, known))
+    questions = _look_through(builds, predicates, itertools.chain(candidates, seeds))
     for question in questions:
         if question.order is not None:
             question.order = _reduced(question.order, question.changes, most)
@@ -250,12 +254,12 @@ def _candidates(pool: Pool, most: int) -> Iterator[Order]:
     for distance in range(1, size):
         if distance == 2 and size * size > most:
             yield from _extremes(size)
-        for taken in range(size - distance):
-            put = taken + distance
-            back = (*source[taken + 1 : put + 1], taken)
-            forth = (put, *source[taken:put])
+        for position in range(size - distance):
+            put = position + distance
+            back = (*source[position + 1 : put + 1], position)
+            forth = (put, *source[position:put])
             for moved in (back,) if distance == 1 else (back, forth):
-                yield (*source[:taken], *moved, *source[put + 1 :])
+                yield (*source[:position], *moved, *source[put + 1 :])
     yield source[::-1]
     arrivals = parse_arrival("uniform").on(pool)
     for index in itertools.count():
@@ -266,10 +270,10 @@ def _extremes(size: int) -> Iterator[Order]:
     """Give reverse order, and each record moved to the end or to the front."""
     source = tuple(range(size))
     yield source[::-1]
-    for taken in source:
-        rest = (*source[:taken], *source[taken + 1 :])
-        yield (*rest, taken)
-        yield (taken, *rest)
+    for record in source:
+        rest = (*source[:record], *source[record + 1 :])
+        yield (*rest, record)
+        yield (record, *rest)
 
 
 def _reduced(order: Order, changes: Callable[[Order], bool], most: int) -> Order:
@@ -291,10 +295,10 @@ def _reduced(order: Order, changes: Callable[[Order], bool], most: int) -> Order
             if tried >= most:
                 return order
             tried += 1
-            other = list(order)
-            other[far], other[near] = order[near], order[far]
-            if changes(tuple(other)):
-                order = tuple(other)
+            reduced = list(order)
+            reduced[far], reduced[near] = order[near], order[far]
+            if changes(tuple(reduced)):
+                order = tuple(reduced)
                 break
         else:
             return order
@@ -304,9 +308,9 @@ def _settled(order: Order, changes: Callable[[Order], bool]) -> Order:
     """Undo adjacent inversions until none can be undone."""
     at = 0
     while at + 1 < len(order):
-        one, other = order[at : at + 2]
-        undone = (*order[:at], other, one, *order[at + 2 :])
-        if one > other and changes(undone):
+        first, second = order[at : at + 2]
+        undone = (*order[:at], second, first, *order[at + 2 :])
+        if first > second and changes(undone):
             order, at = undone, max(0, at - 1)  # what stands before may be undone now
         else:
             at += 1

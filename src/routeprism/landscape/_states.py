@@ -45,12 +45,12 @@ def inspect_memory(policy: Policy, pool: Pool, order: Order, see: Callable[[Memo
 def compare_builds(policy: Policy, pool: Pool, orders: Iterable[Order]) -> list[bool]:
     """Build each order twice and compare the memories, or the errors."""
 
-    def seen(memory: Memory) -> tuple[frozenset[str], str | None]:
+    def summarise(memory: Memory) -> tuple[frozenset[str], str | None]:
         return retained_ids(memory, policy.name), hash_state(memory.state())
 
     def built(order: Order) -> object:
         try:
-            return inspect_memory(policy, pool, order, seen)
+            return inspect_memory(policy, pool, order, summarise)
         except RoutePrismError:
             raise
         except OWN_ERRORS as error:
@@ -257,9 +257,9 @@ def _orders_to_watch(policy: Policy, arrivals: Arrivals) -> Sequence[Order]:
     """Choose orders to build as well: all, or drawn ones; none where a policy is built in."""
     if not own_source(policy):
         return ()
-    listed = arrivals.orders(CHECKED)
-    if listed is not None:
-        return [order for order, _ in listed]
+    orders = arrivals.orders(CHECKED)
+    if orders is not None:
+        return [order for order, _ in orders]
     return list(dict.fromkeys(arrivals.sample(index) for index in range(CHECKED)))
 
 
@@ -282,11 +282,11 @@ def _order(node: _Node) -> Order:
 
 def _failures(broken: Sequence[_Broken], arrivals: Arrivals) -> tuple[OrderFailure, ...]:
     """Complete some of the orders that raised an error."""
-    found = []
+    failures = []
     for order, _, prefix, error in broken[:_FEW]:
         full = list(order)
         while moves := arrivals.process.moves(prefix):
             position, prefix = moves[0]
             full.append(position)
-        found.append(OrderFailure(tuple(full), None, f"{type(error).__name__}: {error}"))
-    return tuple(found)
+        failures.append(OrderFailure(tuple(full), None, f"{type(error).__name__}: {error}"))
+    return tuple(failures)

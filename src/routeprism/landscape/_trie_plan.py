@@ -29,7 +29,7 @@ class TriePlan:
 
 
 def plan_trie(
-    arrivals: Arrivals, *, drawn: int, budget: int | None = None, shared: bool = True
+    arrivals: Arrivals, *, drawn_orders: int, budget: int | None = None, shared: bool = True
 ) -> TriePlan:
     """Choose every order if there are at most `drawn` of them, or if they fit the budget of adds.
 
@@ -41,10 +41,10 @@ def plan_trie(
     ends = _ends(arrivals.size)
     if total is not None and total <= LISTED and arrivals.countable():
         complete = _plan_every(arrivals, total, ends, shared)
-        fits = total <= drawn if budget is None else complete.adds <= budget
+        fits = total <= drawn_orders if budget is None else complete.adds <= budget
         if fits:
             return complete
-    return _plan_drawn(arrivals, total, ends, drawn, budget, shared)
+    return _plan_drawn(arrivals, total, ends, drawn_orders, budget, shared)
 
 
 def _ends(size: int) -> tuple[Order, Order]:
@@ -87,7 +87,7 @@ def _plan_drawn(
     arrivals: Arrivals,
     total: int | None,
     ends: Iterable[Order],
-    drawn: int,
+    drawn_orders: int,
     budget: int | None,
     shared: bool,
 ) -> TriePlan:
@@ -107,7 +107,7 @@ def _plan_drawn(
     for order in dict.fromkeys(ends):
         take(order, price(order))
     orders: list[Order] = []
-    for index in range(drawn):
+    for index in range(drawn_orders):
         order = arrivals.sample(index)
         more = price(order)
         cost = len(more) if shared else len(order) * bool(more)

@@ -69,33 +69,33 @@ def worst_order(
     if not chancy and (proved := _prove(builds, bound, objective, forward, most_states)):
         return proved
 
-    known: dict[Order, float] = {}
+    values: dict[Order, float] = {}
 
     def value_of(order: Order) -> float:
-        if order not in known:
+        if order not in values:
             try:
-                known[order] = builds.read(order, objective)
+                values[order] = builds.read(order, objective)
             except RoutePrismError:
                 raise
             except OWN_ERRORS:
                 # An order that cannot be built keeps nothing to compare.
-                known[order] = float("inf")
-        return known[order]
+                values[order] = float("inf")
+        return values[order]
 
-    listed = bound.orders(most_orders)
-    if listed is not None:
-        for order, _ in listed:
+    orders = bound.orders(most_orders)
+    if orders is not None:
+        for order, _ in orders:
             value_of(order)
     elif is_uniform(bound):
-        _climb(bound, value_of, known, seed, most_builds)
+        _climb(bound, value_of, values, seed, most_builds)
     else:
         for index in range(most_builds):
             value_of(bound.sample(index))
-    value, crossed, order = min((value, inversions(o), o) for o, value in known.items())
+    value, crossed, order = min((value, inversions(o), o) for o, value in values.items())
     if value == float("inf"):  # every order but source order raised an error
-        return WorstOrder(source, forward, forward, 0, False, len(known))
-    exact = listed is not None and not chancy
-    return WorstOrder(order, value, forward, crossed, exact, len(known))
+        return WorstOrder(source, forward, forward, 0, False, len(values))
+    exact = orders is not None and not chancy
+    return WorstOrder(order, value, forward, crossed, exact, len(values))
 
 
 def _prove(
@@ -119,7 +119,7 @@ def _prove(
 def _climb(
     arrivals: Arrivals,
     value_of: Callable[[Order], float],
-    known: dict[Order, float],
+    values: dict[Order, float],
     seed: int,
     most: int,
 ) -> None:
@@ -128,18 +128,18 @@ def _climb(
     forward = tuple(range(arrivals.size))
     starts = [forward[::-1], forward]
     index = 0
-    while len(known) < most and index < most:
+    while len(values) < most and index < most:
         order = starts[index] if index < len(starts) else arrivals.sample(index)
         index += 1
         value = value_of(order)
         improved = True
-        while improved and len(known) < most:
+        while improved and len(values) < most:
             improved = False
-            for other in _neighbours(order, generator):
-                if len(known) >= most:
+            for neighbour in _neighbours(order, generator):
+                if len(values) >= most:
                     break
-                if value_of(other) < value:
-                    order, value, improved = other, known[other], True
+                if value_of(neighbour) < value:
+                    order, value, improved = neighbour, values[neighbour], True
                     break
 
 
@@ -147,7 +147,7 @@ def _neighbours(order: Order, generator: random.Random) -> Iterator[Order]:
     """Give every order that differs by the move of one record, in a random sequence."""
     moves = [(a, b) for a in range(len(order)) for b in range(len(order)) if a != b]
     generator.shuffle(moves)
-    for taken, put in moves:
-        rest = [*order[:taken], *order[taken + 1 :]]
-        rest.insert(put, order[taken])
+    for source, put in moves:
+        rest = [*order[:source], *order[source + 1 :]]
+        rest.insert(put, order[source])
         yield tuple(rest)

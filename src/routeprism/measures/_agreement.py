@@ -42,7 +42,7 @@ class Confusion:
     def of(cls, pairs: Iterable[tuple[str, str]], labels: Sequence[str]) -> Confusion:
         """Count pairs of labels; a label that is none of `labels` is a KeyError."""
         places = {label: at for at, label in enumerate(labels)}
-        met = Counter((places[one], places[other]) for one, other in pairs)
+        met = Counter((places[first], places[second]) for first, second in pairs)
         size = range(len(labels))
         return cls(tuple(labels), tuple(tuple(met[row, at] for at in size) for row in size))
 
@@ -55,21 +55,21 @@ class Confusion:
         """
         return cls.of(
             (
-                (MEMBERSHIP[item not in one], MEMBERSHIP[item not in other])
-                for one, other, items in triples
+                (MEMBERSHIP[item not in first], MEMBERSHIP[item not in second])
+                for first, second, items in triples
                 for item in items
             ),
             MEMBERSHIP,
         )
 
-    def __add__(self, other: Confusion) -> Confusion:
+    def __add__(self, addend: Confusion) -> Confusion:
         """Add the counts of another part of the same items."""
-        if self.labels != other.labels:
-            raise ValueError(f"Expected labels={self.labels} but got labels={other.labels}")
-        rows = zip(self.counts, other.counts, strict=True)
+        if self.labels != addend.labels:
+            raise ValueError(f"Expected labels={self.labels} but got labels={addend.labels}")
+        rows = zip(self.counts, addend.counts, strict=True)
         return Confusion(
             self.labels,
-            tuple(tuple(a + b for a, b in zip(one, two, strict=True)) for one, two in rows),
+            tuple(tuple(a + b for a, b in zip(row, two, strict=True)) for row, two in rows),
         )
 
     @property
@@ -127,18 +127,18 @@ def kappa_estimate(
     percentile or expanded limits, and the latter where BCa or studentised ones are asked for.
     """
     expanded = interval != "percentile"
-    known = [unit for unit in units if unit.total]
-    if not known:
+    units_with_items = [unit for unit in units if unit.total]
+    if not units_with_items:
         return None
-    whole = known[0]
-    for unit in known[1:]:
+    whole = units_with_items[0]
+    for unit in units_with_items[1:]:
         whole += unit
     if whole.kappa is None:
         return None
-    number = len(known)
+    number = len(units_with_items)
     if number < 2:
         return Estimate(trim_noise(whole.kappa), None, None, whole.total, number, ("single-unit",))
-    lower, upper = _limits(known, seed, resamples, expanded=expanded)
+    lower, upper = _limits(units_with_items, seed, resamples, expanded=expanded)
     doubts: tuple[str, ...] = ()
     if lower is not None and lower == upper:
         doubts = ("degenerate",)
@@ -157,8 +157,8 @@ def _limits(
     step = max(1, _CELLS // len(units))
     for start in range(0, resamples, step):
         stop = min(start + step, resamples)
-        drawn = bootstrap_counts(len(units), stop - start, generator) @ cells
-        tables = drawn.reshape(-1, size, size)
+        sums = bootstrap_counts(len(units), stop - start, generator) @ cells
+        tables = sums.reshape(-1, size, size)
         total = tables.sum(axis=(1, 2))
         agreed = np.trace(tables, axis1=1, axis2=2)
         chance = (tables.sum(axis=2) * tables.sum(axis=1)).sum(axis=1)

@@ -32,30 +32,32 @@ class Draws:
         return Draws(self.forward[1:], self.route[1:], self.forward_right[1:], self.route_right[1:])
 
 
-def cross(one: Sequence[Hashable], other: Sequence[Hashable]) -> float | None:
+def cross(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
     """Average disagreement over all pairs of draws across the routes: H×."""
-    return average([float(a != b) for a in one for b in other])
+    return average([float(a != b) for a in first for b in second])
 
 
-def within(one: Sequence[Hashable], other: Sequence[Hashable]) -> float | None:
+def within(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
     """Average disagreement between two draws of the same route: H_within; needs two draws each."""
-    sides = [average([float(a != b) for a, b in combinations(draws, 2)]) for draws in (one, other)]
-    known = [side for side in sides if side is not None]
-    return sum(known) / 2 if len(known) == 2 else None
+    sides = [
+        average([float(a != b) for a, b in combinations(draws, 2)]) for draws in (first, second)
+    ]
+    shares = [side for side in sides if side is not None]
+    return sum(shares) / 2 if len(shares) == 2 else None
 
 
-def residual(one: Sequence[Hashable], other: Sequence[Hashable]) -> float | None:
+def residual(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
     """D_res = H× − H_within: unbiased for half the squared distance of the two distributions."""
-    across, inside = cross(one, other), within(one, other)
-    return None if across is None or inside is None else across - inside
+    across, inner = cross(first, second), within(first, second)
+    return None if across is None or inner is None else across - inner
 
 
-def plug_in(one: Sequence[Hashable], other: Sequence[Hashable]) -> float | None:
+def plug_in(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
     """D̂*: half the squared distance of the observed frequencies; biased upwards."""
-    if not one or not other:
+    if not first or not second:
         return None
-    p, q = Counter(one), Counter(other)
-    gaps = (p[symbol] / len(one) - q[symbol] / len(other) for symbol in {*p, *q})
+    p, q = Counter(first), Counter(second)
+    gaps = (p[symbol] / len(first) - q[symbol] / len(second) for symbol in {*p, *q})
     return 0.5 * sum(gap * gap for gap in gaps)
 
 
@@ -68,7 +70,7 @@ def _first_differ(draws: Draws) -> float | None:
 def _same_draw_differ(draws: Draws) -> float | None:
     """Average disagreement of draws with the same number."""
     pairs = zip(draws.forward, draws.route, strict=False)
-    return average([float(one != other) for one, other in pairs])
+    return average([float(first != second) for first, second in pairs])
 
 
 def _first(verdicts: Sequence[bool]) -> float | None:

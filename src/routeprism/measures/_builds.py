@@ -40,8 +40,8 @@ def _within(builds: Builds, alike: Alike) -> float | None:
         average([alike(a, b) for a, b in combinations(side, 2)])
         for side in (builds.forward, builds.route)
     ]
-    known = [side for side in sides if side is not None]
-    return sum(known) / 2 if len(known) == 2 else None
+    shares = [side for side in sides if side is not None]
+    return sum(shares) / 2 if len(shares) == 2 else None
 
 
 def _cross(builds: Builds, alike: Alike) -> float | None:
@@ -56,12 +56,12 @@ def _beyond(builds: Builds, alike: Alike) -> float | None:
     return None if within is None or across is None else within - across
 
 
-def _sources(one: Once, other: Once) -> float:
-    return jaccard(one[0], other[0])
+def _sources(first: Once, second: Once) -> float:
+    return jaccard(first[0], second[0])
 
 
-def _contexts(one: Once, other: Once) -> float:
-    return float(one[1] == other[1])
+def _contexts(first: Once, second: Once) -> float:
+    return float(first[1] == second[1])
 
 
 def _distance(value: float | None) -> float | None:

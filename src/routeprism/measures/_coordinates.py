@@ -54,17 +54,17 @@ def average(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
     """Overlap of two source sets; two empty ones are the same (unlike token sets)."""
-    union = len(one | other)
-    return len(one & other) / union if union else 1.0
+    union = len(first | second)
+    return len(first & second) / union if union else 1.0
 
 
 def _blocks(pair: Pair) -> float:
-    one, other = pair.forward_exposure, pair.route_exposure
-    if one.context_sha256 == other.context_sha256:
+    first, second = pair.forward_exposure, pair.route_exposure
+    if first.context_sha256 == second.context_sha256:
         return 0.0
-    return float(Counter(b.text for b in one.blocks) != Counter(b.text for b in other.blocks))
+    return float(Counter(b.text for b in first.blocks) != Counter(b.text for b in second.blocks))
 
 
 def _internal(pair: Pair) -> float | None:
@@ -196,21 +196,23 @@ _SETS: Mapping[str, Callable[[Pair], tuple[frozenset[str], frozenset[str]]]] = {
 
 def retention_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
     """Give the coordinates that read support labels of one source (Appendix O.4)."""
-    made: list[Coordinate[Pair]] = [_support_overlap(labels), _evidence_lost(labels)]
+    coordinates: list[Coordinate[Pair]] = [_support_overlap(labels), _evidence_lost(labels)]
     for where, sets in _SETS.items():
-        made.append(_overlap(labels, where, sets))
+        coordinates.append(_overlap(labels, where, sets))
         for side, name in enumerate(("forward", "route")):
-            made.append(_evidence("recall", _recall, labels, where, sets, side, name))
-            made.append(_evidence("all_covered", _covered, labels, where, sets, side, name))
-        for what, measure in (("recall", _recall), ("all_covered", _covered)):
-            made.append(_evidence_change(what, measure, labels, where, sets))
-    return tuple(made)
+            coordinates.append(_evidence("recall", _recall, labels, where, sets, side, name))
+            coordinates.append(_evidence("all_covered", _covered, labels, where, sets, side, name))
+        for noun, measure in (("recall", _recall), ("all_covered", _covered)):
+            coordinates.append(_evidence_change(noun, measure, labels, where, sets))
+    return tuple(coordinates)
 
 
 def _support_overlap(labels: str) -> Coordinate[Pair]:
     def value(pair: Pair) -> float | None:
         support = pair.question.labels.get(labels, frozenset())
-        sides = [shown.sources & support for shown in (pair.forward_exposure, pair.route_exposure)]
+        sides = [
+            exposure.sources & support for exposure in (pair.forward_exposure, pair.route_exposure)
+        ]
         return jaccard(*sides) if any(sides) else None
 
     return Coordinate(
@@ -227,8 +229,8 @@ def _support_overlap(labels: str) -> Coordinate[Pair]:
 def _evidence_lost(labels: str) -> Coordinate[Pair]:
     def value(pair: Pair) -> float | None:
         support = pair.question.labels.get(labels, frozenset())
-        shown = pair.forward_exposure.sources & support
-        return float(not shown <= pair.route_exposure.sources) if shown else None
+        evidence = pair.forward_exposure.sources & support
+        return float(not evidence <= pair.route_exposure.sources) if evidence else None
 
     return Coordinate(
         "evidence_lost",
@@ -261,7 +263,7 @@ def _overlap(
 
 
 def _evidence(
-    what: str,
+    noun: str,
     measure: Callable[[frozenset[str], frozenset[str]], float | None],
     labels: str,
     where: str,
@@ -272,12 +274,12 @@ def _evidence(
     def value(pair: Pair) -> float | None:
         return measure(pair.question.labels.get(labels, frozenset()), sets(pair)[side])
 
-    fraction = "fraction of the support records" if what == "recall" else "whether all support is"
+    fraction = "fraction of the support records" if noun == "recall" else "whether all support is"
     return Coordinate(
-        f"{what}.{where}.{name}",
-        "recall" if what == "recall" else "all-covered",
+        f"{noun}.{where}.{name}",
+        "recall" if noun == "recall" else "all-covered",
         f"{fraction} {where} on the {'forward' if side == 0 else 'other'} route",
-        f"no support {where}" if what == "recall" else f"some support not {where}",
+        f"no support {where}" if noun == "recall" else f"some support not {where}",
         f"all support {where}",
         "Appendix O.4",
         value,
@@ -285,7 +287,7 @@ def _evidence(
 
 
 def _evidence_change(
-    what: str,
+    noun: str,
     measure: Callable[[frozenset[str], frozenset[str]], float | None],
     labels: str,
     where: str,
@@ -293,14 +295,14 @@ def _evidence_change(
 ) -> Coordinate[Pair]:
     def value(pair: Pair) -> float | None:
         support = pair.question.labels.get(labels, frozenset())
-        before, after = (measure(support, held) for held in sets(pair))
+        before, after = (measure(support, records) for records in sets(pair))
         return None if before is None or after is None else after - before
 
-    said = "recall of the support" if what == "recall" else "complete coverage of the support"
+    phrase = "recall of the support" if noun == "recall" else "complete coverage of the support"
     return Coordinate(
-        f"{what}.{where}.route-forward",
-        "Δ recall" if what == "recall" else "Δ all-covered",
-        f"{said} {where} on the other route, minus that on the forward route",
+        f"{noun}.{where}.route-forward",
+        "Δ recall" if noun == "recall" else "Δ all-covered",
+        f"{phrase} {where} on the other route, minus that on the forward route",
         f"as much {where} on both routes",
         f"all of it {where} on the other route, none forward",
         "Appendix O.4",
@@ -333,7 +335,9 @@ def _load_coordinates(
                 f"Expected the entry point '{point.name}' of the group 'routeprism.coordinates' to "
                 f"be a Coordinate but got {coordinate!r:.60}"
             )
-        if coordinate.name in {known.name for known in (*COORDINATES, *RETENTION, *coordinates)}:
+        if coordinate.name in {
+            existing.name for existing in (*COORDINATES, *RETENTION, *coordinates)
+        }:
             raise SpecError(f"two coordinates are called '{coordinate.name}'")
         coordinates.append(coordinate)
     return tuple(coordinates)

@@ -90,13 +90,13 @@ class Tally(Generic[Key]):
 
     def append(self, sums: Sums[Key]) -> None:
         """Add one unit."""
-        for key, one in sums.items():
+        for key, addition in sums.items():
             series = self._series.get(key)
             if series is None:
                 series = self._series[key] = _Series()
             series.units.append(self._units)
-            series.sums.append(one[0])
-            series.counts.append(one[1])
+            series.sums.append(addition[0])
+            series.counts.append(addition[1])
         self._units += 1
 
     def keys(self) -> Sequence[Key]:
@@ -135,10 +135,10 @@ class Tally(Generic[Key]):
         groups: dict[int, list[Key]] = {}
         for key, series in self._series.items():
             groups.setdefault(len(series.units), []).append(key)
-        found: dict[Key, Estimate] = {}
+        estimates: dict[Key, Estimate] = {}
         for keys in groups.values():
-            found.update(self._group(keys, seed, resamples, interval))
-        return {key: found[key] for key in self._series}
+            estimates.update(self._group(keys, seed, resamples, interval))
+        return {key: estimates[key] for key in self._series}
 
     def sequence_limits(self, key: Key, bounds: tuple[float, float]) -> tuple[float, float] | None:
         """Give limits of a mean of units that hold at every look, in the order of the units.
@@ -165,8 +165,8 @@ class Tally(Generic[Key]):
 
     def difference(
         self,
-        one: Key,
-        other: Key,
+        first: Key,
+        second: Key,
         *,
         seed: int,
         interval: Interval,
@@ -178,26 +178,26 @@ class Tally(Generic[Key]):
         A unit's value is the difference of its two means, so units count equally. Where a question
         can be in both groups, `union` is a quantity that every question of either has once.
         """
-        both, shared = self._paired(one, other)
-        found = both.estimates(seed=seed, resamples=resamples, interval=interval).get("")
-        if found is None:
+        both, shared = self._paired(first, second)
+        estimate = both.estimates(seed=seed, resamples=resamples, interval=interval).get("")
+        if estimate is None:
             return None
-        asked = sum(self._series[key].asked(shared) for key in (one, other))
+        questions = sum(self._series[key].asked(shared) for key in (first, second))
         if union is not None:
-            asked = min(asked, self._series[union].asked(shared))
-        return replace(found, queries=asked)
+            questions = min(questions, self._series[union].asked(shared))
+        return replace(estimate, queries=questions)
 
-    def difference_left_out(self, one: Key, other: Key) -> tuple[float, float] | None:
+    def difference_left_out(self, first: Key, second: Key) -> tuple[float, float] | None:
         """Give the least and greatest difference within units when any one unit is left out."""
-        both, shared = self._paired(one, other)
+        both, shared = self._paired(first, second)
         return both.leave_one_out("") if len(shared) > 1 else None
 
-    def _paired(self, one: Key, other: Key) -> tuple[Tally[str], Set[int]]:
+    def _paired(self, left: Key, right: Key) -> tuple[Tally[str], Set[int]]:
         """Give each unit's difference of its two means, and the units that have both."""
         both: Tally[str] = Tally("unit")
-        if one not in self._series or other not in self._series:
+        if left not in self._series or right not in self._series:
             return both, frozenset()
-        first, second = (self._series[key].means() for key in (one, other))
+        first, second = (self._series[key].means() for key in (left, right))
         shared = [unit for unit in first if unit in second]
         for unit in shared:
             both.append({"": (first[unit] - second[unit], 1)})
@@ -205,8 +205,8 @@ class Tally(Generic[Key]):
 
     def difference_of_means(
         self,
-        one: Key,
-        other: Key,
+        first: Key,
+        second: Key,
         *,
         seed: int,
         interval: Interval,
@@ -217,12 +217,12 @@ class Tally(Generic[Key]):
         Each mean is over the units that have the group; both are taken from the same resamples of
         the units that have either.
         """
-        if one not in self._series or other not in self._series:
+        if first not in self._series or second not in self._series:
             return None
-        units = sorted({*self._series[one].units, *self._series[other].units})
+        units = sorted({*self._series[first].units, *self._series[second].units})
         place = {unit: at for at, unit in enumerate(units)}
         above, below = np.zeros((2, len(units))), np.zeros((2, len(units)))
-        for row, key in enumerate((one, other)):
+        for row, key in enumerate((first, second)):
             at = [place[unit] for unit in self._series[key].units]
             numerators, denominators = self._weighed([key])
             above[row, at], below[row, at] = numerators[0], denominators[0]
@@ -237,7 +237,7 @@ class Tally(Generic[Key]):
             trim_noise(means[0] - means[1]),
             lower,
             upper,
-            sum(sum(self._series[key].counts) for key in (one, other)),
+            sum(sum(self._series[key].counts) for key in (first, second)),
             len(units),
             _contrast_doubts(least, degenerate=lower is not None and lower == upper, used=interval),
         )
@@ -288,15 +288,15 @@ def _doubts(means: Floats, interval: Interval) -> list[tuple[str, ...]]:
     spread = (gaps**2).mean(axis=1)
     level = spread <= 1e-24
     skewness = (gaps**3).mean(axis=1) / np.where(level, np.inf, spread) ** 1.5
-    found: list[tuple[str, ...]] = []
+    flags: list[tuple[str, ...]] = []
     for same, share, skew in zip(level, alike, np.abs(skewness), strict=True):
         if same:
-            found.append(("degenerate",))
+            flags.append(("degenerate",))
         elif share >= ALIKE:
-            found.append((*few, "near-degenerate"))
+            flags.append((*few, "near-degenerate"))
         else:
-            found.append((*few, "skewed") if skew >= SKEWED else few)
-    return found
+            flags.append((*few, "skewed") if skew >= SKEWED else few)
+    return flags
 
 
 def _contrast_doubts(least: int, *, degenerate: bool, used: Interval) -> tuple[str, ...]:

@@ -63,30 +63,30 @@ _LAST_SEED = 2**63 - 1
 
 def chosen_interval(name: str | None, declared: str) -> Interval:
     """Give the interval that was asked for, or else the one that the benchmark declares."""
-    named = declared if name is None else name
-    if named not in INTERVALS:
-        raise SpecError(f"There is no interval '{named}'. {nearest(named, INTERVALS)}")
-    return named
+    interval = declared if name is None else name
+    if interval not in INTERVALS:
+        raise SpecError(f"There is no interval '{interval}'. {nearest(interval, INTERVALS)}")
+    return interval
 
 
 def limits_said(used: Interval, declared: str) -> str:
     """Describe how limits were computed, and which setting gives the alternative."""
-    said = f"95% limits: {_WORDS[used]}"
+    text = f"95% limits: {_WORDS[used]}"
     if declared != "percentile":
-        return said
+        return text
     if used == declared:
         return (
-            f"{said}, as in the published protocol; interval=expanded contains the truth "
+            f"{text}, as in the published protocol; interval=expanded contains the truth "
             f"closer to 95% of the time"
         )
-    return f"{said}; interval=percentile gives those of the published protocol"
+    return f"{text}; interval=percentile gives those of the published protocol"
 
 
 def bootstrap_counts(units: int, resamples: int, generator: np.random.Generator) -> Floats:
     """Draw how often each unit is in each resample: resamples × units."""
-    drawn = generator.integers(0, units, size=(resamples, units))
-    drawn += np.arange(resamples)[:, None] * units
-    flat = np.bincount(drawn.ravel(), minlength=resamples * units)
+    indices = generator.integers(0, units, size=(resamples, units))
+    indices += np.arange(resamples)[:, None] * units
+    flat = np.bincount(indices.ravel(), minlength=resamples * units)
     return flat.reshape(resamples, units).astype(np.float64)
 
 
@@ -108,8 +108,8 @@ def limits(
     # Most rows share their denominators, so each different one is summed once.
     different, which = np.unique(denominators, axis=0, return_inverse=True)
     which = which.reshape(-1)
-    for part, drawn in _resampled(numerators.shape[1], seed, resamples):
-        np.divide(numerators @ drawn, (different @ drawn)[which], out=results[:, part])
+    for part, counts in _resampled(numerators.shape[1], seed, resamples):
+        np.divide(numerators @ counts, (different @ counts)[which], out=results[:, part])
     if interval == "bca":
         return _corrected(results, numerators, denominators)
     return percentiles(results, numerators.shape[1], expanded=interval == "expanded")
@@ -126,11 +126,11 @@ def difference_limits(
     """
     units = numerators.shape[1]
     results = np.empty((1, resamples))
-    for part, drawn in _resampled(units, seed, resamples):
-        below = denominators @ drawn
+    for part, counts in _resampled(units, seed, resamples):
+        below = denominators @ counts
         if not below.all():
             return None
-        means = (numerators @ drawn) / below
+        means = (numerators @ counts) / below
         results[0, part] = means[0] - means[1]
     lower, upper = percentiles(results, units, expanded=interval != "percentile")
     return float(lower[0]), float(upper[0])
@@ -191,7 +191,7 @@ def _corrected(results: Floats, numerators: Floats, denominators: Floats) -> tup
     resamples = results.shape[1]
     ties = 1e-12 * np.maximum(1.0, np.abs(values[:, 0]))
     normal = NormalDist()
-    found = np.empty((2, len(results)))
+    bounds = np.empty((2, len(results)))
     for row, ordered in enumerate(results):
         under = np.searchsorted(ordered, values[row, 0] - ties[row], "left")
         upto = np.searchsorted(ordered, values[row, 0] + ties[row], "right")
@@ -201,8 +201,8 @@ def _corrected(results: Floats, numerators: Floats, denominators: Floats) -> tup
         for side, tail in enumerate((_TAIL, 1 - _TAIL)):
             moved = bias + normal.inv_cdf(tail)
             moved = bias + moved / (1 - pace * moved) if pace * moved < 1 else moved
-            found[side, row] = ordered[_place(normal.cdf(moved), resamples)]
-    return found[0], found[1]
+            bounds[side, row] = ordered[_place(normal.cdf(moved), resamples)]
+    return bounds[0], bounds[1]
 
 
 def _studentised(
@@ -223,13 +223,13 @@ def _studentised(
         denominators.sum(axis=1),
     )
     deviations = np.empty((len(numerators), resamples))
-    for part, drawn in _resampled(numerators.shape[1], seed, resamples):
-        below = denominators @ drawn
-        ratio = (numerators @ drawn) / below
-        here = _error(squares @ drawn, products @ drawn, sizes @ drawn, ratio, below)
+    for part, counts in _resampled(numerators.shape[1], seed, resamples):
+        below = denominators @ counts
+        ratio = (numerators @ counts) / below
+        resampled_error = _error(squares @ counts, products @ counts, sizes @ counts, ratio, below)
         with np.errstate(divide="ignore", invalid="ignore"):
-            moved = (ratio - values[:, None]) / here
-        deviations[:, part] = np.where(here > 1e-6 * error[:, None], moved, 0.0)
+            moved = (ratio - values[:, None]) / resampled_error
+        deviations[:, part] = np.where(resampled_error > 1e-6 * error[:, None], moved, 0.0)
     low, high = _place(_TAIL, resamples), _place(1 - _TAIL, resamples)
     deviations.partition([low, high], axis=1)
     return values - deviations[:, high] * error, values - deviations[:, low] * error

@@ -55,7 +55,7 @@ def spread_of(units: Sequence[Sequence[float]], *, noise: float = 0.0, draws: in
         )
     means = [sum(values) / len(values) for values in filled]
     centre = sum(map(sum, filled)) / total
-    inside = sum(
+    within_units = sum(
         (value - mean) ** 2 for values, mean in zip(filled, means, strict=True) for value in values
     ) / (total - len(filled))
     between = sum(
@@ -63,9 +63,9 @@ def spread_of(units: Sequence[Sequence[float]], *, noise: float = 0.0, draws: in
     ) / (len(filled) - 1)
     size = (total - sum(len(values) ** 2 for values in filled) / total) / (len(filled) - 1)
     return Spread(
-        max(0.0, (between - inside) / size),
-        max(0.0, inside - noise / draws),
-        min(noise, inside * draws),
+        max(0.0, (between - within_units) / size),
+        max(0.0, within_units - noise / draws),
+        min(noise, within_units * draws),
     )
 
 

@@ -48,14 +48,14 @@ class ConfidenceSequences:
 
     def add(self, values: Sequence[float | None]) -> None:
         """Add one value to each mean; None adds none."""
-        given = np.array([value is not None for value in values], dtype=bool)
-        if not given.any():
+        present = np.array([value is not None for value in values], dtype=bool)
+        if not present.any():
             return
         raw = np.array([0.0 if value is None else value for value in values])
         scaled = (raw - self._low) / self._width
-        if (scaled[given] < -1e-9).any() or (scaled[given] > 1 + 1e-9).any():
+        if (scaled[present] < -1e-9).any() or (scaled[present] > 1 + 1e-9).any():
             raise SpecError("a value lies outside of the range that its quantity is known to have")
-        self._bet(given, np.clip(scaled, 0.0, 1.0)[given])
+        self._bet(present, np.clip(scaled, 0.0, 1.0)[present])
 
     def _bet(self, rows: npt.NDArray[np.bool_], values: Floats) -> None:
         """Let all gamblers bet on one value; the size of a bet depends on earlier values alone."""
@@ -80,14 +80,14 @@ class ConfidenceSequences:
     @property
     def limits(self) -> list[Bounds]:
         """The limits of every mean; the whole range where none is plausible any more."""
-        found = []
+        bounds = []
         step = 1 / _POINTS
         for row, low, width in zip(self._plausible, self._low, self._width, strict=True):
             points = np.flatnonzero(row)
             lower = max(0.0, float(self._means[points[0]]) - step) if points.size else 0.0
             upper = min(1.0, float(self._means[points[-1]]) + step) if points.size else 1.0
-            found.append((float(low + lower * width), float(low + upper * width)))
-        return found
+            bounds.append((float(low + lower * width), float(low + upper * width)))
+        return bounds
 
 
 def sequence_limits(

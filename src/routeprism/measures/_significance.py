@@ -38,16 +38,16 @@ def flip_signs(
     if observed.size <= _LISTED_UNITS:
         numbers = np.arange(1 << observed.size)[:, None]
         signs = 1.0 - 2.0 * (numbers >> np.arange(observed.size) & 1)
-        drawn = 0
+        count = 0
     else:
         generator = np.random.default_rng([seed, observed.size])
         signs = 1.0 - 2.0 * generator.integers(0, 2, size=(flips, observed.size))
-        drawn = 1
+        count = 1
     sums, total = signs @ observed, observed.sum()
     if alternative == "two-sided":
         sums, total = np.abs(sums), abs(total)
     extreme = int(np.count_nonzero(sums >= total - _TOLERANCE * np.abs(observed).sum()))
-    return (extreme + drawn) / (len(sums) + drawn)
+    return (extreme + count) / (len(sums) + count)
 
 
 def adjust_holm(p_values: Mapping[Claim, float]) -> dict[Claim, float]:

@@ -37,32 +37,35 @@ def _evidence(pair: Pair, labels: str) -> Evidence:
     return question.labels.get(labels, frozenset()), question.stale.get(labels, frozenset())
 
 
-def _current_exposed(evidence: Evidence, shown: ExposureTrace) -> float | None:
+def _current_exposed(evidence: Evidence, exposure: ExposureTrace) -> float | None:
     current, stale = evidence
-    return float(bool(current & shown.sources)) if current and stale else None
+    return float(bool(current & exposure.sources)) if current and stale else None
 
 
-def _stale_exposed(evidence: Evidence, shown: ExposureTrace) -> float | None:
+def _stale_exposed(evidence: Evidence, exposure: ExposureTrace) -> float | None:
     stale = evidence[1]
-    return float(bool(stale & shown.sources)) if stale else None
+    return float(bool(stale & exposure.sources)) if stale else None
 
 
-def _stale_only(evidence: Evidence, shown: ExposureTrace) -> float | None:
-    current = _current_exposed(evidence, shown)
-    return None if current is None else float(not current and bool(evidence[1] & shown.sources))
+def _stale_only(evidence: Evidence, exposure: ExposureTrace) -> float | None:
+    current = _current_exposed(evidence, exposure)
+    return None if current is None else float(not current and bool(evidence[1] & exposure.sources))
 
 
-def _both_exposed(evidence: Evidence, shown: ExposureTrace) -> float | None:
-    current = _current_exposed(evidence, shown)
-    return None if current is None else float(bool(current) and bool(evidence[1] & shown.sources))
+def _both_exposed(evidence: Evidence, exposure: ExposureTrace) -> float | None:
+    current = _current_exposed(evidence, exposure)
+    return (
+        None if current is None else float(bool(current) and bool(evidence[1] & exposure.sources))
+    )
 
 
-def _stale_last(evidence: Evidence, shown: ExposureTrace) -> float | None:
+def _stale_last(evidence: Evidence, exposure: ExposureTrace) -> float | None:
     """Compare the last blocks of either kind; a block with both gives no order."""
-    if not _both_exposed(evidence, shown):
+    if not _both_exposed(evidence, exposure):
         return None
     current, stale = (
-        max(at for at, block in enumerate(shown.blocks) if block.sources & ids) for ids in evidence
+        max(at for at, block in enumerate(exposure.blocks) if block.sources & ids)
+        for ids in evidence
     )
     return None if current == stale else float(stale > current)
 
@@ -125,10 +128,10 @@ _READINGS = (
 
 def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
     """Give the coordinates that read current and outdated evidence of one label source."""
-    made: list[Coordinate[Pair]] = []
+    coordinates: list[Coordinate[Pair]] = []
     for reading in _READINGS:
         values = [partial(_read_side, reading, labels, at) for at in range(len(_SIDES))]
-        made += [
+        coordinates += [
             Coordinate(
                 f"{reading.name}.{side}",
                 f"{reading.symbol}, {side}",
@@ -141,7 +144,7 @@ def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
             )
             for at, side in enumerate(_SIDES)
         ]
-        made.append(
+        coordinates.append(
             Coordinate(
                 f"{reading.name}.route-forward",
                 f"Δ {reading.symbol}",
@@ -152,7 +155,7 @@ def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
                 partial(_subtract, values[1], values[0]),
             )
         )
-    made.append(
+    coordinates.append(
         Coordinate(
             "stale_only.by_order",
             "stale only, by order",
@@ -164,12 +167,12 @@ def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
             counted=True,
         )
     )
-    return tuple(made)
+    return tuple(coordinates)
 
 
 def _read_side(reading: _Reading, labels: str, side: int, pair: Pair) -> float | None:
-    shown = (pair.forward_exposure, pair.route_exposure)[side]
-    return reading.read(_evidence(pair, labels), shown)
+    exposure = (pair.forward_exposure, pair.route_exposure)[side]
+    return reading.read(_evidence(pair, labels), exposure)
 
 
 def _subtract(
@@ -272,11 +275,11 @@ def _count_discarded(build: Displacements) -> float | None:
     """Count updates that were not taken in although no successor of theirs had arrived."""
     if not build.events or not build.supersedes:
         return None
-    taken = {(e.by, e.at) for e in build.events if e.kind in ("add", "merge", "overwrite")}
+    accepted = {(e.by, e.at) for e in build.events if e.kind in ("add", "merge", "overwrite")}
     discarded = set()
     for event in build.events:
         refused = event.kind == "skip" and event.record == event.by
-        emptied = event.kind == "evict" and (event.by, event.at) not in taken
+        emptied = event.kind == "evict" and (event.by, event.at) not in accepted
         update = event.by
         if not (refused or emptied) or update in build.retained:
             continue

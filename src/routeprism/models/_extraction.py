@@ -57,7 +57,9 @@ class _Prompt:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> _Prompt:
-        return cls([(str(one.get("role")), _text(one)) for one in body.get("messages", ())])
+        return cls(
+            [(str(message.get("role")), _text(message)) for message in body.get("messages", ())]
+        )
 
     def section(self, *names: str) -> str:
         """Give the text between tags with one of these names; the last one counts."""
@@ -121,7 +123,9 @@ def _answer_instructions(prompt: _Prompt) -> str:
 
 def _list_new(facts: Sequence[Fact], stored: Sequence[Fact]) -> list[Fact]:
     """List the facts that are not stored yet, for systems that only add."""
-    return [fact for fact in facts if all(relate_facts(fact, one) != "same" for one in stored)]
+    return [
+        fact for fact in facts if all(relate_facts(fact, memory) != "same" for memory in stored)
+    ]
 
 
 def _decide_listed(prompt: _Prompt) -> list[Json]:
@@ -145,7 +149,9 @@ def _write_decisions(
     decisions: Sequence[Decision], stored: Sequence[tuple[str, str]]
 ) -> Iterator[Json]:
     """Write every stored memory with its event, then the new ones with new numbers."""
-    changed = {one.id: one for one in decisions if one.id and one.event != "NONE"}
+    changed = {
+        decision.id: decision for decision in decisions if decision.id and decision.event != "NONE"
+    }
     for id, text in stored:
         change = changed.get(id)
         if change is None:
@@ -154,14 +160,14 @@ def _write_decisions(
             yield {"id": id, "text": change.text, "event": "UPDATE", "old_memory": change.old}
         else:
             yield {"id": id, "text": text, "event": "DELETE"}
-    for at, one in enumerate(one for one in decisions if one.event == "ADD"):
-        yield {"id": str(len(stored) + at), "text": one.text, "event": "ADD"}
+    for at, decision in enumerate(decision for decision in decisions if decision.event == "ADD"):
+        yield {"id": str(len(stored) + at), "text": decision.text, "event": "ADD"}
 
 
 def _list_memories(text: str, heading: str) -> list[tuple[str, str]]:
     """Read a JSON list of memories below a heading."""
-    found = text.rpartition(f"{heading}\n")[2].partition("\n")[0]
-    value = read_value(found)
+    lines = text.rpartition(f"{heading}\n")[2].partition("\n")[0]
+    value = read_value(lines)
     return [_entry(item) for item in value] if isinstance(value, list) else []
 
 
@@ -191,16 +197,16 @@ _PATCH, _REMOVE = "PatchDoc", "RemoveDoc"
 
 def _call_tools(prompt: _Prompt, tools: Sequence[Mapping[str, Any]]) -> Json:
     """Call the offered tools: one call for each fact to insert, patch or remove."""
-    named = {str(tool["name"]): _text_property(tool) for tool in tools}
-    insert, key = next(((name, key) for name, key in named.items() if key), ("", "content"))
+    properties = {str(tool["name"]): _text_property(tool) for tool in tools}
+    insert, key = next(((name, key) for name, key in properties.items() if key), ("", "content"))
     stored = [(id, _instance_text(text, key)) for id, text in _INSTANCE.findall(prompt.whole)]
-    wanted = [
-        _choose_tool(one, insert, key)
-        for one in decide_changes(prompt.facts(), stored)
-        if one.event != "NONE"
+    changes = [
+        _choose_tool(change, insert, key)
+        for change in decide_changes(prompt.facts(), stored)
+        if change.event != "NONE"
     ]
-    calls = [(name, arguments) for name, arguments in wanted if name in named]
-    if not calls and stored and _PATCH in named:
+    calls = [(name, arguments) for name, arguments in changes if name in properties]
+    if not calls and stored and _PATCH in properties:
         calls.append((_PATCH, _patch(stored[0][0])))  # at least one call is required
     return _write_calls(calls) if calls else _say("")
 
@@ -215,7 +221,7 @@ def _choose_tool(decision: Decision, insert: str, key: str) -> tuple[str, Json]:
 
 
 def _write_calls(calls: Sequence[tuple[str, Json]]) -> Json:
-    written = [
+    tool_calls = [
         {
             "id": f"call-{at}",
             "type": "function",
@@ -223,7 +229,7 @@ def _write_calls(calls: Sequence[tuple[str, Json]]) -> Json:
         }
         for at, (name, arguments) in enumerate(calls)
     ]
-    return {"role": "assistant", "content": None, "tool_calls": written}
+    return {"role": "assistant", "content": None, "tool_calls": tool_calls}
 
 
 def _text_property(tool: Mapping[str, Any]) -> str:
@@ -233,11 +239,11 @@ def _text_property(tool: Mapping[str, Any]) -> str:
     return next((name for name in names if name in properties), "")
 
 
-def _instance_text(written: str, key: str) -> str:
-    value = read_value(written)
+def _instance_text(text: str, key: str) -> str:
+    value = read_value(text)
     while isinstance(value, Mapping):
         value = value.get(key, value.get("content", ""))
-    return str(value) if value is not None else written
+    return str(value) if value is not None else text
 
 
 def _patch(id: str, *patches: Json) -> Json:
@@ -250,18 +256,18 @@ def _patch(id: str, *patches: Json) -> Json:
 
 def _find_schema(body: Mapping[str, Any], prompt: _Prompt) -> Mapping[str, Any] | None:
     """Find the JSON schema of the reply, in the request or at the end of the instructions."""
-    wanted = body.get("response_format") or {}
-    schema = (wanted.get("json_schema") or {}).get("schema")
+    response_format = body.get("response_format") or {}
+    schema = (response_format.get("json_schema") or {}).get("schema")
     if isinstance(schema, Mapping):
         return schema
-    written = read_value(prompt.last.rpartition("in the following format:")[2])
-    return written if isinstance(written, Mapping) and "properties" in written else None
+    quoted = read_value(prompt.last.rpartition("in the following format:")[2])
+    return quoted if isinstance(quoted, Mapping) and "properties" in quoted else None
 
 
 def fill_schema(schema: Mapping[str, Any], prompt: Any) -> Json:
     """Fill the properties that the rules know; every other one gets the least that is valid."""
     properties = schema.get("properties", {})
-    known: Mapping[str, Callable[[Any], Any]] = {
+    fillers: Mapping[str, Callable[[Any], Any]] = {
         "extracted_entities": _extract_entities,
         "edges": _extract_edges,
         "entity_resolutions": _resolve_entities,
@@ -270,7 +276,7 @@ def fill_schema(schema: Mapping[str, Any], prompt: Any) -> Json:
         "facts": lambda prompt: [fact.text for fact in prompt.facts()],
     }
     return {
-        name: known[name](prompt) if name in known else _least(part, schema)
+        name: fillers[name](prompt) if name in fillers else _least(part, schema)
         for name, part in properties.items()
     }
 
@@ -282,11 +288,11 @@ def _least(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Any:
     if "default" in part:
         return part["default"]
     choices = part.get("anyOf", ())
-    if any(one.get("type") == "null" for one in choices):
+    if any(choice.get("type") == "null" for choice in choices):
         return None
     kind = choices[0].get("type") if choices else part.get("type")
     if kind == "object":
-        return {name: _least(one, schema) for name, one in part.get("properties", {}).items()}
+        return {name: _least(choice, schema) for name, choice in part.get("properties", {}).items()}
     if part.get("enum"):
         return part["enum"][0]
     return {"array": [], "integer": 0, "number": 0, "boolean": False}.get(str(kind), "")
@@ -298,8 +304,8 @@ def _extract_entities(prompt: _Prompt) -> list[Json]:
 
 def _extract_edges(prompt: _Prompt) -> list[Json]:
     """Relate the entities that the request lists, or those of the facts where it lists none."""
-    listed = read_value(prompt.section("ENTITIES"))
-    names = [_name(one) for one in listed] if isinstance(listed, list) else None
+    entities = read_value(prompt.section("ENTITIES"))
+    names = [_name(entity) for entity in entities] if isinstance(entities, list) else None
     moment = re.search(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d", prompt.section("REFERENCE_TIME"))
     since = f"{moment[0].replace(' ', 'T')}Z" if moment else None
     return [
@@ -324,16 +330,16 @@ def _resolve_entities(prompt: _Prompt) -> list[Json]:
     new = read_value(prompt.section("ENTITIES"))
     stored = read_value(prompt.section("EXISTING ENTITIES"))
     candidates = {
-        _name(one).lower(): one.get("candidate_id", one.get("id", -1))
-        for one in (stored if isinstance(stored, list) else ())
+        _name(entity).lower(): entity.get("candidate_id", entity.get("id", -1))
+        for entity in (stored if isinstance(stored, list) else ())
     }
     return [
         {
-            "id": one.get("id", at),
-            "name": _name(one),
-            "duplicate_candidate_id": candidates.get(_name(one).lower(), -1),
+            "id": entity.get("id", at),
+            "name": _name(entity),
+            "duplicate_candidate_id": candidates.get(_name(entity).lower(), -1),
         }
-        for at, one in enumerate(new if isinstance(new, list) else ())
+        for at, entity in enumerate(new if isinstance(new, list) else ())
     ]
 
 

@@ -53,8 +53,8 @@ class Line:
 
     def digest(self) -> str:
         """Name the policy and its arrivals briefly."""
-        written = json.dumps([self.policy, *map(list, self.arrivals)], ensure_ascii=False)
-        return hashlib.sha256(written.encode()).hexdigest()[:16]
+        text = json.dumps([self.policy, *map(list, self.arrivals)], ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(slots=True)
@@ -195,7 +195,7 @@ class Gateway:
             price = tokens.count(request.text) * (line.price_in or 0.0) / 1e6
         self._allowance.take(price)
         cost: float | None = None  # unless it is known, a request under way counts as paid for
-        read = 0
+        input_tokens = 0
         self._wait()
         asked_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         begun = time.monotonic()
@@ -204,7 +204,7 @@ class Gateway:
             self.sent += 1
             reply = Upstream(line.base_url).post(call.path, call.body)
             usage, cost, marks = _read_usage(reply.body, line)
-            read = usage.input_tokens or 0
+            input_tokens = usage.input_tokens or 0
             if self._ledger is not None and submission is not None:
                 self._ledger.put(
                     Answer(
@@ -232,16 +232,16 @@ class Gateway:
                 )
             raise
         finally:
-            self._allowance.settle(price, cost, input_tokens=read)
+            self._allowance.settle(price, cost, input_tokens=input_tokens)
 
     def _wait(self) -> None:
         """Wait for this request's turn under a rate limit."""
         if self._interval:
             with self._lock:
                 now = time.monotonic()
-                mine = max(self._next, now)
-                self._next = mine + self._interval
-            time.sleep(mine - now)
+                start = max(self._next, now)
+                self._next = start + self._interval
+            time.sleep(start - now)
 
 
 def _read_usage(content: bytes, line: Line) -> tuple[Usage, float | None, tuple[str, ...]]:
@@ -254,8 +254,8 @@ def _read_usage(content: bytes, line: Line) -> tuple[Usage, float | None, tuple[
     usage, marks = clean_usage(*counts)
     cost = None
     if line.price_in is not None and usage.input_tokens is not None:
-        written = (usage.output_tokens or 0) * (line.price_out or 0.0)
-        cost = (usage.input_tokens * line.price_in + written) / 1e6
+        output_cost = (usage.output_tokens or 0) * (line.price_out or 0.0)
+        cost = (usage.input_tokens * line.price_in + output_cost) / 1e6
     return usage, cost, tuple(marks)
 
 

@@ -27,12 +27,12 @@ class Edge:
 
 def relate_entities(facts: Iterable[Fact], names: Sequence[str] | None = None) -> list[Edge]:
     """Give an edge for each fact; with `names`, only between entities of these names."""
-    known = None if names is None else {name.lower(): name for name in names}
+    by_name = None if names is None else {name.lower(): name for name in names}
     edges = []
     for fact in facts:
         source, target = SPEAKER, _target(fact)
-        if known is not None:
-            source, target = known.get(source, ""), known.get(target.lower(), "")
+        if by_name is not None:
+            source, target = by_name.get(source, ""), by_name.get(target.lower(), "")
         if source and target and source != target:
             relation = "HAS" if fact.attribute else "MENTIONS"
             edges.append(Edge(source, relation, target, fact))

@@ -125,9 +125,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return Response.error(413, "a request without a length, or too long", "too_long")
         content = self.rfile.read(int(length))
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
         if self.server.token and not secrets.compare_digest(
-            given.encode(), self.server.token.encode()
+            token.encode(), self.server.token.encode()
         ):
             return Response.error(401, "this endpoint serves its own clients alone", "no_access")
         scope, _, path = self.path.lstrip("/").partition("/v1/")

@@ -106,7 +106,7 @@ def _known(word: str) -> tuple[str, int, bool]:
 
 def terms(tokens: Iterable[str]) -> list[str]:
     """Give the stems of the words that carry content."""
-    return [known[0] for known in map(_known, tokens) if known[0]]
+    return [term[0] for term in map(_known, tokens) if term[0]]
 
 
 def affect(tokens: Iterable[str]) -> int:

@@ -83,9 +83,9 @@ def read_rows(content: bytes, path: Path) -> Iterator[Row]:
         raise InputError(f"is not UTF-8 text ({error.reason})", file=path, line=line) from error
     if not text.strip():
         raise InputError("there is no answer in it", file=path)
-    read = _read_json if text.lstrip().startswith("{") else _read_csv
+    parse = _read_json if text.lstrip().startswith("{") else _read_csv
     empty = True
-    for row in read(text, path):
+    for row in parse(text, path):
         empty = False
         if "route" in row.fields:
             if "schedule" in row.fields:
@@ -133,12 +133,12 @@ def _check_header(names: list[str], path: Path) -> None:
 
 
 def _check_columns(row: Row) -> None:
-    known = {"schedule" if name == "route" else name for name in row.fields}
+    columns = {"schedule" if name == "route" else name for name in row.fields}
     for name in ("draw", "answer"):
-        if name not in known:
+        if name not in columns:
             raise row.error("it is missing", name)
-    missing = [name for name in ROUTE if name not in known]
-    if "prompt_sha256" not in known and missing:
+    missing = [name for name in ROUTE if name not in columns]
+    if "prompt_sha256" not in columns and missing:
         raise row.error(
             "it is missing; a row needs 'prompt_sha256', or 'question', 'policy' and 'schedule'",
             "prompt_sha256" if len(missing) == len(ROUTE) else missing[0],
@@ -146,11 +146,11 @@ def _check_columns(row: Row) -> None:
 
 
 def _read_json(text: str, path: Path) -> Iterator[Row]:
-    for line, written in enumerate(text.split("\n"), start=1):
-        if not written.strip():
+    for line, line_text in enumerate(text.split("\n"), start=1):
+        if not line_text.strip():
             continue
         try:
-            entry = json.loads(written, object_pairs_hook=_unique_fields)
+            entry = json.loads(line_text, object_pairs_hook=_unique_fields)
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", error)
             raise InputError(f"is not a JSON object: {reason}", file=path, line=line) from error
@@ -225,7 +225,7 @@ class RecordedAnswer:
     def matches(self, lookup: Lookup) -> bool:
         """Whether the row answers a lookup, whatever its batch."""
         pairs = zip(self.details, lookup.details, strict=True)
-        return all(value in ("", wanted) for value, wanted in pairs)
+        return all(value in ("", expected) for value, expected in pairs)
 
     def overlaps(self, answer: RecordedAnswer) -> bool:
         """Whether some lookup could match both."""

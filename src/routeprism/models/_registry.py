@@ -20,12 +20,12 @@ def registered_models() -> Mapping[str, specs.Registration]:
     return specs.registered("models")
 
 
-def make_model(text: str, **given: Any) -> Model:
+def make_model(text: str, **options: Any) -> Model:
     """Make the model of a spec; `given` are settings from options of the command.
 
     Settings that this model does not have, or that are None, are ignored.
     """
-    factory, spec, extra = _read(text, given)
+    factory, spec, extra = _read(text, options)
     model = specs.construct(factory, spec, **extra)
     if not specs.fulfils(model, Model):
         parts = "name, settings, embedded, concurrency and answer"
@@ -33,15 +33,15 @@ def make_model(text: str, **given: Any) -> Model:
     return model
 
 
-def make_models(text: str, **given: Any) -> list[Model]:
+def make_models(text: str, **options: Any) -> list[Model]:
     """Make the models of a spec: one, or each of those whose answers a file contains."""
-    factory, spec, extra = _read(text, given)
+    factory, spec, extra = _read(text, options)
     list_models: Callable[[str], list[str]] | None = getattr(factory, "list_models", None)
     if list_models is not None and "model" not in {*spec.values, *extra}:
         names = list_models(spec.values[_required(factory)])
         if len(names) > 1:
             return [specs.construct(factory, spec, **extra, model=name) for name in names]
-    return [make_model(text, **given)]
+    return [make_model(text, **options)]
 
 
 def _read(
@@ -49,17 +49,17 @@ def _read(
 ) -> tuple[Callable[..., Model], specs.Spec, dict[str, Any]]:
     """Find the factory that a spec names, and its settings."""
     name, _, tail = text.strip().partition(":")
-    known = registered_models()
-    if name not in known:
-        return _load_own_model(specs.parse(text), known, options)
-    factory: Callable[..., Model] = known[name].load()
-    wanted = _required(factory)
+    models = registered_models()
+    if name not in models:
+        return _load_own_model(specs.parse(text), models, options)
+    factory: Callable[..., Model] = models[name].load()
+    required = _required(factory)
     values: dict[str, str] = {}
     first, _, rest = tail.partition(",")
-    if wanted:
+    if required:
         if not first:
-            raise SpecError(f"Expected '{name}:{wanted.upper()}' but got {text!r}")
-        values[wanted] = first
+            raise SpecError(f"Expected '{name}:{required.upper()}' but got {text!r}")
+        values[required] = first
         tail = rest
     values |= specs.parse(f"{name}:{tail}").values if tail else {}
     extra = _select_accepted(factory, {key: options[key] for key in options if key not in values})
@@ -67,12 +67,12 @@ def _read(
 
 
 def _load_own_model(
-    spec: specs.Spec, known: Mapping[str, specs.Registration], options: Mapping[str, Any]
+    spec: specs.Spec, models: Mapping[str, specs.Registration], options: Mapping[str, Any]
 ) -> tuple[Callable[..., Model], specs.Spec, dict[str, Any]]:
     """Find a model class of the user's own; another name may be a misspelt model."""
     name = spec.name.partition(":")[0]
     unknown = SpecError(
-        f"There is no model '{name}'. {nearest(name, known)} "
+        f"There is no model '{name}'. {nearest(name, models)} "
         f"Your own class is named 'package.module:Name'."
     )
     if not spec.is_object:
@@ -80,7 +80,7 @@ def _load_own_model(
     try:
         own = specs.load_object(spec.name)
     except specs.NoSuchModuleError:
-        if nearest(name, known).startswith("Did"):
+        if nearest(name, models).startswith("Did"):
             raise unknown from None
         raise
     return own, spec, _select_accepted(own, options)

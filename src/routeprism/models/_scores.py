@@ -114,8 +114,8 @@ def choose_option(
     ask: Ask, scores: tuple[float, ...], temperature: float, usage: Usage | None = None
 ) -> Reply:
     """Answer with the letter of an option that is drawn from the scores."""
-    chosen = choose_index(scores, temperature, ask.text, ask.draw)
-    return Reply(letters(len(scores))[chosen], usage or Usage(), scores)
+    index = choose_index(scores, temperature, ask.text, ask.draw)
+    return Reply(letters(len(scores))[index], usage or Usage(), scores)
 
 
 def _uniform(text: str, draw: int | None) -> float:

@@ -131,8 +131,8 @@ class _Engine:
         ids = self.torch.tensor([[*context, *text]], device=self.model.device)
         with self.torch.inference_mode():
             logits = self.model(input_ids=ids).logits[0, len(context) - 1 : -1].float()
-        chosen = ids[0, len(context) :].unsqueeze(1)
-        return float(logits.log_softmax(dim=-1).gather(1, chosen).sum())
+        targets = ids[0, len(context) :].unsqueeze(1)
+        return float(logits.log_softmax(dim=-1).gather(1, targets).sum())
 
     def write(self, text: str, temperature: float, max_tokens: int, seed: int) -> Reply:
         """Generate an answer with a random state of its own."""
@@ -161,10 +161,10 @@ class _Engine:
         if not getattr(self.tokenizer, "chat_template", None):
             ids: list[int] = self.tokenizer.encode(text)
             return ids
-        written = self.tokenizer.apply_chat_template(
+        prompt = self.tokenizer.apply_chat_template(
             [{"role": "user", "content": text}], add_generation_prompt=True, tokenize=False
         )
-        return self.tokens(written)
+        return self.tokens(prompt)
 
 
 @lru_cache(maxsize=1)

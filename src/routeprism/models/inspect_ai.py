@@ -85,8 +85,8 @@ class InspectModel:
             output = await model.generate(ask.text, config=configure(seed=seeded))
         except Exception as error:  # providers raise anything; a message could contain a key
             status = getattr(error, "status_code", None)
-            what = type(error).__name__ + (f" (status {status})" if status else "")
-            raise ModelError(f"{self.name} gave no answer: {what}") from error
+            summary = type(error).__name__ + (f" (status {status})" if status else "")
+            raise ModelError(f"{self.name} gave no answer: {summary}") from error
         if output.error or not output.choices:
             words = redactor.redact_line(str(output.error or "no choice"))
             raise ModelError(f"{self.name} gave no answer: {words}")
@@ -100,12 +100,12 @@ class InspectModel:
         """Redact the keys of providers in the environment and among the arguments."""
         texts = (value for value in self.arguments.values() if isinstance(value, str))
         addresses = (secret for value in texts for secret in address_secrets(value))
-        named = (
+        secrets = (
             value
             for name, value in self.arguments.items()
             if isinstance(value, str) and names_secret(name)
         )
-        return Redactor.configured(*named, *addresses)
+        return Redactor.configured(*secrets, *addresses)
 
     def _open(self) -> tuple[Any, Any]:
         """Open the model; give it with the class of a request's configuration."""

@@ -124,10 +124,10 @@ class OpenAI:
             if result.after is not None:
                 session.gate.shut(result.after)
             await asyncio.sleep(max(result.after or 0.0, compute_backoff(number)))
-        what = history[-1].partition(" ")[2]
+        reason = history[-1].partition(" ")[2]
         tried = "1 attempt" if len(history) == 1 else f"{len(history)} attempts"
         raise ModelError(
-            f"{self.name} gave no answer after {tried}: {what}", attempts=tuple(history)
+            f"{self.name} gave no answer after {tried}: {reason}", attempts=tuple(history)
         )
 
     async def aclose(self) -> None:
@@ -232,9 +232,9 @@ def _check_address(base_url: str | None, address: str) -> None:
         usable = False
     if not usable:
         source = "base_url" if base_url is not None else "OPENAI_BASE_URL"
-        shown = hide_credentials(address) if address.strip() else "an empty text"
+        display = hide_credentials(address) if address.strip() else "an empty text"
         raise SpecError(
-            f"Expected {source} to be an address such as http://127.0.0.1:8000/v1 but got {shown}"
+            f"Expected {source} to be an address such as http://127.0.0.1:8000/v1 but got {display}"
         )
 
 
@@ -272,6 +272,6 @@ class _Failure:
     after: float | None
 
 
-def _failure(what: str, *, temporary: bool, after: float | None = None) -> _Failure:
+def _failure(reason: str, *, temporary: bool, after: float | None = None) -> _Failure:
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return _Failure(f"{now} {what}", temporary, after)
+    return _Failure(f"{now} {reason}", temporary, after)

@@ -88,13 +88,13 @@ def _relevance(passages: Passages, question: str) -> dict[int, float]:
 
     Words that the memory never uses, such as a name, cannot distinguish passages.
     """
-    known = {
+    vocabulary = {
         term: passages.idf(term)
         for term in dict.fromkeys(terms(words(question)))
         if term in passages.occurrences
     }
-    total = sum(known.values())
-    near = passages.spread(known, _NEAR)
+    total = sum(vocabulary.values())
+    near = passages.spread(vocabulary, _NEAR)
     return {at: weight / total for at, weight in near.items()} if total else {}
 
 

@@ -76,8 +76,8 @@ class Recorded:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        chosen = {"batch": self.batch, "model": self.model}
-        options = [f"{key}={value}" for key, value in chosen.items() if value is not None]
+        parameters = {"batch": self.batch, "model": self.model}
+        options = [f"{key}={value}" for key, value in parameters.items() if value is not None]
         return ",".join([f"recorded:{self.file}", *options])
 
     @property
@@ -129,18 +129,18 @@ class Recorded:
         return self.answers.judged
 
 
-def _select_rows(rows: list[Row], column: str, wanted: str | None, file: str) -> list[Row]:
+def _select_rows(rows: list[Row], column: str, selected_value: str | None, file: str) -> list[Row]:
     """Select the rows of one batch or model; several without a choice would answer twice."""
     values = sorted({row.fields.get(column, "") for row in rows})
-    listed = ", ".join(value or "(none)" for value in values)
-    if wanted is None:
+    names = ", ".join(value or "(none)" for value in values)
+    if selected_value is None:
         if len(values) > 1:
             choice = f"choose with recorded:FILE,{column}=…"
-            raise InputError(f"it holds several: {listed}; {choice}", file=file, field=column)
+            raise InputError(f"it holds several: {names}; {choice}", file=file, field=column)
         return rows
-    selected = [row for row in rows if row.fields.get(column, "") == wanted]
+    selected = [row for row in rows if row.fields.get(column, "") == selected_value]
     if not selected:
-        message = f"there is no answer with {column}={wanted}; there are: {listed}"
+        message = f"there is no answer with {column}={selected_value}; there are: {names}"
         raise InputError(message, file=file, field=column)
     return selected
 
@@ -204,13 +204,13 @@ class Inspection:
         """Name the values that are needed and nowhere in the file, column by column."""
         hints = []
         for name in next(iter(self._missing)).names:
-            known = [value for value in self._model.answers.values(name) if value]
-            if not known or name == "prompt_sha256":
+            names = [value for value in self._model.answers.values(name) if value]
+            if not names or name == "prompt_sha256":
                 continue
             needed = {lookup.names[name] for lookup in self._missing}
-            for unknown in sorted(needed - {"", *known})[:1]:
-                close = difflib.get_close_matches(unknown, known, n=1, cutoff=0.5)
-                examples = ", ".join(close or known[:_EXAMPLES])
-                more = "" if close or len(known) <= _EXAMPLES else ", …"
+            for unknown in sorted(needed - {"", *names})[:1]:
+                close = difflib.get_close_matches(unknown, names, n=1, cutoff=0.5)
+                examples = ", ".join(close or names[:_EXAMPLES])
+                more = "" if close or len(names) <= _EXAMPLES else ", …"
                 hints.append(f"No row has {name}={unknown}; it has {examples}{more}")
         return hints

@@ -62,11 +62,11 @@ def answer_call(call: Call) -> Response:
 
 def _complete(body: Mapping[str, Any]) -> dict[str, Any]:
     message = reply_to_chat(body)
-    asked = json.dumps(body.get("messages", ()), ensure_ascii=False)
-    written = json.dumps(message, ensure_ascii=False)
-    usage = _usage(tokens.count(asked), tokens.count(written))
+    prompt = json.dumps(body.get("messages", ()), ensure_ascii=False)
+    reply = json.dumps(message, ensure_ascii=False)
+    usage = _usage(tokens.count(prompt), tokens.count(reply))
     reason = "tool_calls" if message.get("tool_calls") else "stop"
-    digest = hashlib.sha256(asked.encode()).hexdigest()[:24]
+    digest = hashlib.sha256(prompt.encode()).hexdigest()[:24]
     return {
         "id": f"chatcmpl-{digest}",
         "object": "chat.completion",
@@ -78,26 +78,30 @@ def _complete(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _usage(read: int, written: int) -> dict[str, int]:
-    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+def _usage(input_tokens: int, output_tokens: int) -> dict[str, int]:
+    return {
+        "prompt_tokens": input_tokens,
+        "completion_tokens": output_tokens,
+        "total_tokens": input_tokens + output_tokens,
+    }
 
 
 def _embed(body: Mapping[str, Any]) -> dict[str, Any]:
     """Embed each input as counts of hashed words, of length 1."""
-    given = body.get("input", "")
-    inputs = [given] if isinstance(given, str) else [str(one) for one in given]
+    content = body.get("input", "")
+    inputs = [content] if isinstance(content, str) else [str(item) for item in content]
     size = int(body.get("dimensions") or _DIMENSIONS)
     coded = body.get("encoding_format") == "base64"
     vectors = [_scale(hash_words(text, size)) for text in inputs]
-    read = sum(map(tokens.count, inputs))
+    input_tokens = sum(map(tokens.count, inputs))
     return {
         "object": "list",
         "model": SCRIPTED,
         "data": [
-            {"object": "embedding", "index": at, "embedding": _pack(one) if coded else one}
-            for at, one in enumerate(vectors)
+            {"object": "embedding", "index": at, "embedding": _pack(item) if coded else item}
+            for at, item in enumerate(vectors)
         ],
-        "usage": {"prompt_tokens": read, "total_tokens": read},
+        "usage": {"prompt_tokens": input_tokens, "total_tokens": input_tokens},
     }
 
 

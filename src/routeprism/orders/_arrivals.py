@@ -74,8 +74,8 @@ class Arrivals:
 
     def sample(self, index: int = 0) -> Order:
         """Draw the order number `index`: the same in every process."""
-        written = f"{self.name}\0{self.seed}\0{self.size}\0{self.user}\0{index}"
-        digest = hashlib.sha256(written.encode()).digest()
+        identity = f"{self.name}\0{self.seed}\0{self.size}\0{self.user}\0{index}"
+        digest = hashlib.sha256(identity.encode()).digest()
         generator = random.Random(int.from_bytes(digest[:16], "big"))  # noqa: S311
         order = draw(self.process, generator, None)
         if order is None and (counts := self._completions()) is not None:

@@ -68,8 +68,8 @@ def parse_procedure(text: str) -> Procedure | None:
     spec = parse(text)
     parameter, default = _PARAMETERS.get(kind, ("", 0))
     if unknown := [key for key in spec.values if key != parameter]:
-        known = f"'{parameter}'" if parameter else "no parameter"
-        raise SpecError(f"'{kind}' has {known} but got '{unknown[0]}' in {text!r}")
+        expected = f"'{parameter}'" if parameter else "no parameter"
+        raise SpecError(f"'{kind}' has {expected} but got '{unknown[0]}' in {text!r}")
     number = (
         _read_number(spec, parameter, 2 if kind == "overlap" else 1) if spec.values else default
     )

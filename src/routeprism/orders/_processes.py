@@ -236,22 +236,22 @@ class Redelivered:
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
         """Take the next record, or a copy of one that is not too old."""
-        first, again = prefix
-        found: list[tuple[int, Prefix]] = []
+        first, second = prefix
+        moves: list[tuple[int, Prefix]] = []
         if first < self.size:
-            found.append((first, (first + 1, again)))
-        if len(again) < self._copies:
-            found += [
-                (p, (first, again | {p}))
+            moves.append((first, (first + 1, second)))
+        if len(second) < self._copies:
+            moves += [
+                (p, (first, second | {p}))
                 for p in range(max(0, first - 1 - self.within), first)
-                if p not in again
+                if p not in second
             ]
-        return found
+        return moves
 
     def final(self, prefix: Prefix, /) -> bool:
         """Whether all records and all copies have arrived."""
-        first, again = prefix
-        return bool(first == self.size and len(again) == self._copies)
+        first, second = prefix
+        return bool(first == self.size and len(second) == self._copies)
 
     @property
     def _copies(self) -> int:
@@ -305,25 +305,25 @@ class LateBatch:
         A prefix is (phase, what is late next, where the run ends, what comes next in order).
         """
         phase, late, end, following = prefix
-        found: list[tuple[int, Prefix]] = []
+        moves: list[tuple[int, Prefix]] = []
         waiting = following < self.size
         if phase == "before":
             if waiting:
-                found.append((following, (phase, following + 1, 0, following + 1)))
+                moves.append((following, (phase, following + 1, 0, following + 1)))
             ends = range(late + 1, self.size) if self.length is None else (late + self.length,)
-            found += [(end, ("gap", late, end, end + 1)) for end in ends if end < self.size]
+            moves += [(end, ("gap", late, end, end + 1)) for end in ends if end < self.size]
         elif phase == "after":
             if waiting:
-                found.append((following, (phase, 0, 0, following + 1)))
+                moves.append((following, (phase, 0, 0, following + 1)))
         else:
             enough = self.delay in (None, following - end)
             if phase == "gap" and waiting and following - end != self.delay:
-                found.append((following, (phase, late, end, following + 1)))
+                moves.append((following, (phase, late, end, following + 1)))
             if phase == "batch" or enough:
                 ended = late + 1 == end
                 after = ("after", 0, 0, following) if ended else ("batch", late + 1, end, following)
-                found.append((late, after))
-        return found
+                moves.append((late, after))
+        return moves
 
     def final(self, prefix: Prefix, /) -> bool:
         """Whether the run and all after it have arrived."""
@@ -346,18 +346,18 @@ class LateBatch:
         total = self.total()
         if total is None:
             return None
-        chosen = generator.randrange(total)
+        rank = generator.randrange(total)
         start = self.size - 1
-        while chosen >= (number := self._from(start)):
-            chosen -= number
+        while rank >= (number := self._from(start)):
+            rank -= number
             start -= 1
         ends = range(start + 1, self.size) if self.length is None else (start + self.length,)
         for end in ends:
             lasts = range(self.size, end, -1) if self.delay is None else (end + self.delay,)
-            if chosen < len(lasts):
-                last = lasts[chosen]
+            if rank < len(lasts):
+                last = lasts[rank]
                 break
-            chosen -= len(lasts)
+            rank -= len(lasts)
         return (*range(start), *range(end, last), *range(start, end), *range(last, self.size))
 
 
@@ -374,10 +374,10 @@ class Listed:
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
         """Continue every order that began like this."""
         at = len(prefix)
-        found = {
+        moves = {
             order[at]: None for order in self.orders if at < len(order) and order[:at] == prefix
         }
-        return [(p, (*prefix, p)) for p in found]
+        return [(p, (*prefix, p)) for p in moves]
 
     def final(self, prefix: Prefix, /) -> bool:
         """Whether this is one of them."""
@@ -396,11 +396,11 @@ def completions(process: Process, limit: int = COUNTED) -> dict[Prefix, int] | N
     """Count the sequences that continue each prefix; None if there are too many steps."""
     levels: list[dict[Prefix, Sequence[tuple[int, Prefix]]]] = []
     frontier: list[Prefix] = [process.start()]
-    seen = 0
+    steps = 0
     while frontier:
         level = {prefix: process.moves(prefix) for prefix in frontier}
-        seen += sum(map(len, level.values()))
-        if seen > limit:
+        steps += sum(map(len, level.values()))
+        if steps > limit:
             return None
         levels.append(level)
         frontier = list(dict.fromkeys(after for moves in level.values() for _, after in moves))
@@ -431,18 +431,18 @@ def draw(
         return direct
     order: list[int] = []
     prefix = process.start()
-    chosen = generator.randrange(counts[prefix])
+    rank = generator.randrange(counts[prefix])
     while True:
         if process.final(prefix):
-            if chosen == 0:
+            if rank == 0:
                 return tuple(order)
-            chosen -= 1
+            rank -= 1
         for position, after in process.moves(prefix):
-            if chosen < counts[after]:
+            if rank < counts[after]:
                 order.append(position)
                 prefix = after
                 break
-            chosen -= counts[after]
+            rank -= counts[after]
 
 
 DISTANCE = 0.001
@@ -462,9 +462,9 @@ def mixed_extension(before: Sequence[int], generator: random.Random) -> Order:
     places = range(size - 1)
     weights = [(place + 1) * (size - place - 1) for place in places]
     for place in generator.choices(places, weights, k=steps):
-        one, other = order[place], order[place + 1]
-        if generator.random() < 0.5 and not before[other] >> one & 1:
-            order[place], order[place + 1] = other, one
+        first, second = order[place], order[place + 1]
+        if generator.random() < 0.5 and not before[second] >> first & 1:
+            order[place], order[place + 1] = second, first
     return tuple(order)
 
 

@@ -35,8 +35,10 @@ class Schedule:
         if procedure.kind == ONE_BY_ONE.kind:
             return self
         name = procedure.name if self.name == "forward" else f"{self.name}+{procedure.name}"
-        again = procedure.kind == "twice"
-        return replace(self, name=name, procedure=procedure, redelivers=self.redelivers or again)
+        is_repeated = procedure.kind == "twice"
+        return replace(
+            self, name=name, procedure=procedure, redelivers=self.redelivers or is_repeated
+        )
 
     def compare_with(self, reference: Schedule) -> Schedule:
         """Give the same schedule, compared with a reference instead of forward."""

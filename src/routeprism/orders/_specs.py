@@ -93,14 +93,14 @@ def _parse_order(text: str) -> Schedule:
     if spec.name == "explicit" and set(spec.values) == {"order"}:
         return Schedule(spec.text, Explicit(_chain(spec, spec.values["order"])))
     if spec.name in ("random", "explicit", *FIXED):
-        pattern = next(known for known in SCHEDULES if known.startswith(spec.name))
+        pattern = next(candidate for candidate in SCHEDULES if candidate.startswith(spec.name))
         raise SpecError(f"Expected '{pattern}' but got schedule {text!r}")
     if spec.name in _MODELS:
         model = parse_arrival(text)
         return Schedule(spec.text, _Drawn(model), redelivers=model.redelivers)
     if (extension := find_extension("schedules", spec)) is not None:
         return _own_schedule(spec, extension)
-    names = [known.partition(":")[0] for known in (*SCHEDULES, *ARRIVALS)]
+    names = [candidate.partition(":")[0] for candidate in (*SCHEDULES, *ARRIVALS)]
     procedures = (name.partition(":")[0] for name in PROCEDURES)
     every = (*names, *procedures, *registered("schedules"))
     raise SpecError(f"There is no schedule '{spec.name}'. {nearest(spec.name, every)}")
@@ -108,15 +108,15 @@ def _parse_order(text: str) -> Schedule:
 
 def _own_schedule(spec: Spec, extension: Any) -> Schedule:
     """Give a schedule of the user's own under the name that they wrote."""
-    made = extension
+    schedule = extension
     if not isinstance(extension, Schedule) and callable(extension):
-        made = construct(extension, spec)
-    if not isinstance(made, Schedule):
+        schedule = construct(extension, spec)
+    if not isinstance(schedule, Schedule):
         raise SpecError(
             f"Expected a routeprism.Schedule, or a function that returns one, but '{spec.name}' "
-            f"gave {type(made).__name__}"
+            f"gave {type(schedule).__name__}"
         )
-    return replace(made, name=spec.text)
+    return replace(schedule, name=spec.text)
 
 
 def parse_arrival(text: str | ArrivalModel) -> ArrivalModel:
@@ -132,11 +132,11 @@ def parse_arrival(text: str | ArrivalModel) -> ArrivalModel:
     if spec.name not in _MODELS:
         schedule = parse_schedule(text)
         return ArrivalModel(schedule.name, _One(schedule), redelivers=schedule.redelivers)
-    make, known = _MODELS[spec.name]
+    make, parameters = _MODELS[spec.name]
     for key in spec.values:
-        if key not in (*known, "seed"):
+        if key not in (*parameters, "seed"):
             raise SpecError(
-                f"'{spec.name}' has no parameter '{key}'. {nearest(key, (*known, 'seed'))}"
+                f"'{spec.name}' has no parameter '{key}'. {nearest(key, (*parameters, 'seed'))}"
             )
     return ArrivalModel(
         spec.text,
@@ -222,8 +222,8 @@ class _Timestamps:
         placed = ranks(records or (), self.precision)
         before = [
             sum(
-                1 << other
-                for other, earlier in enumerate(placed)
+                1 << later
+                for later, earlier in enumerate(placed)
                 if rank is not None and earlier is not None and earlier < rank
             )
             for rank in placed
@@ -240,8 +240,8 @@ class _Partial:
         """Take the chains of this pool; positions that it does not have are ignored."""
         before = [0] * size
         for chain in self.chains:
-            held = [position for position in chain if position < size]
-            for earlier, later in pairwise(held):
+            present = [position for position in chain if position < size]
+            for earlier, later in pairwise(present):
                 before[later] |= 1 << earlier
         for _ in range(size):  # what comes before a predecessor comes before, too
             before = [
@@ -254,11 +254,11 @@ class _Partial:
 
 
 def _late_batch(spec: Spec) -> Maker:
-    given = {
+    values = {
         key: _whole(spec, key, least=1) if key in spec.values else None
         for key in ("length", "delay")
     }
-    return _LateBatch(given["length"], given["delay"])
+    return _LateBatch(values["length"], values["delay"])
 
 
 def _redeliver(spec: Spec) -> Maker:

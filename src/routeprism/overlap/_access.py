@@ -75,8 +75,8 @@ class AccessRecorder:
 
     def watch(self, number: int, run: Callable[[], None]) -> None:
         """Run one step of a write and record what it uses."""
-        held = self._held.setdefault(number, set())
-        self._current = self.last = Access(changes=set(held), outside=self._blind)
+        holders = self._held.setdefault(number, set())
+        self._current = self.last = Access(changes=set(holders), outside=self._blind)
         before = sys.getprofile()
         sys.setprofile(self._profile)
         try:
@@ -84,7 +84,7 @@ class AccessRecorder:
         finally:
             sys.setprofile(before)
             access, self._current = self._current, None
-            held |= access.changes
+            holders |= access.changes
 
     def _profile(self, frame: types.FrameType, event: str, argument: Any) -> None:
         if event == "c_call":

@@ -50,8 +50,8 @@ class SerialOutcomes:
         If not all orders were built, only records that every built order keeps, and more copies
         than any of them has, count.
         """
-        known = {_write(serial, self.key) for serial in self.outcomes}
-        if _write(outcome, self.key) in known:
+        serial_texts = {_write(serial, self.key) for serial in self.outcomes}
+        if _write(outcome, self.key) in serial_texts:
             return None
         if {*outcome.errors} - {error for serial in self.outcomes for error in serial.errors}:
             return "error"
@@ -63,20 +63,20 @@ class SerialOutcomes:
 
 
 def _classify_counts(
-    held: Counter[str], counts: Sequence[Counter[str]], *, complete: bool
+    retained: Counter[str], counts: Sequence[Counter[str]], *, complete: bool
 ) -> Kind | None:
     """Compare how often each record is kept with the serial outcomes; None if that agrees."""
-    copied = any(number > max(count[id] for count in counts) for id, number in held.items())
+    copied = any(number > max(count[id] for count in counts) for id, number in retained.items())
     if not complete:
         lost = any(
-            held[id] < number and all(count[id] >= number for count in counts)
+            retained[id] < number and all(count[id] >= number for count in counts)
             for id, number in counts[0].items()
         )
         return "lost" if lost else "duplicated" if copied else None
-    nearest = min(counts, key=lambda count: _distance(count, held))
-    if nearest - held:
+    nearest = min(counts, key=lambda count: _distance(count, retained))
+    if nearest - retained:
         return "lost"
-    return "duplicated" if copied or held - nearest else None
+    return "duplicated" if copied or retained - nearest else None
 
 
 def _distance(first: Counter[str], second: Counter[str]) -> int:
@@ -85,9 +85,9 @@ def _distance(first: Counter[str], second: Counter[str]) -> int:
 
 def _classify_state(state: JsonValue, serial: Sequence[JsonValue]) -> Kind:
     """Distinguish a mixture of several serial states from a value that no serial state has."""
-    leaves = [set(_list_leaves(one)) for one in serial]
-    known: set[tuple[str, str]] = set().union(*leaves)
-    return "torn" if set(_list_leaves(state)) <= known else "stale"
+    leaves = [set(_list_leaves(outcome)) for outcome in serial]
+    serial_leaves: set[tuple[str, str]] = set().union(*leaves)
+    return "torn" if set(_list_leaves(state)) <= serial_leaves else "stale"
 
 
 def _list_leaves(state: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -119,9 +119,9 @@ def list_serial_outcomes(trial: Trial) -> SerialOutcomes:
         merged = _merge_serial_states(trial)
         if merged is not None:
             return merged
-    most, drawn = _OUTSIDE_ORDERS if trial.policy.outside else (_MOST_ORDERS, _DRAWN_ORDERS)
+    most, sample_size = _OUTSIDE_ORDERS if trial.policy.outside else (_MOST_ORDERS, _DRAWN_ORDERS)
     complete = math.factorial(number) <= most
-    orders = list(permutations(range(number))) if complete else _draw_orders(number, drawn)
+    orders = list(permutations(range(number))) if complete else _draw_orders(number, sample_size)
     outcomes = {_write(outcome): outcome for outcome in map(trial.run_in_order, orders)}
     return SerialOutcomes(tuple(outcomes.values()), len(orders), complete)
 
@@ -129,8 +129,8 @@ def list_serial_outcomes(trial: Trial) -> SerialOutcomes:
 def _draw_orders(number: int, orders: int) -> list[tuple[int, ...]]:
     forward = tuple(range(number))
     chooser = random.Random(number)  # noqa: S311
-    drawn = [tuple(chooser.sample(forward, number)) for _ in range(orders - 2)]
-    return [forward, forward[::-1], *drawn]
+    sample = [tuple(chooser.sample(forward, number)) for _ in range(orders - 2)]
+    return [forward, forward[::-1], *sample]
 
 
 def _merge_serial_states(trial: Trial) -> SerialOutcomes | None:
@@ -149,10 +149,10 @@ def _merge_serial_states(trial: Trial) -> SerialOutcomes | None:
                     longer = (*order, write)
                     outcome = trial.run_in_order(longer)
                     builds += 1
-                    named = _write(outcome, key)
-                    following.setdefault((arrived | {write}, named), longer)
+                    identity = _write(outcome, key)
+                    following.setdefault((arrived | {write}, identity), longer)
                     if len(longer) == len(trial.writes):
-                        outcomes[named] = outcome
+                        outcomes[identity] = outcome
             level = following
             if len(level) > _MOST_STATES:
                 return None
@@ -174,8 +174,8 @@ class Anomaly:
     @property
     def missing(self) -> tuple[str, ...]:
         """The ids that the most similar serial outcome retains and this one does not."""
-        held = Counter(self.execution.outcome.retained)
-        return tuple(sorted((Counter(self.nearest.retained) - held).elements()))
+        retained = Counter(self.execution.outcome.retained)
+        return tuple(sorted((Counter(self.nearest.retained) - retained).elements()))
 
     def list_steps(self) -> list[str]:
         """Describe the interleaving step by step; nothing if RoutePrism did not choose it."""
@@ -193,8 +193,10 @@ def describe_anomaly(
     trial: Trial, serial: SerialOutcomes, execution: Execution, kind: Kind, seed: int | None
 ) -> Anomaly:
     """Put an anomaly together with the serial outcome that is most similar."""
-    held = Counter(execution.outcome.retained)
-    nearest = min(serial.outcomes, key=lambda one: _distance(Counter(one.retained), held))
+    retained = Counter(execution.outcome.retained)
+    nearest = min(
+        serial.outcomes, key=lambda outcome: _distance(Counter(outcome.retained), retained)
+    )
     return Anomaly(kind, trial, execution, nearest, seed)
 
 
@@ -231,12 +233,12 @@ def _shrink_outside(anomaly: Anomaly) -> Anomaly:
 def _find_kind(trial: Trial, kind: Kind, limit: int) -> Anomaly | None:
     serial = list_serial_outcomes(trial)
     if trial.manner == "async":
-        found: Sequence[tuple[int | None, Execution]] = [
+        candidates: Sequence[tuple[int | None, Execution]] = [
             (None, execution) for execution in explore_interleavings(trial, limit=limit).executions
         ]
     else:
-        found = [(seed, trial.sample(seed)) for seed in range(min(limit, 50))]
-    for seed, execution in found:
+        candidates = [(seed, trial.sample(seed)) for seed in range(min(limit, 50))]
+    for seed, execution in candidates:
         if serial.classify(execution.outcome) == kind:
             return describe_anomaly(trial, serial, execution, kind, seed)
     return None

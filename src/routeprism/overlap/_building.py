@@ -76,8 +76,8 @@ def _list_moments(procedure: Procedure, size: int) -> frozenset[int]:
 def _build_own(
     policy: OwnMemory, arrivals: Sequence[Record], procedure: Procedure, seed: str
 ) -> Memory:
-    known = policy.procedures
-    if known is not None and procedure.fill is None and procedure.kind not in known:
+    performable = policy.procedures
+    if performable is not None and procedure.fill is None and procedure.kind not in performable:
         raise InapplicableError(f"{policy.name} cannot perform {procedure.name}")
     if procedure.kind == "overlap":
         return _build_overlapping(policy, arrivals, procedure, seed)

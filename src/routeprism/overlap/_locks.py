@@ -66,8 +66,8 @@ class TurnLock:
 
     def _take(self) -> bool:
         with self._guard:
-            taken, self._held = not self._held, True
-            return taken
+            free, self._held = not self._held, True
+            return free
 
     def _is_free(self) -> bool:
         return not self._held
@@ -105,10 +105,10 @@ class TurnRLock:
         if self._is_owned():
             self._count += 1
             return True
-        taken = self._lock.acquire(blocking, timeout)
-        if taken:
+        acquired = self._lock.acquire(blocking, timeout)
+        if acquired:
             self._owner, self._count = threading.get_ident(), 1
-        return taken
+        return acquired
 
     def release(self) -> None:
         """Give the lock back once; it is free when it was given back as often as it was taken."""

@@ -154,10 +154,10 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
             if timer.when <= first + _SAME_MOMENT:
                 close.setdefault(-1 if number is None else number, timer)
         numbers = sorted(close)
-        chosen = close[self._choose(numbers)]
-        self._timers.remove(chosen)
-        self._now = max(self._now, chosen.when)
-        self._ready.append(chosen.handle)
+        index = close[self._choose(numbers)]
+        self._timers.remove(index)
+        self._now = max(self._now, index.when)
+        self._ready.append(index.handle)
         return True
 
     # --- What asyncio calls ----------------------------------------------------------------

@@ -175,8 +175,8 @@ class ThreadScheduler:
     def _list_module_places(self, kind: Any) -> list[tuple[Any, str, Any]]:
         """List the names in a memory's classes and modules that stand for locks or sleeping."""
         mro = getattr(kind, "__mro__", (kind,))
-        kinds = [one for one in mro if _is_foreign(one.__module__)]
-        modules = {one.__module__: sys.modules.get(one.__module__) for one in kinds}
+        kinds = [base for base in mro if _is_foreign(base.__module__)]
+        modules = {base.__module__: sys.modules.get(base.__module__) for base in kinds}
         return [
             (owner, name, replacement)
             for owner in (*kinds, *modules.values())

@@ -200,7 +200,9 @@ def revive_memory(policy: Policy, arrivals: Sequence[Record], snapshot: JsonValu
     if isinstance(policy, (NamedPolicy, Queue)):
         return revive_memory(policy.inner, arrivals, snapshot)
     if isinstance(policy, REPAIRS):
-        return policy.repair(arrivals, lambda one, given: revive_memory(one, given, snapshot))
+        return policy.repair(
+            arrivals, lambda wrapped, released: revive_memory(wrapped, released, snapshot)
+        )
     if not isinstance(policy, Revivable):
         raise ContractError(f"{policy.name} has no revive(arrivals, snapshot)")
     return policy.revive(arrivals, snapshot)

@@ -54,8 +54,8 @@ def _is_async(method: Any) -> bool:
 def _look(method: Any) -> bool:
     plain = inspect.unwrap(method) if callable(method) else method
     return any(
-        inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one)
-        for one in (method, plain)
+        inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+        for function in (method, plain)
     )
 
 

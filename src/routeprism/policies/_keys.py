@@ -27,8 +27,8 @@ def find_key_function(keys: str | KeyFunction) -> KeyFunction:
     function = _load(keys) if isinstance(keys, str) else keys
     if not callable(function):
         raise SpecError(f"Expected a function of a record but got keys={keys!r:.60}")
-    named: KeyFunction = function
-    return named
+    key_function: KeyFunction = function
+    return key_function
 
 
 @lru_cache(maxsize=16)

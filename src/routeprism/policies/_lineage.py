@@ -66,7 +66,7 @@ class Lineage:
 
     def observe(
         self,
-        written: Record | Sequence[Record],
+        records: Record | Sequence[Record],
         items: Mapping[str, str],
         *,
         before: Mapping[str, str] | None = None,
@@ -74,7 +74,7 @@ class Lineage:
         """Compare all items after a write (key → text) with those before it.
 
         Args:
-            written: the record, or several if their writes overlapped.
+            records: the record, or several if their writes overlapped.
             items: every item after the write.
             before: every item just before the write. A difference from the items after the
                 previous write means that ingestion lags, and is recorded as `late`.
@@ -82,7 +82,7 @@ class Lineage:
         """
         if before is not None:
             self.check(before)
-        group = (written,) if isinstance(written, Record) else tuple(written)
+        group = (records,) if isinstance(records, Record) else tuple(records)
         self._arrived.extend(group)
         self._last = group
         self._compare(items, late=False)
@@ -106,27 +106,27 @@ class Lineage:
 
         An unknown key is looked up by its text; an item that was never seen has no sources.
         """
-        known = self.items.get(key)
+        item = self.items.get(key)
         sources = (
-            known.sources
-            if known is not None
+            item.sources
+            if item is not None
             else frozenset().union(
-                *(one.sources for one in self.items.values() if one.text == text)
+                *(candidate.sources for candidate in self.items.values() if candidate.text == text)
             )
         )
         return Block(self.kind, self.redactor.redact(text), sources)
 
     def blocks(self, items: Mapping[str, str]) -> list[Block]:
         """Give all items of a dump with their sources, the oldest first."""
-        known = [key for key in self.items if key in items]
-        unknown = sorted(items.keys() - set(known))
-        return [self.block(key, items[key]) for key in [*known, *unknown]]
+        shared = [key for key in self.items if key in items]
+        unknown = sorted(items.keys() - set(shared))
+        return [self.block(key, items[key]) for key in [*shared, *unknown]]
 
     def counts(self) -> Mapping[str, int]:
         """Count the items whose sources are uncertain, by reason; nothing if there are none."""
         if not self.uncertainties:
             return {}
-        numbers = Counter(f"uncertain_{one.kind}" for one in self.uncertainties)
+        numbers = Counter(f"uncertain_{uncertainty.kind}" for uncertainty in self.uncertainties)
         return {"observed_items": self._observed, **numbers}
 
     # --- comparing two dumps -------------------------------------------------------------------
@@ -134,10 +134,10 @@ class Lineage:
     def _compare(self, items: Mapping[str, str], *, late: bool) -> None:
         """Take the difference from the known items over, and record what happened."""
         log = _Log(self._last, len(self._arrived))
-        gone = {key: block for key, block in self.items.items() if key not in items}
-        self._rename(gone, items)
-        lost = gone | self._list_lost(items)
-        ignored = _words_of(self._last) | _list_common([one.text for one in self.items.values()])
+        vanished = {key: block for key, block in self.items.items() if key not in items}
+        self._rename(vanished, items)
+        lost = vanished | self._list_lost(items)
+        ignored = _words_of(self._last) | _list_common([item.text for item in self.items.values()])
         for key, text in items.items():
             old = self.items.get(key)
             if old is None or old.text != text:
@@ -190,22 +190,22 @@ class Lineage:
                 lost[key] = Block(self.kind, " ".join(words), block.sources)
         return lost
 
-    def _rename(self, gone: dict[str, Block], items: Mapping[str, str]) -> None:
+    def _rename(self, vanished: dict[str, Block], items: Mapping[str, str]) -> None:
         """Carry over what has a new key and an old text, unless the written records quote it."""
         for key, text in items.items():
             if key in self.items or any(quotes(record, text) for record in self._last):
                 continue
-            old = next((name for name, block in gone.items() if block.text == text), None)
+            old = next((name for name, block in vanished.items() if block.text == text), None)
             if old is not None:
                 self.items[key] = self.items.pop(old)
-                del gone[old]
+                del vanished[old]
 
     def _attribute(self, key: str, text: str, *, late: bool) -> frozenset[str]:
         """Decide which records a new or changed item came from, beside the items before it."""
         kind: Literal["overlap", "late", "unknown"] | None = "late" if late else None
         quoted = frozenset(record.id for record in self._last if quotes(record, text))
         if not quoted and len(_words(text)) >= _QUOTED_WORDS:
-            earlier = frozenset(one.id for one in self._arrived if quotes(one, text))
+            earlier = frozenset(arrived.id for arrived in self._arrived if quotes(arrived, text))
             quoted, kind = earlier, ("late" if earlier else kind)
         writers = quoted or frozenset(record.id for record in self._last)
         if kind is None and len(writers) > 1:
@@ -224,7 +224,9 @@ class _Log:
     """The events of one write, or of several that overlapped."""
 
     def __init__(self, group: Sequence[Record], arrived: int) -> None:
-        self._places = {one.id: at for at, one in enumerate(group, start=arrived - len(group))}
+        self._places = {
+            record.id: at for at, record in enumerate(group, start=arrived - len(group))
+        }
         self._last = group[-1].id if group else ""
         self.events: list[Event] = []
         self.touched: set[str] = set()

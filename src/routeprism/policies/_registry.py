@@ -41,22 +41,22 @@ def make_policy(
     make = partial(make_policy, interface=interface, base_url=base_url)
     if (repaired := parse_remedy(text, make)) is not None:
         return repaired
-    known = registered_policies()
+    factories = registered_policies()
     spec = specs.parse(text)
     if spec.is_object:
         head, _, tail = spec.name.partition(":")
-        if head in known:
+        if head in factories:
             raise SpecError(f"Expected key=value but got {tail!r} in {text!r}")
         return as_policy(
             _constructed(specs.load_object(spec.name), spec, interface, base_url), name=spec.text
         )
-    if spec.name not in known:
+    if spec.name not in factories:
         raise SpecError(
-            f"There is no policy '{spec.name}'. {nearest(spec.name, known)} "
+            f"There is no policy '{spec.name}'. {nearest(spec.name, factories)} "
             f"Your own class is named 'package.module:Name'."
         )
     return as_policy(
-        _constructed(known[spec.name].load(), spec, interface, base_url), name=spec.text
+        _constructed(factories[spec.name].load(), spec, interface, base_url), name=spec.text
     )
 
 
@@ -71,14 +71,14 @@ def _constructed(
     if not is_policy:  # a memory class, or what makes one: a fresh one is made for every build
         specs.arguments(factory, spec)  # a wrong parameter is refused before anything is built
         return _MemoryFactory(factory, spec)
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if interface is not None and "interface" in inspect.signature(factory).parameters:
-        given["interface"] = interface
+        arguments["interface"] = interface
     if "model" in spec.values and takes_model(factory):
         values = dict(spec.values)
-        given["model"] = make_model(values.pop("model"), base_url=base_url)
+        arguments["model"] = make_model(values.pop("model"), base_url=base_url)
         spec = replace(spec, values=values)
-    return specs.construct(factory, spec, **given)
+    return specs.construct(factory, spec, **arguments)
 
 
 def takes_model(factory: Any) -> bool:

@@ -40,8 +40,8 @@ def _small(text: str) -> str:
 
 def counted(text: str) -> Counter[str]:
     """Count the words that can be keywords, in order of first occurrence."""
-    found = _KEYWORD.findall(_small(text))
-    return Counter(word for word in found if word not in _STOPWORDS)
+    words = _KEYWORD.findall(_small(text))
+    return Counter(word for word in words if word not in _STOPWORDS)
 
 
 def has_keyword(text: str) -> bool:
@@ -120,8 +120,8 @@ def embedding(text: str) -> Vector:
     vector = np.zeros(BUCKETS)
     for token in tokens:
         vector[_bucket(token)] += 1.0
-    for one, other in pairwise(tokens):
-        vector[_bucket(f"{one}::{other}")] += 0.5
+    for first, second in pairwise(tokens):
+        vector[_bucket(f"{first}::{second}")] += 0.5
     norm = float(np.linalg.norm(vector))
     return vector / norm if norm else vector
 
@@ -137,6 +137,6 @@ def _keyword_set(text: str) -> frozenset[str]:
 
 def relevance(query: str, text: str) -> float:
     """Score a text for a question: mostly by embedding, a little by shared keywords."""
-    asked, offered = _keyword_set(query), _keyword_set(text)
-    shared = len(asked & offered) / max(len(asked), len(offered), 1)
+    query_words, offered = _keyword_set(query), _keyword_set(text)
+    shared = len(query_words & offered) / max(len(query_words), len(offered), 1)
     return 0.8 * float(embedding(query) @ embedding(text)) + 0.2 * shared

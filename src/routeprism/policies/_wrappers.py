@@ -37,8 +37,8 @@ class Client:
     @property
     def spends(self) -> bool:
         """Whether building may cost money, as far as is known."""
-        known = bool(self.model or self.address or self.calls_per_add)
-        return known and (not self.address or is_remote(self.address))
+        is_declared = bool(self.model or self.address or self.calls_per_add)
+        return is_declared and (not self.address or is_remote(self.address))
 
 
 def check_calls(name: str, calls: Any) -> float | None:

@@ -64,12 +64,12 @@ class _Bodies:
         """List the ids of the nearest bodies; ties in insertion order."""
         if not self._placed:
             return []
-        found = self._collection.query(
+        result = self._collection.query(
             query_embeddings=[list(self._embed(text))],
             n_results=len(self._placed),
             include=["distances"],
         )
-        ranked = zip(found["distances"][0], found["ids"][0], strict=True)
+        ranked = zip(result["distances"][0], result["ids"][0], strict=True)
         ordered = sorted(ranked, key=lambda pair: (pair[0], self._placed[pair[1]]))
         return [identity for _, identity in ordered[:k]]
 
@@ -118,9 +118,9 @@ class _Notes:
         }
 
     def expose(self, query: str, /) -> Exposure:
-        found = self.bodies.nearest(query, self.k)
+        ids = self.bodies.nearest(query, self.k)
         return Exposure(
-            tuple(Block("note", self.held[one].body, frozenset((one,))) for one in found)
+            tuple(Block("note", self.held[note_id].body, frozenset((note_id,))) for note_id in ids)
         )
 
     def events(self) -> Sequence[Event]:
@@ -207,44 +207,48 @@ class AMem:
 
     def _add(self, notes: _Notes, record: Record) -> _Notes:
         """Add a record as a note, and let it evolve with its neighbours."""
-        held, bodies, log = dict(notes.held), notes.bodies, list(notes.log)
+        stored, bodies, log = dict(notes.held), notes.bodies, list(notes.log)
         at = sum(event.kind == "add" for event in log)
         note = note_of(record)
-        near = [one for one in bodies.nearest(record.text, self.near + 1) if one != record.id]
-        others = [held[one] for one in near[: self.near]]
-        asked = unusable = 0
-        if others:
-            decided = self._decide(note, others)
-            asked, unusable = int(self.model is not None), int(decided is None)
+        near = [
+            note_id
+            for note_id in bodies.nearest(record.text, self.near + 1)
+            if note_id != record.id
+        ]
+        neighbours = [stored[note_id] for note_id in near[: self.near]]
+        calls = unusable = 0
+        if neighbours:
+            decided = self._decide(note, neighbours)
+            calls, unusable = int(self.model is not None), int(decided is None)
             if decided is not None:  # else the note stays as it is
                 note = _strengthened(note, decided)
-                for changed in self._updated(held, others, decided):
-                    held[changed.id] = changed
+                for changed in self._updated(stored, neighbours, decided):
+                    stored[changed.id] = changed
                     log.append(Event("overwrite", changed.id, record.id, at))
-        held[record.id] = note  # a record that came before keeps its place
+        stored[record.id] = note  # a record that came before keeps its place
         bodies.add(record)
         log.append(Event("add", record.id, record.id, at))
-        counts = (notes.consultations + asked, notes.unusable + unusable)
-        return _Notes(held, bodies, self.k, tuple(log), *counts)
+        counts = (notes.consultations + calls, notes.unusable + unusable)
+        return _Notes(stored, bodies, self.k, tuple(log), *counts)
 
     def revive(self, arrivals: Sequence[Record], snapshot: JsonValue, /) -> _Notes:
         """Put tags, contexts and links back on the records; evolve nothing."""
         stored: Any = snapshot
         records = {record.id: record for record in arrivals}
         bodies = _Bodies(_embedding(self.embed))
-        held: dict[str, Note] = {}
-        for one in stored["notes"]:
-            record = records[one["id"]]
+        stored_notes: dict[str, Note] = {}
+        for note_entry in stored["notes"]:
+            record = records[note_entry["id"]]
             bodies.add(record)
-            held[record.id] = replace(
+            stored_notes[record.id] = replace(
                 note_of(record),
-                tags=tuple(one["tags"]),
-                context=one["context"],
-                links=tuple(one["links"]),
+                tags=tuple(note_entry["tags"]),
+                context=note_entry["context"],
+                links=tuple(note_entry["links"]),
             )
         log = tuple(Event(*entry) for entry in stored["log"])
         counts = (stored["consultations"], stored["unusable"])
-        return _Notes(held, bodies, self.k, log, *counts)
+        return _Notes(stored_notes, bodies, self.k, log, *counts)
 
     def _decide(self, note: Note, neighbours: Sequence[Note]) -> Evolution | None:
         if self.model is None:

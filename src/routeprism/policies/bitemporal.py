@@ -35,30 +35,35 @@ class _Intervals:
     show: Literal["current", "history"]
 
     def retained(self) -> frozenset[str]:
-        return frozenset(one.record.id for one in self.validities)
+        return frozenset(validity.record.id for validity in self.validities)
 
     def state(self) -> JsonValue:
-        return [[one.record.id, one.since, one.until] for one in self.validities]
+        return [
+            [validity.record.id, validity.since, validity.until] for validity in self.validities
+        ]
 
     def expose(self, query: str, /) -> Exposure:
         """Show the current values, or with `show=history` all values, each with its interval."""
         if self.show == "current":
-            shown = [one.record for one in self.validities if one.until is None]
-            return Exposure(tuple(record_block(record, "user") for record in shown))
+            records = [validity.record for validity in self.validities if validity.until is None]
+            return Exposure(tuple(record_block(record, "user") for record in records))
         return Exposure(tuple(map(_write_validity, self.validities)))
 
     def events(self) -> Sequence[Event]:
         """Report that every record was added once: nothing is ever displaced."""
-        seen: set[str] = set()
+        ids: set[str] = set()
         events = []
         for at, record in enumerate(self.arrivals):
-            events.append(Event("skip" if record.id in seen else "add", record.id, record.id, at))
-            seen.add(record.id)
+            events.append(Event("skip" if record.id in ids else "add", record.id, record.id, at))
+            ids.add(record.id)
         return tuple(events)
 
     def notes(self) -> Mapping[str, Mapping[str, JsonValue]]:
         """Give the interval of each record, for comparison between routes."""
-        return {one.record.id: {"since": one.since, "until": one.until} for one in self.validities}
+        return {
+            validity.record.id: {"since": validity.since, "until": validity.until}
+            for validity in self.validities
+        }
 
 
 def _write_validity(validity: _Validity) -> Block:
@@ -81,10 +86,10 @@ class Bitemporal:
     @property
     def name(self) -> str:
         """The spec that every output shows."""
-        shown = [f"show={self.show}"] if self.show != "current" else []
+        parameters = [f"show={self.show}"] if self.show != "current" else []
         if isinstance(self.keys, str) and self.keys != SAMPLE_KEYS:
-            shown.append(f"keys={self.keys}")
-        return ":".join(filter(None, ("bitemporal", ",".join(shown))))
+            parameters.append(f"keys={self.keys}")
+        return ":".join(filter(None, ("bitemporal", ",".join(parameters))))
 
     def build(self, arrivals: Sequence[Record], /) -> _Intervals:
         """Give each record the time of its successor in the same fact as its end."""

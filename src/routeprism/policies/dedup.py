@@ -26,9 +26,9 @@ def _word_set(record: Record) -> frozenset[str]:
     return frozenset(words(record.user_text))
 
 
-def measure_similarity(one: Record, other: Record) -> float:
+def measure_similarity(left: Record, right: Record) -> float:
     """Give the share of the two records' words that both have."""
-    first, second = one.derive(_word_set), other.derive(_word_set)
+    first, second = left.derive(_word_set), right.derive(_word_set)
     union = len(first | second)
     return len(first & second) / union if union else 1.0
 
@@ -65,7 +65,9 @@ class Dedup:
         """Add the record unless a similar one is kept; then decide between the two."""
         at = len(state.arrived)
         arrived = (*state.arrived, record)
-        similar = [one for one in state.kept if measure_similarity(one, record) >= self.threshold]
+        similar = [
+            member for member in state.kept if measure_similarity(member, record) >= self.threshold
+        ]
         if not similar:
             event = Event("add", record.id, record.id, at)
             return _State(arrived, (*state.kept, record), (*state.events, event))
@@ -73,9 +75,9 @@ class Dedup:
         if self.keep == "first" or latest.id != record.id or record in similar:
             event = Event("skip", record.id, record.id, at)
             return _State(arrived, state.kept, (*state.events, event))
-        kept = (*(one for one in state.kept if one not in similar), record)
-        gone = tuple(Event("overwrite", one.id, record.id, at) for one in similar)
-        return _State(arrived, kept, (*state.events, *gone))
+        members = (*(member for member in state.kept if member not in similar), record)
+        overwrites = tuple(Event("overwrite", member.id, record.id, at) for member in similar)
+        return _State(arrived, members, (*state.events, *overwrites))
 
     def finish(self, state: _State, /) -> WholeRecords:
         """Keep what was not dropped."""

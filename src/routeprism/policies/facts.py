@@ -52,14 +52,14 @@ class Facts:
         """Write the record, replace one with it, or leave it out."""
         at = len(state.arrived)
         arrived = (*state.arrived, record)
-        held = self._find_rival(state.kept, record)
-        if held is None:
+        rival = self._find_rival(state.kept, record)
+        if rival is None:
             event = Event("add", record.id, record.id, at)
             return _State(arrived, (*state.kept, record), (*state.events, event))
-        if self._wins(record, held):
-            kept = (*(one for one in state.kept if one is not held), record)
-            event = Event("overwrite", held.id, record.id, at)
-            return _State(arrived, kept, (*state.events, event))
+        if self._wins(record, rival):
+            members = (*(member for member in state.kept if member is not rival), record)
+            event = Event("overwrite", rival.id, record.id, at)
+            return _State(arrived, members, (*state.events, event))
         event = Event("skip", record.id, record.id, at)
         return _State(arrived, state.kept, (*state.events, event))
 
@@ -67,9 +67,9 @@ class Facts:
         """Find the record that this one competes with: of the same fact, or itself."""
         name = find_key_function(self.keys)
         key = name(record)
-        for held in records:
-            if held.id == record.id or (key is not None and name(held) == key):
-                return held
+        for candidate in records:
+            if candidate.id == record.id or (key is not None and name(candidate) == key):
+                return candidate
         return None
 
     def _wins(self, record: Record, rival: Record) -> bool:
@@ -79,13 +79,13 @@ class Facts:
 
     def finish(self, state: _State, /) -> WholeRecords:
         """Keep what was written last; resolved by time, nothing of the order of arrival is left."""
-        kept = state.kept
+        members = state.kept
         if self.by == "time":
-            kept = tuple(sorted(kept, key=read_event_time))
-        return whole_records(self.interface, state.arrived, kept, log=lambda: state.events)
+            members = tuple(sorted(members, key=read_event_time))
+        return whole_records(self.interface, state.arrived, members, log=lambda: state.events)
 
     def key(self, state: _State, /) -> Hashable:
         """Name what is kept, in order only where the order of writing is shown."""
         ids = tuple(record.id for record in state.kept)
-        shown = self.by == "arrival" and self.interface.display == "arrival"
-        return ids if shown else frozenset(ids)
+        by_arrival = self.by == "arrival" and self.interface.display == "arrival"
+        return ids if by_arrival else frozenset(ids)

@@ -62,12 +62,12 @@ class Assignment:
 def assign(clusters: Sequence[Cluster], record: Record, threshold: float) -> Assignment:
     """Find the cluster of greatest overlap, the earliest of equals, if it reaches the threshold."""
     index, best, tied = None, 0.0, False
-    tokens, known = focal_set(record), record.derive(_overlaps)
+    tokens, overlaps = focal_set(record), record.derive(_overlaps)
     for at, cluster in enumerate(clusters):
-        other = focal_set(cluster.representative)
-        overlap = known.get(other)
+        representative = focal_set(cluster.representative)
+        overlap = overlaps.get(representative)
         if overlap is None:
-            overlap = known[other] = similarity(tokens, other)
+            overlap = overlaps[representative] = similarity(tokens, representative)
             cluster.representative.derive(_overlaps)[tokens] = overlap
         if overlap > best:
             index, best, tied = at, overlap, False
@@ -87,12 +87,12 @@ def cluster_records(records: Sequence[Record], threshold: float) -> tuple[Cluste
     representatives: list[Record] = []
     compared: list[frozenset[str]] = []
     for record in records:
-        known = record.derive(_overlaps)
+        record_overlaps = record.derive(_overlaps)
         try:
-            overlaps = [known[tokens] for tokens in compared]
+            overlaps = [record_overlaps[tokens] for tokens in compared]
         except KeyError:
             _compare(records, record, representatives)
-            overlaps = [known[tokens] for tokens in compared]
+            overlaps = [record_overlaps[tokens] for tokens in compared]
         best = max(overlaps, default=0.0)
         if best == 0 or best < threshold:
             members.append([record])
@@ -106,17 +106,17 @@ def cluster_records(records: Sequence[Record], threshold: float) -> tuple[Cluste
     return tuple(map(Cluster, map(tuple, members), representatives))
 
 
-def _compare(records: Sequence[Record], record: Record, others: Sequence[Record]) -> None:
+def _compare(records: Sequence[Record], record: Record, candidates: Sequence[Record]) -> None:
     """Compute the overlaps of a record with others, or of many records with each other."""
     if len(records) < _MANY:
-        for other in others:
-            overlap = similarity(focal_set(record), focal_set(other))
-            record.derive(_overlaps)[focal_set(other)] = overlap
-            other.derive(_overlaps)[focal_set(record)] = overlap
+        for candidate in candidates:
+            overlap = similarity(focal_set(record), focal_set(candidate))
+            record.derive(_overlaps)[focal_set(candidate)] = overlap
+            candidate.derive(_overlaps)[focal_set(record)] = overlap
         return
-    sets = [focal_set(one) for one in records]
-    for one, overlaps in zip(records, similarities(sets), strict=True):
-        one.derive(_overlaps).update(zip(sets, overlaps, strict=True))
+    sets = [focal_set(member) for member in records]
+    for member, overlaps in zip(records, similarities(sets), strict=True):
+        member.derive(_overlaps).update(zip(sets, overlaps, strict=True))
 
 
 def _placed(clusters: tuple[Cluster, ...], record: Record, threshold: float) -> tuple[Cluster, ...]:
@@ -211,7 +211,7 @@ class Focal:
         clusters = self._clusters(state)
         at = {record.id: index for index, record in enumerate(state.arrived)}
         survivors = self._survivors(clusters, state.arrived)
-        kept = {survivor.id for survivor in survivors}
+        survivor_ids = {survivor.id for survivor in survivors}
         return whole_records(
             self.interface,
             state.arrived,
@@ -229,7 +229,7 @@ class Focal:
                 record.id: survivor.id
                 for cluster, survivor in zip(clusters, survivors, strict=True)
                 for record in cluster.members
-                if record.id not in kept
+                if record.id not in survivor_ids
             },
         )
 

@@ -231,12 +231,12 @@ class _PoolScores:
 def _pool_scores(pool: Sequence[Record]) -> _PoolScores:
     """Give the scores of a pool in source order; its first record keeps them."""
     documents = [record.derive(_focal_document) for record in pool]
-    kept = pool[0].derive(_kept_scores)
-    for scores in kept:
+    scores_by_query = pool[0].derive(_kept_scores)
+    for scores in scores_by_query:
         if len(scores.documents) == len(documents) and all(map(is_, scores.documents, documents)):
             return scores
-    kept.append(_PoolScores(documents))
-    return kept[-1]
+    scores_by_query.append(_PoolScores(documents))
+    return scores_by_query[-1]
 
 
 def _kept_scores(record: Record) -> list[_PoolScores]:
@@ -289,8 +289,8 @@ class Bm25Top:
         def expose(query: str) -> Exposure:
             every = scores(query)
             best = order_by_score([every[place] for place in places], ties)
-            chosen = sorted(best[: self.k])
-            return _shown([records[index] for index in chosen], self.display, self.text)
+            positions = sorted(best[: self.k])
+            return _shown([records[index] for index in positions], self.display, self.text)
 
         return expose
 
@@ -313,13 +313,13 @@ def parse_interface(text: str) -> Interface:
     spec = specs.parse(text)
     factory: Any = INTERFACES.get(spec.name) or specs.find_extension("interfaces", spec)
     if factory is None:
-        known = (*INTERFACES, *specs.registered("interfaces"))
-        raise SpecError(f"There is no interface '{spec.name}'. {nearest(spec.name, known)}")
-    made = specs.construct(factory, spec) if callable(factory) else factory
-    missing = [name for name in _INTERFACE_PARTS if not hasattr(made, name)]
+        names = (*INTERFACES, *specs.registered("interfaces"))
+        raise SpecError(f"There is no interface '{spec.name}'. {nearest(spec.name, names)}")
+    item = specs.construct(factory, spec) if callable(factory) else factory
+    missing = [name for name in _INTERFACE_PARTS if not hasattr(item, name)]
     if missing:
         raise SpecError(f"'{spec.name}' is not an interface: it has no '{missing[0]}'")
-    interface: Interface = made
+    interface: Interface = item
     return interface
 
 

@@ -65,18 +65,18 @@ def _cutter(size: int) -> Callable[[Record], _Cut]:
     def cut(record: Record) -> _Cut:
         import numpy as np
 
-        made = []
+        pieces = []
         tokens = []
         for index, body in enumerate(windows(record.text, size)):
             digest = hashlib.sha256(body.encode()).hexdigest()
             block = Block("chunk", body, frozenset((record.id,)))
-            made.append(_Window(block, f"{record.id}#{index} {digest}"))
+            pieces.append(_Window(block, f"{record.id}#{index} {digest}"))
             tokens.append(words(body))
         lengths = np.array([len(part) for part in tokens], dtype=np.intp)
         place = _numbers()
         every = map(place.__getitem__, chain.from_iterable(tokens))
         numbered = np.fromiter(every, np.intp, lengths.sum())
-        return _Cut(tuple(made), lengths, tuple(place), numbered)
+        return _Cut(tuple(pieces), lengths, tuple(place), numbered)
 
     return cut
 
@@ -87,17 +87,17 @@ class _Scores:
     def __init__(self, cuts: frozenset[_Cut]) -> None:
         import numpy as np
 
-        held = sorted(cuts, key=lambda cut: cut.windows[0].signature)
-        lengths = np.concatenate([cut.lengths for cut in held])
+        ordered = sorted(cuts, key=lambda cut: cut.windows[0].signature)
+        lengths = np.concatenate([cut.lengths for cut in ordered])
         self._size = len(lengths)
         self.mean_length = int(lengths.sum()) / self._size
-        ends = accumulate(len(cut.windows) for cut in held)
-        self._first = {cut: end - len(cut.windows) for cut, end in zip(held, ends, strict=True)}
+        ends = accumulate(len(cut.windows) for cut in ordered)
+        self._first = {cut: end - len(cut.windows) for cut, end in zip(ordered, ends, strict=True)}
         self._terms = _numbers()
         numbered = []
-        for cut in held:
-            here = np.fromiter(map(self._terms.__getitem__, cut.terms), np.intp, len(cut.terms))
-            numbered.append(here[cut.words])
+        for cut in ordered:
+            columns = np.fromiter(map(self._terms.__getitem__, cut.terms), np.intp, len(cut.terms))
+            numbered.append(columns[cut.words])
         # One number for each term in each window; sorted, they are an inverted index.
         pairs = np.concatenate(numbered) * self._size + np.arange(self._size).repeat(lengths)
         distinct, counts = np.unique(pairs, return_counts=True)
@@ -121,13 +121,13 @@ class _Scores:
         import numpy as np
 
         if query not in self._asked:
-            known = [at for term in words(query) if (at := self._terms.get(term)) is not None]
-            spans = [slice(self._starts[at], self._starts[at + 1]) for at in known]
+            terms = [at for term in words(query) if (at := self._terms.get(term)) is not None]
+            spans = [slice(self._starts[at], self._starts[at + 1]) for at in terms]
             if not spans:
                 return np.zeros(self._size)
-            found = np.concatenate([self._windows[span] for span in spans])
+            windows = np.concatenate([self._windows[span] for span in spans])
             weights = np.concatenate([self._weights[span] for span in spans])
-            self._asked[query] = np.bincount(found, weights, self._size).astype(np.float64)
+            self._asked[query] = np.bincount(windows, weights, self._size).astype(np.float64)
         return self._asked[query]
 
 
@@ -189,5 +189,5 @@ class Lexical:
         distinct = tuple({record.id: record for record in arrivals}.values())
         cuts = [record.derive(_cutter(self.window)) for record in distinct]
         scores = _scores(frozenset(cuts))
-        held = tuple(window for cut in cuts for window in cut.windows)
-        return _Index(distinct, held, scores, scores.places(cuts), self.k)
+        windows = tuple(window for cut in cuts for window in cut.windows)
+        return _Index(distinct, windows, scores, scores.places(cuts), self.k)

@@ -125,7 +125,7 @@ def _one_line(value: object) -> str:
 
 def topic_name(window: Sequence[Dialog]) -> str:
     """Name a window by its most frequent keywords."""
-    return ", ".join(most_frequent([part for one in window for part in one.parts], NAMING))
+    return ", ".join(most_frequent([part for dialog in window for part in dialog.parts], NAMING))
 
 
 @lru_cache(maxsize=4096)  # the 5,040 orders of a pool of seven share 1,000 to 2,600 windows
@@ -163,11 +163,11 @@ class _Memo:
 
     def state(self) -> JsonValue:
         """Leave generated ids and times out; keep the order of dialogs (Appendix K.2)."""
-        named: dict[str, list[JsonValue]] = {}
+        topics: dict[str, list[JsonValue]] = {}
         for topic in self.topics:
             entry = {"summary": topic.summary, "dialogs": [d.record.id for d in topic.window]}
-            named.setdefault(topic.name, []).append(entry)
-        return {"topics": named, "recent": [d.record.id for d in self.inner.buffer]}
+            topics.setdefault(topic.name, []).append(entry)
+        return {"topics": topics, "recent": [d.record.id for d in self.inner.buffer]}
 
     def expose(self, query: str, /) -> Exposure:
         scores = [relevance(query, f"{topic.name}. {topic.summary}") for topic in self.topics]
@@ -285,10 +285,10 @@ class MemoChat:
 
     def finish(self, state: _State, /) -> _Memo:
         """Group the topics by name."""
-        named: dict[str, list[Topic]] = {}
+        topics_by_name: dict[str, list[Topic]] = {}
         for topic in state.topics:
-            named.setdefault(topic.name, []).append(topic)
-        topics = tuple(topic for group in named.values() for topic in group)
+            topics_by_name.setdefault(topic.name, []).append(topic)
+        topics = tuple(topic for group in topics_by_name.values() for topic in group)
         return _Memo(state, topics, self.k, self.model is not None)
 
     def revive(self, arrivals: Sequence[Record], snapshot: JsonValue, /) -> _Memo:
@@ -319,10 +319,10 @@ class MemoChat:
         if self.model is None:
             return _by_rule(window)
         lines = "\n\n".join(dialog.line for dialog in window)
-        found = (
+        parsed = (
             find_json(require_consult(self.consult, self.name)(f"{_INSTRUCTION}\n\n{lines}")) or {}
         )
-        name, text = _one_line(found.get("topic")), _one_line(found.get("summary"))
+        name, text = _one_line(parsed.get("topic")), _one_line(parsed.get("summary"))
         if not name or not text or len(name) > LONGEST_NAME:
             return None
         return Topic(name, summary_of(text), window)

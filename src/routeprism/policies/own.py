@@ -284,22 +284,22 @@ class _Wrapped:
 
 
 def as_blocks(
-    shown: Any, arrived: Mapping[str, Record], name: str = "the memory"
+    output: Any, arrived: Mapping[str, Record], name: str = "the memory"
 ) -> tuple[Block, ...]:
     """Give what an `expose` returned as blocks; ids are looked up among the arrived records."""
-    if isinstance(shown, Exposure):
-        return shown.blocks
-    if isinstance(shown, Set):
+    if isinstance(output, Exposure):
+        return output.blocks
+    if isinstance(output, Set):
         raise ContractError(
             f"{name}.expose gave a set, which has no order of its own. Expected a list"
         )
-    refuse_awaitable(shown, name, "expose")
-    if isinstance(shown, (str, bytes)) or not isinstance(shown, Iterable):
+    refuse_awaitable(output, name, "expose")
+    if isinstance(output, (str, bytes)) or not isinstance(output, Iterable):
         raise ContractError(
-            f"{name}.expose gave {type(shown).__name__}. Expected records, record ids, "
+            f"{name}.expose gave {type(output).__name__}. Expected records, record ids, "
             f"(text, ids) pairs or Blocks, so that every shown text names its records"
         )
-    return tuple(_as_block(item, arrived, name) for item in shown)
+    return tuple(_as_block(item, arrived, name) for item in output)
 
 
 def _as_block(item: Any, arrived: Mapping[str, Record], name: str) -> Block:
@@ -321,15 +321,15 @@ def _as_block(item: Any, arrived: Mapping[str, Record], name: str) -> Block:
 
 def retained_ids(memory: Any, name: str = "the memory") -> frozenset[str]:
     """Read the ids that a memory retains, from any iterable of records or ids."""
-    held = memory.retained()
-    if isinstance(held, frozenset):
-        return held if all(isinstance(item, str) for item in held) else frozenset(map(_id, held))
-    refuse_awaitable(held, name, "retained")
-    if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
+    ids = memory.retained()
+    if isinstance(ids, frozenset):
+        return ids if all(isinstance(item, str) for item in ids) else frozenset(map(_id, ids))
+    refuse_awaitable(ids, name, "retained")
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise ContractError(
-            f"{name}.retained gave {type(held).__name__}. Expected records or record ids"
+            f"{name}.retained gave {type(ids).__name__}. Expected records or record ids"
         )
-    return frozenset(_id(item) for item in held)
+    return frozenset(_id(item) for item in ids)
 
 
 def close_memory(memory: Any) -> None:

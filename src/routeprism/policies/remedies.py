@@ -116,13 +116,13 @@ def hold_back(
     Gives the records in their order of release, and those that are still held at the end. A
     sequence in which every record arrives at most `w` places from its own is sorted completely.
     """
-    held: list[Record] = []
+    buffer: list[Record] = []
     released: list[Record] = []
     for record in arrivals:
-        insort(held, record, key=key)
-        if len(held) > w:
-            released.append(held.pop(0))
-    return released, held
+        insort(buffer, record, key=key)
+        if len(buffer) > w:
+            released.append(buffer.pop(0))
+    return released, buffer
 
 
 def count_rebuilds(
@@ -236,13 +236,13 @@ class Hold:
 
     def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
         """Repair the memory that a function makes of the policy and of its arrivals."""
-        released, held = hold_back(arrivals, self.w)
-        shown = tuple(held) if self.held == "shown" else ()
+        released, buffer = hold_back(arrivals, self.w)
+        visible = tuple(buffer) if self.held == "shown" else ()
         return _RepairedMemory(
             make(self.inner, released),
             WriteCount(len(arrivals), len(released), delay=min(self.w, len(arrivals))),
-            extra=shown,
-            outside=frozenset(record.id for record in shown),
+            extra=visible,
+            outside=frozenset(record.id for record in visible),
         )
 
 
@@ -452,16 +452,16 @@ def _enlarge_budgets(policy: Policy, make: Callable[[str], Policy] | None) -> li
     return [*enlarged, *_enlarge_defaults(policy, spec.values)]
 
 
-def _enlarge_defaults(policy: Policy, given: Collection[str]) -> list[Policy]:
+def _enlarge_defaults(policy: Policy, parameters: Collection[str]) -> list[Policy]:
     """Double the budgets that a memory class of your own declares as default arguments."""
     if not isinstance(policy, OwnMemory) or not inspect.isclass(policy.factory):
         return []
     defaults = {
         name: parameter.default
         for name, parameter in inspect.signature(policy.factory).parameters.items()
-        if name not in given
+        if name not in parameters
     }
-    mark = "," if given else ":"
+    mark = "," if parameters else ":"
     return [
         replace(
             policy,
@@ -528,13 +528,13 @@ class HeldMemory:
 
     def retained(self) -> frozenset[str]:
         """Give the ids that the memory keeps, and those that are held back and shown."""
-        held = frozenset(record.id for record in self.held) if self.shown else frozenset()
-        return retained_ids(self.memory) | held
+        buffered_ids = frozenset(record.id for record in self.held) if self.shown else frozenset()
+        return retained_ids(self.memory) | buffered_ids
 
     def expose(self, query: str, /) -> list[Block]:
         """Show what the memory shows, and the records that are held back."""
-        held = map(record_block, self.held if self.shown else ())
-        return [*as_blocks(self.memory.expose(query), self.released), *held]
+        buffered_blocks = map(record_block, self.held if self.shown else ())
+        return [*as_blocks(self.memory.expose(query), self.released), *buffered_blocks]
 
     def close(self) -> None:
         """Close the memory."""
@@ -629,8 +629,8 @@ class FallbackMemory:
     def expose(self, query: str, /) -> list[Block]:
         """Show what the memory shows, and the best dropped records."""
         dropped = _list_dropped(self.log.values(), retained_ids(self.memory))
-        found = search_log(dropped, query, self.k)
-        return [*as_blocks(self.memory.expose(query), self.log), *map(record_block, found)]
+        records = search_log(dropped, query, self.k)
+        return [*as_blocks(self.memory.expose(query), self.log), *map(record_block, records)]
 
     def close(self) -> None:
         """Close the memory."""

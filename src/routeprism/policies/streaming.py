@@ -48,15 +48,15 @@ class Predictor:
         return record.derive(self._score)
 
     def _score(self, record: Record) -> float:
-        known = [
+        weights = [
             (count * self.terms[term][0], self.terms[term][1])
             for term, count in record_focal_counts(record).items()
             if term in self.terms
         ]
-        length = math.sqrt(math.fsum(value * value for value, _ in known))
+        length = math.sqrt(math.fsum(value * value for value, _ in weights))
         if not length:
             return self.intercept
-        return self.intercept + math.fsum(value * weight for value, weight in known) / length
+        return self.intercept + math.fsum(value * weight for value, weight in weights) / length
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +113,13 @@ class Streaming:
         arrived = (*state.arrived, record)
         if any(before.id == record.id for before in state.arrived):  # redelivered: never revisited
             return _State(arrived, state.kept, (*state.events, _event("skip", record, record, at)))
-        kept = (*state.kept, record)
+        members = (*state.kept, record)
         events = (*state.events, _event("add", record, record, at))
-        if len(kept) > self.k:
-            dropped = max(kept, key=lambda one: self._without(kept, one))
-            kept = tuple(one for one in kept if one is not dropped)
+        if len(members) > self.k:
+            dropped = max(members, key=lambda member: self._without(members, member))
+            members = tuple(member for member in members if member is not dropped)
             events = (*events, _event("evict", dropped, record, at))
-        return _State(arrived, kept, events)
+        return _State(arrived, members, events)
 
     def finish(self, state: _State, /) -> WholeRecords:
         """Keep the buffer; its state is what was learned and what is held, whatever the order."""
@@ -136,8 +136,8 @@ class Streaming:
 
     def key(self, state: _State, /) -> Hashable:
         """Name the buffer; its order matters only if records are displayed in it."""
-        held = [record.id for record in state.kept]
-        return tuple(held if self.interface.display == "arrival" else sorted(held))
+        ids = [record.id for record in state.kept]
+        return tuple(ids if self.interface.display == "arrival" else sorted(ids))
 
     def _without(self, records: Sequence[Record], dropped: Record) -> tuple[float, str]:
         """Value the buffer without a record; of equals, the record with the largest id goes."""
@@ -199,8 +199,8 @@ def fit_predictor(pools: Sequence[Pool], penalty: float = 1.0) -> Predictor:
     weights = np.round(model.coef_, _DIGITS).tolist()
     terms = dict(zip(vocabulary, zip(inverse, weights, strict=True), strict=True))
     intercept = round(float(model.intercept_), _DIGITS)
-    written = json.dumps([intercept, list(terms.items())])
-    return Predictor(intercept, terms, hashlib.sha256(written.encode()).hexdigest())
+    text = json.dumps([intercept, list(terms.items())])
+    return Predictor(intercept, terms, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _mean_overlaps(counts: Any) -> Any:

@@ -63,14 +63,14 @@ class Utility:
     def step(self, state: _State, record: Record, /) -> _State:
         """Add the record; if that is one too many, drop the least salient, latest arrival."""
         at = len(state.arrived)
-        kept = (*state.kept, record)
+        members = (*state.kept, record)
         events = (*state.events, Event("add", record.id, record.id, at))
-        if len(kept) > self.k:
+        if len(members) > self.k:
             # min takes the first minimum: look from the latest arrival backwards.
-            dropped = min(reversed(range(len(kept))), key=lambda index: salience(kept[index]))
-            events = (*events, Event("evict", kept[dropped].id, record.id, at))
-            kept = kept[:dropped] + kept[dropped + 1 :]
-        return _State((*state.arrived, record), kept, events)
+            dropped = min(reversed(range(len(members))), key=lambda index: salience(members[index]))
+            events = (*events, Event("evict", members[dropped].id, record.id, at))
+            members = members[:dropped] + members[dropped + 1 :]
+        return _State((*state.arrived, record), members, events)
 
     def finish(self, state: _State, /) -> WholeRecords:
         """Keep the buffer."""

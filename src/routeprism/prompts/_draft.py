@@ -57,12 +57,12 @@ NEUTRAL = (
 def choose(options: int) -> str:
     """Ask for one option on the ground of the records alone."""
     valid = letters(options)
-    listed = ", ".join(valid[:-1]) + f" or {valid[-1]}" if options > 1 else valid[0]
+    letters_text = ", ".join(valid[:-1]) + f" or {valid[-1]}" if options > 1 else valid[0]
     return (
         "You answer questions for a user, with the help of the memory records below, which come "
         "from earlier sessions. Going by these records alone, pick the option that answers the "
         "question best. Reply with one lower-case letter and nothing else. "
-        f"Valid replies: {listed}."
+        f"Valid replies: {letters_text}."
     )
 
 
@@ -187,10 +187,10 @@ def free_text(
     `dates` gives records' dates by their ids, in source order: each block is then shown under the
     dates of its sources, which needs the blocks. No block's own text changes.
     """
-    shown = _dated(context, dates) if dates else context
+    body = _dated(context, dates) if dates else context
     return Draft(
         instruction=FREE_TEXT,
-        context=shown if isinstance(shown, str) else Exposure(tuple(shown)).context,
+        context=body if isinstance(body, str) else Exposure(tuple(body)).context,
         rule=_rule(provenance, context, question.user),
         date=question_date or "",
         question=question.text,
@@ -220,10 +220,10 @@ def _dated(context: str | Sequence[Block], dates: Mapping[str, str]) -> tuple[Bl
     return tuple(dated)
 
 
-def _blocks(context: str | Sequence[Block], what: str) -> Sequence[Block]:
+def _blocks(context: str | Sequence[Block], role: str) -> Sequence[Block]:
     if isinstance(context, str):
         raise InputError(
-            f"Expected the blocks of an exposure but got their text; {what} belong to blocks",
+            f"Expected the blocks of an exposure but got their text; {role} belong to blocks",
             field="context",
         )
     return context

@@ -109,10 +109,10 @@ def _unequal(prompts: Sequence[Prompt], control: Control) -> str:
     return ""
 
 
-def _differing(what: str, numbers: Sequence[int]) -> str:
+def _differing(quantity: str, numbers: Sequence[int]) -> str:
     if len(set(numbers)) <= 1:
         return ""
-    return f"{what} " + ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
+    return f"{quantity} " + ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
 
 
 def _check_call(drafts: Sequence[Draft], control: Control, filler: Filler) -> None:

@@ -82,9 +82,9 @@ def lay_out(draft: Draft, before: str = "", after: str = "") -> Layout:
     rule = f"{draft.rule}\n\n" if draft.rule else ""
     date = f"Question date\n{draft.date}\n\n" if draft.date else ""
     asking = f"\n</memory>\n\n{rule}{date}Question\n"
-    named = zip(letters(len(draft.options)), draft.options, strict=True)
-    listed = "".join(f"{letter}) {option}\n" for letter, option in named)
-    options = f"Options\n{listed}\n" if listed else ""
+    lettered = zip(letters(len(draft.options)), draft.options, strict=True)
+    option_lines = "".join(f"{letter}) {option}\n" for letter, option in lettered)
+    options = f"Options\n{option_lines}\n" if option_lines else ""
 
     evidence = len(head) + len(opening)
     end = evidence + len(context) + len(closing)
@@ -100,8 +100,8 @@ def lay_out(draft: Draft, before: str = "", after: str = "") -> Layout:
 
 
 def _blank(text: str) -> int:
-    found = _BLANK_LINES.match(text)
-    return found.end() if found else 0
+    match = _BLANK_LINES.match(text)
+    return match.end() if match else 0
 
 
 @dataclass(frozen=True, slots=True)

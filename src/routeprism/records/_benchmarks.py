@@ -117,8 +117,8 @@ def _read_turns(record: Record) -> tuple[Turn, ...]:
 
 
 def _user_text(record: Record) -> str:
-    said = [turn.text for turn in record.turns if turn.role == "user"]
-    return "\n\n".join(said) if said else record.text.strip()
+    texts = [turn.text for turn in record.turns if turn.role == "user"]
+    return "\n\n".join(texts) if texts else record.text.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Pool:
     def __post_init__(self) -> None:
         if not self.records:
             raise InputError(f"the pool of user '{self.user}' is empty: it has no records")
-        seen: set[str] = set()
+        ids: set[str] = set()
         for index, record in enumerate(self.records):
             if record.position != index:
                 raise InputError(
@@ -141,11 +141,11 @@ class Pool:
                     f"for record '{record.id}' of user '{self.user}'",
                     field="position",
                 )
-            if record.id in seen:
+            if record.id in ids:
                 raise InputError(
                     f"user '{self.user}' has two records with the id '{record.id}'", field="id"
                 )
-            seen.add(record.id)
+            ids.add(record.id)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -244,7 +244,7 @@ class Case:
     """Record → the records whose statement it replaces: labels, which no policy is given."""
 
     def __post_init__(self) -> None:
-        known = frozenset(self.pool.ids)
+        pool_ids = frozenset(self.pool.ids)
         for question in self.questions:
             if question.user != self.pool.user:
                 raise InputError(
@@ -254,7 +254,7 @@ class Case:
                 )
             for name, labels in (("support", question.labels), ("stale", question.stale)):
                 for source, ids in labels.items():
-                    if unknown := sorted(ids - known):
+                    if unknown := sorted(ids - pool_ids):
                         raise InputError(
                             f"question '{question.id}' ({source}) names the record "
                             f"'{unknown[0]}', which user '{self.pool.user}' does not have",
@@ -338,12 +338,12 @@ class LazyCases(Sequence[Case]):
 
 def only_kinds(benchmark: Benchmark, kinds: Sequence[str]) -> Benchmark:
     """Restrict a benchmark to questions of these kinds; pools stay complete."""
-    known = {question.kind for case in benchmark.cases for question in case.questions}
+    existing = {question.kind for case in benchmark.cases for question in case.questions}
     for kind in kinds:
-        if kind not in known:
+        if kind not in existing:
             raise SpecError(
                 f"benchmark '{benchmark.name}' has no questions of kind '{kind}'. "
-                + nearest(kind, known)
+                + nearest(kind, existing)
             )
     return _cut(benchmark, "kind", kinds)
 
@@ -354,11 +354,11 @@ def only_questions(benchmark: Benchmark, ids: Collection[str]) -> Benchmark:
 
 
 def _cut(benchmark: Benchmark, field: str, values: Collection[str]) -> Benchmark:
-    kept = partial(_kept, benchmark.cases, field, frozenset(values))
-    return replace(benchmark, cases=LazyCases(len(benchmark.cases), kept))
+    select = partial(_kept, benchmark.cases, field, frozenset(values))
+    return replace(benchmark, cases=LazyCases(len(benchmark.cases), select))
 
 
 def _kept(cases: Sequence[Case], field: str, values: frozenset[str], index: int) -> Case:
     case = cases[index]
-    questions = tuple(one for one in case.questions if getattr(one, field) in values)
+    questions = tuple(question for question in case.questions if getattr(question, field) in values)
     return replace(case, questions=questions)

@@ -111,11 +111,11 @@ def parse_json(text: str, *, strict: bool = False) -> Any:
     try:
         parsed = _STRICT.decode(text) if strict else json.loads(text)
         # Text that was decoded has no halves but escaped ones.
-        found = _find_half(parsed) if _ESCAPED_HALF.search(text) else None
+        half_character = _find_half(parsed) if _ESCAPED_HALF.search(text) else None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if found:
-        half, way = found
+    if half_character:
+        half, way = half_character
         where = f" (in {way.removeprefix('.')})" if way else ""
         raise ValueError(f"{half!r} is half a character, and no text{where}")
     return parsed
@@ -151,10 +151,10 @@ def _find_half(parsed: Any) -> tuple[str, str] | None:
     elif isinstance(parsed, list):
         steps = enumerate(parsed)
     for step, value in steps:
-        if found := _find_half(step):
-            return found
-        if found := _find_half(value):
-            return found[0], (f".{step}" if isinstance(step, str) else f"[{step}]") + found[1]
+        if part := _find_half(step):
+            return part
+        if part := _find_half(value):
+            return part[0], (f".{step}" if isinstance(step, str) else f"[{step}]") + part[1]
     return None
 
 
@@ -213,8 +213,8 @@ def scan_array(path: Path) -> Iterator[tuple[Element, Any] | str]:
 class _Scan:
     """A window over the text of a file: what has been parsed is let go when more is read."""
 
-    def __init__(self, path: Path, stream: IO[bytes], seen: Callable[[bytes], object]) -> None:
-        self._path, self._stream, self._seen = path, stream, seen
+    def __init__(self, path: Path, stream: IO[bytes], observe: Callable[[bytes], object]) -> None:
+        self._path, self._stream, self._seen = path, stream, observe
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._text = ""
         self._at = 0
@@ -243,13 +243,13 @@ class _Scan:
             if len(self._text) - self._at < longest:  # to begin in vain takes time
                 self._more()
                 self._block = _BLOCK
-            found, end = self._decoded()
+            element, end = self._decoded()
             longest = max(longest, end - self._at)
             self._count()
             start = self._offset
             self._at = end
             self._count()
-            yield Element(start, self._offset - start), found
+            yield Element(start, self._offset - start), element
             expected = self._next()
             if expected == "":
                 raise self._fault(_TRUNCATED)
@@ -289,8 +289,8 @@ class _Scan:
     def _next(self) -> str:
         """Go to the next character that is no white space; empty at the end of the file."""
         while True:
-            found = _SPACE.match(self._text, self._at)
-            self._at = found.end() if found else self._at
+            match = _SPACE.match(self._text, self._at)
+            self._at = match.end() if match else self._at
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._more():
@@ -315,11 +315,11 @@ class _Scan:
         self._block *= 2
         self._seen(block)
         try:
-            read = self._decoder.decode(block, final=not block)
+            text = self._decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
             ahead = len(self._text[self._at :].encode()) + error.start
             raise self._fault(f"is not UTF-8 text ({error.reason})", ahead) from None
-        self._text = self._text[self._at :] + read
+        self._text = self._text[self._at :] + text
         self._at = self._counted = 0
         return bool(block)
 

@@ -23,22 +23,22 @@ def registered_benchmarks() -> Mapping[str, specs.Registration]:
 
 def load_benchmark(text: str, data: Path | None = None) -> Benchmark:
     """Load a benchmark by name (`sample`, `sample:seed=7`, `personamem`, …) or directory."""
-    known = registered_benchmarks()
+    loaders = registered_benchmarks()
     path = Path(text)
-    named = text.partition(":")[0] in known
-    if not named and (is_directory(path) or len(path.parts) > 1):
+    is_registered = text.partition(":")[0] in loaders
+    if not is_registered and (is_directory(path) or len(path.parts) > 1):
         return replace(jsonl.load(path), directory=text)
     spec = specs.parse(text)
     loader = specs.find_extension("benchmarks", spec)
     if loader is None:
         raise SpecError(
-            f"There is no benchmark '{spec.name}'. {nearest(spec.name, known)} "
+            f"There is no benchmark '{spec.name}'. {nearest(spec.name, loaders)} "
             f"Your own data is a directory with records.jsonl and questions.jsonl."
         )
     if isinstance(loader, Benchmark):
         return loader
-    wanted = {"data": data} if "data" in inspect.signature(loader).parameters else {}
-    benchmark = specs.construct(loader, spec, **wanted)
+    arguments = {"data": data} if "data" in inspect.signature(loader).parameters else {}
+    benchmark = specs.construct(loader, spec, **arguments)
     if not isinstance(benchmark, Benchmark):
         raise SpecError(
             f"Expected a Benchmark from the loader '{spec.name}' but got {type(benchmark).__name__}"

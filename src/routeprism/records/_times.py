@@ -40,20 +40,20 @@ def read_time(text: str) -> datetime | None:
     except (ValueError, OverflowError):  # no such day, or beyond the year 9999
         return None
     if time is None:
-        time = next((found for form in _FORMATS if (found := _read_form(text, form))), None)
+        time = next((parsed for form in _FORMATS if (parsed := _read_form(text, form))), None)
     return time if time is None or time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
 def _read_iso(text: str) -> datetime | None:
-    found = _ISO.fullmatch(text)
-    if found is None:
+    match = _ISO.fullmatch(text)
+    if match is None:
         return None
     # In the one form that every supported Python reads.
-    zone = "+00:00" if found["zone"] in ("Z", "z") else found["zone"] or ""
-    fraction = f".{found['fraction']:0<6}" if found["fraction"] else ""
-    clock = found["time"] or "00:00"
+    zone = "+00:00" if match["zone"] in ("Z", "z") else match["zone"] or ""
+    fraction = f".{match['fraction']:0<6}" if match["fraction"] else ""
+    clock = match["time"] or "00:00"
     clock = clock if clock.count(":") == 2 or not fraction else f"{clock}:00"
-    return datetime.fromisoformat(f"{found['date']}T{clock}{fraction}{zone}")
+    return datetime.fromisoformat(f"{match['date']}T{clock}{fraction}{zone}")
 
 
 def _read_form(text: str, form: str) -> datetime | None:

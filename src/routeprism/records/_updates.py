@@ -116,7 +116,10 @@ def find_fault(
             )
         for earlier in sorted(earlier_ids):
             if places[earlier] > places[record]:
-                times = [by_place[places[one]].timestamp or "no time" for one in (record, earlier)]
+                times = [
+                    by_place[places[record_id]].timestamp or "no time"
+                    for record_id in (record, earlier)
+                ]
                 return record, (
                     f"record '{record}' ({times[0]}) supersedes '{earlier}' ({times[1]}), which is "
                     f"later in event time (ties by source position)"

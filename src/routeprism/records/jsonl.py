@@ -115,7 +115,7 @@ class _Lines:
     @classmethod
     def scan(cls, path: Path, fields: frozenset[str]) -> _Lines:
         """Check every line for what can be checked without its neighbours."""
-        found = cls(path)
+        lines = cls(path)
         digest = hashlib.sha256()
         with open_input(path) as stream:
             offset = 0
@@ -125,18 +125,18 @@ class _Lines:
                 if not _is_blank(line):
                     entry = _entry(line, path, number)
                     _check_fields(entry, fields, path, number)
-                    found.labelled = found.labelled or bool(entry.get("support"))
+                    lines.labelled = lines.labelled or bool(entry.get("support"))
                     if not _TIME_LABELS.isdisjoint(entry):
-                        found.changing.add(entry["user"])
-                    runs = found.users.setdefault(entry["user"], array("q"))
+                        lines.changing.add(entry["user"])
+                    runs = lines.users.setdefault(entry["user"], array("q"))
                     if entry["user"] == before:
                         runs[-1] += 1
                     else:
                         runs.extend((offset, number, 1))
                     before = entry["user"]
                 offset += len(line)
-        found.digest = digest.hexdigest()
-        return found
+        lines.digest = digest.hexdigest()
+        return lines
 
     def entries(self, user: str) -> Iterator[tuple[int, dict[str, Any]]]:
         """Read one user's lines."""
@@ -240,8 +240,8 @@ def _check_time(entry: dict[str, Any], path: Path, number: int) -> None:
     stamp = entry.get("timestamp")
     if stamp is None or (isinstance(stamp, str) and not stamp.strip()):
         return
-    known = isinstance(stamp, (str, int, float)) and not isinstance(stamp, bool)
-    if not known or read_time(str(stamp)) is None:
+    is_scalar = isinstance(stamp, (str, int, float)) and not isinstance(stamp, bool)
+    if not is_scalar or read_time(str(stamp)) is None:
         raise InputError(
             f"Expected a time such as {TIME_EXAMPLES} but got timestamp={stamp!r:.60}",
             file=path,
@@ -252,19 +252,19 @@ def _check_time(entry: dict[str, Any], path: Path, number: int) -> None:
 
 def _unique_ids(questions: _Lines) -> None:
     """Refuse two questions with one id; ids are short, so they may all be held at once."""
-    seen: dict[str, int] = {}
+    lines: dict[str, int] = {}
     with open_input(questions.path) as stream:
         for number, line in enumerate(stream, start=1):
             if not _is_blank(line):
                 identity = _entry(line, questions.path, number)["id"]
-                if identity in seen:
+                if identity in lines:
                     raise InputError(
-                        f"the id '{identity}' is on line {seen[identity]} already",
+                        f"the id '{identity}' is on line {lines[identity]} already",
                         file=questions.path,
                         line=number,
                         field="id",
                     )
-                seen[identity] = number
+                lines[identity] = number
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,18 +340,18 @@ def _texts(entry: dict[str, Any], name: str, expected: str) -> list[str]:
 
 def _option_letter(name: str, options: list[str], field: str) -> str:
     """Give the letter of an option, which is named by its letter or by its text."""
-    named = letters(len(options))
+    marks = letters(len(options))
     letter = name.strip().lower()
-    if name not in options and letter in named:
+    if name not in options and letter in marks:
         return letter
     if name not in options:
         raise InputError(
-            f"{field}={name!r:.60} is neither one of the option letters {', '.join(named)} nor the "
+            f"{field}={name!r:.60} is neither one of the option letters {', '.join(marks)} nor the "
             f"exact text of an option",
             field=field,
         )
-    by_text = named[options.index(name)]
-    if letter in named and letter != by_text:
+    by_text = marks[options.index(name)]
+    if letter in marks and letter != by_text:
         raise InputError(
             f"{field}={name!r} is ambiguous: it is the letter of option {letter} and the text of "
             f"option {by_text}; write these options out, such as 'answer {name}'",
@@ -380,7 +380,7 @@ def _question(entry: dict[str, Any], supersedes: Mapping[str, frozenset[str]]) -
     if options and gold is not None:
         gold = _option_letter(gold, options, "gold")
     if options:
-        outdated = [_option_letter(one, options, "outdated") for one in outdated]
+        outdated = [_option_letter(option, options, "outdated") for option in outdated]
     return Question(
         id=entry["id"],
         user=entry["user"],

@@ -101,8 +101,8 @@ def _case(entry: Mapping[str, Any], notes: list[str]) -> Case:
     )
     records: dict[int, Record] = {}
     for position, number in enumerate(numbers):
-        said = conversation[f"session_{number}"]
-        turns = [Turn(_text(turn, "speaker").lower(), _said(turn)) for turn in said]
+        session = conversation[f"session_{number}"]
+        turns = [Turn(_text(turn, "speaker").lower(), _said(turn)) for turn in session]
         date = conversation.get(f"session_{number}_date_time")
         timestamp = None if date is None else str(date)
         records[number] = Record.from_turns(f"D{number}", position, turns, timestamp=timestamp)
@@ -115,8 +115,8 @@ def _case(entry: Mapping[str, Any], notes: list[str]) -> Case:
 
 def _said(turn: Mapping[str, Any]) -> str:
     caption = turn.get("blip_caption")
-    said = _text(turn, "text")
-    return f"{said} [shares a picture: {caption}]" if caption else said
+    text = _text(turn, "text")
+    return f"{text} [shares a picture: {caption}]" if caption else text
 
 
 def _text(entry: Mapping[str, Any], name: str) -> str:
@@ -151,13 +151,13 @@ def _labels(
     identity: str, evidence: list[str], pool: Pool, notes: list[str]
 ) -> dict[str, frozenset[str]]:
     """Map dialogue ids to the sessions that contain them; list those without a session."""
-    known = frozenset(pool.ids)
+    ids = frozenset(pool.ids)
     sessions: set[str] = set()
-    for written in evidence:
-        for part in filter(None, _SEPARATORS.split(str(written))):
+    for reference in evidence:
+        for part in filter(None, _SEPARATORS.split(str(reference))):
             match = _DIALOGUE.match(part)
             session = f"D{int(match[1])}" if match else ""
-            if session in known:
+            if session in ids:
                 sessions.add(session)
             else:
                 notes.append(f"{identity}: the evidence id '{part}' names no session; left out")

@@ -118,10 +118,10 @@ def load(
             f"use longmemeval:variant={shape} to load it",
             file=file,
         )
-    chosen = index.choose(abstention)
-    places = tuple((index.places[at], index.ids[at]) for at in chosen)
+    questions = index.choose(abstention)
+    places = tuple((index.places[at], index.ids[at]) for at in questions)
     inputs = {file.name.removesuffix(".gz"): digest}
-    decided = any(index.ids[at] in _read_updates() for at in chosen)
+    decided = any(index.ids[at] in _read_updates() for at in questions)
     return Benchmark(
         name="longmemeval" if shape == "s" else f"longmemeval-{shape}",
         cases=LazyCases(len(places), _Reader(ElementReader(file), places, file)),
@@ -164,8 +164,10 @@ def _file(data: Path | None, variant: Variant | None, path: str | None) -> Path:
         if (directory / "longmemeval").is_dir():
             directory = directory / "longmemeval"
         variant = variant or "s"
-        named = "longmemeval" if variant == "s" else f"longmemeval:variant={variant}"
-        return find_file(directory, *_FILES[variant], fetched=None if variant == "index" else named)
+        benchmark = "longmemeval" if variant == "s" else f"longmemeval:variant={variant}"
+        return find_file(
+            directory, *_FILES[variant], fetched=None if variant == "index" else benchmark
+        )
     places = [Path(path)]
     if data is not None and not places[0].is_absolute():
         places += [data / "longmemeval" / path, data / path]
@@ -220,23 +222,23 @@ class _Index:
         wordless = sum(map(_is_wordless, entry.get("haystack_sessions") or ()))
         self._note("wordless", identity, wordless)
 
-    def _note(self, what: str, identity: str, number: int) -> None:
+    def _note(self, reason: str, identity: str, number: int) -> None:
         if number:
-            self.counts[what] += number
-            self.counts[f"{what} in"] += 1
-            self.examples.setdefault(what, identity)
+            self.counts[reason] += number
+            self.counts[f"{reason} in"] += 1
+            self.examples.setdefault(reason, identity)
 
     def choose(self, abstention: str) -> list[int]:
         """Choose the questions with or without abstention, by their number in the file."""
-        chosen = [
+        questions = [
             at
             for at, identity in enumerate(self.ids)
             if abstention == "with" or _abstains(identity) == (abstention == "only")
         ]
-        if not chosen:
+        if not questions:
             kind = "abstention question" if abstention == "only" else "question with evidence"
             raise InputError(f"there is no {kind} in it", file=self.file)
-        return chosen
+        return questions
 
     def shape(self) -> Variant:
         """Recognise the variant by its content."""
@@ -266,16 +268,16 @@ class _Index:
                 counts["abstentions"], "abstention question is", "abstention questions are"
             )
             notes.append(f"{apart} set apart; longmemeval:abstention=only gives them")
-        for what, (one, several) in _NOTES.items():
-            if counts[what] and abstention != "only":
-                where = _counted(counts[f"{what} in"], "question", "questions")
-                said = _counted(counts[what], one, several)
-                notes.append(f"{said} ({where}, the first '{self.examples[what]}')")
+        for reason, (singular, several) in _NOTES.items():
+            if counts[reason] and abstention != "only":
+                where = _counted(counts[f"{reason} in"], "question", "questions")
+                number = _counted(counts[reason], singular, several)
+                notes.append(f"{number} ({where}, the first '{self.examples[reason]}')")
         return tuple(notes)
 
 
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
+def _counted(number: int, singular: str, several: str) -> str:
+    return f"{number} {singular if number == 1 else several}"
 
 
 def _checked(entry: Any) -> tuple[str, list[str], list[str]]:
@@ -314,13 +316,13 @@ def _checked(entry: Any) -> tuple[str, list[str], list[str]]:
 
 
 def _texts(entry: Mapping[str, Any], name: str) -> list[str]:
-    listed = entry.get(name)
-    if not isinstance(listed, list):
-        raise InputError(f"Expected a list of ids but got {name}={listed!r:.60}", field=name)
-    for at, one in enumerate(listed):
-        if not isinstance(one, str) or not one.strip():
-            raise InputError(f"session {at} has no id: Expected text but got {one!r}", field=name)
-    return listed
+    items = entry.get(name)
+    if not isinstance(items, list):
+        raise InputError(f"Expected a list of ids but got {name}={items!r:.60}", field=name)
+    for at, item in enumerate(items):
+        if not isinstance(item, str) or not item.strip():
+            raise InputError(f"session {at} has no id: Expected text but got {item!r}", field=name)
+    return items
 
 
 def _is_wordless(session: Any) -> bool:
@@ -357,13 +359,15 @@ def _case(entry: Mapping[str, Any]) -> Case:
     identity, sessions, evidence = _checked(entry)
     names = _distinct(sessions)
     dates = entry.get("haystack_dates") or [None] * len(sessions)
-    said = entry.get("haystack_sessions") or [[]] * len(sessions)
+    turns_by_session = entry.get("haystack_sessions") or [[]] * len(sessions)
     records = tuple(
         _record(name, at, turns, date)
-        for at, (name, turns, date) in enumerate(zip(names, said, dates, strict=True))
+        for at, (name, turns, date) in enumerate(zip(names, turns_by_session, dates, strict=True))
     )
-    wanted = frozenset(evidence)
-    support = frozenset(name for name, id in zip(names, sessions, strict=True) if id in wanted)
+    evidence_ids = frozenset(evidence)
+    support = frozenset(
+        name for name, id in zip(names, sessions, strict=True) if id in evidence_ids
+    )
     labels = {"benchmark": support} if support and not _abstains(identity) else {}
     current, stale = _split_by_time(identity, records, support)
     if current:
@@ -405,20 +409,20 @@ def _split_by_time(
     if asks == "both":
         return support, frozenset()
     ordered = [records[at].id for at in event_order(records) if records[at].id in support]
-    chosen = frozenset((ordered[-1] if asks == "later" else ordered[0],))
-    return chosen, support - chosen
+    current = frozenset((ordered[-1] if asks == "later" else ordered[0],))
+    return current, support - current
 
 
 def _distinct(sessions: Sequence[str]) -> list[str]:
     """Name every delivery of a session: some histories hold one twice, under two dates."""
-    taken, names = set(sessions), []
-    seen: Counter[str] = Counter()
+    used, names = set(sessions), []
+    counts: Counter[str] = Counter()
     for identity in sessions:
-        seen[identity] += 1
+        counts[identity] += 1
         name = identity
-        while seen[identity] > 1 and name in taken:
-            name = f"{identity}~{seen[identity]}" if name == identity else f"{name}~"
-        taken.add(name)
+        while counts[identity] > 1 and name in used:
+            name = f"{identity}~{counts[identity]}" if name == identity else f"{name}~"
+        used.add(name)
         names.append(name)
     return names
 

@@ -87,7 +87,7 @@ def _read_questions(
         user: sum(len(record.turns) for record in pool.records) for user, pool in pools.items()
     }
     questions: dict[str, list[Question]] = {user: [] for user in pools}
-    asked: set[str] = set()
+    ids: set[str] = set()
     for index, query in enumerate(queries):
         user = _field(query, "user_id", file, index)
         identity = _field(query, "id", file, index)
@@ -104,13 +104,13 @@ def _read_questions(
                 field="id",
             )
         line, row = rows[identity]
-        if identity in asked:
+        if identity in ids:
             raise InputError(
                 f"entry {index}: there are two queries with the id '{identity}'",
                 file=file,
                 field="id",
             )
-        asked.add(identity)
+        ids.add(identity)
         meta = query.get("meta")
         text = _field(meta if isinstance(meta, dict) else {}, "retrieval_query", file, index)
         try:
@@ -158,12 +158,12 @@ def _pools(documents: list[dict[str, Any]], path: Path) -> dict[str, Pool]:
         content = _field(document, "content", path, index)
         by_user.setdefault(user, []).append((int(suffix), identity, content))
     pools = {}
-    for user, found in by_user.items():
-        found.sort()
+    for user, user_pools in by_user.items():
+        user_pools.sort()
         try:
             records = tuple(
                 Record(identity, position, content)
-                for position, (_, identity, content) in enumerate(found)
+                for position, (_, identity, content) in enumerate(user_pools)
             )
             pools[user] = Pool(user, records)
         except InputError as error:
@@ -201,8 +201,8 @@ def _question(identity: str, pool: Pool, text: str, row: Mapping[str, str], turn
     options = _options(row["all_options"])
     gold = _LETTERED.match(row["correct_answer"])
     if not gold:
-        got = row["correct_answer"]
-        raise InputError(f"Expected '(a)' … but got {got!r}", field="correct_answer")
+        answer = row["correct_answer"]
+        raise InputError(f"Expected '(a)' … but got {answer!r}", field="correct_answer")
     kind = GROUPS.get(row["question_type"])
     if kind is None:
         raise InputError(f"unknown type {row['question_type']!r}", field="question_type")
@@ -218,21 +218,21 @@ def _question(identity: str, pool: Pool, text: str, row: Mapping[str, str], turn
     )
 
 
-def _options(written: str) -> tuple[str, ...]:
+def _options(text: str) -> tuple[str, ...]:
     try:
-        lines = json.loads(written)
+        lines = json.loads(text)
     except json.JSONDecodeError:
         try:
-            lines = ast.literal_eval(written)  # the release mixes JSON and Python list literals
+            lines = ast.literal_eval(text)  # the release mixes JSON and Python list literals
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             lines = None
     except RecursionError:
         lines = None
     if not isinstance(lines, list):
         lines = []
-    matched = [_LETTERED.match(str(line)) for line in lines]
-    options = [match[2] for match in matched if match]
-    if not lines or [match and match[1] for match in matched] != list(letters(len(lines))):
+    matches = [_LETTERED.match(str(line)) for line in lines]
+    options = [match[2] for match in matches if match]
+    if not lines or [match and match[1] for match in matches] != list(letters(len(lines))):
         raise InputError("Expected a list of options '(a) …', '(b) …'", field="all_options")
     return tuple(options)
 

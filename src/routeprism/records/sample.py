@@ -79,13 +79,13 @@ def _dealt(items: Sequence[T], count: int, rng: Random) -> list[T]:
 
 def _take(shelf: list[Thread], count: int, rng: Random) -> tuple[Thread, ...]:
     # A thread is put back only when all have been used, so that each is told about as often.
-    taken: list[Thread] = []
-    while len(taken) < count:
-        if not any(thread not in taken for thread in shelf):
+    selection: list[Thread] = []
+    while len(selection) < count:
+        if not any(thread not in selection for thread in shelf):
             shelf.extend(rng.sample(threads(), len(threads())))
-        index = next(i for i, thread in enumerate(shelf) if thread not in taken)
-        taken.append(shelf.pop(index))
-    return tuple(taken)
+        index = next(i for i, thread in enumerate(shelf) if thread not in selection)
+        selection.append(shelf.pop(index))
+    return tuple(selection)
 
 
 def fingerprint_cases(cases: Sequence[Case]) -> str:

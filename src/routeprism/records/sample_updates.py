@@ -52,7 +52,7 @@ def generate(seed: int) -> tuple[Case, ...]:
     rng.shuffle(lengths)
     cases = []
     for index, persona in enumerate(invent(_USERS, rng)):
-        chosen = rng.sample(topics(), _FACTS)
+        topics_of_user = rng.sample(topics(), _FACTS)
         dealt = lengths[index * _FACTS : (index + 1) * _FACTS]
-        cases.append(write_case(f"u{index + 1:02d}", persona, chosen, dealt, rng))
+        cases.append(write_case(f"u{index + 1:02d}", persona, topics_of_user, dealt, rng))
     return tuple(cases)

@@ -28,24 +28,30 @@ __all__ = ["write_comparison"]
 
 def write_comparison(comparison: RunComparison, path: Path) -> Path:
     """Write a comparison as a page of its own."""
-    plain = [one for one in comparison.differences if not (one.column.arm or one.column.mask)]
-    worse = [one for one in plain if _judge(one) < 0]
-    better = [one for one in plain if _judge(one) > 0]
-    charts = _charts([one for one in plain if one.column.quantity in MAIN_QUANTITIES])
+    plain = [
+        difference
+        for difference in comparison.differences
+        if not (difference.column.arm or difference.column.mask)
+    ]
+    worse = [difference for difference in plain if _judge(difference) < 0]
+    better = [difference for difference in plain if _judge(difference) > 0]
+    charts = _charts(
+        [difference for difference in plain if difference.column.quantity in MAIN_QUANTITIES]
+    )
     tabs: list[tuple[str, str, Markup | None]] = [
         ("summary", "Summary", _summary(comparison, worse, better, charts)),
         ("questions", "Questions", _questions(comparison.support)),
         ("numbers", "All numbers", as_html(_differences(plain)) if plain else None),
     ]
-    shown = [(name, title, content) for name, title, content in tabs if content]
+    visible = [(name, title, content) for name, title, content in tabs if content]
     panels = [
         tag("div", _section(title, content), id=f"tab-{name}", class_="panel")
-        for name, title, content in shown
+        for name, title, content in visible
     ]
     header = page_header(
         _headline(comparison.support),
         f"{comparison.benchmark} · from {comparison.first} to {comparison.second}",
-        [(name, title) for name, title, _ in shown],
+        [(name, title) for name, title, _ in visible],
     )
     title = f"RoutePrism: {comparison.first} against {comparison.second}"
     blocks = [data_block("rp-charts", chart_data(charts))]
@@ -63,12 +69,12 @@ def _headline(changes: Sequence[SupportChange]) -> str:
     )
 
 
-def _judge(one: Difference) -> int:
+def _judge(difference: Difference) -> int:
     """Give 1 if a quantity got better, -1 if it got worse, 0 if its interval leaves that open."""
-    change = one.difference
+    change = difference.difference
     if change.lower is None or change.upper is None or change.lower <= 0 <= change.upper:
         return 0
-    return find_direction(one.column.quantity) * (1 if change.lower > 0 else -1)
+    return find_direction(difference.column.quantity) * (1 if change.lower > 0 else -1)
 
 
 def _section(title: str, content: Markup) -> Markup:
@@ -105,31 +111,31 @@ def _main_changes(changes: Sequence[Difference], name: str, title: str) -> Marku
     """Show the changes of main quantities in plain words, and count the others."""
     if not changes:
         return None
-    main = [one for one in changes if one.column.quantity in MAIN_QUANTITIES]
-    main.sort(key=lambda one: list(MAIN_QUANTITIES).index(one.column.quantity))
-    answered = any(one.column.model for one in main)
+    main = [difference for difference in changes if difference.column.quantity in MAIN_QUANTITIES]
+    main.sort(key=lambda difference: list(MAIN_QUANTITIES).index(difference.column.quantity))
+    has_answers = any(difference.column.model for difference in main)
     table = Table(
         name,
         title,
         "Share before and after, and the difference, which is paired within units.",
         (
-            *("memory", "arrival", *(["model"] if answered else []), "quantity"),
+            *("memory", "arrival", *(["model"] if has_answers else []), "quantity"),
             *("before", "after", "change [95%]", "questions"),
         ),
         tuple(
             (
-                _name_policies(one),
-                describe_arrival(one.column.schedule),
-                *([one.column.model] if answered else []),
-                MAIN_QUANTITIES[one.column.quantity],
-                f"{one.before:.3f}",
-                f"{one.after:.3f}",
-                _change(one),
-                str(one.difference.queries),
+                _name_policies(difference),
+                describe_arrival(difference.column.schedule),
+                *([difference.column.model] if has_answers else []),
+                MAIN_QUANTITIES[difference.column.quantity],
+                f"{difference.before:.3f}",
+                f"{difference.after:.3f}",
+                _change(difference),
+                str(difference.difference.queries),
             )
-            for one in main
+            for difference in main
         ),
-        names=3 + answered,
+        names=3 + has_answers,
     )
     rest = len(changes) - len(main)
     more = tag("p", f"{pluralise(rest, 'further change')} under All numbers.", class_="count")
@@ -139,22 +145,22 @@ def _main_changes(changes: Sequence[Difference], name: str, title: str) -> Marku
 def _questions(changes: Sequence[SupportChange]) -> Markup | None:
     """Show question by question which evidence is lost, then which is gained."""
     lost = [change for change in changes if change.lost]
-    kept = [change for change in changes if change.kept]
+    changes_with_records = [change for change in changes if change.kept]
     tables = [
         *([_support(lost, lost=True)] if lost else []),
-        *([_support(kept, lost=False)] if kept else []),
+        *([_support(changes_with_records, lost=False)] if changes_with_records else []),
     ]
     parts = [fragment([tag("h3", table.title), as_html(table)]) for table in tables]
     return fragment(parts) if parts else None
 
 
 def _sentences(comparison: RunComparison) -> Markup:
-    said = [
+    sentences = [
         *comparison.sentences,
         comparison.limits,
         *(f"Note: {note}" for note in comparison.notes),
     ]
-    items = [tag("li", one) for one in said]
+    items = [tag("li", sentence) for sentence in sentences]
     rest = items[_SHOWN_SENTENCES:]
     more = tag("details", tag("summary", f"{len(rest)} more sentences"), tag("ul", *rest))
     return fragment([tag("ul", *items[:_SHOWN_SENTENCES]), more if rest else None])
@@ -163,25 +169,25 @@ def _sentences(comparison: RunComparison) -> Markup:
 _SHOWN_SENTENCES = 6
 
 
-def _name_policies(one: Difference) -> str:
-    before, after = one.policy_before, one.column.policy
+def _name_policies(difference: Difference) -> str:
+    before, after = difference.policy_before, difference.column.policy
     return after if before == after else f"{before} → {after}"
 
 
-def _names(one: Difference) -> tuple[str, ...]:
-    column = one.column
+def _names(difference: Difference) -> tuple[str, ...]:
+    column = difference.column
     where = (
-        _name_policies(one),
+        _name_policies(difference),
         column.schedule,
-        name_experiment(one),
+        name_experiment(difference),
         column.model,
         column.filler,
     )
     return *where, column.quantity
 
 
-def _change(one: Difference) -> str:
-    change = one.difference
+def _change(difference: Difference) -> str:
+    change = difference.difference
     return format_interval(change.value, change.lower, change.upper, signed=True)
 
 
@@ -198,13 +204,13 @@ def _differences(
         ),
         tuple(
             (
-                *_names(one),
-                f"{one.before:.3f}",
-                f"{one.after:.3f}",
-                _change(one),
-                str(one.difference.queries),
+                *_names(difference),
+                f"{difference.before:.3f}",
+                f"{difference.after:.3f}",
+                _change(difference),
+                str(difference.difference.queries),
             )
-            for one in plain
+            for difference in plain
         ),
         names=6,
     )
@@ -215,41 +221,55 @@ _MOST_LINES = 40
 
 def _charts(differences: Sequence[Difference]) -> list[Chart]:
     """Draw one forest plot of changes, the largest ones if there are very many."""
-    drawn = [one for one in differences if not one.column.quantity.startswith("count.")]
-    largest = sorted(drawn, key=lambda one: -abs(one.difference.value or 0))[:_MOST_LINES]
-    lines = [one for one in drawn if one in largest]
+    measured = [
+        difference
+        for difference in differences
+        if not difference.column.quantity.startswith("count.")
+    ]
+    largest = sorted(measured, key=lambda difference: -abs(difference.difference.value or 0))[
+        :_MOST_LINES
+    ]
+    lines = [difference for difference in measured if difference in largest]
     if not lines:
         return []
-    several = len({_name_policies(one) for one in lines}) > 1
-    labels = [_label(one, several=several) for one in lines]
+    several = len({_name_policies(difference) for difference in lines}) > 1
+    labels = [_label(difference, several=several) for difference in lines]
     return [
         Chart(
             "changes",
             "Changes with 95% intervals, new version minus old version",
-            "; ".join(f"{label} {_change(one)}" for label, one in zip(labels, lines, strict=True)),
+            "; ".join(
+                f"{label} {_change(difference)}"
+                for label, difference in zip(labels, lines, strict=True)
+            ),
             "forest",
             tuple(
                 {
                     "label": label,
-                    "estimate": one.difference.value,
-                    "lower": one.difference.lower,
-                    "upper": one.difference.upper,
-                    "questions": one.difference.queries,
+                    "estimate": difference.difference.value,
+                    "lower": difference.difference.lower,
+                    "upper": difference.difference.upper,
+                    "questions": difference.difference.queries,
                 }
-                for label, one in zip(labels, lines, strict=True)
+                for label, difference in zip(labels, lines, strict=True)
             ),
         )
     ]
 
 
-def _label(one: Difference, *, several: bool) -> str:
+def _label(difference: Difference, *, several: bool) -> str:
     """Label a line of the forest plot, with the memory only if there are several."""
-    column = one.column
+    column = difference.column
     names = (
         MAIN_QUANTITIES[column.quantity],
         describe_arrival(column.schedule),
-        _name_policies(one) if several else "",
-        *(name_experiment(one), column.model, column.filler if column.model else "", column.batch),
+        _name_policies(difference) if several else "",
+        *(
+            name_experiment(difference),
+            column.model,
+            column.filler if column.model else "",
+            column.batch,
+        ),
     )
     return " · ".join(shorten(name) for name in names if name)
 

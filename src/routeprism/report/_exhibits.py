@@ -79,12 +79,15 @@ def list_tables(results: Results) -> list[Table]:
 
 def list_charts(results: Results) -> list[Chart]:
     """List every chart of a run, each with a name of its own: long names may be cut alike."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     charts = []
-    drawn = (chart for section in make_sections(results) for chart in section.charts)
-    for chart in (*drawn, *(c for group in chart_estimates(results.rows).values() for c in group)):
-        seen[chart.name] += 1
-        number = seen[chart.name]
+    all_charts = (chart for section in make_sections(results) for chart in section.charts)
+    for chart in (
+        *all_charts,
+        *(c for group in chart_estimates(results.rows).values() for c in group),
+    ):
+        counts[chart.name] += 1
+        number = counts[chart.name]
         charts.append(replace(chart, name=f"{chart.name}-{number}") if number > 1 else chart)
     return charts
 
@@ -199,13 +202,13 @@ def _label(rows: Sequence[EstimateRow]) -> Iterator[tuple[str, EstimateRow]]:
         for name in _LABELS
         if name in ("policy", "schedule") or len({getattr(row, name) for row in rows}) > 1
     ]
-    seen: set[str] = set()
+    labels: set[str] = set()
     for row in rows:
         parts = [shorten(str(getattr(row, name))) for name in varying if getattr(row, name)]
         label = shorten(" · ".join(parts) or "all", 160)
-        while label in seen:  # names that were cut may look alike
+        while label in labels:  # names that were cut may look alike
             label += " "
-        seen.add(label)
+        labels.add(label)
         yield label, row
 
 

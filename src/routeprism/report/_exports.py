@@ -52,8 +52,8 @@ def write_inspect_log(run: Path, file: Path) -> int:
         configuration = read_configuration(stored, run)
         questions = stored.questions()
         samples = [
-            _make_sample(number, experiment, one, questions[one.given.question])
-            for number, (experiment, one) in enumerate(_answers(stored, configuration), 1)
+            _make_sample(number, experiment, answer, questions[answer.given.question])
+            for number, (experiment, answer) in enumerate(_answers(stored, configuration), 1)
         ]
         created = str(stored.manifest().get("created", "")) or "1970-01-01T00:00:00+00:00"
     if not samples:
@@ -90,34 +90,36 @@ def _answers(
                 for policy in configuration["policies"]:
                     answers = stored.answers(experiment, model=model, batch=batch, policy=policy)
                     judged = judge_answers(stored, configuration["judge"], answers, questions)
-                    yield from ((experiment, one) for one in judged)
+                    yield from ((experiment, answer) for answer in judged)
 
 
-def _make_sample(number: int, experiment: str, one: TracedAnswer, question: StoredQuestion) -> Any:
+def _make_sample(
+    number: int, experiment: str, traced: TracedAnswer, question: StoredQuestion
+) -> Any:
     from inspect_ai.log import EvalSample
     from inspect_ai.model import ModelOutput
     from inspect_ai.scorer import CORRECT, INCORRECT, Score
 
-    given = one.given
+    answer = traced.given
     names = ("policy", "schedule", "side", "condition", "filler", "model", "batch")
     scores = None
     if question.gold is not None:
-        value = CORRECT if one.correct else INCORRECT
-        scores = {"correct": Score(value=value, answer=given.answer)}
+        value = CORRECT if traced.correct else INCORRECT
+        scores = {"correct": Score(value=value, answer=answer.answer)}
     return EvalSample(
         id=number,
         epoch=1,
         input=question.text,
         choices=list(question.options) or None,
         target=question.gold or "",
-        output=ModelOutput.from_content(given.model, given.raw),
+        output=ModelOutput.from_content(answer.model, answer.raw),
         scores=scores,
         metadata={
             "experiment": experiment,
             "question": question.id,
             "user": question.user,
-            "draw": given.turn,
-            "prompt_sha256": given.prompt_sha256,
-            **{name: getattr(given, name) for name in names},
+            "draw": answer.turn,
+            "prompt_sha256": answer.prompt_sha256,
+            **{name: getattr(answer, name) for name in names},
         },
     )

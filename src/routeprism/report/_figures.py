@@ -65,27 +65,27 @@ def choose_charts(sections: Sequence[Section]) -> list[Chart]:
     for section in sections:
         first = {chart.template: chart for chart in reversed(section.charts)}
         leading.append([chart for chart in section.charts if first[chart.template] is chart])
-    chosen = [
+    selection = [
         charts[at] for at in range(_SHOWN_OF_SECTION) for charts in leading if at < len(charts)
     ]
-    return chosen[:_SHOWN_CHARTS]
+    return selection[:_SHOWN_CHARTS]
 
 
-def show_section(section: Section, numbers: RowNumbers, chosen: Sequence[Chart]) -> Markup:
+def show_section(section: Section, numbers: RowNumbers, charts: Sequence[Chart]) -> Markup:
     """Show the chosen charts of an experiment, the others on demand, and its tables."""
-    shown = [chart for chart in section.charts if chart in chosen]
-    rest = [chart for chart in section.charts if chart not in shown]
+    visible = [chart for chart in section.charts if chart in charts]
+    rest = [chart for chart in section.charts if chart not in visible]
     tables = [
         tag("div", tag("h3", table.title), as_html(table, numbers)) for table in section.tables
     ]
     more = tag(
         "details",
-        tag("summary", f"{len(rest)}{' more' * bool(shown)} chart{'s' * (len(rest) != 1)}"),
+        tag("summary", f"{len(rest)}{' more' * bool(visible)} chart{'s' * (len(rest) != 1)}"),
         tag("div", *map(figure, rest), class_="charts"),
     )
     return fragment(
         [
-            tag("div", *map(figure, shown), class_="charts") if shown else None,
+            tag("div", *map(figure, visible), class_="charts") if visible else None,
             more if rest else None,
             *tables,
         ]
@@ -124,12 +124,12 @@ def _shorten_titles(titles: Sequence[str]) -> list[str]:
 def chart_data(charts: Sequence[Chart]) -> Mapping[str, object]:
     """Give the templates and values that the page's script draws charts from."""
     templates: dict[str, object] = {}
-    drawn = {}
+    data = {}
     for chart in charts:
         template = chart.name if chart.template.startswith("{") else chart.template
         templates[template] = read_template(chart)
-        drawn[chart.name] = [template, [_reveal(value) for value in chart.values]]
-    return {"templates": templates, "charts": drawn}
+        data[chart.name] = [template, [_reveal(value) for value in chart.values]]
+    return {"templates": templates, "charts": data}
 
 
 def _reveal(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,14 +35,14 @@ def tag(name: str, *children: str | None, **attributes: str | bool | None) -> Ma
 
     True gives an attribute without a value, False none.
     """
-    written = [name]
+    pieces = [name]
     for key, value in attributes.items():
-        shown = key.rstrip("_").replace("_", "-")
+        attribute = key.rstrip("_").replace("_", "-")
         if value is True:
-            written.append(shown)
+            pieces.append(attribute)
         elif value is not None and value is not False:
-            written.append(f'{shown}="{html.escape(reveal_controls(str(value)))}"')
-    opening = f"<{' '.join(written)}>"
+            pieces.append(f'{attribute}="{html.escape(reveal_controls(str(value)))}"')
+    opening = f"<{' '.join(pieces)}>"
     if name in _VOID:
         return Markup(opening)
     return Markup(f"{opening}{fragment(children)}</{name}>")
@@ -73,11 +73,11 @@ def reveal_controls(text: str) -> str:
 
 def data_block(identity: str, value: object) -> Markup:
     """Make a block of JSON for scripts to read; nothing in it can end the block."""
-    written = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     for character in "<>&":
-        written = written.replace(character, f"\\u{ord(character):04x}")
+        text = text.replace(character, f"\\u{ord(character):04x}")
     opening = f'<script type="application/json" id="{html.escape(identity)}">'
-    return Markup(f"{opening}{written}</script>")
+    return Markup(f"{opening}{text}</script>")
 
 
 _FOLDER = Path(__file__).parent
@@ -109,7 +109,7 @@ def _make_script() -> bytes:
     try:
         import vl_convert
     except ModuleNotFoundError:
-        what = "a report from a source tree that was not installed (vl-convert makes its script)"
-        raise MissingExtraError(what, "charts") from None
+        purpose = "a report from a source tree that was not installed (vl-convert makes its script)"
+        raise MissingExtraError(purpose, "charts") from None
     script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script.encode()

@@ -81,15 +81,15 @@ class Material:
     @property
     def configuration(self) -> Mapping[str, Any]:
         """What the run was asked to do."""
-        made: Mapping[str, Any] = self.manifest.get("configuration", {})
-        return made
+        configuration: Mapping[str, Any] = self.manifest.get("configuration", {})
+        return configuration
 
 
 def gather(directory: Path, *, most: int = 10_000_000) -> Material:
     """Read a run, complete or not; texts take `most` characters at most."""
     manifest = read_manifest(directory)
-    made = manifest.get("configuration", {})
-    names = made.get("policies") or [], made.get("schedules") or []
+    configuration = manifest.get("configuration", {})
+    names = configuration.get("policies") or [], configuration.get("schedules") or []
     if not (directory / "run.sqlite").exists() and manifest["status"] not in FINISHED:
         # It was interrupted before anything was stored.
         return Material(directory, manifest, Results(Rows()), Questions(*names, []), 0, 0)
@@ -99,7 +99,7 @@ def gather(directory: Path, *, most: int = 10_000_000) -> Material:
             directory,
             manifest,
             read_results(stored, stored.estimates()) if whole else Results(Rows()),
-            read_questions(stored, *names, made.get("labels") or "", most=most),
+            read_questions(stored, *names, configuration.get("labels") or "", most=most),
             stored.count_rows("answers"),
             stored.count_rows("failures"),
         )
@@ -153,7 +153,7 @@ def page(material: Material) -> str:
             [("estimates", "All estimates", _estimates(forests, everything))],
         ),
     ]
-    drawn = [
+    charts = [
         *(chart for section in sections for chart in section.charts),
         *(chart for group in forests.values() for chart in group),
     ]
@@ -164,23 +164,23 @@ def page(material: Material) -> str:
         f"RoutePrism: {name}",
         _header(material, sentence, titles),
         fragment(panels),
-        _data_blocks(material, drawn, everything),
-        charted=bool(drawn),
+        _data_blocks(material, charts, everything),
+        charted=bool(charts),
     )
 
 
 def _make_panels(tabs: Iterable[Tab]) -> tuple[list[Markup], list[tuple[str, str]]]:
     """Give the panels of the tabs that have content, and their names and titles."""
     panels = [(name, title, _panel(name, parts)) for name, title, parts in tabs]
-    shown = [(name, title) for name, title, panel in panels if panel]
-    return [panel for _, _, panel in panels if panel], shown
+    visible = [(name, title) for name, title, panel in panels if panel]
+    return [panel for _, _, panel in panels if panel], visible
 
 
 def _list_sections(sections: Sequence[Section], tab: str, numbers: RowNumbers) -> Iterator[Part]:
     """List the sections of the experiments that a tab shows; the verdict has its own place."""
-    listed = [section for section in sections if section.tab == tab and not section.is_verdict]
-    charts = choose_charts(listed)
-    for section in listed:
+    own = [section for section in sections if section.tab == tab and not section.is_verdict]
+    charts = choose_charts(own)
+    for section in own:
         yield section.name, section.title, show_section(section, numbers, charts)
 
 
@@ -207,16 +207,16 @@ def _list_checks(material: Material) -> Iterator[Part]:
 
 def _panel(name: str, parts: Sequence[Part]) -> Markup | None:
     """Put the sections of a tab together, with links to them where there are many."""
-    shown = [(anchor, title, content) for anchor, title, content in parts if content]
-    if not shown:
+    visible = [(anchor, title, content) for anchor, title, content in parts if content]
+    if not visible:
         return None
-    links = [tag("li", tag("a", title, href=f"#{anchor}")) for anchor, title, _ in shown]
+    links = [tag("li", tag("a", title, href=f"#{anchor}")) for anchor, title, _ in visible]
     return tag(
         "div",
         tag("ul", *links, class_="jump") if len(links) > _FEW_SECTIONS else None,
         *(
             tag("section", tag("h2", title), content, id=anchor, aria_label=title)
-            for anchor, title, content in shown
+            for anchor, title, content in visible
         ),
         id=f"tab-{name}",
         class_="panel",
@@ -237,14 +237,14 @@ def _data_blocks(
         *(_chunk(str(at), chunk) for at, chunk in enumerate(questions.chunks) if chunk),
     ]
     if everything is not None:
-        listed = {
+        chart_texts = {
             "columns": everything.columns,
             "names": everything.names,
             "explained": [explain_column(column) for column in everything.columns],
             "rows": [list(map(str, row)) for row in everything.rows],
             "run": shlex.quote(str(material.directory)),
         }
-        blocks.append(_chunk("estimates", packed(listed)))
+        blocks.append(_chunk("estimates", packed(chart_texts)))
     return blocks
 
 
@@ -272,9 +272,11 @@ def shell(
     skip = tag("a", "Skip to the content", href="#content", class_="skip")
     main = tag("main", body, id="content", tabindex="-1")
     # Reading Vega takes long: it waits as text until a chart is to be drawn.
-    held = Markup(f'<script type="text/plain" id="rp-vega">{vega}</script>') if vega else None
+    vega_script = (
+        Markup(f'<script type="text/plain" id="rp-vega">{vega}</script>') if vega else None
+    )
     run = Markup(f"<script>{own}</script>")
-    whole = tag("html", head, tag("body", skip, header, main, *blocks, held, run), lang="en")
+    whole = tag("html", head, tag("body", skip, header, main, *blocks, vega_script, run), lang="en")
     return f"<!DOCTYPE html>\n{whole}\n"
 
 
@@ -293,26 +295,26 @@ def _asset(name: str) -> str:
 
 
 def _header(material: Material, sentence: str, links: Sequence[tuple[str, str]]) -> Markup:
-    made = material.configuration
+    configuration = material.configuration
     flags = {flag for row in material.rows for flag in row.flags.split(";")}
     badges = [
         tag("span", words, class_=f"badge {kind}")
-        for kind, words, shown in (
+        for kind, words, content in (
             ("warning", "interrupted", interrupted(material.manifest)),
             ("warning", "incomplete", material.manifest.get("status") == INCOMPLETE),
-            ("plain", "synthetic data", bool(made.get("synthetic"))),
+            ("plain", "synthetic data", bool(configuration.get("synthetic"))),
             ("plain", "embedded model or judge", "embedded" in flags),
             ("plain", "memories built by the scripted model", "scripted" in flags),
         )
-        if shown
+        if content
     ]
     counts = material.manifest.get("counts") or {}
-    told = ", ".join(
+    details = ", ".join(
         f"{counts[name]} {name if counts[name] != 1 else name[:-1]}"
         for name in ("pools", "records", "questions")
         if name in counts
     )
-    about = " · ".join(part for part in (str(made.get("benchmark", "")), told) if part)
+    about = " · ".join(part for part in (str(configuration.get("benchmark", "")), details) if part)
     return page_header(
         sentence,
         fragment([about, " ", *badges]),
@@ -411,11 +413,11 @@ def _missing(lacking: Sequence[Missing]) -> Markup | None:
         *(
             tag(
                 "li",
-                tag("strong", one.what),
-                f" {one.how}",
-                tag("pre", tag("code", one.command)) if one.command else None,
+                tag("strong", part.what),
+                f" {part.how}",
+                tag("pre", tag("code", part.command)) if part.command else None,
             )
-            for one in lacking
+            for part in lacking
         ),
         class_="missing",
     )
@@ -423,12 +425,12 @@ def _missing(lacking: Sequence[Missing]) -> Markup | None:
 
 def _manner(material: Material) -> Markup:
     facts = _list_facts(material)
-    listed = [part for label, value in facts for part in (tag("dt", label), tag("dd", value))]
-    written = json.dumps(material.manifest, indent=2, ensure_ascii=False, sort_keys=True)
+    definitions = [part for label, value in facts for part in (tag("dt", label), tag("dd", value))]
+    text = json.dumps(material.manifest, indent=2, ensure_ascii=False, sort_keys=True)
     return fragment(
         [
-            tag("dl", *listed),
-            tag("details", tag("summary", "The whole manifest"), tag("pre", written, tabindex="0")),
+            tag("dl", *definitions),
+            tag("details", tag("summary", "The whole manifest"), tag("pre", text, tabindex="0")),
         ]
     )
 
@@ -450,16 +452,16 @@ _CONFIGURATION = {
 
 def _list_facts(material: Material) -> list[tuple[str, str]]:
     """List how a run was made: labels and values."""
-    made, manifest = material.configuration, material.manifest
+    configuration, manifest = material.configuration, material.manifest
     facts = [("Command", command_of(manifest, material.directory))]
     facts.append(("Status", str(manifest.get("status", "unknown"))))
-    if made.get("synthetic"):
+    if configuration.get("synthetic"):
         facts.append(("Data", "synthetic: records and questions were written by a generator"))
     if any("embedded" in row.flags.split(";") for row in material.rows):
         facts.append(
             ("Embedded", "some answers or verdicts come from a built-in program, no language model")
         )
-    if scripted := made.get("scripted"):
+    if scripted := configuration.get("scripted"):
         facts.append(
             (
                 "Scripted",
@@ -468,7 +470,10 @@ def _list_facts(material: Material) -> list[tuple[str, str]]:
             )
         )
     limits = str(manifest.get("limits") or "")
-    values = {**made, "interval": limits.removeprefix("95% limits: ") or made.get("interval")}
+    values = {
+        **configuration,
+        "interval": limits.removeprefix("95% limits: ") or configuration.get("interval"),
+    }
     for name, label in _CONFIGURATION.items():
         if values.get(name) not in (None, "", []):
             facts.append((label, str(values[name])))

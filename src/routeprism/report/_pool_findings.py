@@ -65,23 +65,25 @@ def read_pool_findings(
     findings: Iterable[tuple[str, Finding]],
 ) -> PoolFindings:
     """Sort the findings of a pool, each with its experiment, and read its comparisons."""
-    found = PoolFindings(comparisons=read_comparisons(stored, questions))
-    for experiment, one in findings:
-        if one.name == "eligibility":
-            found.eligibility[one.policy, one.schedule, one.question] = one.value
-        elif one.name == "anchor":
-            found.anchor = one.value
+    findings_of_pool = PoolFindings(comparisons=read_comparisons(stored, questions))
+    for experiment, finding in findings:
+        if finding.name == "eligibility":
+            findings_of_pool.eligibility[finding.policy, finding.schedule, finding.question] = (
+                finding.value
+            )
+        elif finding.name == "anchor":
+            findings_of_pool.anchor = finding.value
         else:
-            found.others.setdefault(one.question, []).append(
+            findings_of_pool.others.setdefault(finding.question, []).append(
                 {
                     "experiment": experiment,
-                    "name": one.name,
-                    "policy": one.policy,
-                    "schedule": one.schedule,
-                    "value": one.value,
+                    "name": finding.name,
+                    "policy": finding.policy,
+                    "schedule": finding.schedule,
+                    "value": finding.value,
                 }
             )
-    return found
+    return findings_of_pool
 
 
 def read_comparisons(
@@ -97,13 +99,13 @@ def read_comparisons(
         grouped.setdefault((*pair, side.filler, side.condition), []).append(side)
     answers = _read_answers(stored, questions, {names[:2] for names in grouped})
     comparisons: dict[Place, list[tuple[str, Entry]]] = {}
-    known = set()
+    ids = set()
     for names, sides in sorted(grouped.items(), key=lambda item: _turn(item[0][0])):
         experiment, policy, schedule, question, filler, condition = names
         prompts = (*names[1:], *(side.prompt_sha256 for side in sides))
-        if prompts in known or (not sides[0].side and not sides[0].reason):
+        if prompts in ids or (not sides[0].side and not sides[0].reason):
             continue
-        known.add(prompts)
+        ids.add(prompts)
         entry = {
             "filler": filler,
             "arm": condition,
@@ -128,7 +130,7 @@ def read_comparisons(
 
 def _turn(experiment: str) -> tuple[int, str]:
     """Order experiments by rank; the routes come first."""
-    ranks = {one.source: one.rank for one in reversed(registered_experiments())}
+    ranks = {item.source: item.rank for item in reversed(registered_experiments())}
     return ranks.get(experiment, len(ranks)), experiment
 
 
@@ -141,38 +143,38 @@ def _read_answers(
     configuration = stored.manifest()["configuration"]
     questions = {question.id: question for question in pool}
     user = pool[0].user
-    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for experiment, policy in sorted(sources):
         for model in configuration.get("models", ()):
             for batch in configuration.get("batches", ()):
-                given = stored.answers(
+                answers = stored.answers(
                     experiment, model=model, batch=batch, policy=policy, user=user
                 )
                 sides: dict[tuple[str, ...], dict[str, list[TracedAnswer]]] = {}
-                for answer in judge_answers(stored, configuration["judge"], given, questions):
-                    one = answer.given
-                    names = (one.schedule, one.question, one.filler, one.condition)
+                for answer in judge_answers(stored, configuration["judge"], answers, questions):
+                    cell = answer.given
+                    names = (cell.schedule, cell.question, cell.filler, cell.condition)
                     by_side = sides.setdefault((experiment, policy, *names), {})
-                    by_side.setdefault(one.side, []).append(answer)
+                    by_side.setdefault(cell.side, []).append(answer)
                 for key, by_side in sides.items():
                     ordered = sorted(by_side.values(), key=lambda answers: answers[0].given.draw)
                     gold = questions[key[3]].gold
-                    found.setdefault(key, []).append(
+                    groups.setdefault(key, []).append(
                         {
                             "model": model,
                             "batch": batch,
-                            "said": [[_symbol(one) for one in side] for side in ordered],
-                            "right": [[bool(one.correct) for one in side] for side in ordered]
+                            "said": [[_symbol(cell) for cell in side] for side in ordered],
+                            "right": [[bool(cell.correct) for cell in side] for side in ordered]
                             if gold is not None
                             else [],
                         }
                     )
-    return found
+    return groups
 
 
 def _symbol(answer: TracedAnswer) -> str:
-    given = answer.given
-    return (given.answer or "") if given.outcome == "answered" else f"({given.outcome})"
+    cell = answer.given
+    return (cell.answer or "") if cell.outcome == "answered" else f"({cell.outcome})"
 
 
 def comparison(
@@ -180,7 +182,7 @@ def comparison(
     named_entry: tuple[str, Entry],
     texts: Texts,
     place: Mapping[str, int],
-    shown: tuple[Shown, Shown],
+    exposures: tuple[Shown, Shown],
 ) -> dict[str, Any]:
     """Make one comparison ready to be shown; `shown` are the blocks of the pair's two contexts."""
     experiment, entry = named_entry
@@ -197,7 +199,7 @@ def comparison(
                     entry["filler"],
                     texts,
                     place,
-                    shown[_on_route(side["name"], references)],
+                    exposures[_on_route(side["name"], references)],
                 )
             ),
         }
@@ -224,7 +226,7 @@ def _pieces(
     filler: str,
     texts: Texts,
     place: Mapping[str, int],
-    shown: Shown,
+    exposure: Shown,
 ) -> Iterator[list[Any]]:
     text = stored.prompt(side["prompt"])
     if not text:
@@ -234,7 +236,7 @@ def _pieces(
         for record, start, end in side["records"]
     ]
     if not cuts:
-        cuts = list(_found(text, side.get("evidence") or (0, len(text)), shown))
+        cuts = list(_found(text, side.get("evidence") or (0, len(text)), exposure))
     at = 0
     for start, end, records in cuts:
         yield from _frame(text[at:start], filler, texts)
@@ -244,14 +246,14 @@ def _pieces(
 
 
 def _found(
-    text: str, evidence: Sequence[int], shown: Shown
+    text: str, evidence: Sequence[int], exposure: Shown
 ) -> Iterator[tuple[int, int, Sequence[int]]]:
     """Find blocks in the evidence, in whatever order they stand there."""
     at, last = evidence
-    waiting = {block: (text.find(block, at, last), records) for block, records in shown if block}
+    waiting = {block: (text.find(block, at, last), records) for block, records in exposure if block}
     while waiting := {block: spot for block, spot in waiting.items() if spot[0] >= 0}:
         # Of two that begin at the same place the longer one is there.
-        block = min(waiting, key=lambda one: (waiting[one][0], -len(one)))
+        block = min(waiting, key=lambda candidate: (waiting[candidate][0], -len(candidate)))
         start, records = waiting[block]
         if start >= at:
             at = start + len(block)

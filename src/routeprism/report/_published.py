@@ -17,7 +17,9 @@ _COLUMNS = ("row", "column", "status", "published", "here")
 def tabulate_published(findings: Iterable[Finding]) -> Iterable[Table]:
     """List the numbers of all labels in one table, for files."""
     cells = tuple(
-        (one.question, *line) for one in _in_order(findings) for line in _lines(one.value["lines"])
+        (finding.question, *line)
+        for finding in _in_order(findings)
+        for line in _lines(finding.value["lines"])
     )
     if cells:
         yield Table(
@@ -33,37 +35,40 @@ def tabulate_published(findings: Iterable[Finding]) -> Iterable[Table]:
 
 def printed_section(findings: Iterable[Finding]) -> Markup | None:
     """Show each table behind its label, with the reasons and commands below it."""
-    shown = [_details(one) for one in _in_order(findings)]
-    if not shown:
+    details = [_details(finding) for finding in _in_order(findings)]
+    if not details:
         return None
-    said = (
+    sentence = (
         "Each table and figure by its label. Machinery: the experiment runs, by the command below "
         "the table; the printed value depends on answers or labels that are not public."
     )
-    return fragment([tag("p", said), *shown])
+    return fragment([tag("p", sentence), *details])
 
 
 def _in_order(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda one: int(one.value["place"]))
+    return sorted(findings, key=lambda finding: int(finding.value["place"]))
 
 
 def _lines(lines: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     return [
-        (row, column, status, published, here) for row, column, published, here, status in lines
+        (row, column, status, published, obtained)
+        for row, column, published, obtained, status in lines
     ]
 
 
-def _details(one: Finding) -> Markup:
-    value = one.value
-    counted = ", ".join(f"{number} {status}" for status, number in value.get("counts", ()))
-    table = Table(one.question, one.question, "", _COLUMNS, tuple(_lines(value["lines"])), names=3)
+def _details(finding: Finding) -> Markup:
+    value = finding.value
+    counts = ", ".join(f"{number} {status}" for status, number in value.get("counts", ()))
+    table = Table(
+        finding.question, finding.question, "", _COLUMNS, tuple(_lines(value["lines"])), names=3
+    )
     reasons = [tag("li", reason) for reason in value["reasons"]]
     commands = [tag("pre", tag("code", command)) for command in value["commands"]]
     return tag(
         "details",
-        tag("summary", f"{one.question}: {value['title']}{f' ({counted})' if counted else ''}"),
+        tag("summary", f"{finding.question}: {value['title']}{f' ({counts})' if counts else ''}"),
         as_html(table),
         tag("ul", *reasons) if reasons else None,
         fragment(commands),
-        id=one.question.replace(":", "-"),
+        id=finding.question.replace(":", "-"),
     )

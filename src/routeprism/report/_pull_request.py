@@ -47,8 +47,8 @@ def as_comment(
 ) -> str:
     """Write a comparison as Markdown, given the statements of both runs."""
     changes = _select_changes(comparison.differences)
-    worse = [one for one in changes if _find_change(one) < 0]
-    better = [one for one in changes if _find_change(one) > 0]
+    worse = [difference for difference in changes if _find_change(difference) < 0]
+    better = [difference for difference in changes if _find_change(difference) > 0]
     lost = [change for change in comparison.support if change.lost]
     lines = [MARKER, f"### RoutePrism: {_title(worse, better, lost)}", ""]
     lines += _verdicts(comparison, before, after)
@@ -66,24 +66,26 @@ def as_comment(
 
 def _select_changes(differences: Iterable[Difference]) -> list[Difference]:
     """Choose what a comment shows; source order, which every schedule compares with, once."""
-    chosen: dict[tuple[str, ...], Difference] = {}
-    for one in differences:
-        column = one.column
+    by_column: dict[tuple[str, ...], Difference] = {}
+    for difference in differences:
+        column = difference.column
         if column.quantity in _NAMES and not (column.arm or column.mask):
-            place = (column.policy, column.quantity, column.model, _name_order(one))
-            chosen.setdefault(place, one)
+            place = (column.policy, column.quantity, column.model, _name_order(difference))
+            by_column.setdefault(place, difference)
     names = list(_NAMES)
-    return sorted(chosen.values(), key=lambda one: names.index(one.column.quantity))
+    return sorted(
+        by_column.values(), key=lambda difference: names.index(difference.column.quantity)
+    )
 
 
-def _name_order(one: Difference) -> str:
-    forward = one.column.quantity.endswith(".forward")
-    return "source order" if forward else describe_arrival(one.column.schedule)
+def _name_order(difference: Difference) -> str:
+    forward = difference.column.quantity.endswith(".forward")
+    return "source order" if forward else describe_arrival(difference.column.schedule)
 
 
-def _find_change(one: Difference) -> int:
+def _find_change(difference: Difference) -> int:
     """Give -1 if a quantity is shown to be worse, 1 if better, 0 if neither is shown."""
-    quantity, gap = one.column.quantity, one.difference
+    quantity, gap = difference.column.quantity, difference.difference
     direction = -1 if quantity in _LOWER else find_direction(quantity)
     if gap.value is None or gap.value == 0:
         return 0
@@ -106,7 +108,11 @@ def _verdicts(
     comparison: RunComparison, before: Iterable[Statement], after: Iterable[Statement]
 ) -> Iterator[str]:
     sides = [
-        {one.policy: "".join(map(str, one.parts)) for one in statements if one.kind == "severity"}
+        {
+            statement.policy: "".join(map(str, statement.parts))
+            for statement in statements
+            if statement.kind == "severity"
+        }
         for statements in (before, after)
     ]
     yield from ("| memory | before | after |", "| --- | --- | --- |")
@@ -124,13 +130,14 @@ def _table(title: str, changes: Sequence[Difference]) -> Iterator[str]:
     yield from ("", f"#### {title}", "")
     yield from ("| memory | order | what | before | after | change [95%] |",)
     yield "| --- | --- | --- | ---: | ---: | ---: |"
-    for one in changes:
-        column, gap = one.column, one.difference
+    for difference in changes:
+        column, gap = difference.column, difference.difference
         model = f" ({_text(column.model)})" if column.model else ""
         change = format_interval(gap.value, gap.lower, gap.upper, signed=True)
         yield (
-            f"| {_code(column.policy)} | {_text(_name_order(one))} "
-            f"| {_NAMES[column.quantity]}{model} | {one.before:.3f} | {one.after:.3f} | {change} |"
+            f"| {_code(column.policy)} | {_text(_name_order(difference))} "
+            f"| {_NAMES[column.quantity]}{model} "
+            f"| {difference.before:.3f} | {difference.after:.3f} | {change} |"
         )
 
 
@@ -144,11 +151,13 @@ def _questions(lost: Sequence[SupportChange]) -> Iterator[str]:
     for question, changes in list(questions.items())[:_MOST_QUESTIONS]:
         orders = ", ".join(
             dict.fromkeys(
-                "source order" if one.schedule == "forward" else describe_arrival(one.schedule)
-                for one in changes
+                "source order"
+                if difference.schedule == "forward"
+                else describe_arrival(difference.schedule)
+                for difference in changes
             )
         )
-        records = dict.fromkeys(record for one in changes for record in one.lost)
+        records = dict.fromkeys(record for difference in changes for record in difference.lost)
         yield (
             f"- {_code(question)} {_code(shorten(changes[0].text, 100))}: no longer shown "
             f"{', '.join(map(_code, records))} ({_text(orders)})"
@@ -161,14 +170,14 @@ def _remedies(
     after: Sequence[Statement], policies: Sequence[str], benchmark: str, worse: bool
 ) -> Iterator[str]:
     """Give the measured repairs and the likely causes; else the command that measures repairs."""
-    known = [s for s in after if s.kind in ("remedies", "causes") and s.policy in policies]
-    if not known and not worse:
+    statements = [s for s in after if s.kind in ("remedies", "causes") and s.policy in policies]
+    if not statements and not worse:
         return
     yield from ("", "#### Remedy", "")
-    for one in known:
-        yield f"- {_code(one.policy)}: {_text(''.join(map(str, one.parts)))}"
+    for statement in statements:
+        yield f"- {_code(statement.policy)}: {_text(''.join(map(str, statement.parts)))}"
     for policy in policies:
-        steps = [s.next_step for s in known if s.policy == policy and s.next_step]
+        steps = [s.next_step for s in statements if s.policy == policy and s.next_step]
         command = shlex.join(["routeprism", "remedy", benchmark, "--policy", policy])
         yield f"- Measure repairs: {_code(steps[0] if steps else command)}"
 

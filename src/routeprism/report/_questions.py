@@ -65,7 +65,7 @@ def read_questions(
     counted, and their texts stay in the store.
     """
     pairs = [(policy, schedule) for policy in policies for schedule in schedules]
-    found = Questions(list(policies), list(schedules), pairs)
+    result = Questions(list(policies), list(schedules), pairs)
     experiments, routes = stored.experiments(), stored.routes()
     ordered = sorted(stored.questions().values(), key=lambda question: (question.user, question.id))
     findings: dict[str, list[tuple[str, Finding]]] = {}
@@ -75,10 +75,10 @@ def read_questions(
     size = 0
     for user, grouped in groupby(ordered, lambda question: question.user):
         about = findings.pop(user, ())
-        _read_pool(stored, user, list(grouped), routes, about, labels, found, room=size < most)
-        size += len(found.chunks[-1])
+        _read_pool(stored, user, list(grouped), routes, about, labels, result, room=size < most)
+        size += len(result.chunks[-1])
         stored.clear_texts()
-    return found
+    return result
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ def _read_pool(
     place = {record.id: at for at, record in enumerate(records)}
     pool = _Pool(stored, questions, room, place=place, traces=traces)
     pool.read_contexts(routes)
-    asked = read_pool_findings(stored, questions, findings)
+    pool_findings = read_pool_findings(stored, questions, findings)
     number = len(view.users)
     view.users.append(user)
     for question in questions:
@@ -152,13 +152,17 @@ def _read_pool(
                 "user": number,
                 "kind": question.kind,
                 "text": question.text,
-                "flags": [_flag_pair(pool, asked, pair, question, labels) for pair in view.pairs],
+                "flags": [
+                    _flag_pair(pool, pool_findings, pair, question, labels) for pair in view.pairs
+                ],
             }
         )
     if not room:
         view.chunks.append("")
         return
-    details = {question.id: _detail(pool, asked, question, view.pairs) for question in questions}
+    details = {
+        question.id: _detail(pool, pool_findings, question, view.pairs) for question in questions
+    }
     chunk = {
         "records": [
             [record.id, record.timestamp, pool.texts.place(stored.text(record.text_sha256))]
@@ -170,8 +174,8 @@ def _read_pool(
         ],
         "contexts": pool.contexts,
         "questions": details,
-        "anchor": asked.anchor,
-        "findings": asked.others.get("", []),
+        "anchor": pool_findings.anchor,
+        "findings": pool_findings.others.get("", []),
         "texts": pool.texts.all(),
     }
     view.chunks.append(packed(chunk))
@@ -236,24 +240,24 @@ def _comparisons(
     """Make what was asked on one pair ready to be shown."""
     if not entries:
         return []
-    written = texts.all()
+    all_texts = texts.all()
     forward, route = (
-        [(written[text], records) for _, text, records in one["blocks"]] if one else []
-        for one in contexts
+        [(all_texts[text], records) for _, text, records in context["blocks"]] if context else []
+        for context in contexts
     )
-    return [comparison(stored, one, texts, place, (forward, route)) for one in entries]
+    return [comparison(stored, context, texts, place, (forward, route)) for context in entries]
 
 
 def _context(
     stored: StoredRun, identity: str, texts: Texts, place: Mapping[str, int], room: bool
 ) -> dict[str, Any]:
-    one = stored.context(identity)
+    context = stored.context(identity)
     return {
-        "sources": [place[id] for id in one.sources if id in place],
-        "sha256": one.sha256,
+        "sources": [place[id] for id in context.sources if id in place],
+        "sha256": context.sha256,
         "blocks": [
             [kind, texts.place(stored.text(text)), [place[id] for id in ids if id in place]]
-            for kind, text, ids in (one.blocks if room else ())
+            for kind, text, ids in (context.blocks if room else ())
         ],
     }
 
@@ -277,15 +281,15 @@ def _flags(
         bits |= FLAGS["retained"] * (forward.retained != route.retained)
         signed = forward.signature is not None and route.signature is not None
         bits |= FLAGS["state"] * (signed and forward.signature != route.signature)
-    one, other = both
-    if one is None or other is None:
+    first_side, second_side = both
+    if first_side is None or second_side is None:
         return bits
-    first, second = (frozenset[int](side["sources"]) for side in (one, other))
-    here, there = support & first, support & second
+    first, second = (frozenset[int](side["sources"]) for side in (first_side, second_side))
+    first_support, second_support = support & first, support & second
     bits |= FLAGS["sources"] * (first != second)
-    bits |= FLAGS["context"] * bool(one["sha256"] != other["sha256"])
-    bits |= FLAGS["lost-on-route"] * bool(here - there)
-    bits |= FLAGS["lost-on-forward"] * bool(there - here)
+    bits |= FLAGS["context"] * bool(first_side["sha256"] != second_side["sha256"])
+    bits |= FLAGS["lost-on-route"] * bool(first_support - second_support)
+    bits |= FLAGS["lost-on-forward"] * bool(second_support - first_support)
     return bits
 
 
@@ -294,13 +298,13 @@ def _answer_flags(
 ) -> int:
     bits = 0
     for experiment, entry in entries:
-        for one in entry["answers"]:
+        for answer in entry["answers"]:
             bits |= FLAGS["asked"]
-            if experiment != "routes" or entry["arm"] or len(one["said"]) != 2:
+            if experiment != "routes" or entry["arm"] or len(answer["said"]) != 2:
                 continue
-            said = [side[0] for side in one["said"]]
-            right = [side[0] for side in one["right"]] or [None, None]
-            bits |= FLAGS["answer"] * (said[0] != said[1])
+            answers = [side[0] for side in answer["said"]]
+            right = [side[0] for side in answer["right"]] or [None, None]
+            bits |= FLAGS["answer"] * (answers[0] != answers[1])
             bits |= FLAGS["correctness"] * (right[0] != right[1])
     if decided is not None and "support" in decided["single"]:
         bits |= FLAGS["restored"]
@@ -322,8 +326,6 @@ def _route(trace: StoredTrace | None, place: Mapping[str, int]) -> Any:
 
 def packed(chunk: object) -> str:
     """Write JSON, deflated, in base64."""
-    written = json.dumps(chunk, ensure_ascii=False, separators=(",", ":")).encode(
-        "utf-8", "replace"
-    )
+    text = json.dumps(chunk, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
-    return base64.b64encode(packer.compress(written) + packer.flush()).decode("ascii")
+    return base64.b64encode(packer.compress(text) + packer.flush()).decode("ascii")

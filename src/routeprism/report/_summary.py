@@ -74,7 +74,11 @@ def action_list(
     order: Sequence[Severity] = ("problem", "warning", "info", "good")
     items = []
     for verdict in sorted(verdicts, key=lambda verdict: order.index(verdict.severity)):
-        own = [one for one in statements if one.policy == verdict.policy and _concludes(one)]
+        own = [
+            statement
+            for statement in statements
+            if statement.policy == verdict.policy and _concludes(statement)
+        ]
         if own:
             items.append(_show_actions(verdict, own, numbers))
     return tag("div", *items, class_="actions") if items else None
@@ -89,9 +93,17 @@ def _concludes(statement: Statement) -> bool:
 def _show_actions(
     verdict: MemoryVerdict, statements: Sequence[Statement], numbers: RowNumbers
 ) -> Markup:
-    recommended = [one for one in statements if one.kind == _RECOMMENDATION]
-    rest = [one for one in statements if one.kind != _RECOMMENDATION]
-    steps = dict.fromkeys(one.next_step for one in recommended or rest if one.next_step)
+    recommended = [
+        recommendation for recommendation in statements if recommendation.kind == _RECOMMENDATION
+    ]
+    rest = [
+        recommendation for recommendation in statements if recommendation.kind != _RECOMMENDATION
+    ]
+    steps = dict.fromkeys(
+        recommendation.next_step
+        for recommendation in recommended or rest
+        if recommendation.next_step
+    )
     items = [_show_statement(statement, numbers) for statement in (*recommended, *rest)]
     more = items[_MOST_STATEMENTS:]
     return tag(

@@ -80,14 +80,16 @@ def as_html(
         )
         for number, row in enumerate(table.rows)
     ]
-    shown = tag(
+    table_tag = tag(
         "table",
         tag("caption", table.caption) if table.caption else None,
         tag("thead", head),
         tag("tbody", fragment(body)),
         class_="dense" if len(table.columns) > _MANY_COLUMNS else None,
     )
-    scroll = tag("div", shown, class_="scroll", tabindex="0", role="region", aria_label=table.title)
+    scroll = tag(
+        "div", table_tag, class_="scroll", tabindex="0", role="region", aria_label=table.title
+    )
     kind = "exhibit stacked" if stacked else "exhibit"
     return tag("div", scroll, class_=kind, data_table=table.name)
 
@@ -139,17 +141,17 @@ def _cell(cell: Part, at: int, style: _Style) -> Markup:
         return tag("td", none, class_="number", data_column=column)
     if _is_words(text):
         return tag("td", text, class_="words", data_column=column)
-    shown = _join_interval(text) if isinstance(cell, str) else link_number(cell, style.rows)
+    content = _join_interval(text) if isinstance(cell, str) else link_number(cell, style.rows)
     bar = _bar(text, table.columns[at] in style.bars)
-    return tag("td", shown, bar, class_="number", data_column=column)
+    return tag("td", content, bar, class_="number", data_column=column)
 
 
-def _bar(text: str, wanted: bool) -> Markup | None:
+def _bar(text: str, is_bar: bool) -> Markup | None:
     """Draw a share as a bar: a count out of a number, or a percentage where one is wanted."""
     if share := _SHARE.fullmatch(text):
         part, whole = map(int, share.groups())
         value = part / whole if whole else 0
-    elif wanted and (percent := _PERCENT.fullmatch(text)):
+    elif is_bar and (percent := _PERCENT.fullmatch(text)):
         value = int(percent[1]) / 100
     else:
         return None
@@ -168,8 +170,8 @@ def as_markdown(table: Table) -> str:
     marks = ["---" if at < table.names else "---:" for at in range(len(table.columns))]
     lines = [f"### {_markdown(table.title)}", "", _markdown(table.caption), ""]
     for cells in (table.columns, marks, *table.rows):
-        shown = cells if cells is marks else [_markdown(str(cell)) or "n/a" for cell in cells]
-        lines.append(f"| {' | '.join(shown)} |")
+        texts = cells if cells is marks else [_markdown(str(cell)) or "n/a" for cell in cells]
+        lines.append(f"| {' | '.join(texts)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -240,39 +242,46 @@ def write_answers(run: Path, file: Path) -> int:
 def _rows(stored: StoredRun, run: Path) -> Iterator[list[str]]:
     configuration = read_configuration(stored, run)
     questions = stored.questions()
-    written: set[tuple[str, ...]] = set()
+    identities: set[tuple[str, ...]] = set()
     for model in configuration.get("models", ()):
         for batch in configuration["batches"]:
             for experiment in list_answer_sources():
                 for policy in configuration["policies"]:
                     answers = stored.answers(experiment, model=model, batch=batch, policy=policy)
-                    for one in judge_answers(stored, configuration["judge"], answers, questions):
-                        known = questions[one.given.question].gold is not None
-                        names = _names(experiment, one, configuration["prompt_control"], known)
+                    for answer in judge_answers(stored, configuration["judge"], answers, questions):
+                        has_gold = questions[answer.given.question].gold is not None
+                        names = _names(
+                            experiment, answer, configuration["prompt_control"], has_gold
+                        )
                         row = [names.get(column, "") for column in ANSWER_COLUMNS]
                         place = tuple(row[: ANSWER_COLUMNS.index("answer")])
-                        if place not in written:  # experiments may share answers
-                            written.add(place)
+                        if place not in identities:  # experiments may share answers
+                            identities.add(place)
                             yield row
 
 
-def _names(experiment: str, one: TracedAnswer, control: str, known: bool) -> dict[str, str]:
-    given = one.given
+def _names(experiment: str, traced: TracedAnswer, control: str, has_gold: bool) -> dict[str, str]:
+    answer = traced.given
     names = AnswerNames(
-        given.question, given.policy, given.schedule, given.filler, given.condition, given.side
+        answer.question,
+        answer.policy,
+        answer.schedule,
+        answer.filler,
+        answer.condition,
+        answer.side,
     )
     place = name_answer(experiment, names, control)
-    order = given.order
-    if order is None and not given.model.startswith("recorded:"):
-        order = given.submission  # that of recorded answers is only the order of looking them up
+    order = answer.order
+    if order is None and not answer.model.startswith("recorded:"):
+        order = answer.submission  # that of recorded answers is only the order of looking them up
     return {
         **dict(place),
-        "model": given.model,
-        "batch": given.batch,
-        "draw": str(given.turn),
-        "answer": given.raw,
+        "model": answer.model,
+        "batch": answer.batch,
+        "draw": str(answer.turn),
+        "answer": answer.raw,
         # A verdict that could not be read counts as wrong, and so it is wrong in the file.
-        "correct": str(bool(one.correct)).lower() if known else "",
+        "correct": str(bool(traced.correct)).lower() if has_gold else "",
         "submission": "" if order is None else str(order),
     }
 
@@ -321,9 +330,9 @@ _COLUMNS: Mapping[str, str] = {
 @lru_cache(maxsize=4)
 def _read_meanings(own: tuple[Coordinate[Any], ...]) -> dict[str, str]:
     """Give what each measured quantity means, by its name and its symbol."""
-    known = (*COORDINATES, *RETENTION, *own)
-    meanings = {coordinate.name: coordinate.meaning for coordinate in known}
-    return {**{coordinate.symbol: coordinate.meaning for coordinate in known}, **meanings}
+    coordinates = (*COORDINATES, *RETENTION, *own)
+    meanings = {coordinate.name: coordinate.meaning for coordinate in coordinates}
+    return {**{coordinate.symbol: coordinate.meaning for coordinate in coordinates}, **meanings}
 
 
 def explain_column(name: str) -> str:

@@ -65,17 +65,17 @@ def summarise_policies(
     for policy in filter(None, Rows.of(rows).values("policy")):
         own = [statement for statement in statements if statement.policy == policy]
         first = own[:1]
-        main = [one for one in own[1:] if one.kind in _MAIN]
-        rest = [one for one in own[1:] if one.kind not in _MAIN]
+        main = [item for item in own[1:] if item.kind in _MAIN]
+        rest = [item for item in own[1:] if item.kind not in _MAIN]
         evidence = _evidence_statements(policy, questions)
         recall = _recall_statements(Rows.of(rows).where(experiment="retention", policy=policy))
-        shown = (*first, *evidence, *main, *recall, *rest)
+        ordered = (*first, *evidence, *main, *recall, *rest)
         reach = decided[policy]
-        summaries.append(Summary(policy, reach.title, shown, reach))
-    others = tuple(one for one in statements if one.policy not in decided)
-    if others:
+        summaries.append(Summary(policy, reach.title, ordered, reach))
+    unassigned = tuple(item for item in statements if item.policy not in decided)
+    if unassigned:
         title = "Results of the run" if summaries else _title_without_policies(manifest)
-        summaries.append(Summary("", title, others))
+        summaries.append(Summary("", title, unassigned))
     return summaries
 
 
@@ -102,7 +102,9 @@ def headline(
     """Summarise the run in one sentence."""
     if verdicts:
         return summarise_verdicts(verdicts)
-    memories = [one.reach for one in summaries if one.reach is not None and not one.is_aside]
+    memories = [
+        summary.reach for summary in summaries if summary.reach is not None and not summary.is_aside
+    ]
     if memories:
         verdict = summarise_reaches(memories)
         return verdict or "Different arrival orders, and the records that each of them keeps."
@@ -172,12 +174,12 @@ def missing(
 ) -> list[Missing]:
     """List what a reader might look for and not find, and how to get it."""
     run = _Run(manifest, Rows.of(rows), questions, directory, answers)
-    found = [*_list_incomplete(run)]
+    shortfalls = [*_list_incomplete(run)]
     if run.configuration.get("passes"):
-        found.append(_after_readings(run.configuration, directory))
+        shortfalls.append(_after_readings(run.configuration, directory))
     if run.configuration.get("policies"):
-        found += [*_list_inputs(run), *_list_experiments(run)]
-    return found
+        shortfalls += [*_list_inputs(run), *_list_experiments(run)]
+    return shortfalls
 
 
 def _list_incomplete(run: _Run) -> Iterator[Missing]:
@@ -224,7 +226,7 @@ def _list_inputs(run: _Run) -> Iterator[Missing]:
 
 def _list_experiments(run: _Run) -> Iterator[Missing]:
     """List experiments that an audit did not perform, or that had nothing to work on."""
-    made = run.configuration
+    configuration = run.configuration
     restored = run.rows.where(experiment="restoration")
     eligible = restored.plain(quantity="count.eligible", model="")
     if eligible and not any(row.estimate for row in eligible):
@@ -233,21 +235,21 @@ def _list_experiments(run: _Run) -> Iterator[Missing]:
             "The table of eligibility gives the reasons. A different schedule, policy or label "
             "source may give pairs that differ in exactly one support record.",
         )
-    if made.get("models") and made.get("command") != "restore" and not restored:
+    if configuration.get("models") and configuration.get("command") != "restore" and not restored:
         yield Missing(
             "Whether a displaced record matters was not tested.",
             "Restoration puts it back, against a matched record without support.",
             command_of(run.manifest, None, command="restore"),
         )
-    if made.get("models") and made.get("draws") == 1:
+    if configuration.get("models") and configuration.get("draws") == 1:
         yield Missing(
             "One draw each: the model's own noise cannot be distinguished from an effect of order.",
             "Ask again with two draws or more; stored answers are not asked for again.",
             command_of(run.manifest, run.directory, draws=3),
         )
     if not run.rows.where(experiment="orders"):
-        policies = (word for name in made["policies"] for word in ("--policy", str(name)))
-        command = ["routeprism", "orders", str(made.get("benchmark", "")), *policies]
+        policies = (word for name in configuration["policies"] for word in ("--policy", str(name)))
+        command = ["routeprism", "orders", str(configuration.get("benchmark", "")), *policies]
         yield Missing(
             "Only the named schedules were tried, not every order.",
             "Enumerate or sample all orders, and find the worst one.",
@@ -281,9 +283,12 @@ def command_of(
 
     Without a directory it is a new run. `command` and `draws` replace those of the run.
     """
-    made = manifest.get("configuration", {})
-    name = str(made.get("command", "audit"))
-    words = made.get("command_line") or [name, *filter(None, [made.get("benchmark")])]
+    configuration = manifest.get("configuration", {})
+    name = str(configuration.get("command", "audit"))
+    words = configuration.get("command_line") or [
+        name,
+        *filter(None, [configuration.get("benchmark")]),
+    ]
     words = ["reproduce"] if name == "reproduce" else [*map(str, words)]
     if command:
         words[0] = command

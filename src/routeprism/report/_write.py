@@ -56,15 +56,15 @@ def write_page(path: Path, text: str) -> None:
 
 def write_tables(directory: Path, target: Path) -> list[Path]:
     """Write every table of a run as Markdown, LaTeX and CSV."""
-    written = []
+    files = []
     renderers = {".md": as_markdown, ".tex": as_latex, ".csv": as_csv}
     for table in list_tables(gather(directory).results):
         for suffix, render in renderers.items():
             text = render(table)
             path = target / f"{table.name}{suffix}"
             _write(path, text.encode("utf-8", "replace"))
-            written.append(path)
-    return written
+            files.append(path)
+    return files
 
 
 def write_charts(
@@ -79,7 +79,7 @@ def write_charts(
         import vl_convert
     except ModuleNotFoundError:
         raise MissingExtraError("Writing charts as SVG or PNG", "charts") from None
-    written = []
+    files = []
     for chart in list_charts(gather(directory).results):
         if names is not None and chart.name not in names:
             continue
@@ -90,13 +90,13 @@ def write_charts(
             "background": "white",
             "config": _LABELS,
         }
-        drawn = vl_convert.vegalite_to_svg(spec)  # the slow part, once for all formats
+        svg = vl_convert.vegalite_to_svg(spec)  # the slow part, once for all formats
         for suffix in formats:
             path = target / f"{chart.name}.{suffix}"
-            made = drawn.encode() if suffix == "svg" else vl_convert.svg_to_png(drawn, scale=2)
-            _write(path, made)
-            written.append(path)
-    return written
+            content = svg.encode() if suffix == "svg" else vl_convert.svg_to_png(svg, scale=2)
+            _write(path, content)
+            files.append(path)
+    return files
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -36,7 +36,7 @@ def execute_source(
     masks: Mapping[str, Path] | None = None,
     workers: int | None = 1,
     progress: Callable[[int, int], None] | None = None,
-    **given: Any,
+    **options: Any,
 ) -> SourceValues:
     """Execute one source run, and give the rows that are needed.
 
@@ -44,43 +44,43 @@ def execute_source(
     arguments are those of `price_source`, and further arguments of the call, such as `labels`,
     which replace those of the source run.
     """
-    made: dict[str, Any] = {
+    configuration: dict[str, Any] = {
         "benchmark": source.benchmark,
         "policies": dict(source.policies),
         "packages": {name: version(name) for name in _PACKAGES},
     }
     if source.matrix:
-        return SourceValues(made, _select_rows(_compute_agreement(source.matrix), needed))
-    execution = _prepare(source, needed, masks=masks, **given)
-    made["fingerprint"] = execution.benchmark.fingerprint
-    made["options"] = {
+        return SourceValues(configuration, _select_rows(_compute_agreement(source.matrix), needed))
+    execution = _prepare(source, needed, masks=masks, **options)
+    configuration["fingerprint"] = execution.benchmark.fingerprint
+    configuration["options"] = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in execution.options.items()
         if name not in ("allowance", "masks", "models")
     }
     if masks:
-        made["masks"] = {
+        configuration["masks"] = {
             name: f"{len(execution.question_sets[name])} questions of {file.name}"
             for name, file in masks.items()
         }
     if source.asks:
-        made["model"] = given.get("model")
+        configuration["model"] = options.get("model")
     execution = replace(
         execution, options={**execution.options, "workers": workers, "progress": progress}
     )
     if execution.needs_all_questions:
         try:
-            return SourceValues(made, execution.measure_rows())
+            return SourceValues(configuration, execution.measure_rows())
         except InputError as error:
             if not execution.question_sets:
                 raise
             # Recorded answers may cover the question sets alone: the remaining numbers stay empty.
-            made["part"] = f"only the questions of the given sets were answered: {error}"
-    return SourceValues(made, execution.restrict_to_sets().measure_rows())
+            configuration["part"] = f"only the questions of the given sets were answered: {error}"
+    return SourceValues(configuration, execution.restrict_to_sets().measure_rows())
 
 
 def price_source(
-    source: SourceRun, needed: Collection[Reference], **given: Any
+    source: SourceRun, needed: Collection[Reference], **options: Any
 ) -> Mapping[str, Cost]:
     """Estimate what the answers of one source run would cost, without calling a model.
 
@@ -88,7 +88,7 @@ def price_source(
     passes that become labels; `masks`, as in `execute_source`; `run`, a directory that keeps
     answers so that the same call resumes.
     """
-    execution = _prepare(source, needed, **given)
+    execution = _prepare(source, needed, **options)
     if not execution.needs_all_questions:
         execution = execution.restrict_to_sets()
     return execution.call(execution.run, dry_run=True).costs
@@ -169,7 +169,7 @@ def _prepare(
     readings: Sequence[Path] = (),
     masks: Mapping[str, Path] | None = None,
     run: Path | None = None,
-    **given: Any,
+    **overrides: Any,
 ) -> _Execution:
     """Read the data, the labels and the question sets of a source run."""
     benchmark = load_benchmark(source.benchmark, data)
@@ -180,7 +180,7 @@ def _prepare(
         for name, file in (masks or {}).items()
     }
     all_masks = {**question_sets, **_select_by_kind(source, benchmark)}
-    options = {**source.options, **given, "masks": all_masks}
+    options = {**source.options, **overrides, "masks": all_masks}
     if source.asks:
         options["models"] = [model]
     return _Execution(source, needed, benchmark, options, question_sets, run)

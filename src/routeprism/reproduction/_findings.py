@@ -34,8 +34,8 @@ def store_tables(directory: Path, obtained: ObtainedValues) -> None:
         )
         for place, (label, numbers) in enumerate(checked.items())
     ]
-    made = {name: dict(values.made) for name, values in sorted(obtained.items())}
-    configuration = {"command": "reproduce", "sources": made}
+    runs = {name: dict(values.made) for name, values in sorted(obtained.items())}
+    configuration = {"command": "reproduce", "sources": runs}
     counts = {label: count_numbers(numbers) for label, numbers in checked.items()}
     targets = counts.pop(PROTOCOL)
     statements = _summarise(sum(counts.values(), Counter[str]()), targets)

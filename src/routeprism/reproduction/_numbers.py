@@ -238,8 +238,8 @@ def _make_references(
     # A question set is a mask of the run, whatever the kind of its questions. A mask of the run
     # itself is then a subset of the question set.
     mask = f"{questions}:{columns['mask']}" if columns["mask"] else questions
-    inside = {**columns, "stratum": "all", "mask": mask}
-    own = replace(plain, columns=inside, questions=questions)
+    masked = {**columns, "stratum": "all", "mask": mask}
+    own = replace(plain, columns=masked, questions=questions)
     if questions.startswith(OUTSIDE):
         return (own,)
     return own, replace(plain, whole=True, comparable=False)
@@ -282,9 +282,9 @@ def list_needed_rows(tables: Sequence[PublishedTable]) -> dict[str, list[Referen
     for printed in read_published():
         if printed.label in labels:
             for reference in list_references(labels[printed.label], printed):
-                listed = needed.setdefault(reference.source, [])
-                if reference not in listed:
-                    listed.append(reference)
+                references = needed.setdefault(reference.source, [])
+                if reference not in references:
+                    references.append(reference)
     return needed
 
 

@@ -122,10 +122,10 @@ def count_tables(obtained: ObtainedValues) -> list[tuple[PublishedTable, Counter
     return [(table, count_numbers(check_table(table, obtained))) for table in tables]
 
 
-def format_heading(counted: str) -> str:
+def format_heading(status: str) -> str:
     """Name a column of counts."""
-    plural = "s" * (counted == "denominator")
-    return f"reproduced: {counted}{plural}" if counted in REPRODUCED else counted
+    plural = "s" * (status == "denominator")
+    return f"reproduced: {status}{plural}" if status in REPRODUCED else status
 
 
 def list_reasons(numbers: Sequence[CheckedNumber]) -> list[tuple[str, str]]:

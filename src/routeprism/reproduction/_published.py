@@ -187,7 +187,7 @@ def _match(patterns: Mapping[str, Any], name: str) -> Iterator[Any]:
 
 
 def _check_part(label: str, part: Part) -> None:
-    known = {
+    names = {
         "kind": get_args(Kind),
         "number": get_args(NumberName),
         "source": ("", *SOURCES),
@@ -196,7 +196,7 @@ def _check_part(label: str, part: Part) -> None:
     }
     if unknown := part.keys() - _KEYS:
         raise ValueError(f"{label}: Expected keys among {sorted(_KEYS)} but got {sorted(unknown)}")
-    for key, values in known.items():
+    for key, values in names.items():
         if part.get(key, values[0]) not in values:
             raise ValueError(f"{label}: Expected {key} among {values} but got {part[key]!r}")
 
@@ -238,11 +238,11 @@ def select_tables(labels: tuple[str, ...]) -> tuple[PublishedTable, ...]:
     tables: dict[str, PublishedTable] = {}
     for label in labels:
         names = [label, *(f"{prefix}:{label}" for prefix in _PREFIXES)]
-        known = [name for name in (ALIASES.get(name, name) for name in names) if name in TABLES]
-        if not known:
+        selected = [name for name in (ALIASES.get(name, name) for name in names) if name in TABLES]
+        if not selected:
             raise SpecError(
                 f"There is no table '{label}'. {nearest(label, (*TABLES, *ALIASES))} "
                 f"routeprism reproduce lists them all."
             )
-        tables[known[0]] = TABLES[known[0]]
+        tables[selected[0]] = TABLES[selected[0]]
     return tuple((tables if labels else TABLES).values())

@@ -44,7 +44,7 @@ def refresh_values(
     progress: Callable[[int, int], None] | None = None,
     runs: Path | None = None,
     allowance: Allowance | None = None,
-    **given: Any,
+    **overrides: Any,
 ) -> RefreshResult:
     """Execute the source runs of some tables, or of all tables.
 
@@ -59,7 +59,7 @@ def refresh_values(
     executed: list[str] = []
     missing: dict[str, str] = {}
     for source, references in _select_sources(tables, sources, model):
-        options = _options_for(source, data, model, runs, given)
+        options = _options_for(source, data, model, runs, overrides)
         if source.asks and allowance is not None:
             options["allowance"] = allowance
         if announce is not None:
@@ -84,14 +84,14 @@ def price_tables(
     model: str | None,
     sources: Mapping[str, SourceRun] = SOURCES,
     runs: Path | None = None,
-    **given: Any,
+    **overrides: Any,
 ) -> dict[str, Cost]:
     """Estimate what the answers of some tables, or of all, would cost, without calling a model."""
     costs: dict[str, Cost] = {}
     for source, references in _select_sources(tables, sources, model):
         if not source.asks or model is None:
             continue
-        options = _options_for(source, data, model, runs, given)
+        options = _options_for(source, data, model, runs, overrides)
         try:
             plans = price_source(source, references, **options)
         except (InputError, MissingExtraError) as error:
@@ -119,14 +119,14 @@ def _options_for(
     data: Path | None,
     model: str | None,
     runs: Path | None,
-    given: Mapping[str, Any],
+    overrides: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Give the arguments of one source run; the name of its directory depends on the answers."""
     options: dict[str, Any] = {"data": data, "model": model}
     if source.benchmark == "personamem":
-        options |= given
+        options |= overrides
     if source.asks:
-        text = f"{model} {sorted((key, str(value)) for key, value in given.items())}"
+        text = f"{model} {sorted((key, str(value)) for key, value in overrides.items())}"
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         options["run"] = None if runs is None else runs / f"{source.name}-{digest}"
     return options

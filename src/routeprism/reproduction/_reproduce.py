@@ -56,8 +56,8 @@ class ReproductionRequest:
     @property
     def runs(self) -> Path | None:
         """Give the directory for answers, which are kept beside the values if models are asked."""
-        asked = any(hasattr(model, "base_url") for model in self.models)
-        return self.store.parent / "runs" if asked else None
+        asks_service = any(hasattr(model, "base_url") for model in self.models)
+        return self.store.parent / "runs" if asks_service else None
 
     def may_spend(self) -> bool:
         """Return whether answering may cost money."""
@@ -120,8 +120,8 @@ def prepare_reproduction(settings: Any) -> ReproductionRequest:
         raise SpecError("choose the labels to use: labels='audited:NAME'")
     obtained = _path(settings.obtained)
     # The user named these: a wrong name ends the call, where missing data only leaves tables empty.
-    shown = [] if settings.execute or obtained is None else [obtained]
-    for file in (*readings, *sets.values(), *shown):
+    stores = [] if settings.execute or obtained is None else [obtained]
+    for file in (*readings, *sets.values(), *stores):
         if not file.is_file():
             raise InputError("there is no such file", file=file)
     models = () if settings.model is None else tuple(make_models(settings.model))
@@ -135,8 +135,8 @@ def perform_reproduction(
 ) -> ReproductionResult:
     """Execute what is to be executed, and write the files that settings name."""
     settings, store = request.settings, request.store
-    known = settings.obtained or (settings.execute and store.exists())
-    values = read_obtained(store if known else STORED)
+    is_stored = settings.obtained or (settings.execute and store.exists())
+    values = read_obtained(store if is_stored else STORED)
     refresh: RefreshResult | None = None
     if settings.execute:
         refresh = refresh_values(
@@ -158,8 +158,8 @@ def perform_reproduction(
     if settings.keep is not None:
         store_tables(Path(settings.keep), values)
         write_final_report(Path(settings.keep))
-    written = store if refresh is not None and refresh.executed else None
-    return ReproductionResult(request.tables, values, refresh, written)
+    destination = store if refresh is not None and refresh.executed else None
+    return ReproductionResult(request.tables, values, refresh, destination)
 
 
 def _save(values: ObtainedValues, store: Path) -> None:
@@ -185,11 +185,11 @@ def _question_sets(texts: Sequence[str]) -> dict[str, Path]:
     for text in texts:
         name, sign, file = text.rpartition("=")
         # A file may have = in its name: only a word that could be a set is one.
-        named = bool(sign) and not Path(text).is_file()
-        name = check_question_set(name) if named else PRIMARY
+        is_named = bool(sign) and not Path(text).is_file()
+        name = check_question_set(name) if is_named else PRIMARY
         if name in sets:
             raise SpecError(f"masks names the questions '{name}' twice")
-        sets[name] = Path(file if named else text)
+        sets[name] = Path(file if is_named else text)
     return sets
 
 

@@ -49,7 +49,7 @@ def find_answers(
     experiment: Experiment,
     configuration: Mapping[str, Any],
     questions: Mapping[str, StoredQuestion],
-    inside: Collection[str],
+    question_ids: Collection[str],
 ) -> tuple[TracedAnswer, ...]:
     """Find the answers to the questions of a row, as its experiment selects them."""
     if not row.model:
@@ -60,7 +60,7 @@ def find_answers(
     def is_read(answer: StoredAnswer) -> bool:
         return (
             answer.schedule == row.schedule
-            and answer.question in inside
+            and answer.question in question_ids
             and answer.filler in fillers
             and (not sides or answer.side in sides)
             and (answer.turn == 0 or not row.quantity.endswith(_SINGLE))

@@ -83,9 +83,9 @@ def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[s
 def _describe_moves(breach: Breach) -> str:
     records = breach.pool.records
     if sorted(breach.order) != list(range(len(records))):
-        again = sorted({p for p in breach.order if breach.order.count(p) > 1})
-        named = ", ".join(_name_record(breach.pool, records[p].id) for p in again)
-        return f"deliver again {named}"
+        repeats = sorted({p for p in breach.order if breach.order.count(p) > 1})
+        names = ", ".join(_name_record(breach.pool, records[p].id) for p in repeats)
+        return f"deliver again {names}"
     moves = []
     for move in find_moves(breach.order):
         put = "to the front" if move.after is None else ""

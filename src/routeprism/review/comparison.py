@@ -136,10 +136,10 @@ def find_direction(quantity: str) -> int:
 def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
     """Compare two runs of the same benchmark; policies are matched by name unless paired here."""
     with StoredRun(first) as before, StoredRun(second) as after:
-        one, other = read_configuration(before, first), read_configuration(after, second)
-        _refuse_different(first, second, one, other)
-        matched, notes = _match_policies(one["policies"], other["policies"], pairs)
-        intervals = _read_interval(one), _read_interval(other)
+        earlier, later = read_configuration(before, first), read_configuration(after, second)
+        _refuse_different(first, second, earlier, later)
+        policy_pairs, notes = _match_policies(earlier["policies"], later["policies"], pairs)
+        intervals = _read_interval(earlier), _read_interval(later)
         if len(set(intervals)) > 1:
             notes.append(
                 "the first run has {} limits, the second {} ones; differences have the "
@@ -160,24 +160,24 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
             if "embedded" in row.flags.split(";")
             for name in (row.model, row.judge)
         }
-        differences = _compare_values(*values, matched, other, embedded - {""})
-        support = _compare_support(before, after, matched, one, other)
-        reaches = _pair_reaches(before, after, matched)
+        differences = _compare_values(*values, policy_pairs, later, embedded - {""})
+        support = _compare_support(before, after, policy_pairs, earlier, later)
+        reaches = _pair_reaches(before, after, policy_pairs)
     return RunComparison(
-        other["benchmark"],
+        later["benchmark"],
         str(first),
         str(second),
-        tuple(matched),
-        other["labels"],
+        tuple(policy_pairs),
+        later["labels"],
         tuple(differences),
         tuple(support),
         (
             *map(_compare_reaches, reaches),
             *_difference_statements(differences),
-            *_support_statements(support, labelled=bool(other["labels"])),
+            *_support_statements(support, labelled=bool(later["labels"])),
         ),
         tuple(notes),
-        limits_said(_read_interval(other), ""),
+        limits_said(_read_interval(later), ""),
         reaches,
     )
 
@@ -197,8 +197,8 @@ def _pair_values(
         shared.append((user, [after[user][id] - before[user][id] for id in ids]))
     if not shared:
         return None
-    one, other = (tally.mean_of("") for tally in sides)
-    return one, other, shared
+    earlier, later = (tally.mean_of("") for tally in sides)
+    return earlier, later, shared
 
 
 def _read_interval(configuration: Mapping[str, Any]) -> Interval:
@@ -211,28 +211,28 @@ def _make_tally(weighting: str) -> Tally[Any]:
 
 
 def _refuse_different(
-    first: Path, second: Path, one: Mapping[str, Any], other: Mapping[str, Any]
+    first: Path, second: Path, earlier: Mapping[str, Any], later: Mapping[str, Any]
 ) -> None:
-    unlike = [name for name in _SAME if one.get(name) != other.get(name)]
+    unlike = [name for name in _SAME if earlier.get(name) != later.get(name)]
     if unlike:
-        listed = "\n".join(
-            f"  {name}: {json.dumps(one.get(name))} and {json.dumps(other.get(name))}"
+        lines = "\n".join(
+            f"  {name}: {json.dumps(earlier.get(name))} and {json.dumps(later.get(name))}"
             for name in unlike
         )
         raise SpecError(
-            f"{first} and {second} cannot be compared, their questions are not the same:\n{listed}"
+            f"{first} and {second} cannot be compared, their questions are not the same:\n{lines}"
         )
 
 
 def _match_policies(
     first: Sequence[str], second: Sequence[str], pairs: Pairs
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    for policy, known, which in (
-        *((one, first, "first") for one, _ in pairs),
-        *((other, second, "second") for _, other in pairs),
+    for policy, names, which in (
+        *((earlier, first, "first") for earlier, _ in pairs),
+        *((later, second, "second") for _, later in pairs),
     ):
-        if policy not in known:
-            raise SpecError(f"the {which} run has no policy '{policy}'. {nearest(policy, known)}")
+        if policy not in names:
+            raise SpecError(f"the {which} run has no policy '{policy}'. {nearest(policy, names)}")
     if pairs:
         return list(pairs), []
     same = [(name, name) for name in first if name in second]
@@ -259,18 +259,18 @@ def _compare_values(
     units: dict[str, Sums[tuple[Column, str]]] = {}
     sides: dict[tuple[Column, str], tuple[float, float]] = {}
     weighting = str(configuration["weighting"])
-    for one, other in pairs:
+    for earlier_policy, later in pairs:
         for column, values in after.items():
-            earlier = before.get(column._replace(policy=one))
-            counted = column.quantity.startswith(_COUNTS)
-            if column.policy != other or earlier is None or counted:
+            earlier = before.get(column._replace(policy=earlier_policy))
+            is_count = column.quantity.startswith(_COUNTS)
+            if column.policy != later or earlier is None or is_count:
                 continue
             shared = _pair_values(earlier, values, weighting)
             if shared is None:
                 continue
-            sides[column, one] = shared[:2]
+            sides[column, earlier_policy] = shared[:2]
             for user, changes in shared[2]:
-                units.setdefault(user, {})[column, one] = (sum(changes), len(changes))
+                units.setdefault(user, {})[column, earlier_policy] = (sum(changes), len(changes))
     tally: Tally[tuple[Column, str]] = _make_tally(weighting)
     for user in sorted(units):
         tally.append(units[user])
@@ -282,13 +282,13 @@ def _compare_values(
     return [
         Difference(
             column,
-            one,
-            *sides[column, one],
-            estimates[column, one],
+            earlier_policy,
+            *sides[column, earlier_policy],
+            estimates[column, earlier_policy],
             configuration["unit"],
             ";".join([*marks, *(["embedded"] if {column.model, column.judge} & embedded else [])]),
         )
-        for column, one in sides
+        for column, earlier_policy in sides
     ]
 
 
@@ -296,17 +296,18 @@ def _compare_support(
     before: StoredRun,
     after: StoredRun,
     pairs: Pairs,
-    one: Mapping[str, Any],
-    other: Mapping[str, Any],
+    earlier_run: Mapping[str, Any],
+    later_run: Mapping[str, Any],
 ) -> list[SupportChange]:
-    labels = other["labels"]
+    labels = later_run["labels"]
     if not labels:
         return []
     questions = after.questions()
     interfaces = [
-        dict(zip(run["policies"], run["interfaces"], strict=True)) for run in (one, other)
+        dict(zip(run["policies"], run["interfaces"], strict=True))
+        for run in (earlier_run, later_run)
     ]
-    shared = [name for name in other["schedules"] if name in one["schedules"]]
+    shared = [name for name in later_run["schedules"] if name in earlier_run["schedules"]]
     changes: list[SupportChange] = []
     for first, second in pairs:
         for schedule in (FORWARD.name, *shared):
@@ -314,9 +315,11 @@ def _compare_support(
             later = after.sources(second, interfaces[1][second], schedule)
             for question in questions.values():
                 support = question.labels.get(labels, frozenset())
-                shown = [side.get(question.id, frozenset()) & support for side in (earlier, later)]
-                if shown[0] != shown[1]:
-                    changes.append(_make_change(question, first, second, schedule, *shown))
+                evidence = [
+                    side.get(question.id, frozenset()) & support for side in (earlier, later)
+                ]
+                if evidence[0] != evidence[1]:
+                    changes.append(_make_change(question, first, second, schedule, *evidence))
     return changes
 
 

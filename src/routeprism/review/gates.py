@@ -131,29 +131,29 @@ class CheckResult:
 
 def parse_gate(text: str) -> Gate:
     """Read `J>=0.9`, `restored-absent.lower<=0.1`, `policy=focal,schedule=replay:J>=baseline`."""
-    found = _TEXT.fullmatch(text.strip())
-    if found is None or (found["baseline"] is None and found["bound"] is None):
+    match = _TEXT.fullmatch(text.strip())
+    if match is None or (match["baseline"] is None and match["bound"] is None):
         raise SpecError(
             f"Expected a gate such as 'J>=0.9', 'restored-absent.lower<=0.1' or "
             f"'policy=focal,schedule=replay:J>=baseline-0.02' but got {text!r}"
         )
-    quantity, _, limit = found["quantity"].rpartition(".")
+    quantity, _, limit = match["quantity"].rpartition(".")
     if limit not in ("estimate", "lower", "upper"):
-        quantity, limit = found["quantity"], "estimate"
+        quantity, limit = match["quantity"], "estimate"
     try:
-        bound = float((found["bound"] or "0").replace(" ", ""))
+        bound = float((match["bound"] or "0").replace(" ", ""))
     except ValueError as error:
-        raise SpecError(f"Expected a number in gate {text!r} but got {found['bound']!r}") from error
+        raise SpecError(f"Expected a number in gate {text!r} but got {match['bound']!r}") from error
     if not math.isfinite(bound):
-        raise SpecError(f"Expected a finite number in gate {text!r} but got {found['bound']!r}")
+        raise SpecError(f"Expected a finite number in gate {text!r} but got {match['bound']!r}")
     return Gate(
         text.strip(),
         quantity,
         limit,
-        found["operator"],
+        match["operator"],
         bound,
-        _parse_where(found["where"], text),
-        found["baseline"] is not None,
+        _parse_where(match["where"], text),
+        match["baseline"] is not None,
     )
 
 
@@ -190,8 +190,8 @@ def check_run(
         changes = {} if baseline is None else _compare(baseline, run)
         if not parsed:  # what both runs have, and nothing else
             rows = Rows.of(row for row in rows if _column(row) in changes)
-            known = rows.values("quantity")
-            parsed = [gate for gate in map(parse_gate, _NO_WORSE) if gate.quantity in known]
+            quantities = rows.values("quantity")
+            parsed = [gate for gate in map(parse_gate, _NO_WORSE) if gate.quantity in quantities]
         shortfalls = _shortfalls(stored, run, baseline, allow_missing)
         judging = _Judging(stored, stored.questions(), changes, baseline)
         verdicts = []
@@ -251,19 +251,19 @@ _MEANINGS: Mapping[str, tuple[str, ...]] = {
 """Quantities by words that people use for them."""
 
 
-def _suggest_quantity(name: str, known: Collection[str]) -> str:
+def _suggest_quantity(name: str, quantities: Collection[str]) -> str:
     """Suggest a quantity by what its name means, or else by its spelling."""
     words = re.sub(r"[^a-z]+", " ", name.lower()).strip()
     for quantity, meanings in _MEANINGS.items():
-        if quantity in known and words in meanings:
+        if quantity in quantities and words in meanings:
             return f"Did you mean '{quantity}'?"
-    return nearest(name, known)
+    return nearest(name, quantities)
 
 
 def _select_rows(gate: Gate, rows: Rows) -> Rows:
     """Select the rows of a gate: no comparators, and all questions, unless it names them."""
-    named = rows.where(quantity=gate.quantity)
-    if not named:
+    candidates = rows.where(quantity=gate.quantity)
+    if not candidates:
         raise SpecError(
             f"gate {gate.text!r}: the run has no {gate.quantity!r}. "
             + _suggest_quantity(gate.quantity, rows.values("quantity"))
@@ -275,19 +275,19 @@ def _select_rows(gate: Gate, rows: Rows) -> Rows:
         for group in experiment.groups
         for arm in (group.first, group.second)
     }
-    chosen = Rows.of(
+    selected = Rows.of(
         row
-        for row in named.where(**{"stratum": "all", "mask": "", **gate.where})
+        for row in candidates.where(**{"stratum": "all", "mask": "", **gate.where})
         if ("policy" in gate.where or not row.policy.startswith("source-order("))
         and ("arm" in gate.where or row.arm not in parts)
     )
-    if chosen:
-        return chosen
+    if selected:
+        return selected
     for name, value in gate.where.items():
-        if value not in named.values(name):
+        if value not in candidates.values(name):
             raise SpecError(
                 f"gate {gate.text!r}: no {gate.quantity} has {name} {value!r}. "
-                + nearest(value, named.values(name))
+                + nearest(value, candidates.values(name))
             )
     raise SpecError(f"gate {gate.text!r} applies to no row of the run")
 
@@ -315,11 +315,11 @@ class _Judging:
         name = gate.quantity
         if gate.limit != "estimate":
             name = f"the {gate.limit} limit of {gate.quantity}"
-        shown = (f"{name} is ", Number(text, row))
+        parts = (f"{name} is ", Number(text, row))
         values = {} if gate.holds(value) else _read_values(row, self.stored)
-        counted = row.quantity.endswith("_count")  # each question is counted or is not
-        bound = 0.5 if counted else gate.bound
-        return self._decide(gate, row, float(value), shown, values, bound)
+        is_count = row.quantity.endswith("_count")  # each question is counted or is not
+        bound = 0.5 if is_count else gate.bound
+        return self._decide(gate, row, float(value), parts, values, bound)
 
     def _judge_change(self, gate: Gate, row: EstimateRow) -> GateVerdict:
         """Judge the change from the baseline, over the questions that both runs have."""
@@ -337,7 +337,7 @@ class _Judging:
         value = {"estimate": gap.value, "lower": gap.lower, "upper": gap.upper}[gate.limit]
         if value is None:
             raise _refusal(gate, row, applies=True, units=1)
-        shown = (
+        parts = (
             f"{gate.quantity} is {change.after:.3f}, {change.before:.3f} in {self.baseline}: a "
             f"change of {format_interval(gap.value, gap.lower, gap.upper, signed=True)}",
         )
@@ -347,14 +347,14 @@ class _Judging:
                 before = _read_values(row, stored, change.policy_before)
             after = _read_values(row, self.stored)
             values = {id: own - before[id] for id, own in after.items() if id in before}
-        return self._decide(gate, row, float(value), shown, values, gate.bound)
+        return self._decide(gate, row, float(value), parts, values, gate.bound)
 
     def _decide(
         self,
         gate: Gate,
         row: EstimateRow,
         value: float,
-        shown: Sequence[str | Number],
+        sentence: Sequence[str | Number],
         values: Mapping[str, float],
         bound: float,
     ) -> GateVerdict:
@@ -373,7 +373,7 @@ class _Judging:
             "{gate} {verdict}: {shown}{floor}{required}",
             gate=gate.text,
             verdict="holds" if passed else "fails",
-            shown=shown,
+            shown=sentence,
             floor=f" ({describe_floor(row)})" if is_at_floor(row) else "",
             required="" if passed else _describe_failure(gate, failed, len(values)),
         )
@@ -422,25 +422,27 @@ def _read_values(
     if row.stratum == "all":
         return values
     questions = stored.questions().items()
-    inside = {id: question.user for id, question in questions if question.kind == row.stratum}
+    users = {id: question.user for id, question in questions if question.kind == row.stratum}
     experiment = find_experiment(row)
-    pairs = ((user, id) for id, user in inside.items())
+    pairs = ((user, id) for id, user in users.items())
     excluded = frozenset() if experiment is None else experiment.find_excluded(pairs)
-    return {id: value for id, value in values.items() if id in inside and id not in excluded}
+    return {id: value for id, value in values.items() if id in users and id not in excluded}
 
 
-def _describe_failure(gate: Gate, failed: Sequence[FailedQuestion], known: int) -> str:
+def _describe_failure(gate: Gate, failed: Sequence[FailedQuestion], total: int) -> str:
     bound = _number(gate.bound)
     if gate.baseline:
         bound = "baseline" + (f"{gate.bound:+g}" if gate.bound else "")
     required = f", required {gate.operator} {bound}"
-    if not known:
+    if not total:
         return f"{required} (the run contains no values per question for it)"
     if not failed:
-        return f"{required}; none of its {known} questions alone is beyond that"
-    listed = ", ".join(f"{one.id} ({_number(one.value)})" for one in failed[:_LISTED])
+        return f"{required}; none of its {total} questions alone is beyond that"
+    examples = ", ".join(
+        f"{question.id} ({_number(question.value)})" for question in failed[:_LISTED]
+    )
     more = f" and {len(failed) - _LISTED} more" if len(failed) > _LISTED else ""
-    return f"{required}. {len(failed)} of {known} questions are beyond it: {listed}{more}"
+    return f"{required}. {len(failed)} of {total} questions are beyond it: {examples}{more}"
 
 
 _LISTED = 5

@@ -67,15 +67,15 @@ class StudyPlan:
         """The size with the pilot's own questions and draws, in words."""
         way = self.ways[0]
         if self.unit == "question":
-            drawn = f" with {way.draws} draws" if way.draws else ""
+            draws = f" with {way.draws} draws" if way.draws else ""
             return (
                 f"{self.quantity} of {self.policy} on {self.schedule}: {self.goal} takes "
-                f"{way.units} questions{drawn}"
+                f"{way.units} questions{draws}"
             )
-        drawn = f" and {way.draws} draws" if way.draws else ""
+        draws = f" and {way.draws} draws" if way.draws else ""
         return (
             f"{self.quantity} of {self.policy} on {self.schedule}: {self.goal} takes {way.units} "
-            f"{self.unit}s with {way.questions:.1f} questions each{drawn}"
+            f"{self.unit}s with {way.questions:.1f} questions each{draws}"
         )
 
 
@@ -102,7 +102,9 @@ class _Pilot:
         noise, draws = self.noise or 0.0, self.draws or 1
         units = [list(of_unit.values()) for of_unit in self.values.values()]
         if self.is_flat:
-            return spread_alone([value for one in units for value in one], noise=noise, draws=draws)
+            return spread_alone(
+                [value for unit in units for value in unit], noise=noise, draws=draws
+            )
         return spread_of(units, noise=noise, draws=draws)
 
     @property
@@ -135,9 +137,9 @@ def plan_study(
     """
     if (half_width is None) == (effect is None):
         raise SpecError("give either a half-width or an effect, with the power to show it")
-    named = {"policy": policy, "schedule": schedule, "model": model}
-    named |= {"experiment": experiment, "arm": arm}
-    columns = {name: value for name, value in named.items() if value is not None}
+    names = {"policy": policy, "schedule": schedule, "model": model}
+    names |= {"experiment": experiment, "arm": arm}
+    columns = {name: value for name, value in names.items() if value is not None}
     pilot = _read_pilot(Path(run), quantity, columns)
     if pilot.is_flat and questions:
         raise SpecError("every question is a unit of its own here: leave questions out")
@@ -231,19 +233,19 @@ def _select_row(rows: Rows, run: Path, quantity: str, columns: Mapping[str, str]
     every = rows.where(quantity=quantity, stratum="all")
     if not every:
         raise SpecError(f"{run} has no '{quantity}'. {nearest(quantity, rows.values('quantity'))}")
-    chosen = prefer_rows(every.where(**columns), arm="", mask="")
+    selected = prefer_rows(every.where(**columns), arm="", mask="")
     # Of several fillers the row over all of them is meant, of several experiments the first.
-    widest = max((row.filler.count("+") for row in chosen), default=0)
-    chosen = Rows.of(row for row in chosen if row.filler.count("+") == widest)
-    if chosen and "experiment" not in columns:
-        chosen = chosen.where(experiment=chosen[0].experiment)
-    if len(chosen) == 1:
-        return chosen[0]
-    named = "".join(f", {name}={value}" for name, value in columns.items())
+    widest = max((row.filler.count("+") for row in selected), default=0)
+    selected = Rows.of(row for row in selected if row.filler.count("+") == widest)
+    if selected and "experiment" not in columns:
+        selected = selected.where(experiment=selected[0].experiment)
+    if len(selected) == 1:
+        return selected[0]
+    detail = "".join(f", {name}={value}" for name, value in columns.items())
     numbers = {row: number for number, row in enumerate(rows, start=1)}
     raise SpecError(
-        f"{len(chosen)} rows of {run} have {quantity}{named}. Give policy, schedule, model, "
-        f"experiment or arm; there are:\n{describe_rows(chosen or every, numbers)}"
+        f"{len(selected)} rows of {run} have {quantity}{detail}. Give policy, schedule, model, "
+        f"experiment or arm; there are:\n{describe_rows(selected or every, numbers)}"
     )
 
 
@@ -257,6 +259,6 @@ def _noise(sides: Sequence[QuestionValues], draws: int) -> float:
     """Give the variance of one draw of a difference of accuracies: p(1 − p) of both sides."""
     total = 0.0
     for side in sides:
-        shares = [share for found in side.values() for share in found.values()]
+        shares = [share for shares_of_side in side.values() for share in shares_of_side.values()]
         total += sum(share * (1 - share) for share in shares) * draws / (draws - 1) / len(shares)
     return total

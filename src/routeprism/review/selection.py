@@ -39,16 +39,16 @@ def select_row(rows: Rows, text: str) -> int:
             )
         return number
     columns = parse_columns(text)
-    chosen = find_rows(rows, columns)
+    matches = find_rows(rows, columns)
     plain = {name: value for name, value in _PLAIN.items() if name not in columns}
-    chosen = prefer_rows(chosen, **plain)
+    matches = prefer_rows(matches, **plain)
     numbers = {row: number for number, row in enumerate(rows, start=1)}
-    if len(chosen) > 1:
+    if len(matches) > 1:
         raise SpecError(
-            f"{len(chosen)} rows have {text}. Add a column in which they differ, or give the "
-            f"number of the row:\n{describe_rows(chosen, numbers)}"
+            f"{len(matches)} rows have {text}. Add a column in which they differ, or give the "
+            f"number of the row:\n{describe_rows(matches, numbers)}"
         )
-    return numbers[chosen[0]]
+    return numbers[matches[0]]
 
 
 _PLAIN: Mapping[str, str] = {"stratum": "all", "mask": "", "arm": ""}
@@ -57,18 +57,18 @@ _PLAIN: Mapping[str, str] = {"stratum": "all", "mask": "", "arm": ""}
 
 def find_rows(rows: Rows, columns: Mapping[str, str]) -> Rows:
     """Find the rows with some values; the error names the first value that no row has."""
-    chosen = rows
+    selected = rows
     for name, value in columns.items():
-        known = set(chosen.values(name))
-        if value not in known:
-            earlier = [f"{one}={columns[one]}" for one in columns if one != name]
+        values = set(selected.values(name))
+        if value not in values:
+            earlier = [f"{column}={columns[column]}" for column in columns if column != name]
             earlier = earlier[: list(columns).index(name)]
             alone = value not in rows.values(name)
             where = "" if alone or not earlier else f" with {','.join(earlier)}"
-            known = set(rows.values(name)) if alone else known
-            raise SpecError(f"no row{where} has {name}={value}. {nearest(value, known - {''})}")
-        chosen = chosen.where(**{name: value})
-    return chosen
+            values = set(rows.values(name)) if alone else values
+            raise SpecError(f"no row{where} has {name}={value}. {nearest(value, values - {''})}")
+        selected = selected.where(**{name: value})
+    return selected
 
 
 def prefer_rows(rows: Rows, **columns: str) -> Rows:

@@ -72,8 +72,8 @@ class Requirement:
         before, after = (h.retained if at < 0 else h.exposed[at] for h in (forward, outcome))
         if self.evidence is None:
             return before, after
-        counted = self.evidence if at < 0 else self.of_questions[at]
-        return before & counted, after & counted
+        evidence = self.evidence if at < 0 else self.of_questions[at]
+        return before & evidence, after & evidence
 
     def _compare(self, before: frozenset[str], after: frozenset[str]) -> float:
         if self.evidence is None:
@@ -183,8 +183,8 @@ def _require(
     if isinstance(evidence, str):
         raise SpecError(f"Expected True or a list of record ids but got evidence={evidence!r}")
     if evidence is not True:
-        known = {id for case in cases for id in case.pool.ids}
-        if unknown := sorted(set(evidence) - known):
+        ids = {id for case in cases for id in case.pool.ids}
+        if unknown := sorted(set(evidence) - ids):
             raise SpecError(f"evidence names the record {unknown[0]!r}, which no pool has")
     return [
         _require_evidence(least, evidence, case, whole)
@@ -196,14 +196,14 @@ def _require_evidence(
     least: float, evidence: bool | Collection[str], case: Case, labelled: Case
 ) -> Requirement:
     if not isinstance(evidence, bool):
-        counted = frozenset(evidence)
-        return Requirement(least, counted, tuple(counted for _ in case.questions))
+        evidence_ids = frozenset(evidence)
+        return Requirement(least, evidence_ids, tuple(evidence_ids for _ in case.questions))
     support = {q.id: frozenset().union(*q.labels.values()) for q in labelled.questions}
-    counted = frozenset().union(*support.values())
-    if not counted:
-        counted = frozenset(case.pool.ids).difference(*labelled.supersedes.values())
-    of_questions = tuple(support.get(q.id) or counted for q in case.questions)
-    return Requirement(least, counted, of_questions)
+    evidence_ids = frozenset().union(*support.values())
+    if not evidence_ids:
+        evidence_ids = frozenset(case.pool.ids).difference(*labelled.supersedes.values())
+    of_questions = tuple(support.get(q.id) or evidence_ids for q in case.questions)
+    return Requirement(least, evidence_ids, of_questions)
 
 
 class _Counts:
@@ -248,33 +248,35 @@ def cases_of(pools: Any, questions: Any, data: str | Path | None = None) -> list
 def _make_pools(pools: Any) -> list[Pool]:
     if isinstance(pools, Pool):
         return [pools]
-    listed = list(pools)
-    if listed and all(isinstance(item, (str, Record)) for item in listed):
-        listed = [listed]  # one pool, given as its records
-    made = []
-    for number, item in enumerate(listed):
+    items = list(pools)
+    if items and all(isinstance(item, (str, Record)) for item in items):
+        items = [items]  # one pool, given as its records
+    cases = []
+    for number, item in enumerate(items):
         if isinstance(item, Pool):
-            made.append(item)
+            cases.append(item)
             continue
         records = [
-            replace(one, position=at) if isinstance(one, Record) else Record(f"r{at}", at, one)
-            for at, one in enumerate(item)
+            replace(record, position=at)
+            if isinstance(record, Record)
+            else Record(f"r{at}", at, record)
+            for at, record in enumerate(item)
         ]
-        made.append(Pool(f"pool {number}", tuple(records)))
-    return made
+        cases.append(Pool(f"pool {number}", tuple(records)))
+    return cases
 
 
 def _make_questions(questions: Any, user: str) -> tuple[Question, ...]:
     if questions is None:
         return ()
-    listed = questions.get(user, ()) if isinstance(questions, Mapping) else questions
-    if isinstance(listed, str):
-        raise SpecError(f"Expected a list of questions but got the text {listed!r:.60}")
+    texts = questions.get(user, ()) if isinstance(questions, Mapping) else questions
+    if isinstance(texts, str):
+        raise SpecError(f"Expected a list of questions but got the text {texts!r:.60}")
     return tuple(
-        replace(one, user=user, labels={})
-        if isinstance(one, Question)
-        else Question(id=f"q{at}", user=user, text=one)
-        for at, one in enumerate(listed)
+        replace(text, user=user, labels={})
+        if isinstance(text, Question)
+        else Question(id=f"q{at}", user=user, text=text)
+        for at, text in enumerate(texts)
     )
 
 
@@ -291,7 +293,7 @@ def _find_breach(
     forward = _build_forward(policy, pool, questions)
     looked, broken, exact = 0, 0, True
     nearest: tuple[int, Order] | None = None
-    held: Held | str = forward
+    contents: Held | str = forward
     for order, weight, outcome, whole in _list_outcomes(policy, pool, arrivals, questions, most):
         looked += weight
         exact = whole
@@ -301,13 +303,13 @@ def _find_breach(
             broken += weight
             place = (inversions(order), order)
             if nearest is None or place < nearest:
-                nearest, held = place, outcome
+                nearest, contents = place, outcome
     if nearest is None:
         return None
     order = nearest[1]
-    if not exact and not arrivals.redelivers and not isinstance(held, str):
-        order, held = _reduce(policy, pool, arrivals, order, forward, questions, required)
-    breach = _make_breach(pool, order, forward, held, questions, required)
+    if not exact and not arrivals.redelivers and not isinstance(contents, str):
+        order, contents = _reduce(policy, pool, arrivals, order, forward, questions, required)
+    breach = _make_breach(pool, order, forward, contents, questions, required)
     breach = replace(breach, broken=broken, looked=looked, exact=exact)
     return breach if breach.error else _explain(breach, policy, case, required)
 
@@ -382,9 +384,9 @@ def _list_outcomes(
         for ending in graph.endings:
             yield ending.order, ending.weight, _read(ending.memory, questions), True
         return
-    listed = arrivals.orders(most)
-    if listed is not None:
-        for order, weight in listed:
+    orders = arrivals.orders(most)
+    if orders is not None:
+        for order, weight in orders:
             yield order, weight, _build(policy, pool, order, questions), True
         return
     for order in dict.fromkeys(arrivals.sample(index) for index in range(most)):
@@ -402,12 +404,12 @@ def _build(policy: Policy, pool: Pool, order: Order, questions: Sequence[str]) -
 
 
 def _read(memory: Memory, questions: Sequence[str]) -> Held:
-    shown = [memory.expose(question) for question in questions]
+    exposures = [memory.expose(question) for question in questions]
     return Held(
         retained_ids(memory),
-        tuple(frozenset(exposure.sources) for exposure in shown),
-        tuple(exposure.context for exposure in shown),
-        any(is_unsourced(exposure.blocks) for exposure in shown),
+        tuple(frozenset(exposure.sources) for exposure in exposures),
+        tuple(exposure.context for exposure in exposures),
+        any(is_unsourced(exposure.blocks) for exposure in exposures),
     )
 
 
@@ -434,30 +436,30 @@ def _reduce(
         reordering = search(most_builds=len(pool) - 1)  # it begins with the exchanges of neighbours
     if reordering is None or not reordering.found:
         reordering = search(start=order)
-    held = _build(policy, pool, reordering.order, questions)
-    if isinstance(held, str):
-        raise ContractError(f"{policy.name} is not deterministic: {held}")
-    return reordering.order, held
+    contents = _build(policy, pool, reordering.order, questions)
+    if isinstance(contents, str):
+        raise ContractError(f"{policy.name} is not deterministic: {contents}")
+    return reordering.order, contents
 
 
 def _describe(stability: Stability) -> Iterator[str]:
     """Describe the smallest breach: which records it loses, why, and what helps."""
     first = min(stability.breaches, key=lambda breach: (inversions(breach.order), breach.pool.user))
     more = len(stability.breaches) - 1
-    others = f", and on {more} more pool{'s' * (more != 1)}" if more else ""
+    remainder = f", and on {more} more pool{'s' * (more != 1)}" if more else ""
     name = describe_arrival(stability.arrival)
     arrival = stability.arrival if name == stability.arrival else f"{name} ({stability.arrival})"
     if first.error:
-        what = f"it raises {first.error}"
+        effect = f"it raises {first.error}"
     else:
-        kept = "shown" if first.question else "kept"
+        verb = "shown" if first.question else "kept"
         noun = "evidence" if stability.only_evidence else "a record"
-        what = f"{noun} that is {kept} in source order is lost"
+        effect = f"{noun} that is {verb} in source order is lost"
         if not first.lost:
-            what = f"records are {kept} that are not {kept} in source order"
+            effect = f"records are {verb} that are not {verb} in source order"
     yield (
-        f"{stability.policy} is not order-stable under {arrival}: {what} "
-        f"(user '{first.pool.user}', {len(first.pool)} records{others})"
+        f"{stability.policy} is not order-stable under {arrival}: {effect} "
+        f"(user '{first.pool.user}', {len(first.pool)} records{remainder})"
     )
     measure = (
         "Share of the evidence left" if stability.only_evidence else "Overlap with source order (J)"

@@ -143,19 +143,22 @@ def _trace(opened: _OpenRun, number: int) -> Trail:
     experiment = find_experiment(row) or Experiment(name=row.experiment, title=row.experiment)
     entry = opened.index[row.experiment]
     texts = {id: question.text for id, question in questions.items()}
-    inside = _find_questions(opened, row, experiment)
+    question_ids = _find_questions(opened, row, experiment)
     if experiment.items_behind is not None:
-        labelled = experiment.items_behind(opened.run, stored, row, inside)
-        again = labelled.recompute(row.quantity)
-        return Trail(row, number, entry, "items", "item", {}, again, texts, items=labelled.items)
+        labelled = experiment.items_behind(opened.run, stored, row, question_ids)
+        recomputed = labelled.recompute(row.quantity)
+        return Trail(
+            row, number, entry, "items", "item", {}, recomputed, texts, items=labelled.items
+        )
     rule, quantity, arms = _find_rule(row, experiment)
     groups = {
-        arm: _find_units(stored, replace(row, quantity=quantity, arm=arm), inside) for arm in arms
+        arm: _find_units(stored, replace(row, quantity=quantity, arm=arm), question_ids)
+        for arm in arms
     }
     weighting = str(experiment.weighting.get(quantity, opened.configuration["weighting"]))
     if row.quantity.startswith(f"{BY_QUESTION}."):
         weighting = "question"
-    named = {q for units in groups.values() for unit in units for q in unit.questions}
+    ids = {q for units in groups.values() for unit in units for q in unit.questions}
     users = {unit.user for units in groups.values() for unit in units}
     return Trail(
         row,
@@ -166,9 +169,9 @@ def _trace(opened: _OpenRun, number: int) -> Trail:
         groups,
         _compute(rule, weighting, list(groups.values())),
         texts,
-        sources=_find_sources(stored, row, named),
-        answers=find_answers(stored, row, experiment, opened.configuration, questions, named),
-        findings=_find_findings(stored, row, named, users),
+        sources=_find_sources(stored, row, ids),
+        answers=find_answers(stored, row, experiment, opened.configuration, questions, ids),
+        findings=_find_findings(stored, row, ids, users),
     )
 
 
@@ -192,18 +195,20 @@ def _find_rule(row: EstimateRow, experiment: Experiment) -> tuple[Rule, str, tup
 def _find_questions(opened: _OpenRun, row: EstimateRow, experiment: Experiment) -> frozenset[str]:
     """Find the questions of a row's stratum and mask; an experiment's own mask is in its values."""
     questions = opened.questions
-    inside = {id for id, question in questions.items() if row.stratum in ("all", question.kind)}
+    selection = {id for id, question in questions.items() if row.stratum in ("all", question.kind)}
     cut = row.mask.partition(":")[0]
     for name, ids in opened.masks.items():
         if cut == name:
-            inside &= ids
+            selection &= ids
         elif cut == f"outside-{name}":
-            inside -= ids
-    return frozenset(inside) - experiment.find_excluded((questions[id].user, id) for id in inside)
+            selection -= ids
+    return frozenset(selection) - experiment.find_excluded(
+        (questions[id].user, id) for id in selection
+    )
 
 
 def _find_units(
-    stored: StoredRun, row: EstimateRow, inside: Collection[str]
+    stored: StoredRun, row: EstimateRow, questions: Collection[str]
 ) -> tuple[UnitValues, ...]:
     """Find what every unit contributes, within the row's stratum and mask."""
     column = Column(**{name: getattr(row, name) for name in Column._fields})
@@ -218,9 +223,9 @@ def _find_units(
         return tuple(whole)
     units = []
     for user, of_user in values.items():
-        chosen = {question: value for question, value in of_user.items() if question in inside}
-        if chosen:
-            units.append(UnitValues(user, float(sum(chosen.values())), len(chosen), chosen))
+        selected = {question: value for question, value in of_user.items() if question in questions}
+        if selected:
+            units.append(UnitValues(user, float(sum(selected.values())), len(selected), selected))
     return tuple(units)
 
 
@@ -262,15 +267,15 @@ def _find_sources(
     stored: StoredRun, row: EstimateRow, questions: Collection[str]
 ) -> tuple[ShownSources, ...]:
     """Find what the questions were shown, if the number is about a pair of routes."""
-    shown = []
+    exposures = []
     for policy in list_policies(stored, row) if row.schedule else ():
         forward = stored.sources(policy, row.interface, name_reference(row.schedule))
         route = stored.sources(policy, row.interface, row.schedule)
         for question in sorted(questions):
             if question in forward and question in route:
                 sides = (tuple(sorted(side[question])) for side in (forward, route))
-                shown.append(ShownSources(policy, question, *sides))
-    return tuple(shown)
+                exposures.append(ShownSources(policy, question, *sides))
+    return tuple(exposures)
 
 
 def _find_findings(
@@ -302,7 +307,7 @@ def _narrow(trail: Trail, question: str) -> Trail:
     return replace(
         trail,
         groups=groups,
-        sources=tuple(shown for shown in trail.sources if shown.question == question),
+        sources=tuple(exposure for exposure in trail.sources if exposure.question == question),
         answers=tuple(answer for answer in trail.answers if answer.given.question == question),
         items=tuple(item for item in trail.items if item.question == question),
         findings=tuple(f for f in trail.findings if f.question in ("", question)),

@@ -107,11 +107,11 @@ def choose_checks(
         if reason:
             skipped[policy.name] = reason
         if number:
-            drawn = random.Random(f"{seed} rebuilds {policy.name}")  # noqa: S311
-            sample = drawn.sample(routes[1:], min(number, len(routes)) - 1)
+            generator = random.Random(f"{seed} rebuilds {policy.name}")  # noqa: S311
+            sample = generator.sample(routes[1:], min(number, len(routes)) - 1)
             rebuilt[policy.name] = frozenset([routes[0], *sample])
             if not reason:
-                later = drawn.sample(range(min(FIRST_POOLS, pools), pools), _later(pools))
+                later = generator.sample(range(min(FIRST_POOLS, pools), pools), _later(pools))
                 isolated[policy.name] = frozenset([*range(min(FIRST_POOLS, pools)), *later])
     return RouteChecks(rebuilt, isolated, skipped)
 
@@ -181,10 +181,12 @@ def check_isolation(
         return "unclear"
     forward = tuple(range(size))
     orders = (schedule.on(case.pool) for schedule in schedules)
-    other = next((o for o in orders if o != forward and sorted(o) == [*forward]), forward[::-1])
+    alternative = next(
+        (o for o in orders if o != forward and sorted(o) == [*forward]), forward[::-1]
+    )
     queries = [question.text for question in case.questions[:_QUERIES]]
     try:
-        isolation = find_leak(policy, case.pool.records, other, queries, full=full)
+        isolation = find_leak(policy, case.pool.records, alternative, queries, full=full)
     except LimitError:
         return "unclear"
     if isolation.outcome == "shared" and isolation.sequence == "second":
@@ -278,7 +280,7 @@ View: TypeAlias = tuple[str, str, str, str]
 def find_leak(
     policy: Policy,
     records: Sequence[Record],
-    other: Order,
+    alternative: Order,
     queries: Sequence[str],
     *,
     full: bool = True,
@@ -291,7 +293,9 @@ def find_leak(
     outcomes = []
     for kind in kinds:
         try:
-            isolation = _find_leak(_Probe(policy, tuple(records), tuple(queries), kind), other)
+            isolation = _find_leak(
+                _Probe(policy, tuple(records), tuple(queries), kind), alternative
+            )
         except OWN_ERRORS:  # a memory may not accept these ids or this order: nothing is concluded
             isolation = Isolation("unclear")
         if isolation.outcome in ("shared", "chance"):
@@ -300,24 +304,24 @@ def find_leak(
     return next((one for one in outcomes if one.outcome == "separate"), outcomes[0])
 
 
-def _find_leak(probe: _Probe, other: Order) -> Isolation:
+def _find_leak(probe: _Probe, alternative: Order) -> Isolation:
     records = probe.records
     forward = tuple(range(len(records)))
-    ahead = probe.in_sequence(forward, other)
-    behind = probe.in_sequence(other, forward)
-    between = probe.interleaved(forward, other)
+    ahead = probe.in_sequence(forward, alternative)
+    behind = probe.in_sequence(alternative, forward)
+    between = probe.interleaved(forward, alternative)
     for name, order, views in (
         ("forward", forward, (ahead[0], behind[1], between[0])),
-        ("other", other, (behind[0], ahead[1], between[1])),
+        ("other", alternative, (behind[0], ahead[1], between[1])),
     ):
         if len(set(views)) > 1:
-            found = _concluded(name, views, [probe.alone(order) for _ in range(2)])
-            if found.outcome != "shared":
-                return found
-            again = probe.repeat(found, forward, other)
-            layer = _LAYERS.index(found.layer)
-            same = again[layer] == views[0][layer]
-            return Isolation("chance", found.layer, name) if same else found
+            isolation = _concluded(name, views, [probe.alone(order) for _ in range(2)])
+            if isolation.outcome != "shared":
+                return isolation
+            repeated = probe.repeat(isolation, forward, alternative)
+            layer = _LAYERS.index(isolation.layer)
+            same = repeated[layer] == views[0][layer]
+            return Isolation("chance", isolation.layer, name) if same else isolation
     return Isolation("separate")
 
 
@@ -364,11 +368,11 @@ class _Probe:
         content = json.dumps([kind, *([record.id, record.text] for record in records)])
         self.digits = int(sha256(content.encode()).hexdigest(), 16) % 10_000
 
-    def repeat(self, isolation: Isolation, forward: Order, other: Order) -> View:
+    def repeat(self, isolation: Isolation, forward: Order, alternative: Order) -> View:
         """Build the order with a different result again, in the same sequence."""
         if isolation.sequence == "interleaved":
-            return self.interleaved(forward, other)[isolation.order != "forward"]
-        pair = (other, forward) if isolation.order == "forward" else (forward, other)
+            return self.interleaved(forward, alternative)[isolation.order != "forward"]
+        pair = (alternative, forward) if isolation.order == "forward" else (forward, alternative)
         return self.in_sequence(*pair)[1]
 
     def in_sequence(self, first: Order, second: Order) -> tuple[View, View]:
@@ -404,15 +408,15 @@ class _Probe:
         return mark, copy_records(self.records, mark, self.kind)
 
     def _view(self, memory: Memory, mark: str) -> View:
-        shown = [memory.expose(query) for query in self.queries]
+        exposures = [memory.expose(query) for query in self.queries]
         layers: tuple[Any, ...] = (
             sorted(retained_ids(memory, self.policy.name)),
-            [sorted(exposure.sources) for exposure in shown],
-            [[[block.kind, block.text] for block in exposure.blocks] for exposure in shown],
+            [sorted(exposure.sources) for exposure in exposures],
+            [[[block.kind, block.text] for block in exposure.blocks] for exposure in exposures],
             memory.state(),
         )
-        written = [json.dumps(layer, sort_keys=True, default=repr) for layer in layers]
-        clean = [text.replace(mark, "copy") for text in written]
+        texts = [json.dumps(layer, sort_keys=True, default=repr) for layer in layers]
+        clean = [text.replace(mark, "copy") for text in texts]
         return clean[0], clean[1], clean[2], clean[3]
 
 
@@ -462,11 +466,11 @@ def _build_in_turns(
     """Build two memories record by record, alternating, or else one after the other."""
     inner = unwrap_policy(policy) if isinstance(policy, NamedPolicy) else policy
     if isinstance(inner, OwnMemory):
-        with inner.begin() as one, inner.begin() as two:
+        with inner.begin() as left, inner.begin() as two:
             for pair in zip(first, second, strict=True):
-                for memory, record in zip((one, two), pair, strict=True):
+                for memory, record in zip((left, two), pair, strict=True):
                     refuse_awaitable(memory.add(record), inner.name, "add")
-        return inner.finish(one, first), inner.finish(two, second)
+        return inner.finish(left, first), inner.finish(two, second)
     if isinstance(inner, Incremental):
         states: list[Any] = [inner.start(), inner.start()]
         for pair in zip(first, second, strict=True):

@@ -42,18 +42,18 @@ def cross_fit(policies: Sequence[Policy], cases: Sequence[Case]) -> CrossFit:
     A fit receives pools, which contain only records: no question, and no user of its own fold. It
     happens here, once, whatever the number of processes that then use it.
     """
-    named = tuple(policies)
-    if not any(map(needs_fit, named)):
-        return CrossFit(named)
+    names = tuple(policies)
+    if not any(map(needs_fit, names)):
+        return CrossFit(names)
     pools = [case.pool for case in cases]
     users = {pool.user for pool in pools}
     if len(users) < 2:
-        who = next(policy.name for policy in named if needs_fit(policy))
+        who = next(policy.name for policy in names if needs_fit(policy))
         raise SpecError(f"{who} learns from other users, and there is only one user here")
     number = min(FOLDS, len(users))
     fold_of = folds(users, number)
     by_fold = []
     for fold in range(number):
-        others = tuple(pool for pool in pools if fold_of[pool.user] != fold)
-        by_fold.append(tuple(fit_policy(policy, others) for policy in named))
-    return CrossFit(named, fold_of, tuple(by_fold))
+        training_pools = tuple(pool for pool in pools if fold_of[pool.user] != fold)
+        by_fold.append(tuple(fit_policy(policy, training_pools) for policy in names))
+    return CrossFit(names, fold_of, tuple(by_fold))

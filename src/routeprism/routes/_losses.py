@@ -105,8 +105,10 @@ def _explain_display(pair: Pair) -> Cause | None:
             return None  # records that carry no evidence
         texts = [sorted(block.text for block in side.blocks) for side in (before, after)]
         return "blocks in a different order" if texts[0] == texts[1] else "text rewritten"
-    known = pair.forward.signature is not None and pair.route.signature is not None
-    return "state only" if known and pair.forward.signature != pair.route.signature else None
+    has_signatures = pair.forward.signature is not None and pair.route.signature is not None
+    return (
+        "state only" if has_signatures and pair.forward.signature != pair.route.signature else None
+    )
 
 
 def explain_loss(
@@ -116,8 +118,8 @@ def explain_loss(
     with closing_memory(build_memory(policy, case, order)) as memory:
         log = getattr(memory, "events", None)
         events = tuple(log()) if callable(log) else ()
-        kept = retained_ids(memory, policy.name)
-    return _explain_removal(case, policy, order, record, kept, events)
+        retained = retained_ids(memory, policy.name)
+    return _explain_removal(case, policy, order, record, retained, events)
 
 
 def _explain_record(
@@ -136,7 +138,7 @@ def _explain_removal(
 ) -> tuple[Cause, str, int | None]:
     if record in retained:
         return "retrieval chose other records", "", None
-    records = {one.id: one for one in case.pool.records}
+    records = {item.id: item for item in case.pool.records}
     removals = [e for e in events if e.record == record and e.kind != "add"]
     event = removals[-1] if removals else None
     if event is None and not is_costly(policy):
@@ -167,16 +169,16 @@ def _observe_removal(case: Case, policy: Policy, order: Order, record: str) -> E
     if record not in _retain(case, policy, order[: first + 1]):
         return Event("skip", record, record, first)
     present, absent = first, len(ids) - 1
-    if record in (kept := _retain(case, policy, order)):
+    if record in (retained := _retain(case, policy, order)):
         return None  # the memory differs by chance
     while absent - present > 1:
         middle = (present + absent) // 2
-        held = _retain(case, policy, order[: middle + 1])
-        if record in held:
+        retained_before = _retain(case, policy, order[: middle + 1])
+        if record in retained_before:
             present = middle
         else:
-            absent, kept = middle, held
-    kind = _name_removal(case, policy, (order[first], order[absent]), ids[absent] in kept)
+            absent, retained = middle, retained_before
+    kind = _name_removal(case, policy, (order[first], order[absent]), ids[absent] in retained)
     return Event(kind, record, ids[absent], absent)
 
 
@@ -227,13 +229,13 @@ def observe_losses(
     case: Case, policies: Sequence[Policy], routes: Sequence[Route], labels: str
 ) -> Iterator[Loss]:
     """Explain a few lost records of a pool for each memory and schedule."""
-    known = {policy.name: policy for policy in policies}
+    by_name = {policy.name: policy for policy in policies}
     explained: Counter[tuple[str, str]] = Counter()
     pairs = sorted(pair_routes(routes), key=lambda pair: not list_lost(pair, labels))
     for pair in pairs:
         place = (pair.route.policy, pair.route.schedule)
         if explained[place] < MOST_EXPLAINED and _differs(pair):
-            losses = list(explain_pair(case, known[pair.route.policy], pair, labels))
+            losses = list(explain_pair(case, by_name[pair.route.policy], pair, labels))
             explained[place] += bool(losses)
             yield from losses
 

@@ -76,10 +76,10 @@ def _difference(
                 return "errors"
             if retained_ids(built, policy.name) != retained_ids(merged, policy.name):
                 return "records"
-            shown = (
+            names = (
                 built.expose(query).sources != merged.expose(query).sources for query in queries
             )
-            return "sources shown" if any(shown) else ""
+            return "sources shown" if any(names) else ""
     except RoutePrismError:
         raise
     except OWN_ERRORS:

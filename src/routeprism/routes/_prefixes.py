@@ -36,13 +36,13 @@ def list_moments(size: int) -> list[int]:
     1 to 16, then four in each doubling: few enough that all reversed builds together take about
     five passes over a long pool.
     """
-    found = list(range(1, min(size, _EVERY) + 1))
+    moments = list(range(1, min(size, _EVERY) + 1))
     step, at = _EVERY // _STEPS, _EVERY
     while (at := at + step) <= size:
-        found.append(at)
+        moments.append(at)
         if at == step * 2 * _STEPS:
             step *= 2
-    return found
+    return moments
 
 
 def trace_moments(policy: Policy, pool: Pool) -> Iterator[Moment]:
@@ -63,16 +63,16 @@ def trace_moments(policy: Policy, pool: Pool) -> Iterator[Moment]:
             else:
                 forward = policy.build(records)
             before = after
-            held = [
+            retained = [
                 _held(memory, arrived, policy.name)
                 for memory in (forward, policy.build(records[::-1]))
             ]
-        yield Moment(after, arrived, *held)
+        yield Moment(after, arrived, *retained)
 
 
 def _held(memory: Memory, arrived: frozenset[str], name: str) -> frozenset[str]:
     with closing_memory(memory) as opened:
-        held = retained_ids(opened, name)
-    if unknown := sorted(held - arrived):
+        retained = retained_ids(opened, name)
+    if unknown := sorted(retained - arrived):
         raise ContractError(f"{name} retains '{unknown[0]}', which had not arrived")
-    return held
+    return retained

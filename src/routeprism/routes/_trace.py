@@ -133,12 +133,12 @@ def hash_state(state: JsonValue) -> str | None:
     if state is None:
         return None
     try:
-        written = _CANONICAL.encode(state).encode()
+        text = _CANONICAL.encode(state).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ContractError(
             f"state() must give plain JSON values (text, numbers, lists, maps): {error}"
         ) from None
-    return hashlib.sha256(written).hexdigest()
+    return hashlib.sha256(text).hexdigest()
 
 
 def trace_case(
@@ -167,7 +167,7 @@ def trace_case(
         if own_source(policy):
             check_build(policy)
         built: dict[tuple[tuple[int, ...], Procedure], Route] = {}
-        again = (rebuilt or {}).get(policy.name, ())
+        rebuilds = (rebuilt or {}).get(policy.name, ())
         for schedule, reference in _list_references(schedules).items():
             order = schedule.on(case.pool)
             key = order, schedule.procedure
@@ -179,7 +179,7 @@ def trace_case(
                     case, policy, schedule, order, digests, events, snapshots
                 )
                 counts.traced[policy.name] += 1
-                if schedule.name in again and not before and not built[key].failed:
+                if schedule.name in rebuilds and not before and not built[key].failed:
                     counts.rebuilt[policy.name] += _refuse_chance(
                         case, policy, schedule, built[key], digests
                     )
@@ -301,17 +301,17 @@ def _refuse_chance(
     """
     number = len(case.questions)
     backwards = replace(case, questions=case.questions[: number % 2] + case.questions[::-1])
-    again = _trace_route(backwards, policy, schedule, first.order, digests, events=False)
-    if again.failed:
+    repeated = _trace_route(backwards, policy, schedule, first.order, digests, events=False)
+    if repeated.failed:
         return False
-    again = replace(again, exposures=again.exposures[::-1][:number])
-    if _visible(again) == _visible(first):
+    repeated = replace(repeated, exposures=repeated.exposures[::-1][:number])
+    if _visible(repeated) == _visible(first):
         return True
     third = _trace_route(case, policy, schedule, first.order, digests, events=False)
-    if _visible(third) == _visible(first) and third.retained == again.retained:
+    if _visible(third) == _visible(first) and third.retained == repeated.retained:
         question = next(
             before.question.id
-            for before, after in zip(first.exposures, again.exposures, strict=True)
+            for before, after in zip(first.exposures, repeated.exposures, strict=True)
             if (before.sources, before.context_sha256) != (after.sources, after.context_sha256)
         )
         raise PeekError(
@@ -329,8 +329,8 @@ def _refuse_chance(
 
 def _visible(route: Route) -> tuple[object, ...]:
     """Give everything that an audit compares of a route."""
-    shown = tuple((one.sources, one.context_sha256) for one in route.exposures)
-    return route.retained, route.signature, shown, route.failed
+    exposures = tuple((exposure.sources, exposure.context_sha256) for exposure in route.exposures)
+    return route.retained, route.signature, exposures, route.failed
 
 
 def build_memory(
@@ -386,8 +386,8 @@ def _expose(
             f"{policy.name}.expose gave {type(exposure).__name__}. Expected an Exposure"
         )
     # Many questions are shown the same blocks, so each set of blocks is read once.
-    known = digests.get(exposure.blocks)
-    if known is None:
+    cached = digests.get(exposure.blocks)
+    if cached is None:
         context = exposure.context
         try:
             digest = hashlib.sha256(context.encode()).hexdigest()
@@ -396,12 +396,12 @@ def _expose(
                 f"{policy.name} exposes text to question '{question.id}' that no file can contain: "
                 f"half a surrogate pair ({error.reason})"
             ) from None
-        known = digests[exposure.blocks] = (exposure.sources, digest, len(context))
-    if unknown := sorted(known[0] - retained):
+        cached = digests[exposure.blocks] = (exposure.sources, digest, len(context))
+    if unknown := sorted(cached[0] - retained):
         raise ContractError(
             f"{policy.name} exposes '{unknown[0]}' to question '{question.id}' without retaining it"
         )
-    return ExposureTrace(question, *known, exposure.blocks)
+    return ExposureTrace(question, *cached, exposure.blocks)
 
 
 def pair_routes(routes: Sequence[Route]) -> Iterator[Pair]:

@@ -133,9 +133,9 @@ _NEW_QUESTIONS = (
 class _CheckError(Exception):
     """A check that did not pass."""
 
-    def __init__(self, said: str, fix: str) -> None:
-        super().__init__(said)
-        self.said, self.fix = said, fix
+    def __init__(self, problem: str, fix: str) -> None:
+        super().__init__(problem)
+        self.said, self.fix = problem, fix
 
 
 def check_adapter(policy: Policy) -> tuple[Check, ...]:
@@ -186,8 +186,8 @@ class _Kit:
         except BaseException as error:
             if is_interruption(error):
                 raise
-            said = str(describe_error(error, self.policy.name))
-            self.found.append(Check(name, "failed", said, _RAISED))
+            problem = str(describe_error(error, self.policy.name))
+            self.found.append(Check(name, "failed", problem, _RAISED))
 
     def walk(self) -> None:
         """Try the steps of an adapter that has a profile, and report what each found."""
@@ -220,13 +220,13 @@ class _Kit:
                         "give an object with retained(), state() and expose(query)",
                     )
                 check_expose(memory, self.policy.name)
-                shown = [memory.expose(question) for question in _QUESTIONS]
-                for exposure in shown:
+                exposures = [memory.expose(question) for question in _QUESTIONS]
+                for exposure in exposures:
                     if not isinstance(exposure, Exposure):
                         raise _CheckError(
                             f"expose gave {type(exposure).__name__}", "give an Exposure of Blocks"
                         )
-                self.first = self._written(memory, shown)
+                self.first = self._written(memory, exposures)
         except PeekError as error:
             raise _CheckError(
                 str(error), "take build(arrivals) and expose(query) alone: nothing else is given"
@@ -237,20 +237,20 @@ class _Kit:
 
     def ids(self) -> str:
         """Check that every id named is one that arrived."""
-        known = {*_MOVING.ids, *_COOKING.ids}  # another pool's ids are a leak, not an invention
+        pool_ids = {*_MOVING.ids, *_COOKING.ids}  # another pool's ids are a leak, not an invention
         with self.built(_MOVING) as memory:
-            named = {"retained()": self.retained(memory)}
-            held = named["retained()"]
+            ids_by_method = {"retained()": self.retained(memory)}
+            retained = ids_by_method["retained()"]
             for question in _QUESTIONS:
-                named["expose()"] = memory.expose(question).sources
-                for where, ids in named.items():
-                    if invented := sorted(map(str, set(ids) - known)):
+                ids_by_method["expose()"] = memory.expose(question).sources
+                for where, ids in ids_by_method.items():
+                    if invented := sorted(map(str, set(ids) - pool_ids)):
                         raise _CheckError(
                             f"{where} names '{invented[0]}', which never arrived",
                             "carry record.id through the system (metadata, key or tag) and give "
                             "that back, not the system's own id",
                         )
-                if hidden := sorted(named["expose()"] - held):
+                if hidden := sorted(ids_by_method["expose()"] - retained):
                     raise _CheckError(
                         f"expose() shows '{hidden[0]}', which retained() does not name",
                         "let retained() name every record that anything held came from",
@@ -266,10 +266,10 @@ class _Kit:
             with self.built(_MOVING) as first:
                 before = [(self.retained(first), hash_state(first.state())) for _ in range(2)]
                 with self.built(_COOKING) as second:
-                    held = {*self.retained(second)}
+                    retained = {*self.retained(second)}
                     for question in _QUESTIONS:
-                        held |= second.expose(question).sources
-                    if strangers := sorted(held & {*_MOVING.ids}):
+                        retained |= second.expose(question).sources
+                    if strangers := sorted(retained & {*_MOVING.ids}):
                         raise _CheckError(
                             f"a second build holds '{strangers[0]}', which arrived in the first",
                             fix,
@@ -287,10 +287,12 @@ class _Kit:
             return "not in two orders: shared state cannot be distinguished from chance"
         unclear = []
         for pool in (_MOVING, _COOKING, _VARIED):
-            found = find_leak(self.policy, pool.records, tuple(range(len(pool)))[::-1], _QUESTIONS)
-            if found.outcome == "shared":
-                raise _CheckError(describe_leak(found), fix)
-            if found.outcome in ("unclear", "chance"):
+            isolation = find_leak(
+                self.policy, pool.records, tuple(range(len(pool)))[::-1], _QUESTIONS
+            )
+            if isolation.outcome == "shared":
+                raise _CheckError(describe_leak(isolation), fix)
+            if isolation.outcome in ("unclear", "chance"):
                 self._take_opposite_order(pool)
                 unclear.append(pool.user)
         if len(unclear) == len((_MOVING, _COOKING, _VARIED)):
@@ -319,24 +321,24 @@ class _Kit:
 
     def provenance(self) -> str:
         """Check that everything shown names its sources."""
-        shown = 0
+        number = 0
         for pool in (_MOVING, _COOKING):
             with self.built(pool) as memory:
                 for question in _QUESTIONS:
                     for block in memory.expose(question).blocks:
-                        shown += 1
+                        number += 1
                         if not block.sources:
                             raise _CheckError(
                                 f"expose({question!r}) shows {block.text!r:.60} without sources",
                                 "give every Block the ids of all records its text came from",
                             )
-        return "" if shown else "nothing was ever shown, so nothing could be checked"
+        return "" if number else "nothing was ever shown, so nothing could be checked"
 
     def question(self) -> str:
         """Check that asking changes nothing, neither now nor in the next build."""
         fix = "let expose(query) read alone: store no query, no hit count, no cache that shows"
         for pool in (_MOVING, _VARIED):
-            shown: dict[str, Exposure] = {}
+            exposures: dict[str, Exposure] = {}
             # The second memory is asked in the opposite sequence: what is remembered of earlier
             # questions, in a memory or outside of it, differs then for all but one.
             for questions in (_NEW_QUESTIONS, _NEW_QUESTIONS[::-1]):
@@ -349,7 +351,7 @@ class _Kit:
                         "retained() or state() changed when questions were asked", fix
                     )
                 for question, exposure in replies:
-                    if shown.setdefault(question, exposure) == exposure or not self._declared:
+                    if exposures.setdefault(question, exposure) == exposure or not self._declared:
                         continue
                     if not self._steady(pool):
                         return "not clear: builds differ even where the same is asked"
@@ -360,11 +362,11 @@ class _Kit:
 
     def _steady(self, pool: Pool) -> bool:
         """Whether several builds that are asked the same, in the same sequence, show the same."""
-        seen = set()
+        views = set()
         for _ in range(_CONTROLS):
             with self.built(pool) as memory:
-                seen.add(repr(_written([memory.expose(question) for question in _NEW_QUESTIONS])))
-        return len(seen) == 1
+                views.add(repr(_written([memory.expose(question) for question in _NEW_QUESTIONS])))
+        return len(views) == 1
 
     def determinism(self) -> str:
         """Check that builds are the same, or that the adapter declares that they differ."""
@@ -396,9 +398,9 @@ class _Kit:
         with self.built(_MOVING) as memory:
             return self._written(memory, [memory.expose(question) for question in _QUESTIONS])
 
-    def _written(self, memory: Memory, shown: Sequence[Exposure]) -> str:
-        held = sorted(self.retained(memory))
-        return repr((held, hash_state(memory.state()), _written(shown), _events(memory)))
+    def _written(self, memory: Memory, exposures: Sequence[Exposure]) -> str:
+        retained = sorted(self.retained(memory))
+        return repr((retained, hash_state(memory.state()), _written(exposures), _events(memory)))
 
     def merging(self) -> str:
         """Check that states of an incremental policy, merged by key, give what building gives."""
@@ -437,8 +439,8 @@ class _Kit:
                         f"which had not arrived",
                         "name the record that the event happened to",
                     )
-            told = {event.record for event in events} | {event.by for event in events}
-            if untold := sorted({*_MOVING.ids} - self.retained(memory) - told):
+            ids = {event.record for event in events} | {event.by for event in events}
+            if untold := sorted({*_MOVING.ids} - self.retained(memory) - ids):
                 raise _CheckError(
                     f"'{untold[0]}' arrived, is not retained, and no event says why",
                     "log skip, evict, merge or overwrite for what is not kept",
@@ -447,12 +449,12 @@ class _Kit:
 
     def clean_up(self) -> str:
         """Check that nothing stays behind: threads, processes, files, descriptors."""
-        here = Path.cwd()
+        directory = Path.cwd()
         with tempfile.TemporaryDirectory() as place, _temporary(place):
             with self.built(_COOKING) as memory:  # what a package starts once is started now
                 memory.expose(_QUESTIONS[0])
             left = {*Path(place).iterdir()}
-            listed = {*here.iterdir()}
+            entries = {*directory.iterdir()}
             threads, descriptors, children = _threads(), _descriptors(), _children()
             with self.built(_MOVING) as memory:
                 memory.expose(_QUESTIONS[0])
@@ -461,7 +463,7 @@ class _Kit:
                     f"'{files[0].name}' stayed in the temporary directory",
                     "remove what a build makes in close(), which is called after the last question",
                 )
-            if files := sorted({*here.iterdir()} - listed):
+            if files := sorted({*directory.iterdir()} - entries):
                 raise _CheckError(
                     f"'{files[0].name}' stayed in the current directory",
                     "keep a build's files in a temporary directory and remove it in close()",
@@ -479,7 +481,7 @@ class _Kit:
                     f"{now - descriptors} files or connections are still open",
                     "close clients and databases in close()",
                 )
-        if Path.cwd() != here:
+        if Path.cwd() != directory:
             raise _CheckError("the current directory is another one", "do not change it in a build")
         return ""
 
@@ -494,9 +496,11 @@ def _events(memory: object) -> Sequence[Event]:
     return tuple(log()) if callable(log) else ()
 
 
-def _written(shown: Sequence[Exposure]) -> list[list[tuple[str, str, list[str]]]]:
+def _written(exposures: Sequence[Exposure]) -> list[list[tuple[str, str, list[str]]]]:
     """Write exposures down, so that equal ones are written alike."""
-    return [[(b.kind, b.text, sorted(b.sources)) for b in one.blocks] for one in shown]
+    return [
+        [(b.kind, b.text, sorted(b.sources)) for b in exposure.blocks] for exposure in exposures
+    ]
 
 
 @contextmanager

@@ -55,8 +55,8 @@ def write_cassette(run: Run, path: Path) -> int:
     for entry in _export(run.store):
         entries[_identify(entry)] = {**entry, "raw": redactor.redact(entry["raw"])}
     lines = [_FORMAT, *entries.values()]
-    written = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    write_output(path, written.encode())
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    write_output(path, text.encode())
     return len(entries)
 
 
@@ -64,8 +64,8 @@ def _export(store: Path) -> Iterator[dict[str, Any]]:
     if not store.exists():
         return
     with closing(sqlite3.connect(store)) as connection:
-        known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'")
-        if known.fetchone() is None:
+        tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'")
+        if tables.fetchone() is None:
             return
         for row in connection.execute(_SELECT):
             entry = dict(zip(_FIELDS, row, strict=True))
@@ -119,14 +119,14 @@ class Cassette:
         with run.ledger() as ledger:
             keys = [_key(entry) for entry in self.entries]
             missing = set(ledger.missing(keys))
-            written = []
+            rows = []
             for key, entry in zip(keys, self.entries, strict=True):
                 if key not in missing:
                     continue
                 request = Request(key, entry["prompt"], entry["question"], entry["route"])
                 (submission,) = ledger.reserve(entry["settings"], [request]).result()
-                written.append(ledger.put(_answer(submission, entry)))
-            for future in written:
+                rows.append(ledger.put(_answer(submission, entry)))
+            for future in rows:
                 future.result()
 
     def refuse(self, model: str, prompt: str) -> InputError:
@@ -144,7 +144,7 @@ class Cassette:
             return InputError(problem, file=self.path)
         pairs = enumerate(zip(prompt, nearest, strict=False))
         shorter = min(len(prompt), len(nearest))
-        at = next((at for at, (here, there) in pairs if here != there), shorter)
+        at = next((at for at, (first, second) in pairs if first != second), shorter)
         start = max(0, at - _SHOWN // 2)
         problem += (
             f"The nearest recorded prompt is the same up to character {at:,}. Here: "
@@ -155,11 +155,11 @@ class Cassette:
 
 def _find_nearest(prompt: str, recorded: Iterable[str]) -> str | None:
     """Find the recorded prompt with the largest share of common words; ties by text."""
-    wanted = set(_WORD.findall(prompt))
+    prompt_words = set(_WORD.findall(prompt))
 
     def share(text: str) -> float:
         words = set(_WORD.findall(text))
-        return len(words & wanted) / max(1, len(words | wanted))
+        return len(words & prompt_words) / max(1, len(words | prompt_words))
 
     ranked = sorted(recorded, key=lambda text: (text != prompt, -share(text), text))
     return ranked[0] if ranked else None

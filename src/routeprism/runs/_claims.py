@@ -146,14 +146,14 @@ def _inspect(
             f"{path} has the format {version!r}, and this version of RoutePrism writes {FORMAT}; "
             f"choose a different directory"
         )
-    wanted = {**manifest["configuration"], "inputs": dict(manifest["inputs"])}
+    expected = {**manifest["configuration"], "inputs": dict(manifest["inputs"])}
     for name in growing:
         stored.pop(name, None)
-        wanted.pop(name, None)
-    if stored != wanted:
+        expected.pop(name, None)
+    if stored != expected:
         raise RunError(
             f"{directory} holds another run; choose a different directory. It differs in:\n"
-            + _difference(stored, wanted)
+            + _difference(stored, expected)
         )
     return before
 

@@ -92,9 +92,9 @@ _NAMES = ("policy", "schedule", "question", "filler", "condition", "side")
 
 def add_side_parts(connection: sqlite3.Connection) -> None:
     """Add the columns of prompts to the table of an earlier version."""
-    known = {row[1] for row in connection.execute("PRAGMA table_info(comparisons)")}
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(comparisons)")}
     for name in SIDE_PARTS:
-        if name not in known:
+        if name not in columns:
             connection.execute(f"ALTER TABLE comparisons ADD COLUMN {name}")
 
 
@@ -134,11 +134,13 @@ def answers_of(
         f"ORDER BY {names}, r.draw",
         (batch, model, batch, batch, experiment, policy, user, user),
     )
-    names_of = [one.name for one in fields(StoredAnswer)]
-    found = (dict(zip(names_of, row, strict=True)) for row in rows)
+    names_of = [field.name for field in fields(StoredAnswer)]
+    answers = (dict(zip(names_of, row, strict=True)) for row in rows)
     return [
-        StoredAnswer(**{**one, "correct": None if one["correct"] is None else bool(one["correct"])})
-        for one in found
+        StoredAnswer(
+            **{**field, "correct": None if field["correct"] is None else bool(field["correct"])}
+        )
+        for field in answers
     ]
 
 
@@ -149,7 +151,7 @@ def count_answers(
     batches: Sequence[str],
 ) -> int:
     """Count the distinct answers that experiments depend on."""
-    found: set[int] = set()
+    identities: set[int] = set()
     for model in models:
         for batch in batches:
             for experiment in experiments:
@@ -157,5 +159,5 @@ def count_answers(
                     f"SELECT DISTINCT r.submission {_JOINED}",
                     (model, batch, batch, experiment),
                 )
-                found.update(submission for (submission,) in rows)
-    return len(found)
+                identities.update(submission for (submission,) in rows)
+    return len(identities)

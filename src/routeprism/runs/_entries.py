@@ -73,14 +73,14 @@ def read_values(
 ) -> dict[Column, QuestionValues]:
     """Read what `value_rows` wrote, given each user's question ids."""
     columns: dict[Column, QuestionValues] = {}
-    for *names, user, written in rows:
+    for *names, user, text in rows:
         ids = sorted(questions[user])
-        for quantity, values in json.loads(written).items():
-            listed = values if isinstance(values, list) else [values] * len(ids)
+        for quantity, values in json.loads(text).items():
+            numbers = values if isinstance(values, list) else [values] * len(ids)
             column = Column(quantity=quantity, **dict(zip(NAMES, names, strict=True)))
             columns.setdefault(column, {})[user] = {
                 question: value
-                for question, value in zip(ids, listed, strict=True)
+                for question, value in zip(ids, numbers, strict=True)
                 if value is not None
             }
     return columns
@@ -91,16 +91,16 @@ def unit_rows(values: Mapping[Column, UnitValues], *, interface: str = "") -> li
     shared: dict[tuple[str, ...], dict[str, list[Any]]] = {}
     for column, unit in values.items():
         names = (column.experiment, *column[2:], unit.user)
-        written = [unit.total, unit.number, *([dict(unit.questions)] if unit.questions else [])]
-        shared.setdefault(names, {})[column.quantity] = written
-    return [(interface, *names, json.dumps(written)) for names, written in shared.items()]
+        content = [unit.total, unit.number, *([dict(unit.questions)] if unit.questions else [])]
+        shared.setdefault(names, {})[column.quantity] = content
+    return [(interface, *names, json.dumps(content)) for names, content in shared.items()]
 
 
 def read_units(rows: Iterable[Sequence[str]]) -> dict[tuple[str, Column], list[UnitValues]]:
     """Read what `unit_rows` wrote, by interface and column."""
     units: dict[tuple[str, Column], list[UnitValues]] = {}
-    for interface, *names, user, written in rows:
-        for quantity, values in json.loads(written).items():
+    for interface, *names, user, text in rows:
+        for quantity, values in json.loads(text).items():
             column = Column(quantity=quantity, **dict(zip(NAMES, names, strict=True)))
             units.setdefault((interface, column), []).append(UnitValues(user, *values))
     return units
@@ -263,9 +263,9 @@ class Shortfall:
         """Count answers and routes together."""
         return self.answers + self.routes
 
-    def __add__(self, other: Shortfall) -> Shortfall:
-        reasons = tuple(dict.fromkeys((*self.reasons, *other.reasons)))
-        return Shortfall(self.answers + other.answers, self.routes + other.routes, reasons)
+    def __add__(self, addend: Shortfall) -> Shortfall:
+        reasons = tuple(dict.fromkeys((*self.reasons, *addend.reasons)))
+        return Shortfall(self.answers + addend.answers, self.routes + addend.routes, reasons)
 
     def __bool__(self) -> bool:
         return self.total > 0
@@ -285,8 +285,8 @@ class Shortfall:
 
 
 def _count_reasons(reasons: Iterable[str], noun: str) -> list[str]:
-    counted = Counter(reasons).most_common(_MOST_REASONS)
-    return [f"{number} {noun}{'' if number == 1 else 's'}: {reason}" for reason, number in counted]
+    counts = Counter(reasons).most_common(_MOST_REASONS)
+    return [f"{number} {noun}{'' if number == 1 else 's'}: {reason}" for reason, number in counts]
 
 
 def _number(value: Any) -> int:

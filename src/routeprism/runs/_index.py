@@ -42,24 +42,26 @@ def experiment_index(
         by_experiment.setdefault(row.experiment, []).append(row)
     return {
         experiment: {
-            "inputs": _inputs(configuration, found, stored),
-            "answers": _answers(configuration, sources.get(experiment, experiment), found, stored),
-            "prompts": _prompts(
-                configuration, sources.get(experiment, experiment), found, own_entries
+            "inputs": _inputs(configuration, rows_of_experiment, stored),
+            "answers": _answers(
+                configuration, sources.get(experiment, experiment), rows_of_experiment, stored
             ),
-            "analysis": _analysis(configuration, experiment, found, stored),
+            "prompts": _prompts(
+                configuration, sources.get(experiment, experiment), rows_of_experiment, own_entries
+            ),
+            "analysis": _analysis(configuration, experiment, rows_of_experiment, stored),
         }
-        for experiment, found in by_experiment.items()
+        for experiment, rows_of_experiment in by_experiment.items()
     }
 
 
 def _inputs(
     configuration: Mapping[str, Any], rows: Sequence[EstimateRow], stored: StoredRun
 ) -> Entry:
-    given = {name: len(ids) for name, ids in stored.masks().items()}
+    sizes = {name: len(ids) for name, ids in stored.masks().items()}
     # `primary:fixed-source` is cut by a given mask and by one of the experiment's own.
-    named = (name for row in rows for name in row.mask.removeprefix("outside-").split(":"))
-    masks = _distinct(named)
+    names = (name for row in rows for name in row.mask.removeprefix("outside-").split(":"))
+    masks = _distinct(names)
     return {
         "benchmark": rows[0].benchmark,
         "fingerprint": configuration.get("fingerprint"),
@@ -68,7 +70,7 @@ def _inputs(
         "schedules": _distinct(row.schedule for row in rows),
         "kinds": configuration.get("kinds", []),
         "labels": _distinct(row.labels for row in rows),
-        "masks": {name: given.get(name) for name in masks},  # of its own ones no size is declared
+        "masks": {name: sizes.get(name) for name in masks},  # of its own ones no size is declared
         "questions": max(row.queries or 0 for row in rows),
         "units": max(row.units or 0 for row in rows),
     }
@@ -123,7 +125,9 @@ def _analysis(
     stored: StoredRun,
 ) -> Entry:
     contrasts = [
-        one.value for one in stored.findings(CONTRASTS) if one.value["experiment"] == experiment
+        finding.value
+        for finding in stored.findings(CONTRASTS)
+        if finding.value["experiment"] == experiment
     ]
     study = configuration.get("command") in _STUDIES
     return {

@@ -350,9 +350,9 @@ class States:
         self, policy: str, user: str, order: Sequence[int], snapshot: Any, build: int = 0
     ) -> None:
         """Store a snapshot; it is on the disk when this returns."""
-        written = json.dumps(snapshot, ensure_ascii=False)
+        text = json.dumps(snapshot, ensure_ascii=False)
         with storing(self._path), self._connection:
             self._connection.execute(
                 "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)",
-                (policy, user, json.dumps(list(order)), build, written),
+                (policy, user, json.dumps(list(order)), build, text),
             )

@@ -79,11 +79,11 @@ def to_csv(rows: Iterable[EstimateRow]) -> str:
 
 def unique(rows: Sequence[EstimateRow]) -> Sequence[EstimateRow]:
     """Refuse two rows with the same identity."""
-    seen: set[tuple[str, ...]] = set()
+    identities: set[tuple[str, ...]] = set()
     for row in rows:
-        if row.identity in seen:
+        if row.identity in identities:
             raise RoutePrismError(f"two estimates have the same identity: {row.identity}")
-        seen.add(row.identity)
+        identities.add(row.identity)
     return rows
 
 
@@ -142,12 +142,12 @@ class Rows(Sequence[EstimateRow]):
         """Keep the rows whose columns have these values; a collection names several values."""
         rows: Sequence[EstimateRow] = self.items
         for name in sorted(columns, key="quantity".__ne__):  # the column that narrows most, first
-            value, read = columns[name], attrgetter(_known(name))
+            value, get_value = columns[name], attrgetter(_known(name))
             if isinstance(value, str):
-                rows = [row for row in rows if read(row) == value]
+                rows = [row for row in rows if get_value(row) == value]
             else:
                 values = tuple(value)
-                rows = [row for row in rows if read(row) in values]
+                rows = [row for row in rows if get_value(row) in values]
         return Rows(tuple(rows))
 
     def plain(self, **columns: str | Collection[str]) -> Rows:
@@ -160,9 +160,9 @@ class Rows(Sequence[EstimateRow]):
         if len(rows) == 1:
             return rows[0]
         if not rows:
-            known = dict.fromkeys(row.quantity for row in self.items)
-            missing = quantity not in known
-            hint = nearest(quantity, known) if missing else "The quantity has other rows."
+            quantities = dict.fromkeys(row.quantity for row in self.items)
+            missing = quantity not in quantities
+            hint = nearest(quantity, quantities) if missing else "The quantity has other rows."
             raise LookupError(f"0 rows have {quantity=} and {columns}. {hint}")
         differing = [
             name

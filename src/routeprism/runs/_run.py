@@ -269,7 +269,7 @@ class Run:
             )
         self.manifest["counts"] = dict(counts)
         numbers = {row: number for number, row in enumerate(rows, start=1)}
-        self.manifest["statements"] = [one.to_json(numbers) for one in statements]
+        self.manifest["statements"] = [statement.to_json(numbers) for statement in statements]
         self.manifest["notes"] = list(notes)
         self.manifest["limits"] = limits
         self.manifest["experiments"] = index
@@ -344,13 +344,13 @@ class Writer:
         """Add rows; a text that is stored already stays."""
         if table not in _TABLES:
             raise RunError(f"there is no table '{table}'")
-        listed = list(rows)
-        if listed:
-            places = ", ".join("?" * len(listed[0]))
+        items = list(rows)
+        if items:
+            places = ", ".join("?" * len(items[0]))
             with storing(self._path):
                 self._connection.executemany(
                     f"INSERT OR IGNORE INTO {table} VALUES ({places})",  # noqa: S608 (checked above)
-                    listed,
+                    items,
                 )
 
 
@@ -399,8 +399,8 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _as_json(manifest: Mapping[str, Any]) -> bytes:
-    written = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False)
-    return f"{written}\n".encode()
+    text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False)
+    return f"{text}\n".encode()
 
 
 def _version(package: str) -> str:

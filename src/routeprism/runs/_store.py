@@ -94,8 +94,8 @@ class Tables:
     @property
     def names(self) -> frozenset[str]:
         """The tables that exist."""
-        listed = (self.execute(_NAMES.format(place)) for place in self._places)
-        return frozenset(name for rows in listed for (name,) in rows)
+        tables = (self.execute(_NAMES.format(place)) for place in self._places)
+        return frozenset(name for rows in tables for (name,) in rows)
 
     def has(self, *tables: str) -> bool:
         """Whether these tables exist; a ledger may be created while the store is open."""

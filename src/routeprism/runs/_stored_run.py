@@ -117,20 +117,20 @@ class StoredRun:
         questions: dict[str, list[str]] = {}
         for id, user in self._rows("questions", "id, user"):
             questions.setdefault(user, []).append(id)
-        chosen = " AND ".join(f"{name} = ?" for name in where) or "1"
+        condition = " AND ".join(f"{name} = ?" for name in where) or "1"
         columns = f"{', '.join(NAMES)}, user, quantities"
-        rows = self._rows("per_question", columns, f"WHERE {chosen}", *where.values())
+        rows = self._rows("per_question", columns, f"WHERE {condition}", *where.values())
         values = read_values(rows, questions)
         return {c: v for c, v in values.items() if quantity in (None, c.quantity)}
 
     def per_unit(self, interface: str, column: Column) -> list[UnitValues]:
         """Read what each unit adds to an estimate; none if the estimate is not stored by unit."""
         names = column._asdict()
-        chosen = " AND ".join(f"{name} = ?" for name in NAMES)
+        condition = " AND ".join(f"{name} = ?" for name in NAMES)
         rows = self._rows(
             "per_unit",
             f"interface, {', '.join(NAMES)}, user, quantities",
-            f"WHERE interface IN ('', ?) AND {chosen}",
+            f"WHERE interface IN ('', ?) AND {condition}",
             interface,
             *(names[name] for name in NAMES),
         )
@@ -167,9 +167,9 @@ class StoredRun:
         """Count a model's answers in one batch."""
         if not self._has("requests", "answers"):
             return 0
-        answered = "requests JOIN answers USING (submission)"
+        source = "requests JOIN answers USING (submission)"
         ((number,),) = self._select(
-            "count(*)", f"{answered} WHERE model = ? AND batch = ?", model, batch
+            "count(*)", f"{source} WHERE model = ? AND batch = ?", model, batch
         )
         return int(number)
 

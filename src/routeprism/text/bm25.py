@@ -104,20 +104,20 @@ class Ranker:
     def __call__(self, query: Sequence[str]) -> list[float]:
         """Score every document; a term that the query repeats counts each time."""
         scores = [0.0] * len(self._documents)
-        known = self._known
+        cache = self._known
         for term, times in Counter(query).items():
-            idf, found = known[term] if term in known else self._weighed(term)
-            for at, weight in found:
+            idf, postings = cache[term] if term in cache else self._weighed(term)
+            for at, weight in postings:
                 scores[at] += times * idf * weight
         return scores
 
     def _weighed(self, term: str) -> tuple[float, list[tuple[int, float]]]:
-        found = [
+        postings = [
             (at, count * (K1 + 1) / (count + norm))
             for at, (counts, norm) in enumerate(zip(self._documents, self._norms, strict=True))
             if (count := counts.get(term))
         ]
-        weighed = self._known[term] = (self._statistics.idf(term) if found else 0.0, found)
+        weighed = self._known[term] = (self._statistics.idf(term) if postings else 0.0, postings)
         return weighed
 
 

@@ -136,10 +136,10 @@ def preference_score(record: Record) -> int:
     return record.derive(_preference_score)
 
 
-def similarity(one: Set[str], other: Set[str]) -> float:
+def similarity(first: Set[str], second: Set[str]) -> float:
     """Jaccard overlap of two token sets; two empty ones have none (unlike source sets)."""
-    common = len(one & other)
-    union = len(one) + len(other) - common
+    common = len(first & second)
+    union = len(first) + len(second) - common
     return common / union if union else 0.0
 
 
@@ -155,10 +155,10 @@ def similarities(sets: Sequence[Set[str]]) -> list[list[float]]:
     marks = np.zeros((len(sets), len(places)), dtype=np.bool_)
     marks[rows, np.fromiter(tokens, np.intp, count=len(rows))] = True
     numbers = [int.from_bytes(row.tobytes(), "big") for row in np.packbits(marks, axis=1)]
-    found = [[0.0] * len(sets) for _ in sets]
-    for at, (one, size) in enumerate(zip(numbers, sizes, strict=True)):
-        for other in range(at + 1):
-            if common := (one & numbers[other]).bit_count():
-                overlap = common / (size + sizes[other] - common)
-                found[at][other] = found[other][at] = overlap
-    return found
+    matrix = [[0.0] * len(sets) for _ in sets]
+    for at, (first, size) in enumerate(zip(numbers, sizes, strict=True)):
+        for second in range(at + 1):
+            if common := (first & numbers[second]).bit_count():
+                overlap = common / (size + sizes[second] - common)
+                matrix[at][second] = matrix[second][at] = overlap
+    return matrix

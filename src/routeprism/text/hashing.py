@@ -16,9 +16,9 @@ def hash_words(text: str, size: int) -> tuple[float, ...]:
     its length.
     """
     counts = [0.0] * size
-    found = focal_words(text)
-    for word in found:
+    words = focal_words(text)
+    for word in words:
         counts[zlib.crc32(word.encode()) % (size - 1)] += 1.0
-    if not found:
+    if not words:
         counts[-1] = 1.0
     return tuple(counts)

@@ -137,8 +137,8 @@ def _uninterrupted() -> Iterator[None]:
     It reaches all processes of a terminal at once; workers are called off by SIGUSR1 instead, which
     waits until they can hear it.
     """
-    held = {signal.SIGINT, signal.SIGUSR1} if _CAN_BLOCK else set()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held) if _CAN_BLOCK else ()
+    signals = {signal.SIGINT, signal.SIGUSR1} if _CAN_BLOCK else set()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals) if _CAN_BLOCK else ()
     try:
         yield
     finally:

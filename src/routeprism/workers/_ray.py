@@ -125,7 +125,7 @@ def count_cores(ray: Any) -> int:
 
 def _result(ray: Any, reference: Any) -> list[Any]:
     try:
-        found: list[Any] = ray.get(reference)
+        results: list[Any] = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         cause = error.cause
         raise (cause if isinstance(cause, Exception) else error) from error
@@ -134,7 +134,7 @@ def _result(ray: Any, reference: Any) -> list[Any]:
             f"workers of the Ray cluster were lost {TRIES + 1} times with the same pools, out of "
             f"memory or killed ({_first_line(error)}); try it on one machine"
         ) from error
-    return found
+    return results
 
 
 def _run(paths: list[str], job: list[Any], start: int, stop: int) -> list[Any]:

@@ -24,8 +24,8 @@ def check_service_address(url: str, instead: str) -> None:
     except ValueError:  # a port that is no number
         usable = False
     if not usable:
-        shown = hide_credentials(url)
-        raise SpecError(f"Expected an address such as http://127.0.0.1:8080 but got {shown}")
+        display = hide_credentials(url)
+        raise SpecError(f"Expected an address such as http://127.0.0.1:8080 but got {display}")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise SpecError(f"Expected an address without user, password and query; {instead}")
 
@@ -41,7 +41,7 @@ class Transport:
 
     def send(
         self,
-        what: str,
+        action: str,
         method: str,
         path: str,
         body: bytes | None,
@@ -55,12 +55,12 @@ class Transport:
             finished = exchange.run(self.timeout)
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            shown = self.redactor.redact_line(reason)
-            raise RouteError(f"{what}: {self.url} cannot be asked: {shown}") from None
+            detail = self.redactor.redact_line(reason)
+            raise RouteError(f"{action}: {self.url} cannot be asked: {detail}") from None
         if not finished:
-            raise RouteError(f"{what}: no reply within {self.timeout:g} seconds")
+            raise RouteError(f"{action}: no reply within {self.timeout:g} seconds")
         if exchange.status not in accepted:
-            raise RouteError(f"{what}: {self._refusal(exchange)}")
+            raise RouteError(f"{action}: {self._refusal(exchange)}")
         return exchange.content
 
     def _refusal(self, exchange: _Exchange) -> str:
@@ -73,9 +73,9 @@ class Transport:
                 f"the service redirects ({exchange.status}) to {target}, and RoutePrism follows no "
                 f"redirects; if that is the right address, pass it as url"
             )
-        shown = exchange.content.decode(errors="replace")
+        detail = exchange.content.decode(errors="replace")
         return self.redactor.redact_line(
-            f"the service said {exchange.status} {exchange.reason}: {shown}"
+            f"the service said {exchange.status} {exchange.reason}: {detail}"
         )
 
 

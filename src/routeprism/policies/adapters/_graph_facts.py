@@ -61,7 +61,9 @@ class FactHistory:
 
     def find_sources(self, fact: GraphFact) -> frozenset[str]:
         """Give the records of a fact's episodes."""
-        return frozenset(self.episodes[one] for one in fact.episodes if one in self.episodes)
+        return frozenset(
+            self.episodes[episode] for episode in fact.episodes if episode in self.episodes
+        )
 
     def show(self, facts: Sequence[GraphFact], which: Show) -> list[Block]:
         """Give facts as blocks, with the records of their episodes."""

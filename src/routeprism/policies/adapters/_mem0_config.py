@@ -96,9 +96,9 @@ def _parse(file: str, content: bytes) -> Any:
 def _resolve(file: str, key: str, value: Any, secrets: set[str]) -> Any:
     """Fill variables in, and collect secrets so that no message shows them."""
     if isinstance(value, dict):
-        return {name: _resolve(file, name, one, secrets) for name, one in value.items()}
+        return {name: _resolve(file, name, item, secrets) for name, item in value.items()}
     if isinstance(value, list):
-        return [_resolve(file, key, one, secrets) for one in value]
+        return [_resolve(file, key, item, secrets) for item in value]
     if not isinstance(value, str):
         return value
     if value.startswith(_VARIABLE):

@@ -44,11 +44,11 @@ class HistoryLog:
             events = [Event("add", record.id, record.id, at)]
         elif decision == "UPDATE":
             new = self.lineage.items.get(memory)
-            kept = new.sources if new is not None else frozenset()
+            sources = new.sources if new is not None else frozenset()
             events = [
-                Event("merge" if one in kept else "overwrite", one, record.id, at)
-                for one in sorted(old)
+                Event("merge" if item in sources else "overwrite", item, record.id, at)
+                for item in sorted(old)
             ]
         elif decision == "DELETE":
-            events = [Event("evict", one, record.id, at) for one in sorted(old)]
+            events = [Event("evict", item, record.id, at) for item in sorted(old)]
         self.events += [event for event in events if event not in self.events]

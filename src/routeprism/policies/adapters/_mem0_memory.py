@@ -107,7 +107,7 @@ class OpenedMem0:
     def _frozen(self, ask: Callable[..., Any], date: str) -> Callable[..., Any]:
         """Ask with the same date every day, and remember what went wrong."""
 
-        def asked(messages: Sequence[Mapping[str, Any]], **more: Any) -> Any:
+        def answer_messages(messages: Sequence[Mapping[str, Any]], **more: Any) -> Any:
             dated = [
                 {**message, "content": _DATES.sub(rf"\g<1>{date}", message["content"])}
                 for message in messages
@@ -122,7 +122,7 @@ class OpenedMem0:
                 self.failed.append(error)
                 raise
 
-        return asked
+        return answer_messages
 
     def add(self, record: Record, turns: Sequence[tuple[str, str]], infer: bool) -> None:
         messages = [{"role": role, "content": words} for role, words in turns]
@@ -143,16 +143,16 @@ class OpenedMem0:
         """Give every memory by id."""
         if self.client is None:
             scope = self._scope(_EVERYTHING)
-            found = self.memory.get_all(**scope)
-            return {str(item["id"]): item["memory"] for item in found["results"]}
+            memories = self.memory.get_all(**scope)
+            return {str(item["id"]): item["memory"] for item in memories["results"]}
         points, _ = self.client.scroll("route", limit=_EVERYTHING, with_payload=True)
         return {str(point.id): point.payload["data"] for point in points}
 
     def search(self, query: str, k: int) -> list[tuple[str, str]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = self.memory.search(query, **self._scope(k))
-        return [(str(item["id"]), item["memory"]) for item in found["results"]]
+            memories = self.memory.search(query, **self._scope(k))
+        return [(str(item["id"]), item["memory"]) for item in memories["results"]]
 
     def _scope(self, k: int) -> Mapping[str, Any]:
         """Give the arguments that limit a search or a list to this build."""
@@ -165,12 +165,12 @@ class OpenedMem0:
         """Count instead of drawing ids: Qdrant lists by id, and mem0 numbers what it lists."""
         number = 0
 
-        def counted() -> uuid.UUID:
+        def next_name() -> uuid.UUID:
             nonlocal number
             number += 1
             return uuid.UUID(int=number)
 
-        shim = types.SimpleNamespace(**{**vars(uuid), "uuid4": counted})
+        shim = types.SimpleNamespace(**{**vars(uuid), "uuid4": next_name})
         with _patching:
             self.module.uuid = shim
             try:

@@ -214,38 +214,38 @@ class _Reader:
         place = f"[{table}] {key}".strip() if table else key
         raise SpecError(f"{self.file}: {place}: {problem}")
 
-    def _check_keys(self, table: str, given: Mapping[str, Any], known: Collection[str]) -> None:
-        for key in given:
-            if key not in known:
-                self._refuse(table, key, f"there is no such key. {nearest(key, known)}")
+    def _check_keys(self, table: str, entries: Mapping[str, Any], keys: Collection[str]) -> None:
+        for key in entries:
+            if key not in keys:
+                self._refuse(table, key, f"there is no such key. {nearest(key, keys)}")
 
     def _table(self, name: str) -> Mapping[str, Any]:
         table = self.tables.get(name)
         if not isinstance(table, Mapping):
             self._refuse(name, "", "this table is missing" if table is None else "expected a table")
-        given = cast(Mapping[str, Any], table)
-        self._check_keys(name, given, _KEYS[name])
-        return given
+        entries = cast(Mapping[str, Any], table)
+        self._check_keys(name, entries, _KEYS[name])
+        return entries
 
     def _text(
-        self, table: str, given: Mapping[str, Any], key: str, default: str | None = None
+        self, table: str, entries: Mapping[str, Any], key: str, default: str | None = None
     ) -> str:
-        value = given.get(key, default)
+        value = entries.get(key, default)
         if not isinstance(value, str):
-            found = "it is missing" if value is None else f"got {value!r}"
-            self._refuse(table, key, f"expected a text, but {found}")
+            problem = "it is missing" if value is None else f"got {value!r}"
+            self._refuse(table, key, f"expected a text, but {problem}")
         return cast(str, value)
 
-    def _pointer(self, table: str, given: Mapping[str, Any], key: str) -> str:
-        pointer = self._text(table, given, key)
+    def _pointer(self, table: str, entries: Mapping[str, Any], key: str) -> str:
+        pointer = self._text(table, entries, key)
         if pointer and not pointer.startswith("/"):
             self._refuse(
                 table, key, f"expected a JSON pointer such as '/{pointer}' but got '{pointer}'"
             )
         return pointer
 
-    def _number(self, table: str, given: Mapping[str, Any], key: str, default: float) -> float:
-        value = given.get(key, default)
+    def _number(self, table: str, entries: Mapping[str, Any], key: str, default: float) -> float:
+        value = entries.get(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
             self._refuse(table, key, f"expected a number of 0 or more but got {value!r}")
         return cast(float, value)
@@ -255,8 +255,10 @@ class _Reader:
         if not isinstance(headers, Mapping):
             self._refuse("headers", "", "expected a table of names and texts")
         for name, value in headers.items():
-            shown = self._text("headers", headers, name)
-            if not re.fullmatch(r"[\w-]+", name) or not (shown.isprintable() and shown.isascii()):
+            template = self._text("headers", headers, name)
+            if not re.fullmatch(r"[\w-]+", name) or not (
+                template.isprintable() and template.isascii()
+            ):
                 self._refuse("headers", name, "a header cannot contain these characters")
             if names_secret(name) and not _VARIABLE.search(value):
                 self._refuse(
@@ -268,95 +270,95 @@ class _Reader:
         return dict(headers)
 
     def _step(self, name: str, more: Sequence[str]) -> ProfileRequest:
-        given = self._table(name)
-        method, space, path = self._text(name, given, "request").partition(" ")
+        entries = self._table(name)
+        method, space, path = self._text(name, entries, "request").partition(" ")
         if method not in _METHODS or not space or not path.startswith("/"):
             self._refuse(name, "request", "expected a method and a path, such as 'POST /memories'")
         if not (path.isascii() and path.isprintable() and " " not in path):
             self._refuse(name, "request", "a path contains printable ASCII and no spaces")
-        accept = given.get("accept", [404] if name == "reset" else [])
-        if not isinstance(accept, list) or not all(isinstance(one, int) for one in accept):
+        accept = entries.get("accept", [404] if name == "reset" else [])
+        if not isinstance(accept, list) or not all(isinstance(code, int) for code in accept):
             self._refuse(name, "accept", "expected a list of statuses such as [404]")
-        capture = self._texts(name, given, "capture")
+        capture = self._texts(name, entries, "capture")
         for key in capture:
             self._pointer(name, capture, key)
         step = ProfileRequest(
             name,
             method,
             path,
-            given.get("body"),
-            self._texts(name, given, "form"),
-            self._texts(name, given, "files"),
+            entries.get("body"),
+            self._texts(name, entries, "form"),
+            self._texts(name, entries, "files"),
             tuple(accept),
             capture,
-            self._pointer(name, given, "id") if name == "add" and "id" in given else None,
+            self._pointer(name, entries, "id") if name == "add" and "id" in entries else None,
         )
         self._check_placeholders(step, more)
         return step
 
-    def _texts(self, table: str, given: Mapping[str, Any], key: str) -> Mapping[str, str]:
-        texts = given.get(key, {})
+    def _texts(self, table: str, entries: Mapping[str, Any], key: str) -> Mapping[str, str]:
+        texts = entries.get(key, {})
         if not isinstance(texts, Mapping) or not all(
-            isinstance(one, str) for one in texts.values()
+            isinstance(text, str) for text in texts.values()
         ):
             self._refuse(table, key, "expected a table of texts")
         return cast(Mapping[str, str], texts)
 
     def _check_placeholders(self, step: ProfileRequest, more: Sequence[str]) -> None:
-        known = {*self.known, *more}
+        names = {*self.known, *more}
         for name in step.placeholders():
-            if name not in known:
+            if name not in names:
                 self._refuse(
                     step.name,
                     f"{{{name}}}",
-                    f"there is no such placeholder here. {nearest(name, known)}",
+                    f"there is no such placeholder here. {nearest(name, names)}",
                 )
 
     def _listing(self, name: str, more: Sequence[str]) -> ItemRequest:
-        given = self._table(name)
+        entries = self._table(name)
         step = self._step(name, more)
-        pages = given.get("pages", "")
+        pages = entries.get("pages", "")
         if pages not in ("", "page", "offset", "cursor"):
             self._refuse(name, "pages", f"expected page, offset or cursor but got {pages!r}")
         if pages and pages not in step.placeholders():
             self._refuse(name, "request", f"pages = '{pages}' needs {{{pages}}} in it or the body")
         optional = {
-            key: self._pointer(name, given, key) if key in given else None
+            key: self._pointer(name, entries, key) if key in entries else None
             for key in ("id", "sources", "time", "next")
         }
         if pages == "cursor" and optional["next"] is None and optional["id"] is None:
             self._refuse(name, "next", "a cursor needs a pointer to the next one, or an id")
-        only = given.get("only", {})
+        only = entries.get("only", {})
         if not isinstance(only, Mapping) or not all(key.startswith("/") for key in only):
             self._refuse(name, "only", "expected a table from JSON pointers to values")
         return ItemRequest(
             step,
-            self._pointer(name, given, "items"),
-            self._pointer(name, given, "text"),
+            self._pointer(name, entries, "items"),
+            self._pointer(name, entries, "text"),
             only=only,
             pages=pages,
-            size=int(self._number(name, given, "size", 10 if name == "search" else 100)) or 1,
-            first=int(self._number(name, given, "first", 1)),
+            size=int(self._number(name, entries, "size", 10 if name == "search" else 100)) or 1,
+            first=int(self._number(name, entries, "first", 1)),
             **optional,
         )
 
     def _wait(self, more: Sequence[str]) -> Wait:
-        given = self._table("wait")
+        entries = self._table("wait")
         interval, patience, limit = (
-            float(self._number("wait", given, key, default))
+            float(self._number("wait", entries, key, default))
             for key, default in (("interval", 0.1), ("patience", 1.0), ("limit", 60.0))
         )
-        if "request" not in given:
+        if "request" not in entries:
             for key in ("done", "values", "failed"):
-                if key in given:
+                if key in entries:
                     self._refuse("wait", "request", f"'{key}' needs a request to read it from")
             return Wait(interval=interval, patience=patience, limit=limit)
-        values = given.get("values", [True])
-        failed = given.get("failed", [])
-        for key, listed in (("values", values), ("failed", failed)):
-            if not isinstance(listed, list):
+        values = entries.get("values", [True])
+        failed = entries.get("failed", [])
+        for key, states in (("values", values), ("failed", failed)):
+            if not isinstance(states, list):
                 self._refuse("wait", key, "expected a list of values")
-        done = self._pointer("wait", given, "done")
+        done = self._pointer("wait", entries, "done")
         step = self._step("wait", more)
         self._check_placeholders(replace(step, path=done, body=None, form={}, files={}), ())
         return Wait(step, done, tuple(values), tuple(failed), interval, patience, limit)

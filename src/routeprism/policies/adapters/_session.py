@@ -76,8 +76,8 @@ class ServiceSession:
             self.values[name] = self._resolve(reply, pointer, f"{step.name}: capture {name}")
         return reply
 
-    def _resolve(self, document: Any, pointer: str, what: str) -> Any:
-        return resolve_pointer(document, pointer, what, self.redactor)
+    def _resolve(self, document: Any, pointer: str, role: str) -> Any:
+        return resolve_pointer(document, pointer, role, self.redactor)
 
     # --- the steps of a build ------------------------------------------------------------------
 
@@ -101,15 +101,15 @@ class ServiceSession:
 
     def write(self, record: Record) -> None:
         """Send a record."""
-        shown = show_record(record)
+        values = show_record(record)
         self.record_ids[record.id] = record.id
-        reply = self.send(self.profile.add, shown)
+        reply = self.send(self.profile.add, values)
         if self.profile.add.id is not None:
-            named = self._resolve(reply, self.profile.add.id, "add: id")
-            for name in named if isinstance(named, list) else [named]:
+            identity = self._resolve(reply, self.profile.add.id, "add: id")
+            for name in identity if isinstance(identity, list) else [identity]:
                 self.record_ids[str(name)] = record.id
         if self.profile.commit is not None:
-            self.send(self.profile.commit, shown)
+            self.send(self.profile.commit, values)
 
     def wait(self, before: Mapping[str, str], record: Record) -> Mapping[str, str]:
         """Wait until ingestion has ended; give all items."""
@@ -127,10 +127,10 @@ class ServiceSession:
             limit=wait.limit,
         )
 
-    def _poll(self, wait: Wait, step: ProfileRequest, shown: Mapping[str, Any]) -> None:
+    def _poll(self, wait: Wait, step: ProfileRequest, values: Mapping[str, Any]) -> None:
         until = time.monotonic() + wait.limit
         while True:
-            reply = self.send(step, shown)
+            reply = self.send(step, values)
             value = self._resolve(reply, fill_pointer(wait.done, self.values), "wait: done")
             if value in wait.values:
                 return
@@ -173,7 +173,7 @@ class ServiceSession:
                     f"this service expects?"
                 )
             last = raw
-            page = (self._read_item(one, listing, at) for at, one in enumerate(raw))
+            page = (self._read_item(raw_item, listing, at) for at, raw_item in enumerate(raw))
             items.extend(item for item in page if item is not None)
             cursor = self._find_cursor(reply, raw, listing)
             if not raw or not self._has_more(listing, raw, cursor):
@@ -211,36 +211,36 @@ class ServiceSession:
 
     def _read_item(self, raw: Any, listing: ItemRequest, at: int) -> Item | None:
         """Read an item with its pointers; None if it is of a kind that is left out."""
-        what = f"{listing.step.name}: item {at}"
-        for pointer, wanted in listing.only.items():
+        role = f"{listing.step.name}: item {at}"
+        for pointer, expected in listing.only.items():
             with suppress(PointerError):
-                if self._resolve(raw, pointer, what) == wanted:
+                if self._resolve(raw, pointer, role) == expected:
                     continue
             return None
-        text = self._resolve(raw, listing.text, f"{what}: text")
+        text = self._resolve(raw, listing.text, f"{role}: text")
         if not isinstance(text, str):
             raise PointerError(
-                f"{what}: '{listing.text}' leads to {type(text).__name__}, and not to a text"
+                f"{role}: '{listing.text}' leads to {type(text).__name__}, and not to a text"
             )
-        key = "" if listing.id is None else str(self._resolve(raw, listing.id, f"{what}: id"))
+        key = "" if listing.id is None else str(self._resolve(raw, listing.id, f"{role}: id"))
         moment = ""
         if listing.time is not None:
-            moment = _sortable(self._resolve(raw, listing.time, f"{what}: time"))
-        return Item(key, text, self._read_sources(raw, listing, what), moment)
+            moment = _sortable(self._resolve(raw, listing.time, f"{role}: time"))
+        return Item(key, text, self._read_sources(raw, listing, role), moment)
 
-    def _read_sources(self, raw: Any, listing: ItemRequest, what: str) -> tuple[str, ...] | None:
+    def _read_sources(self, raw: Any, listing: ItemRequest, role: str) -> tuple[str, ...] | None:
         if listing.sources is None:
             return None
-        named = self._resolve(raw, listing.sources, f"{what}: sources")
+        names = self._resolve(raw, listing.sources, f"{role}: sources")
         sources = []
-        for name in named if isinstance(named, list) else [named]:
+        for name in names if isinstance(names, list) else [names]:
             record = self.record_ids.get(str(name))
             if record is None:
-                shown = self.redactor.redact_line(repr(name))
-                raise RouteError(f"{what} names the source {shown}, which never arrived")
+                display = self.redactor.redact_line(repr(name))
+                raise RouteError(f"{role} names the source {display}, which never arrived")
             sources.append(record)
         if not sources:
-            raise RouteError(f"{what} names no sources")
+            raise RouteError(f"{role} names no sources")
         return tuple(sources)
 
     def _texts(self) -> Mapping[str, str]:
@@ -251,9 +251,11 @@ class ServiceSession:
         items = {item.key: item for item in self.dump()}
         if self.profile.list.sources is not None:
             return [self._reported(item) for item in items.values()]
-        known = {key: block.text for key, block in self.lineage.items.items()}
+        observed = {key: block.text for key, block in self.lineage.items.items()}
         texts = {key: item.text for key, item in items.items()}
-        if changed := sorted(key for key in {*known, *texts} if known.get(key) != texts.get(key)):
+        if changed := sorted(
+            key for key in {*observed, *texts} if observed.get(key) != texts.get(key)
+        ):
             raise RouteError(
                 f"list: {len(changed)} items changed after the last record had been ingested. "
                 f"Raise [wait] patience, or does searching write?"
@@ -264,13 +266,13 @@ class ServiceSession:
         """Search for a question's text."""
         listing = self.profile.search
         reply = self.send(listing.step, {"query": query, "size": listing.size})
-        read = (
-            self._read_item(one, listing, at)
-            for at, one in enumerate(self._find_list(reply, listing))
+        items = (
+            self._read_item(raw_item, listing, at)
+            for at, raw_item in enumerate(self._find_list(reply, listing))
         )
         return [
             self._reported(item) if item.sources else self.lineage.block(item.key, item.text)
-            for item in read
+            for item in items
             if item is not None
         ]
 
@@ -327,14 +329,14 @@ def _sortable(value: Any) -> str:
 
 def _name_apart(items: Sequence[Item]) -> list[Item]:
     """Give items without an id their text as a key, and number those with the same key."""
-    counted: dict[str, int] = {}
-    named = []
+    counts: dict[str, int] = {}
+    names = []
     for item in items:
         key = item.key or item.text
-        counted[key] = number = counted.get(key, 0) + 1
-        shown = key if number == 1 else f"{key} ({number})"
-        named.append(Item(shown, item.text, item.sources, item.time))
-    return named
+        counts[key] = number = counts.get(key, 0) + 1
+        name = key if number == 1 else f"{key} ({number})"
+        names.append(Item(name, item.text, item.sources, item.time))
+    return names
 
 
 def _encode_body(step: ProfileRequest, values: Mapping[str, Any]) -> tuple[bytes | None, str]:
@@ -350,8 +352,10 @@ def _encode_body(step: ProfileRequest, values: Mapping[str, Any]) -> tuple[bytes
         if value is None:
             continue
         text = value if isinstance(value, str) else json.dumps(value)
-        named = f'; filename="{file}"\r\nContent-Type: text/plain; charset=utf-8' if file else ""
-        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{named}\r\n\r\n'
+        disposition = (
+            f'; filename="{file}"\r\nContent-Type: text/plain; charset=utf-8' if file else ""
+        )
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{disposition}\r\n\r\n'
         lines += [head.encode(), text.encode(errors="replace"), b"\r\n"]
     lines.append(f"--{boundary}--\r\n".encode())
     return b"".join(lines), f"multipart/form-data; boundary={boundary}"

@@ -75,14 +75,14 @@ class AdaptedMemory:
         self.end()
 
 
-def import_system(module: str, what: str, extra: str) -> Any:
+def import_system(module: str, system: str, extra: str) -> Any:
     """Import a module of a memory system; name the extra if it is missing."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its dependencies warn about each other
             return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise MissingExtraError(f"{what} ({error.name} is missing)", extra) from error
+        raise MissingExtraError(f"{system} ({error.name} is missing)", extra) from error
 
 
 def list_versions(*packages: str) -> str:
@@ -131,8 +131,8 @@ class Changes:
         now = frozenset(holding)
         kind: Literal["add", "skip"] = "add" if record.id in now else "skip"
         self.events.append(Event(kind, record.id, record.id, at))
-        for gone in sorted(self.before - now):
-            self.events.append(Event("evict", gone, record.id, at))
+        for record_id in sorted(self.before - now):
+            self.events.append(Event("evict", record_id, record.id, at))
         self.before = now
 
 
@@ -166,8 +166,8 @@ def _wordllama(extra: str) -> Any:
     package = import_system("wordllama", "the embedding wordllama", extra)
     root.handlers[:] = handlers  # importing it makes every library print what it logs
     root.setLevel(level)
-    here = Path(package.__file__).parent  # the weights come with the package
-    return package.WordLlama.load(cache_dir=here, disable_download=True)
+    directory = Path(package.__file__).parent  # the weights come with the package
+    return package.WordLlama.load(cache_dir=directory, disable_download=True)
 
 
 def open_line(policy: Any, arrivals: Sequence[Record]) -> Endpoint:

@@ -67,7 +67,7 @@ def _fill(template: Any, values: Values) -> Any:
         pairs = ((key, _fill(value, values)) for key, value in template.items())
         return {key: value for key, value in pairs if value is not _MISSING}
     if isinstance(template, list):
-        return [value for one in template if (value := _fill(one, values)) is not _MISSING]
+        return [value for part in template if (value := _fill(part, values)) is not _MISSING]
     return template
 
 
@@ -92,10 +92,10 @@ def fill_pointer(template: str, values: Values) -> str:
     return _fill_text(template, escaped)
 
 
-def fill_path(template: str, values: Values, what: str) -> str:
+def fill_path(template: str, values: Values, role: str) -> str:
     """Fill a path and its query; a query parameter without a value is left out."""
     path, _, query = template.partition("?")
-    segments = [_fill_segment(segment, values, what) for segment in path.split("/")]
+    segments = [_fill_segment(segment, values, role) for segment in path.split("/")]
     parameters = [
         f"{name}{equals}{_fill_text(value, values, encoded=True)}"
         for name, equals, value in (part.partition("=") for part in query.split("&") if part)
@@ -104,17 +104,17 @@ def fill_path(template: str, values: Values, what: str) -> str:
     return "/".join(segments) + ("?" + "&".join(parameters) if parameters else "")
 
 
-def _fill_segment(template: str, values: Values, what: str) -> str:
+def _fill_segment(template: str, values: Values, role: str) -> str:
     """Fill one part of a path, which no value can leave."""
     segment = _fill_text(template, values, encoded=True)
     if segment == template:
         return segment
     if not segment:
-        raise RouteError(f"{what}: the path needs {template}, which has no value here")
+        raise RouteError(f"{role}: the path needs {template}, which has no value here")
     return segment.replace(".", "%2E") if not segment.strip(".") else segment
 
 
-def resolve_pointer(document: Any, pointer: str, what: str, redactor: Redactor) -> Any:
+def resolve_pointer(document: Any, pointer: str, role: str, redactor: Redactor) -> Any:
     """Follow a JSON pointer (RFC 6901); say what is there where it leads to nothing."""
     value = document
     walked = ""
@@ -127,7 +127,7 @@ def resolve_pointer(document: Any, pointer: str, what: str, redactor: Redactor) 
         else:
             place = f"at '{walked}'" if walked else "at its top"
             raise PointerError(
-                f"{what}: '{pointer}' leads to nothing; the reply has {place} "
+                f"{role}: '{pointer}' leads to nothing; the reply has {place} "
                 f"{redactor.redact_line(_describe(value))}"
             )
         walked += f"/{part}"

@@ -82,8 +82,8 @@ class ToolClient:
             error = inner[0]
         words = str(error) or type(error).__name__
         if self._log is not None and self._log.exists():
-            said = self._log.read_bytes()[-500:].decode(errors="replace").strip()
-            words += f"; its error output ends with: {said}" if said else ""
+            output = self._log.read_bytes()[-500:].decode(errors="replace").strip()
+            words += f"; its error output ends with: {output}" if output else ""
         return self._redactor.redact_line(words)
 
     def _read(self, tool: str, result: Any) -> Any:

@@ -65,20 +65,20 @@ class ToolListing:
     size: int = 10
     """The number of items that a question is shown at most."""
 
-    def read(self, result: Any, what: str) -> dict[str, str]:
+    def read(self, result: Any, role: str) -> dict[str, str]:
         """Give the items of a result: key → text."""
-        listed = _follow_pointer(result, self.items, what)
-        if not isinstance(listed, list):
-            raise RouteError(f"{what}: '{self.items}' is no list but {type(listed).__name__}")
-        if self.limit and len(listed) >= self.limit:
+        entries = _follow_pointer(result, self.items, role)
+        if not isinstance(entries, list):
+            raise RouteError(f"{role}: '{self.items}' is no list but {type(entries).__name__}")
+        if self.limit and len(entries) >= self.limit:
             raise RouteError(
-                f"{what}: the server lists {self.limit} items at most, and there may be more; use "
+                f"{role}: the server lists {self.limit} items at most, and there may be more; use "
                 f"pools with fewer records"
             )
         items: dict[str, str] = {}
-        for item in listed:
-            key = str(_follow_pointer(item, self.key, what))
-            text = _join_text(_follow_pointer(item, self.text, what))
+        for item in entries:
+            key = str(_follow_pointer(item, self.key, role))
+            text = _join_text(_follow_pointer(item, self.text, role))
             items[key if key not in items else f"{key} ({len(items)})"] = text
         return dict(sorted(items.items())) if self.sort else items
 
@@ -167,7 +167,9 @@ def _read_profile(file: str, text: str) -> ToolProfile:
     return profile
 
 
-def _read_call(file: str, tables: Mapping[str, Any], name: str, known: Collection[str]) -> ToolCall:
+def _read_call(
+    file: str, tables: Mapping[str, Any], name: str, placeholders: Collection[str]
+) -> ToolCall:
     table = tables.get(name)
     if table is None:
         _refuse(file, name, "this table is missing")
@@ -176,14 +178,14 @@ def _read_call(file: str, tables: Mapping[str, Any], name: str, known: Collectio
     if not isinstance(table.get("arguments", {}), Mapping):
         _refuse(file, name, "expected a table of arguments")
     call = ToolCall(table["tool"], table.get("arguments", {}), table.get("record"))
-    _check_placeholders(file, name, [call.arguments, call.record], known)
+    _check_placeholders(file, name, [call.arguments, call.record], placeholders)
     return call
 
 
 def _read_listing(
-    file: str, tables: Mapping[str, Any], name: str, known: Collection[str]
+    file: str, tables: Mapping[str, Any], name: str, placeholders: Collection[str]
 ) -> ToolListing:
-    call = _read_call(file, tables, name, known)
+    call = _read_call(file, tables, name, placeholders)
     table = tables[name]
     for key in ("items", "key", "text"):
         pointer = table.get(key)
@@ -203,16 +205,20 @@ def _read_listing(
     )
 
 
-def _check_keys(file: str, table: str, given: Mapping[str, Any], known: Collection[str]) -> None:
-    for key in given:
-        if key not in known:
-            _refuse(file, table, f"there is no key '{key}'. {nearest(key, known)}")
+def _check_keys(file: str, table: str, entries: Mapping[str, Any], keys: Collection[str]) -> None:
+    for key in entries:
+        if key not in keys:
+            _refuse(file, table, f"there is no key '{key}'. {nearest(key, keys)}")
 
 
-def _check_placeholders(file: str, table: str, value: Any, known: Collection[str]) -> None:
+def _check_placeholders(file: str, table: str, value: Any, placeholders: Collection[str]) -> None:
     for name in list_placeholders(value):
-        if name not in known:
-            _refuse(file, table, f"there is no placeholder {{{name}}} here. {nearest(name, known)}")
+        if name not in placeholders:
+            _refuse(
+                file,
+                table,
+                f"there is no placeholder {{{name}}} here. {nearest(name, placeholders)}",
+            )
 
 
 def _refuse(file: str, table: str, problem: str) -> NoReturn:
@@ -246,7 +252,7 @@ def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     return template
 
 
-def _follow_pointer(document: Any, pointer: str, what: str) -> Any:
+def _follow_pointer(document: Any, pointer: str, role: str) -> Any:
     """Follow a JSON pointer (RFC 6901)."""
     value = document
     for part in pointer.split("/")[1:]:
@@ -256,8 +262,8 @@ def _follow_pointer(document: Any, pointer: str, what: str) -> Any:
         elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
             value = value[int(name)]
         else:
-            shown = ", ".join(map(str, value)) if isinstance(value, Mapping) else type(value)
-            raise RouteError(f"{what}: '{pointer}' leads to nothing; there is {shown}")
+            keys = ", ".join(map(str, value)) if isinstance(value, Mapping) else type(value)
+            raise RouteError(f"{role}: '{pointer}' leads to nothing; there is {keys}")
     return value
 
 

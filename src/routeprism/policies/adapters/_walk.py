@@ -80,8 +80,8 @@ class _Walk:
     def add(self) -> str:
         self.session.write(_RECORDS[0])
         step = self.profile.add
-        named = f"; '{step.id}' leads to the record's id" if step.id is not None else ""
-        return f"{step.method} was accepted{self._captured(step.capture)}{named}"
+        id_note = f"; '{step.id}' leads to the record's id" if step.id is not None else ""
+        return f"{step.method} was accepted{self._captured(step.capture)}{id_note}"
 
     def ingestion(self) -> str:
         start = time.monotonic()
@@ -113,7 +113,7 @@ class _Walk:
             parts.append("; sources are observed")
         if listing.pages:
             parts.append(f"; pages of {listing.size}, which two records may not fill")
-        verbatim = all(any(quotes(one, item.text) for one in _RECORDS) for item in items)
+        verbatim = all(any(quotes(record, item.text) for record in _RECORDS) for item in items)
         parts.append("; items repeat the records' text" if verbatim else "")
         return "".join(parts)
 
@@ -142,8 +142,8 @@ class _Walk:
 
     def _captured(self, capture: object) -> str:
         names = [str(name) for name in capture] if isinstance(capture, dict) else []
-        found = (f"{name} = {self._quote(str(self.session.values[name]))}" for name in names)
-        return f"; {', '.join(found)}" if names else ""
+        captures = (f"{name} = {self._quote(str(self.session.values[name]))}" for name in names)
+        return f"; {', '.join(captures)}" if names else ""
 
     def _quote(self, text: str) -> str:
         return repr(self.session.redactor.redact_line(text))[:60]
@@ -164,11 +164,11 @@ def walk_profile(profile: Profile, timeout: float) -> Iterator[ProfileStep]:
     )
     for name, attempt in steps:
         try:
-            said = attempt()
+            detail = attempt()
         except (RouteError, SpecError) as error:
             yield ProfileStep(name, False, str(error), _FIXES[name])
             if name not in ("headers", "reset"):
                 with suppress(RouteError):
                     walk.session.reset()
             return
-        yield ProfileStep(name, True, said)
+        yield ProfileStep(name, True, detail)

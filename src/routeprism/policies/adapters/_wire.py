@@ -106,8 +106,8 @@ def read_items(
 def _block(item: Any, where: str, arrived: frozenset[str], redactor: Redactor) -> Block:
     text = item.get("text") if isinstance(item, Mapping) else None
     if not isinstance(text, str):
-        shown = _quote(item, redactor)
-        raise RouteError(f"{where}: expected an object with 'text' but got {shown}")
+        quoted = _quote(item, redactor)
+        raise RouteError(f"{where}: expected an object with 'text' but got {quoted}")
     kind = item.get("kind") or "item"
     if not isinstance(kind, str):
         raise RouteError(f"{where}: expected a text 'kind' but got {type(kind).__name__}")
@@ -116,8 +116,8 @@ def _block(item: Any, where: str, arrived: frozenset[str], redactor: Redactor) -
         raise RouteError(f"{where} names no sources: every item lists the ids it came from")
     for source in sources:
         if not isinstance(source, str) or source not in arrived:
-            shown = _quote(source, redactor)
-            raise RouteError(f"{where} names the source {shown}, which never arrived")
+            quoted = _quote(source, redactor)
+            raise RouteError(f"{where} names the source {quoted}, which never arrived")
     return Block(redactor.redact(kind), redactor.redact(text), frozenset(sources))
 
 
@@ -136,19 +136,19 @@ def read_state(reply: Mapping[str, Any], arrived: frozenset[str], redactor: Reda
 def read_events(
     reply: Mapping[str, Any], record: Record, at: int, arrived: frozenset[str], redactor: Redactor
 ) -> list[Event]:
-    listed = reply.get("events") or []
-    if not isinstance(listed, list):
-        raise RouteError(f"add: expected a list 'events' but got {type(listed).__name__}")
+    entries = reply.get("events") or []
+    if not isinstance(entries, list):
+        raise RouteError(f"add: expected a list 'events' but got {type(entries).__name__}")
     events = []
-    for event in listed:
+    for event in entries:
         kind = event.get("kind") if isinstance(event, Mapping) else None
         if kind not in EVENT_KINDS:
-            shown = _quote(event, redactor)
-            raise RouteError(f"add: expected an event of {', '.join(EVENT_KINDS)} but got {shown}")
+            quoted = _quote(event, redactor)
+            raise RouteError(f"add: expected an event of {', '.join(EVENT_KINDS)} but got {quoted}")
         whom = event.get("record", record.id)
         if not isinstance(whom, str) or whom not in arrived:
-            shown = _quote(whom, redactor)
-            raise RouteError(f"add: an event is about {shown}, which never arrived")
+            quoted = _quote(whom, redactor)
+            raise RouteError(f"add: an event is about {quoted}, which never arrived")
         events.append(Event(kind, whom, record.id, at))
     return events
 

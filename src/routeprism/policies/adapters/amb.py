@@ -92,9 +92,9 @@ class Amb:
         except BaseException:
             opened.close()
             raise
-        kept = opened.kept
+        blocks = opened.kept
         return AdaptedMemory(
-            held=lambda: kept,
+            held=lambda: blocks,
             search=opened.search,
             log=log,
             end=opened.close,
@@ -184,7 +184,7 @@ class _Provider:
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _observe(self, written: Record | Sequence[Record]) -> None:
+    def _observe(self, records: Record | Sequence[Record]) -> None:
         """Search for every record, and keep each document that is found, with its sources."""
         number = max(self.policy.k, 2 * len(self.records))
         documents: dict[tuple[str, str], Any] = {}
@@ -193,7 +193,7 @@ class _Provider:
                 documents.setdefault((document.id, document.content), document)
         made_up = {id: text for id, text in documents if id not in self.records}
         if made_up or self.lineage.items:
-            self.lineage.observe(written, made_up)
+            self.lineage.observe(records, made_up)
         self.kept = list(map(self._block, documents.values()))
 
     def _retained(self) -> frozenset[str]:

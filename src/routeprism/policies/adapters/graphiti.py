@@ -226,10 +226,10 @@ class OpenGraph:
         edges = import_system("graphiti_core.edges", "Graphiti", _EXTRA)
         errors = import_system("graphiti_core.errors", "Graphiti", _EXTRA)
         try:
-            listed = await edges.EntityEdge.get_by_group_ids(self.driver, [_GROUP])
+            edges_of_group = await edges.EntityEdge.get_by_group_ids(self.driver, [_GROUP])
         except errors.GroupsEdgesNotFoundError:  # there is none yet
             return []
-        return sorted(map(GraphFact.read, listed), key=lambda fact: fact.key)
+        return sorted(map(GraphFact.read, edges_of_group), key=lambda fact: fact.key)
 
     async def search(self, query: str) -> list[GraphFact]:
         """Search for facts by their words and by their vectors."""
@@ -292,11 +292,11 @@ def _counted_names() -> Iterator[None]:
         return uuid.UUID(int=number)
 
     with _patching:
-        drawn = {name: module.uuid4 for name, module in modules.items()}
+        originals = {name: module.uuid4 for name, module in modules.items()}
         try:
             for module in modules.values():
                 module.uuid4 = count
             yield
         finally:
             for name, module in modules.items():
-                module.uuid4 = drawn[name]
+                module.uuid4 = originals[name]

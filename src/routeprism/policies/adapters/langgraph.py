@@ -75,8 +75,8 @@ def open_store(name: Literal["wordllama", "words", "none"], fields: list[str]) -
     module = import_system("langgraph.store.memory", "LangGraph", _EXTRA)
     if name == "none":
         return module.InMemoryStore()
-    known: Embedding = name
-    vector = embedding(known, _EXTRA)
+    embedding_name: Embedding = name
+    vector = embedding(embedding_name, _EXTRA)
     index = {
         "dims": DIMENSIONS[name],
         "embed": lambda texts: [list(vector(text)) for text in texts],

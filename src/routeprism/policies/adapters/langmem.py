@@ -219,12 +219,12 @@ def _counted_names() -> Iterator[None]:
     ]
     number = 0
 
-    def counted() -> uuid.UUID:
+    def next_name() -> uuid.UUID:
         nonlocal number
         number += 1
         return uuid.uuid5(uuid.NAMESPACE_OID, str(number))
 
-    shim = types.SimpleNamespace(**{**vars(uuid), "uuid4": counted})
+    shim = types.SimpleNamespace(**{**vars(uuid), "uuid4": next_name})
     with _patching:
         try:
             for module in modules:

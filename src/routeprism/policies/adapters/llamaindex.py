@@ -79,7 +79,9 @@ class LlamaIndexMemory:
             )
             for at, record in enumerate(arrivals):
                 loop.run(memory.aput_messages(_messages(record, self.text, self.chars)))
-                changes.after(record, at, (_source(one) for one in loop.run(_active(memory))))
+                changes.after(
+                    record, at, (_source(message) for message in loop.run(_active(memory)))
+                )
         except BaseException:
             loop.end(_closing(memory))
             raise
@@ -125,7 +127,7 @@ class LlamaIndexBuffer:
         for at, record in enumerate(arrivals):
             for message in _messages(record, self.text, self.chars):
                 buffer.put(message)
-            changes.after(record, at, (_source(one) for one in buffer.get_all()))
+            changes.after(record, at, (_source(entry) for entry in buffer.get_all()))
         return AdaptedMemory(
             held=lambda: _blocks(buffer.get_all()),
             search=lambda query: _blocks(buffer.get(input=query)),
@@ -193,8 +195,8 @@ def _source(message: Any) -> str:
 
 def _blocks(messages: Sequence[Any]) -> list[Block]:
     return [
-        Block("message", f"{one.role.value}: {one.content}", frozenset({_source(one)}))
-        for one in messages
+        Block("message", f"{message.role.value}: {message.content}", frozenset({_source(message)}))
+        for message in messages
     ]
 
 
@@ -204,8 +206,8 @@ def _blocks(messages: Sequence[Any]) -> list[Block]:
 async def _active(memory: Any) -> list[Any]:
     """Read the queue: what was flushed is archived, and never shown again."""
     sql = import_system("llama_index.core.storage.chat_store.sql", "LlamaIndex", _EXTRA)
-    found: list[Any] = await memory.aget_all(status=sql.MessageStatus.ACTIVE)
-    return found
+    messages: list[Any] = await memory.aget_all(status=sql.MessageStatus.ACTIVE)
+    return messages
 
 
 async def _closing(memory: Any) -> None:
@@ -245,13 +247,13 @@ class _Stored:
 
 def _stored(memory: Any) -> list[_Stored]:
     """Read the nodes in their order of insertion, message by message."""
-    found = []
+    items = []
     for node in memory.vector_index.docstore.docs.values():
         for part in node.metadata["sub_dicts"]:
             source = str(part["additional_kwargs"][_TAG])
             words = f"{getattr(part['role'], 'value', part['role'])}: {part['content']}"
-            found.append(_Stored(Block("message", words, frozenset({source})), source))
-    return found
+            items.append(_Stored(Block("message", words, frozenset({source})), source))
+    return items
 
 
 @contextmanager
@@ -260,7 +262,7 @@ def _named_nodes(module: Any, record: Record) -> Iterator[None]:
     plain = module._get_starter_node_for_new_batch
     number = 0
 
-    def named() -> Any:
+    def name_node() -> Any:
         nonlocal number
         node = plain()
         node.id_ = hashlib.sha256(f"{record.id}\0{record.text}\0{number}".encode()).hexdigest()
@@ -268,7 +270,7 @@ def _named_nodes(module: Any, record: Record) -> Iterator[None]:
         return node
 
     with _patching:
-        module._get_starter_node_for_new_batch = named
+        module._get_starter_node_for_new_batch = name_node
         try:
             yield
         finally:

@@ -217,8 +217,8 @@ class McpMemory:
         if call is None:
             raise InapplicableError(f"{self._profile.name} has no table [bulk]")
         self._writes.observe()
-        shown = [fill_template(call.record, self._describe(record)) for record in records]
-        self._call(self._clients[0], call, {"records": shown, "memory": self._memory})
+        items = [fill_template(call.record, self._describe(record)) for record in records]
+        self._call(self._clients[0], call, {"records": items, "memory": self._memory})
         self._writes.add_together(records)
 
     def reopen(self) -> McpMemory:
@@ -251,8 +251,8 @@ class McpMemory:
             hits.update(list(items))
         places = {key: at for at, key in enumerate(self._list())}
         ranked = sorted(hits, key=lambda key: (-hits[key], places.get(key, len(places)), key))
-        shown = ranked if listing.by_word else list(texts)
-        return [self._lineage.block(key, texts[key]) for key in shown[: listing.size]]
+        ordered = ranked if listing.by_word else list(texts)
+        return [self._lineage.block(key, texts[key]) for key in ordered[: listing.size]]
 
     def events(self) -> Sequence[Event]:
         """Give what each arrival did."""
@@ -304,8 +304,8 @@ class McpMemory:
         }
 
     def _call(self, client: ToolClient, call: ToolCall, values: Mapping[str, Any]) -> Any:
-        given = {"memory": self._memory, **values}
-        return client.call(call.tool, fill_template(call.arguments, given))
+        arguments = {"memory": self._memory, **values}
+        return client.call(call.tool, fill_template(call.arguments, arguments))
 
     def _ask(self, listing: ToolListing, values: Mapping[str, Any]) -> dict[str, str]:
         result = self._call(self._clients[0], listing.call, values)

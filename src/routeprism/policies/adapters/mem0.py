@@ -221,7 +221,11 @@ def _instructions() -> int:
     with suppress(MissingExtraError):
         import_mem0()
         prompts = import_system("mem0.configs.prompts", "mem0", _EXTRA)
-        lengths = [tokens.count(getattr(prompts, one)) for one in _PROMPTS if hasattr(prompts, one)]
+        lengths = [
+            tokens.count(getattr(prompts, prompt))
+            for prompt in _PROMPTS
+            if hasattr(prompts, prompt)
+        ]
         newest = lengths[:1] if hasattr(prompts, _PROMPTS[0]) else lengths
         return round(sum(newest) / len(newest)) if newest else 0
     return 0

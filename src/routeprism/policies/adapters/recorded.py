@@ -53,9 +53,9 @@ class Trace:
         """Give the recorded memory of a user and an order."""
         arrivals = tuple(case.pool.records[position].id for position in order)
         for file in self._files:
-            found = _read(file).get((case.pool.user, arrivals))
-            if found is not None:
-                return _memory(found, case)
+            line = _read(file).get((case.pool.user, arrivals))
+            if line is not None:
+                return _memory(line, case)
         raise InputError(
             f"there is no line for user '{case.pool.user}' with arrivals "
             f"{', '.join(arrivals):.200}; record that order, "
@@ -82,7 +82,7 @@ class _Line:
 
 
 def _memory(line: _Line, case: Case) -> AdaptedMemory:
-    shown: dict[str, tuple[Block, ...]] = {}
+    searches: dict[str, tuple[Block, ...]] = {}
     for question in case.questions:
         if question.id not in line.searches:
             raise InputError(
@@ -91,10 +91,10 @@ def _memory(line: _Line, case: Case) -> AdaptedMemory:
                 line=line.number,
                 field="searches",
             )
-        shown[question.text] = line.searches[question.id]
+        searches[question.text] = line.searches[question.id]
     return AdaptedMemory(
         held=lambda: line.held,
-        search=shown.__getitem__,
+        search=searches.__getitem__,
         log=line.events,
         inside=None if line.state is None else lambda: line.state,
     )
@@ -108,7 +108,7 @@ def _read(file: str) -> Mapping[Place, _Line]:
 @lru_cache(maxsize=8)
 def _lines(file: str, changed: int) -> Mapping[Place, _Line]:
     path = Path(file)
-    found: dict[Place, _Line] = {}
+    lines: dict[Place, _Line] = {}
     for number, text in enumerate(decode_utf8(read_input(path), path).splitlines(), start=1):
         if not text.strip():
             continue
@@ -120,14 +120,14 @@ def _lines(file: str, changed: int) -> Mapping[Place, _Line]:
         if not isinstance(entry, dict):
             raise InputError("Expected a JSON object", file=file, line=number)
         place, line = reading.line(entry)
-        if place in found:
+        if place in lines:
             raise InputError(
                 f"user '{place[0]}' has this order twice", file=file, line=number, field="user"
             )
-        found[place] = line
-    if not found:
+        lines[place] = line
+    if not lines:
         raise InputError("there is no trace in it", file=file)
-    return found
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +144,17 @@ class _Reading:
         arrivals = self._ids(entry.get("arrivals"), "arrivals")
         if not arrivals:
             raise self._wrong("Expected record ids in their order of arrival", "arrivals")
-        held = self._items(entry.get("items"), "items", arrivals)
+        items = self._items(entry.get("items"), "items", arrivals)
         searches: dict[str, tuple[Block, ...]] = {}
-        listed = entry.get("searches")
-        for one in listed if isinstance(listed, list) else ():
-            if not isinstance(one, Mapping) or not isinstance(one.get("question"), str):
+        entries = entry.get("searches")
+        for search in entries if isinstance(entries, list) else ():
+            if not isinstance(search, Mapping) or not isinstance(search.get("question"), str):
                 raise self._wrong("Expected objects with 'question' and 'items'", "searches")
-            searches[one["question"]] = self._items(one.get("items"), "searches", arrivals)
+            searches[search["question"]] = self._items(search.get("items"), "searches", arrivals)
         line = _Line(
             self.file,
             self.number,
-            held,
+            items,
             entry.get("state"),
             searches,
             self._events(entry.get("events") or [], arrivals),
@@ -178,21 +178,21 @@ class _Reading:
         return tuple(blocks)
 
     def _ids(self, ids: Any, field: str) -> tuple[str, ...]:
-        if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+        if not isinstance(ids, list) or not all(isinstance(record_id, str) for record_id in ids):
             raise self._wrong("Expected a list of record ids", field)
         return tuple(ids)
 
-    def _events(self, listed: Any, arrivals: tuple[str, ...]) -> tuple[Event, ...]:
-        found = []
-        for event in listed if isinstance(listed, list) else ():
+    def _events(self, entries: Any, arrivals: tuple[str, ...]) -> tuple[Event, ...]:
+        events = []
+        for event in entries if isinstance(entries, list) else ():
             kind = event.get("kind") if isinstance(event, Mapping) else None
             if kind not in EVENT_KINDS:
                 raise self._wrong(f"Expected one of {', '.join(EVENT_KINDS)}", "events")
             record, by = event.get("record"), event.get("by")
             if record not in arrivals or by not in arrivals:
                 raise self._wrong("Expected 'record' and 'by' to be ids that arrived", "events")
-            found.append(Event(kind, record, by, arrivals.index(by)))
-        return tuple(found)
+            events.append(Event(kind, record, by, arrivals.index(by)))
+        return tuple(events)
 
     def _wrong(self, problem: str, field: str) -> InputError:
         return InputError(problem, file=self.file, line=self.number, field=field)

@@ -58,11 +58,13 @@ class _Statement:
 @cache
 def topics() -> tuple[ChangeTopic, ...]:
     """Give all topics of the sample."""
-    made = []
+    topics = []
     for lines in read_sections("updates").values():
         name, opening, values = (line.split(" ", 1)[1].strip() for line in lines)
-        made.append(ChangeTopic(name, opening, tuple(value.strip() for value in values.split("|"))))
-    return tuple(made)
+        topics.append(
+            ChangeTopic(name, opening, tuple(value.strip() for value in values.split("|")))
+        )
+    return tuple(topics)
 
 
 def name_fact(record: Record) -> str | None:
@@ -72,41 +74,45 @@ def name_fact(record: Record) -> str | None:
 
 
 def write_case(
-    user: str, persona: Persona, chosen: Sequence[ChangeTopic], lengths: Sequence[int], rng: Random
+    user: str,
+    persona: Persona,
+    change_topics: Sequence[ChangeTopic],
+    lengths: Sequence[int],
+    rng: Random,
 ) -> Case:
     """Write one user's records in the order of their dates, and the questions about them."""
-    bank = {topic: rng.sample(topic.values, len(topic.values)) for topic in chosen}
+    bank = {topic: rng.sample(topic.values, len(topic.values)) for topic in change_topics}
     number = sum(lengths) + rng.choice(_DISTRACTORS)
     times = _moments(number, rng)
-    plan = _plan(chosen, lengths, bank, times, rng)
+    plan = _plan(change_topics, lengths, bank, times, rng)
     decks = {use: rng.sample(lines, len(lines)) for use, lines in voices().items()}
     records, places = [], {}
     for position, (time, statement) in enumerate(zip(times, plan, strict=True)):
         if statement is None:
-            topic = rng.choice(chosen)
+            topic = rng.choice(change_topics)
             turns = _small_talk(topic, bank[topic][-1], persona, decks)
         else:
             turns = _statement_turns(statement, persona, decks)
             places[statement.topic, statement.step] = position
         identity = f"{user}-r{position}"
-        made = Record.from_turns(identity, position, turns, timestamp=time.isoformat())
-        records.append(made)
+        record = Record.from_turns(identity, position, turns, timestamp=time.isoformat())
+        records.append(record)
     chains = {
         topic: [plan[places[topic, step]] for step in range(length)]
-        for topic, length in zip(chosen, lengths, strict=True)
+        for topic, length in zip(change_topics, lengths, strict=True)
     }
     supersedes = {
         records[places[topic, step]].id: frozenset((records[places[topic, step - 1]].id,))
-        for topic, length in zip(chosen, lengths, strict=True)
+        for topic, length in zip(change_topics, lengths, strict=True)
         for step in range(1, length)
     }
     questions: list[Question] = []
     for topic, chain in chains.items():
         ids = [records[places[topic, step]].id for step in range(len(chain))]
-        known = [statement for statement in chain if statement is not None]
+        statements = [statement for statement in chain if statement is not None]
         for kind in KINDS:
             identity = f"{user}-q{len(questions)}"
-            questions.append(_ask(identity, user, persona, kind, known, ids, bank[topic], rng))
+            questions.append(_ask(identity, user, persona, kind, statements, ids, bank[topic], rng))
     return Case(Pool(user, tuple(records)), tuple(questions), supersedes)
 
 
@@ -120,7 +126,7 @@ def _moments(count: int, rng: Random) -> list[datetime]:
 
 
 def _plan(
-    chosen: Sequence[ChangeTopic],
+    change_topics: Sequence[ChangeTopic],
     lengths: Sequence[int],
     bank: dict[ChangeTopic, list[str]],
     times: Sequence[datetime],
@@ -128,7 +134,7 @@ def _plan(
 ) -> list[_Statement | None]:
     """Deal the chains over the moments; what is left over is small talk."""
     owners: list[ChangeTopic | None] = [
-        topic for topic, length in zip(chosen, lengths, strict=True) for _ in range(length)
+        topic for topic, length in zip(change_topics, lengths, strict=True) for _ in range(length)
     ]
     owners += [None] * (len(times) - len(owners))
     rng.shuffle(owners)
@@ -137,7 +143,7 @@ def _plan(
         if topic is None:
             plan.append(None)
             continue
-        step = sum(one is not None and one.topic is topic for one in plan)
+        step = sum(statement is not None and statement.topic is topic for statement in plan)
         previous = bank[topic][step - 1] if step else None
         plan.append(_Statement(topic, bank[topic][step], previous, time, step))
     return plan
@@ -148,15 +154,15 @@ def _statement_turns(
 ) -> list[Turn]:
     topic = statement.topic.name
     verb = "changed" if statement.previous else "began"
-    told = [
+    turns_of_statement = [
         f"About the {topic}: {statement.topic.opening.format(topic=topic)} "
         f"The current {topic} is {statement.value}.",
         f"{persona.fill(decks['home'].pop())} The {topic} {verb} on {statement.day}.",
     ]
     if statement.previous:
-        told.append(f"The previous {topic} was {statement.previous}.")
+        turns_of_statement.append(f"The previous {topic} was {statement.previous}.")
     turns = []
-    for text in told:
+    for text in turns_of_statement:
         turns += [Turn("user", text), Turn("assistant", decks["reply"].pop())]
     return turns[:-1]
 
@@ -191,29 +197,29 @@ def _ask(
 ) -> Question:
     """Ask for what the last record of a chain tells: the records before it are outdated."""
     if kind == "change":
-        told = [statement.day for statement in chain]
+        days = [statement.day for statement in chain]
         offset = chain[-1].time + timedelta(days=3)
         spare = [f"{day:%d %B}" for day in (offset, offset + timedelta(days=11))]
         spare += [f"{day:%d %B}" for day in (offset - timedelta(days=50),)]
     elif kind == "previous":
-        told = [statement.value for statement in chain[:-1]]
+        days = [statement.value for statement in chain[:-1]]
         spare = [chain[-1].value, bank[-1], bank[-2]]
     else:
-        told = [statement.value for statement in chain]
+        days = [statement.value for statement in chain]
         spare = [bank[-1], bank[-2], bank[-3]]
-    once = told[:-1][-(_OPTIONS - 1) :]
-    wrong = [*once, *(value for value in spare if value not in told)][: _OPTIONS - 1]
-    options = rng.sample([told[-1], *wrong], 1 + len(wrong))
-    named = dict(zip(options, letters(len(options)), strict=True))
+    once = days[:-1][-(_OPTIONS - 1) :]
+    wrong = [*once, *(value for value in spare if value not in days)][: _OPTIONS - 1]
+    options = rng.sample([days[-1], *wrong], 1 + len(wrong))
+    letter_of = dict(zip(options, letters(len(options)), strict=True))
     return Question(
         id=identity,
         user=user,
         text=_TEXTS[kind].format(name=persona.name, topic=chain[0].topic.name),
         options=tuple(options),
-        gold=named[told[-1]],
+        gold=letter_of[days[-1]],
         kind=kind,
         detail=f"{chain[0].topic.name}/{len(chain)} values",
         labels={"benchmark": frozenset((ids[-1],))},
         stale={"benchmark": frozenset(ids[:-1])},
-        outdated=tuple(sorted(named[value] for value in once)),
+        outdated=tuple(sorted(letter_of[value] for value in once)),
     )

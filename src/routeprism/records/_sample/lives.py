@@ -97,15 +97,15 @@ def plan_life(threads: tuple[Thread, ...], questions: int, rng: Random) -> Life:
     bank = {name: rng.sample(values()[name], size) for name in types}
     pairs = _asked_pairs(size, types, questions, rng)
     circles = _circles(size, rng)
-    again = _second_places(pairs, circles, RETOLD, rng) if size > _TOO_FEW else {}
-    left = [pair for pair in pairs if pair not in again]
+    second_places = _second_places(pairs, circles, RETOLD, rng) if size > _TOO_FEW else {}
+    left = [pair for pair in pairs if pair not in second_places]
     stray = _second_places(left, circles, STRAY, rng)
     facts = tuple(
         LifeFact(
             position,
             name,
             bank[name][position],
-            again.get((position, name)),
+            second_places.get((position, name)),
             stray.get((position, name)),
         )
         for position in range(size)
@@ -119,8 +119,8 @@ def plan_life(threads: tuple[Thread, ...], questions: int, rng: Random) -> Life:
 def _some_types(rng: Random) -> tuple[str, ...]:
     # Not all five: records would all have the same build, and their common words would drown the
     # difference between circles.
-    chosen = rng.sample(TYPES, rng.choice((3, 4)))
-    return tuple(name for name in TYPES if name in chosen)
+    types = rng.sample(TYPES, rng.choice((3, 4)))
+    return tuple(name for name in TYPES if name in types)
 
 
 def _circles(size: int, rng: Random) -> tuple[str, ...]:
@@ -145,24 +145,24 @@ def _second_places(
     # One per record at most, so that no record is crowded with other records' matters; among those
     # left rather one of the same circle, so that circles stay apart for a similarity policy.
     free = rng.sample(range(len(circles)), len(circles))
-    found: dict[tuple[int, str], int] = {}
+    second_place: dict[tuple[int, str], int] = {}
     for pair in pairs:
         places = [place for place in free if place != pair[0]]
         if places and rng.random() < chance:
             apart = {place: circles[place] != circles[pair[0]] for place in places}
-            found[pair] = min(places, key=apart.__getitem__)
-            free.remove(found[pair])
-    return found
+            second_place[pair] = min(places, key=apart.__getitem__)
+            free.remove(second_place[pair])
+    return second_place
 
 
 def _inquiry(fact: LifeFact, facts: tuple[LifeFact, ...], rng: Random) -> Inquiry:
     rivals = [
-        other for other in facts if other.type == fact.type and other.position not in fact.support
+        rival for rival in facts if rival.type == fact.type and rival.position not in fact.support
     ]
     rng.shuffle(rivals)
     # Rather those that no supporting record mentions; the sort is stable, so chance decides else.
-    rivals.sort(key=lambda other: other.again in fact.support)
-    return Inquiry(fact, tuple(other.value for other in rivals[:3]))
+    rivals.sort(key=lambda rival: rival.again in fact.support)
+    return Inquiry(fact, tuple(rival.value for rival in rivals[:3]))
 
 
 KINDS = {
@@ -204,11 +204,11 @@ def _turns(
     rng: Random,
 ) -> list[Turn]:
     thread = life.threads[position]
-    told = [
+    facts = [
         rng.choice(thread.facets[fact.type].told).format(x=order[fact][0])
         for fact in life.told(position)
     ]
-    rng.shuffle(told)
+    rng.shuffle(facts)
     circle = decks[life.circles[position]]
     asides = [persona.fill(circle.pop()) for _ in range(_ASIDES)]
     back = [
@@ -225,19 +225,19 @@ def _turns(
     if position == 0:
         opening.append(persona.fill(decks["intro"].pop()))
     colour = rng.choice(thread.colour)
-    said = (
-        [*opening, told[0], asides[0]],
-        [told[1], colour, *told[3:], *asides[2:]],
-        [told[2], asides[1], *strays, *back],
+    spoken = (
+        [*opening, facts[0], asides[0]],
+        [facts[1], colour, *facts[3:], *asides[2:]],
+        [facts[2], asides[1], *strays, *back],
     )
-    answered = [rng.choice(thread.replies), decks["reply"].pop(), decks["reply"].pop()]
+    replies = [rng.choice(thread.replies), decks["reply"].pop(), decks["reply"].pop()]
     # Some sessions end with the user's last word.
     if rng.random() < 0.4:
-        answered.pop()
+        replies.pop()
     turns = []
-    for index, sentences in enumerate(said):
+    for index, sentences in enumerate(spoken):
         turns.append(Turn("user", " ".join(map(_capital, sentences))))
-        turns.extend(Turn("assistant", answer) for answer in answered[index : index + 1])
+        turns.extend(Turn("assistant", answer) for answer in replies[index : index + 1])
     return turns
 
 
@@ -254,12 +254,12 @@ def _capital(sentence: str) -> str:
 
 def _moments(count: int, rng: Random) -> list[str]:
     moment = _EPOCH + timedelta(days=rng.randrange(500), minutes=rng.randrange(14 * 60))
-    found = []
+    moments = []
     for _ in range(count):
-        found.append(moment.isoformat())
+        moments.append(moment.isoformat())
         moment += timedelta(days=rng.randrange(4, 40))
         moment = moment.replace(hour=rng.randrange(7, 23), minute=rng.randrange(60))
-    return found
+    return moments
 
 
 def ask(

@@ -87,30 +87,30 @@ _THREADS = ("music", "outdoors", "craft", "life")
 def read_sections(name: str) -> dict[str, list[str]]:
     """Read a file of `texts` by its headings."""
     text = files(__package__).joinpath(f"texts/{name}.txt").read_text("utf-8")
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     for block in re.split(r"^= ", text, flags=re.MULTILINE)[1:]:
         key, *lines = block.splitlines()
-        found[key] = [line for line in lines if line.strip()]
-    return found
+        sections[key] = [line for line in lines if line.strip()]
+    return sections
 
 
 def _paragraphs(lines: list[str], *, margin: str) -> Iterator[str]:
-    held = ""
+    paragraph = ""
     for line in lines:
         if line.startswith(margin):
-            held = f"{held} {line.strip()}"
+            paragraph = f"{paragraph} {line.strip()}"
         else:
-            if held:
-                yield held
-            held = line.rstrip()
-    if held:
-        yield held
+            if paragraph:
+                yield paragraph
+            paragraph = line.rstrip()
+    if paragraph:
+        yield paragraph
 
 
 @cache
 def values() -> Mapping[str, tuple[Value, ...]]:
     """Give the values of every type."""
-    found: dict[str, tuple[Value, ...]] = {}
+    values_by_type: dict[str, tuple[Value, ...]] = {}
     for key, lines in read_sections("values").items():
         grouped: list[tuple[str, list[str]]] = []
         for paragraph in _paragraphs(lines, margin="    "):
@@ -118,8 +118,8 @@ def values() -> Mapping[str, tuple[Value, ...]]:
                 grouped[-1][1].append(paragraph.strip())
             else:
                 grouped.append((paragraph, []))
-        found[key] = tuple(Value(option, tuple(tellings)) for option, tellings in grouped)
-    return found
+        values_by_type[key] = tuple(Value(option, tuple(tellings)) for option, tellings in grouped)
+    return values_by_type
 
 
 @cache
@@ -203,29 +203,29 @@ def invent(count: int, rng: Random) -> tuple[Persona, ...]:
     """Invent so many personas."""
     names = cast()
     trades = rng.sample(jobs(), count)
-    drawn = {
+    invented = {
         use: rng.sample(names[use], count)
         for use in ("name", "partner", "pet", "street", "boss", "town", "landmark")
     }
     people = []
     for index, job in enumerate(trades):
-        rel, partner = drawn["partner"][index].split()
+        rel, partner = invented["partner"][index].split()
         mate, neighbour = rng.sample(names["other"], 2)
         article = "an" if job.trade[0] in "aeiou" else "a"
         people.append(
             Persona(
-                name=drawn["name"][index],
+                name=invented["name"][index],
                 rel=rel,
                 partner=partner,
-                pet=drawn["pet"][index],
-                street=drawn["street"][index],
+                pet=invented["pet"][index],
+                street=invented["street"][index],
                 occupation=f"{article} {job.trade}",
                 work=job.workplace,
                 task=job.duty,
-                boss=drawn["boss"][index],
+                boss=invented["boss"][index],
                 mate=mate,
-                town=drawn["town"][index],
-                landmark=drawn["landmark"][index],
+                town=invented["town"][index],
+                landmark=invented["landmark"][index],
                 river=rng.choice(names["river"]),
                 neighbour=neighbour,
             )

@@ -12,7 +12,7 @@ __all__ = ["names_on_demand"]
 def names_on_demand(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Give a package's `__getattr__` and `__dir__`, from modules and the names they have.
+    """Return a package's `__getattr__` and `__dir__`, from modules and the names they have.
 
     The names of a module are parted by spaces.
     """

@@ -141,7 +141,7 @@ SOURCES: Mapping[str, Collection] = {
 
 
 def collection(benchmark: str) -> Collection:
-    """Give the files of a benchmark that a user named."""
+    """Return the files of a benchmark that a user named."""
     spec = specs.parse(benchmark)
     plain = "longmemeval" if spec.text == "longmemeval:variant=s" else spec.text
     if plain not in SOURCES:
@@ -180,7 +180,7 @@ def address(source: Source, base_url: str | None = None) -> str:
 
 
 def missing(collection: Collection, data: Path) -> list[Source]:
-    """Give the files that are not there yet."""
+    """Return the files that are not there yet."""
     return [file for file in collection.files if _present(data / collection.folder, file) is None]
 
 

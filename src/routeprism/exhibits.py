@@ -135,7 +135,7 @@ class Statement:
 
     @property
     def parts_below_policy(self) -> tuple[Part, ...]:
-        """Give the sentence for a place that shows its policy and its flags."""
+        """Return the sentence for a place that shows its policy and its flags."""
         parts = compose(
             "{scope}{parts}{step}",
             scope=f"{self.scope}: " if self.scope else "",
@@ -260,7 +260,7 @@ def name_chart(*names: str) -> str:
 
 
 def read_limits(row: EstimateRow) -> dict[str, Any]:
-    """Give an estimate and its interval under the names that chart templates use."""
+    """Return an estimate and its interval under the names that chart templates use."""
     return {"estimate": row.estimate, "lower": row.lower, "upper": row.upper}
 
 

@@ -71,5 +71,5 @@ def assert_order_stable(
 
 @pytest.fixture
 def order_stability() -> Callable[..., None]:
-    """Give `assert_order_stable`, for tests that would rather not import it."""
+    """Return `assert_order_stable`, for tests that would rather not import it."""
     return assert_order_stable

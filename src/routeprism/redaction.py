@@ -85,7 +85,7 @@ def names_secret(name: str) -> bool:
 
 
 def environment_secrets(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Give the values of variables whose name says that they contain a secret."""
+    """Return the values of variables whose name says that they contain a secret."""
     variables = os.environ if environment is None else environment
     secrets = {
         value.strip()
@@ -118,7 +118,7 @@ def address_secrets(address: str) -> tuple[str, ...]:
 
 
 def bare_address(address: str) -> str:
-    """Give an address without user, password, query and fragment."""
+    """Return an address without user, password, query and fragment."""
     parts = urlsplit(address)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
@@ -146,14 +146,14 @@ def repair_text(text: str) -> str:
 
 
 def _encode_secret(secret: str) -> set[str]:
-    """Give the forms in which a service may repeat a secret."""
+    """Return the forms in which a service may repeat a secret."""
     content = secret.encode(errors="surrogatepass")
     escaped = json.dumps(secret)[1:-1]
     forms = {
         secret,
         escaped,
         escaped.replace("/", r"\/"),
-        json.dumps(escaped)[1:-1],  # JSON inside of JSON
+        json.dumps(escaped)[1:-1],  # JSON inside JSON
         json.dumps(secret, ensure_ascii=False)[1:-1],
         repr(secret)[1:-1],
         repr(f"'\"{secret}")[3:-1],  # as part of a text with both quotes
@@ -168,7 +168,7 @@ def _encode_secret(secret: str) -> set[str]:
 
 
 def _encode_base64(content: bytes) -> set[str]:
-    """Give the secret's part of Base64 text, wherever the secret begins in what was encoded."""
+    """Return the secret's part of Base64 text, wherever the secret begins in what was encoded."""
     forms = {base64.b64encode(content).decode(), base64.urlsafe_b64encode(content).decode()}
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + content).decode().rstrip("=")

@@ -118,7 +118,7 @@ class Option:
 
     @property
     def keyword_default(self) -> Any:
-        """Give the default of the Python function."""
+        """Return the default of the Python function."""
         return self.default if self.python_default is ... else self.python_default
 
 
@@ -138,7 +138,7 @@ def option(
 
 
 def options_of(settings: Any) -> tuple[Option, ...]:
-    """Give the options of a part, or of the settings of a command, in order."""
+    """Return the options of a part, or of the settings of a command, in order."""
     kinds = typing.get_type_hints(settings)
     return tuple(
         _option(field, kinds[field.name])
@@ -187,7 +187,7 @@ def compose(
 
 
 def take(part: type[Part], settings: Any) -> Part:
-    """Give one part of a command's settings, with its types."""
+    """Return one part of a command's settings, with its types."""
     names = (field.name for field in dataclasses.fields(part))  # type: ignore[arg-type]
     return part(**{name: getattr(settings, name) for name in names if hasattr(settings, name)})
 
@@ -227,7 +227,7 @@ def _write_range(item: Option) -> str:
 
 
 def write_command(command: str, settings: Any, *, resume: bool = True) -> list[str]:
-    """Give the words of the command that does what these settings say, without secrets.
+    """Return the words of the command that does what these settings say, without secrets.
 
     Settings that do not belong to the run's identity are left out: where the work is done, what
     it may cost, and where the run is kept. To `resume` a run, files that it reads are named.
@@ -262,7 +262,7 @@ def read_command(settings: type[Any], words: Sequence[str]) -> Any:
 
 
 def _plain_kind(kind: Any) -> Any:
-    """Give the first type of a union; `None` is only ever a default."""
+    """Return the first type of a union; `None` is only ever a default."""
     kinds = [part for part in typing.get_args(kind) if part is not type(None)]
     if not kinds:
         return kind
@@ -299,7 +299,7 @@ def signature_of(
     *,
     returns: Any = inspect.Signature.empty,
 ) -> inspect.Signature:
-    """Give the signature of the Python function that takes these settings as keyword arguments."""
+    """Return the signature of the Python function with these settings as keyword arguments."""
     names = {parameter.name for parameter in (*leading, *trailing)}
     keywords = [
         inspect.Parameter(

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z][\w-]*\Z")
 _COMMA = re.compile(r",(?![^()]*\))")
-"""A comma outside of parentheses, which hold a value that has parameters of its own."""
+"""A comma outside parentheses, which hold a value that has parameters of its own."""
 _BRACKETED = re.compile(r"\A\((.*)\)\Z", re.DOTALL)
 _OBJECT = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*):([A-Za-z_]\w*)(?::(.*))?\Z", re.DOTALL)
 
@@ -146,7 +146,7 @@ class _Unknown:
 
 @lru_cache(maxsize=256)
 def parameters(factory: Callable[..., Any]) -> Mapping[str, Any]:
-    """Give the parameters that a user may write for a factory, with their types."""
+    """Return the parameters that a user may write for a factory, with their types."""
     annotations = hints(factory)
     kinds = {
         name: annotations.get(name, _kind_of(parameter.default))
@@ -164,7 +164,7 @@ def _kind_of(default: Any) -> Any:
 def hints(factory: Callable[..., Any]) -> Mapping[str, Any]:
     """Resolve annotations one by one, past names that are imported for type checkers only.
 
-    What cannot be resolved is no plain value, so a user cannot write it anyway.
+    An annotation that cannot be resolved is not a plain type, so a user cannot write it anyway.
     """
     function = factory.__init__ if inspect.isclass(factory) else factory
     resolved: dict[str, Any] = {}
@@ -300,7 +300,7 @@ def check_sizes(**values: float | None) -> None:
 
 
 def check_timeout(seconds: float) -> None:
-    """Refuse a time-out that is no time."""
+    """Refuse a time-out that is not a positive number of seconds."""
     if not 0 < seconds <= _LONGEST_TIMEOUT:
         raise SpecError(
             f"Expected a timeout above 0 and up to {_LONGEST_TIMEOUT} seconds "
@@ -323,7 +323,7 @@ class Extension:
     """How the command line names it; empty for an object from Python."""
 
     def load(self) -> Any:
-        """Give the object, as an entry point does."""
+        """Return the object, as an entry point does."""
         return self.value
 
 

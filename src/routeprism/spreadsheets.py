@@ -197,7 +197,7 @@ def _parse_cells(
         if only_header:  # another delimiter may fit
             return [(line, [])]
         raise InputError(
-            f"is no valid CSV: {error}; is a quotation mark missing?", file=path, line=line
+            f"is not valid CSV: {error}; is a quotation mark missing?", file=path, line=line
         ) from error
     return rows
 

@@ -281,7 +281,8 @@ REFUSED = {
     ),
     "schedule of another size": (
         ["sample", "-p", "raw", "-s", "explicit:order=1-0"],
-        "schedule 'explicit:order=1-0' is no permutation of the 4 positions of a pool (user 'u01')",
+        "schedule 'explicit:order=1-0' is not a permutation of the 4 positions of a pool "
+        "(user 'u01')",
     ),
     "only forward": (
         ["sample", "-p", "raw", "-s", "forward"],
@@ -340,7 +341,7 @@ def test_an_unknown_list_is_said_with_the_nearest(cli: Cli) -> None:
     [
         ("LastThree", "'{}' has no 'LastThree'. Did you mean 'LastTwo'?"),
         ("LastTwo:n=3", "'{}:LastTwo' has no parameter 'n'. Known: k."),
-        ("number:k=3", "'{}:number' takes no parameters: it is no class"),
+        ("number:k=3", "'{}:number' takes no parameters: it is not a class"),
         ("make:k=3", "'{}:make' takes no parameters, but got 'k'"),
     ],
 )
@@ -433,7 +434,7 @@ def test_foreign_files_are_left_alone(cli: Cli, mine: Path) -> None:
     ended = cli("audit", mine, "-p", "raw", "--run", "out")
     assert (ended.code, ended.left) == (2, ("out", "out/thesis.txt"))
     assert ended.err == (
-        "routeprism: out holds files that are no run of RoutePrism; choose an empty directory\n"
+        "routeprism: out contains files that do not belong to a run; choose an empty directory\n"
     )
     assert Path("out/thesis.txt").read_text() == "years of work"
 

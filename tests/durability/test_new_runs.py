@@ -191,7 +191,7 @@ def test_a_draft_does_not_make_foreign_files_ours(tmp_path: Path) -> None:
     (tmp_path / ".routeprism-0123456789abcdef.tmp").write_bytes(b"")
     (tmp_path / "thesis.txt").write_text("years of work")
     with (
-        pytest.raises(RunError, match="holds files that are no run of RoutePrism"),
+        pytest.raises(RunError, match="contains files that do not belong to a run"),
         Run.open(tmp_path, CONFIGURATION, inputs={}),
     ):
         pass

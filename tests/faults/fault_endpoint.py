@@ -142,9 +142,9 @@ def silent(connection: socket.socket, request: Request) -> None:
 OK = says(completion())
 GOOD = json.dumps(completion()).encode()
 ELSEWHERE = "http://elsewhere.invalid/v1/chat/completions"
-_NO_JSON = "an answer that cannot be read (it is no valid JSON)"
+_NO_JSON = "an answer that cannot be read (it is not valid JSON)"
 _NO_CHOICE = "an answer that cannot be read (no choice with a message)"
-_NO_TEXT = "an answer that cannot be read (its content is no text)"
+_NO_TEXT = "an answer that cannot be read (its content is not text)"
 _FAILED = "gave no answer after 1 attempt: "
 
 
@@ -334,15 +334,15 @@ def _bodies() -> list[Fault]:
         "body-empty": ("an empty body", b"", "it is empty"),
         "body-blank": ("a body of blanks", b"  \n", "it is empty"),
         "body-html": ("an HTML page", b"<html>Log in</html>", "it is HTML or XML"),
-        "body-text": ("plain text", b"OK", "it is no valid JSON"),
-        "body-cut": ("JSON that is cut off", GOOD[:-9], "it is no valid JSON"),
-        "body-deep": ("JSON nested 100,000 deep", b"[" * 100_000, "it is no valid JSON"),
-        "body-latin-1": ("bytes that are not UTF-8", b'{"a": "\xe9"}', "it is no valid JSON"),
+        "body-text": ("plain text", b"OK", "it is not valid JSON"),
+        "body-cut": ("JSON that is cut off", GOOD[:-9], "it is not valid JSON"),
+        "body-deep": ("JSON nested 100,000 deep", b"[" * 100_000, "it is not valid JSON"),
+        "body-latin-1": ("bytes that are not UTF-8", b'{"a": "\xe9"}', "it is not valid JSON"),
         "body-long-number": ("a number of 5,000 digits", b"1" * 5000, "it is no"),
         "body-null": ("JSON null", b"null", "it is not a JSON object"),
         "body-number": ("a JSON number", b"42", "it is not a JSON object"),
         "body-list": ("a JSON list", b"[1]", "it is not a JSON object"),
-        "body-stream": ("server-sent events", b"data: {}\n\n", "it is no valid JSON"),
+        "body-stream": ("server-sent events", b"data: {}\n\n", "it is not valid JSON"),
     }
     shapes: dict[str, tuple[str, Any, str]] = {
         "choices-absent": ("no `choices`", {}, _NO_CHOICE),

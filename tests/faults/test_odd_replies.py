@@ -137,7 +137,7 @@ def test_half_a_character_in_a_name_is_refused_with_its_line(
     data = own_data(RECORDS, QUESTIONS)
     ended = cli("audit", data, "-p", "recent:k=1", "--model", f"recorded:{file}")
     assert ended.code == 2
-    assert f"line 2, field '{field}': half a surrogate pair is no text" in ended.err
+    assert f"line 2, field '{field}': half a surrogate pair is not valid text" in ended.err
 
 
 def test_a_memory_of_ones_own_that_shows_half_a_character_is_refused_in_one_line(

@@ -131,7 +131,7 @@ def test_an_outcome_stands_if_its_quotations_bear_it_out(
         ({"outcome": "supports"}, "'supports' needs 1 quoted passage or more"),
         ({"outcome": "jointly", "passages": ["tea"]}, "'jointly' needs 2 quoted passages or more"),
         ({"outcome": "none", "passages": ["tea"]}, "'none' quotes no passage, but there is one"),
-        ({"outcome": "supports", "passages": [1]}, "'passages' is no list of texts"),
+        ({"outcome": "supports", "passages": [1]}, "'passages' is not a list of texts"),
         ({"outcome": "support"}, "outcome='support' is none of supports, jointly, none, unres"),
     ],
 )

@@ -104,8 +104,8 @@ def test_replies_may_be_written_in_other_ways(tiny: Benchmark, said: Any, direct
         (reply("none", "direct", "none", "none"), "record 4 is labelled, which the card does not"),
         (json.dumps({"records": [entry(1, "none")] * 2}), "record 1 is labelled twice"),
         (reply("none", "driect", "none"), "the label of record 2='driect' is none of direct"),
-        (json.dumps({"records": ["direct"] * 3}), "'records' is no list of objects"),
-        (json.dumps({"records": [{"label": "none"}]}), "None is no record's number"),
+        (json.dumps({"records": ["direct"] * 3}), "'records' is not a list of objects"),
+        (json.dumps({"records": [{"label": "none"}]}), "None is not the number of a record"),
         (json.dumps({"labels": []}), "no JSON object with 'records'"),
     ],
 )
@@ -280,7 +280,7 @@ def test_screenings_are_no_labels(tiny: Benchmark, scripted: Any) -> None:
     found = read_cards(cards_for(tiny, SCREEN), SCREEN, model, name="A")
     with pytest.raises(SpecError, match="labels no records: it reads 'screen'"):
         audited_labels(found)
-    with pytest.raises(SpecError, match="is no screening: it reads 'support'"):
+    with pytest.raises(SpecError, match="is not a screening: it reads 'support'"):
         reading(tiny, ["ddn", "", "nnn", "dnd"]).screened()
 
 

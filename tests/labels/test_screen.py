@@ -415,7 +415,7 @@ def test_stored_readings_are_checked(tiny: Benchmark, change: Any, message: str)
 def test_a_stored_file_that_is_broken_says_where(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"format": 1,\n"name": }')
-    with pytest.raises(InputError, match=r"a\.json, line 2: is no valid JSON"):
+    with pytest.raises(InputError, match=r"a\.json, line 2: is not valid JSON"):
         load_readings(path)
     path.write_text('{"cards": {"c": 1, "c": 2}}')
     with pytest.raises(InputError, match="'c' is there twice"):

@@ -50,7 +50,7 @@ def test_a_difference_has_limits_on_its_own_scale() -> None:
 
 
 def test_values_outside_of_the_range_are_refused() -> None:
-    with pytest.raises(SpecError, match="outside of the range"):
+    with pytest.raises(SpecError, match="outside the range"):
         sequence_limits([0.5, 1.5])
 
 

@@ -57,7 +57,7 @@ def answer(model: OpenAI, text: str, draw: int = 0) -> Reply:
         ("500:2", "HTTP 500: trouble with Bearer [hidden]"),
         ("drop:2", "the connection failed"),
         ("empty:2", "an answer that cannot be read (no choice with a message)"),
-        ("malformed:2", "an answer that cannot be read (it is no valid JSON)"),
+        ("malformed:2", "an answer that cannot be read (it is not valid JSON)"),
     ],
 )
 def test_a_passing_failure_is_tried_again_and_kept_in_the_history(

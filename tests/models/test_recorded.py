@@ -161,7 +161,7 @@ HEADER = "prompt_sha256,draw,answer\n"
         (f"{HEADER}{SHA},-1,a\n", "line 2, field 'draw'", "Expected a whole number"),
         (f"{HEADER}abc,0,a\n", "line 2, field 'prompt_sha256'", "Expected 64 hexadecimal digits"),
         (f"{HEADER},0,a\n", "line 2, field 'prompt_sha256'", "Expected a 'prompt_sha256', or"),
-        (f'{HEADER}{SHA},0,"a\n', "line 2", "is no valid CSV"),
+        (f'{HEADER}{SHA},0,"a\n', "line 2", "is not valid CSV"),
         (HEADER.encode() + b"\xff\xfe,0,a\n", "line 2", "is not UTF-8 text"),
         (HEADER.encode("utf-16"), "line 1", "is not UTF-8 text"),
         (f'{{"prompt_sha256": "{SHA}", "draw": 0, "answer": "a"}}\n[1]\n', "line 2", "Expected a"),

@@ -352,7 +352,7 @@ def test_an_object_takes_no_parameters(spec: str) -> None:
     assert make_policy(f"{spec}:policy") == Recent(2)
     with pytest.raises(SpecError) as refused:
         make_policy(f"{spec}:policy:k=3")
-    assert str(refused.value) == f"'{spec}:policy' takes no parameters: it is no class"
+    assert str(refused.value) == f"'{spec}:policy' takes no parameters: it is not a class"
 
 
 def test_any_spec_has_a_comparator(spec: str) -> None:

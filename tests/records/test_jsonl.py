@@ -157,15 +157,15 @@ BAD = {
     "truncated records": bad_record(
         json.dumps(B1).encode()[:-9],
         None,
-        "is no valid JSON: Unterminated string starting at (column 37)",
+        "is not valid JSON: Unterminated string starting at (column 37)",
     ),
     "truncated questions": bad_question(
-        b'{"user": "ann", "id":', None, "is no valid JSON: Expecting value (column 22)"
+        b'{"user": "ann", "id":', None, "is not valid JSON: Expecting value (column 22)"
     ),
     "invalid JSON": bad_record(
         b"{'user': 'ann'}",
         None,
-        "is no valid JSON: Expecting property name enclosed in double quotes (column 2)",
+        "is not valid JSON: Expecting property name enclosed in double quotes (column 2)",
     ),
     "no object": bad_record(b'["ann", "r3"]', None, "Expected one JSON object on each line"),
     "no UTF-8": bad_record(b'{"user": "\xff"}', None, "is not UTF-8 text (invalid start byte)"),

@@ -189,7 +189,7 @@ FAULTS: dict[str, tuple[Any, int | None, str | None, str]] = {
         b'[\n{"sample_id": "conv-1",\n"conver',
         3,
         None,
-        "is no valid JSON: Unterminated string starting at; the file may be truncated",
+        "is not valid JSON: Unterminated string starting at; the file may be truncated",
     ),
     "no list": ({}, None, None, "Expected a list of conversations"),
     "an empty list": ([], None, None, "Expected a list of conversations"),

@@ -291,13 +291,13 @@ FAULTS: dict[str, tuple[Any, int | None, str | None, str]] = {
         json.dumps([asked()]).encode()[:-1] + b",\n]",
         2,
         None,
-        "is no valid JSON: nothing follows the last ','",
+        "is not valid JSON: nothing follows the last ','",
     ),
     "an error within": (
         b"[\n" + json.dumps(asked()).encode() + b",\n{'a'}, " + b" " * 100 + b"]",
         3,
         None,
-        "is no valid JSON: Expecting property name enclosed in double quotes",
+        "is not valid JSON: Expecting property name enclosed in double quotes",
     ),
     "a question twice": (
         [asked(), asked()],
@@ -361,7 +361,7 @@ def test_a_fault_is_named_by_its_place(
 @pytest.mark.parametrize(
     ("sessions", "problem"),
     [
-        ([7] * 4, "question 'q0': session 's0' is no list of turns"),
+        ([7] * 4, "question 'q0': session 's0' is not a list of turns"),
         (
             [[{"role": "user"}]] * 4,
             "question 'q0': session 's0' has a turn without role or content",

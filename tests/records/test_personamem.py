@@ -224,7 +224,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, int | None, str | None, str]] = {
         "documents.json",
         15,
         None,
-        "is no valid JSON: Unterminated string starting at; the file may be truncated",
+        "is not valid JSON: Unterminated string starting at; the file may be truncated",
     ),
     "documents that are no list": (
         {"documents": {"u": 1}},

@@ -305,7 +305,7 @@ def test_other_files_are_no_obtained_values(cli, tmp_path: Path, content: str) -
     said = cli("reproduce", "tab:main-route", "--obtained", file)
     assert said.code == 2
     assert said.err.endswith(
-        "is no file of obtained values; routeprism reproduce --run writes one\n"
+        "is not a file of obtained values; `routeprism reproduce --run` writes one\n"
     )
 
 

@@ -114,7 +114,7 @@ def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(RunError) as refused:
         write(tmp_path)
     assert str(refused.value) == (
-        f"{tmp_path} holds files that are no run of RoutePrism; choose an empty directory"
+        f"{tmp_path} contains files that do not belong to a run; choose an empty directory"
     )
     assert files(tmp_path) == {"thesis.txt": b"years of work"}
 

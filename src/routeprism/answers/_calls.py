@@ -44,7 +44,7 @@ class ModelCaller:
             self._threads = ThreadPoolExecutor(model.concurrency, thread_name_prefix="model")
 
     async def reply(self, ask: Ask) -> Reply:
-        """Give the model's reply; raise `LimitError` where the command may spend no more."""
+        """Return the model's reply; raise `LimitError` where the command may spend no more."""
         allowance = self._allowance
         if allowance is None:
             return await self._reply(ask)
@@ -63,7 +63,7 @@ class ModelCaller:
             allowance.settle(price, cost)
 
     async def _reply(self, ask: Ask) -> Reply:
-        """Give the model's reply, as far as it can be stored; whatever it raises is a failure."""
+        """Return the model's reply, as far as it can be stored; whatever it raises is a failure."""
         try:
             raw: object
             if self._threads is not None:
@@ -97,7 +97,7 @@ class ModelCaller:
 
 
 def highest_price(model: Model, text: str) -> float:
-    """Give what one call costs at most, or at least where the longest answer is not known."""
+    """Return what one call costs at most, or at least where the longest answer is not known."""
     least, most = money(model, 1, tokens.count(text))
     return (most if most is not None else least) or 0.0
 
@@ -119,7 +119,7 @@ class Pace:
 
 
 def shift(batch: str) -> int:
-    """Give what another batch adds to the draws that a model takes its seeds from.
+    """Return what another batch adds to the draws that a model takes its seeds from.
 
     Without it a seeded model would repeat the first batch word for word.
     """

@@ -83,7 +83,7 @@ def _add(first: Number | None, second: Number | None) -> Number | None:
 
 
 def key_of(model: Model, ask: Ask, batch: str = "") -> Key:
-    """Give the ledger's key of one request."""
+    """Return the ledger's key of one request."""
     realisation = _realisation(model, ask, batch)
     return Key.of(model.name, model.settings, ask.text, batch=realisation, draw=ask.draw)
 
@@ -96,7 +96,7 @@ def _realisation(model: Model, ask: Ask, batch: str) -> str:
 
 
 def keys_of(model: Model, cells: Sequence[Cell], batch: str) -> list[Key]:
-    """Give the keys of many cells; each text, and the settings, are hashed once."""
+    """Return the keys of many cells; each text, and the settings, are hashed once."""
     if not cells:
         return []
     first = key_of(model, cells[0].ask, batch)
@@ -173,7 +173,7 @@ def _submitted(
 def requests(
     model: Model, cells: Iterable[Cell], batch: str, turns: AnswerTurns | None = None
 ) -> dict[Key, tuple[Request, Cell]]:
-    """Give the distinct requests in dispatch order; equal keys are one request."""
+    """Return the distinct requests in dispatch order; equal keys are one request."""
     ordered = dispatch_order(list(cells), turns)
     cells_by_key: dict[Key, tuple[Request, Cell]] = {}
     for key, cell in zip(keys_of(model, ordered, batch), ordered, strict=True):

@@ -41,7 +41,7 @@ def collect(
     concurrency: int | None = None,
     allowance: Allowance | None = None,
 ) -> Collected:
-    """Give an answer for each cell, asking for those that the run's ledger does not have.
+    """Return an answer for each cell, asking for those that the run's ledger does not have.
 
     Args:
         run: whose ledger is used; without one, answers live as long as this call.
@@ -267,7 +267,7 @@ class _Collector:
         )
 
     def collected(self) -> Collected:
-        """Give the answers in the order in which they were wanted."""
+        """Return the answers in the order in which they were wanted."""
         return Collected(
             model=self._model,
             batch=self._batch,

@@ -56,7 +56,7 @@ class Comparison:
 
     @property
     def sides(self) -> tuple[tuple[str, Prompt], ...]:
-        """Give (name, prompt) for each side; nothing if there are no prompts."""
+        """Return (name, prompt) for each side; nothing if there are no prompts."""
         return tuple(zip(self.names, self.prompts, strict=True)) if self.prompts else ()
 
     @property

@@ -82,7 +82,7 @@ class Consultant:
             task.cancel()
 
     def consult(self, batch: str, *, user: str, route: str) -> Callable[[str], str]:
-        """Give the function that one build asks with; a prompt it repeats is another draw."""
+        """Return the function that one build asks with; a prompt it repeats is another draw."""
         counts: Counter[str] = Counter()
 
         def ask(prompt: str) -> str:

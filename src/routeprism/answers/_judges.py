@@ -246,7 +246,7 @@ class RecordedJudge:
 
 
 def make_judge(text: str, *, base_url: str | None = None) -> Judge:
-    """Give the judge that a user named.
+    """Return the judge that a user named.
 
     That is `embedded`, a judge of an installed package, `package.module:Name`, or a model's spec.
     """
@@ -268,7 +268,7 @@ def make_judge(text: str, *, base_url: str | None = None) -> Judge:
 
 
 def token_f1(left: str, right: str) -> float:
-    """Give the harmonic mean of token precision and recall of two normalised texts."""
+    """Return the harmonic mean of token precision and recall of two normalised texts."""
     first, second = left.split(), right.split()
     shared = sum((Counter(first) & Counter(second)).values())
     return 2 * shared / (len(first) + len(second)) if shared else 0.0

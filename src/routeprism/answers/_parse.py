@@ -141,7 +141,7 @@ def _one(choices: set[str], marks: Sequence[str]) -> Parsed:
 
 
 def _plain(text: str) -> str:
-    """Give a text in lower case and without decoration."""
+    """Return a text in lower case and without decoration."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     return _DECORATION.sub("", folded).strip()
 

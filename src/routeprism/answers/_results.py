@@ -50,7 +50,7 @@ class Collected:
     seconds: float
 
     def of(self, cell: Cell) -> Answer | None:
-        """Give a cell's answer, or None where it failed."""
+        """Return a cell's answer, or None where it failed."""
         return self.answers.get(key_of(self.model, cell.ask, self.batch))
 
     @property

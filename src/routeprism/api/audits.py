@@ -184,7 +184,7 @@ def merge(
 
 @contextmanager
 def read_shards(settings: Any) -> Iterator[tuple[str, Any]]:
-    """Give the command of some shards, and its settings with their results instead of their work.
+    """Provide the command of some shards, and its settings with their results.
 
     Extensions that the command named with `--use` are in use meanwhile.
     """
@@ -252,7 +252,7 @@ def perform(
 
 
 def _choose_shard(request: RunRequest) -> Shard | None:
-    """Give the part of the pools to work on; refuse one that could not be merged."""
+    """Return the part of the pools to work on; refuse one that could not be merged."""
     text = getattr(request.settings, "shard", None)
     if text is None:
         return None
@@ -546,7 +546,7 @@ def prepare_update_demo(settings: Any) -> RunRequest:
 
 
 def _demo_stages(asking: Asking | None) -> list[Any]:
-    """Give routes, mechanism, answers, restoration, display, reuse and every order."""
+    """Return routes, mechanism, answers, restoration, display, reuse and every order."""
     if asking is None:
         raise SpecError("the demonstration needs a model")
     looking = Looking((parse_arrival("uniform"),), worst="support", outcome="support")

@@ -91,17 +91,17 @@ class RunRequest:
 
     @property
     def words(self) -> list[str]:
-        """Give the words of the command that resumes it."""
+        """Return the words of the command that resumes it."""
         return ["demo"] if self.command == "demo" else write_command(self.command, self.settings)
 
     @property
     def directory(self) -> Path | None:
-        """Give the directory of the run; None if nothing is kept."""
+        """Return the directory of the run; None if nothing is kept."""
         return None if self.settings.run is None else Path(self.settings.run)
 
     @property
     def builders(self) -> list[Model]:
-        """Give the models that build memories."""
+        """Return the models that build memories."""
         return [model for policy in self.policies if (model := builder_model(policy)) is not None]
 
     def may_spend(self) -> bool:
@@ -117,7 +117,7 @@ class RunRequest:
         return spends or any(map(costs_money, self.builders))
 
     def with_run(self) -> RunRequest:
-        """Give the request a directory, named by its content, unless it has one."""
+        """Choose a directory for the request, named by its content, unless it has one."""
         if self.directory is not None:
             return self
         models = [*(self.asking.models if self.asking else ()), *self.builders]
@@ -194,7 +194,7 @@ def load_named(settings: Any) -> Benchmark:
 
 
 def read_masks(masks: Sequence[str] | Masks, benchmark: Benchmark) -> Masks:
-    """Give sets of questions by name; each is a set already, or `[NAME=]FILE`."""
+    """Return sets of questions by name; each is a set already, or `[NAME=]FILE`."""
     if isinstance(masks, Mapping):
         return masks
     sets: dict[str, Collection[str]] = {}

@@ -25,7 +25,7 @@ __all__ = ["settings_for"]
 
 
 def _limits(name: str) -> Mapping[str, Any]:
-    """Give the smallest and the largest value of a size."""
+    """Return the smallest and the largest value of a size."""
     least, most = SIZES[name]
     return {"minimum": least, "maximum": most}
 
@@ -785,7 +785,7 @@ _RUN = (StatisticsOptions, Money, Cassettes, ExecutionOptions, Shards, Output)
 
 
 def _experiment_parts(command: str) -> list[type]:
-    """Give the options that the registered experiments add to a command."""
+    """Return the options that the registered experiments add to a command."""
     from routeprism.experiments import registered_experiments
 
     return [
@@ -925,5 +925,5 @@ _COMMANDS: Mapping[str, Callable[[], type[Any]]] = {
 
 
 def settings_for(command: str) -> type[Any]:
-    """Give the settings of a command, composed of its parts."""
+    """Return the settings of a command, composed of its parts."""
     return _COMMANDS[command]()

@@ -67,12 +67,12 @@ class StudyRequest:
 
     @property
     def models(self) -> list[Model]:
-        """Give the models that read."""
+        """Return the models that read."""
         return [who for who in self.passes.values() if not isinstance(who, Path)]
 
     @property
     def directory(self) -> Path | None:
-        """Give the directory of the run; None if nothing is kept."""
+        """Return the directory of the run; None if nothing is kept."""
         return None if self.settings.run is None else Path(self.settings.run)
 
     def may_spend(self) -> bool:
@@ -80,7 +80,7 @@ class StudyRequest:
         return any(map(costs_money, self.models))
 
     def with_run(self) -> StudyRequest:
-        """Give the request a directory if models read, unless it has one."""
+        """Choose a directory for the request if models read, unless it has one."""
         if self.directory is not None or not self.models:
             return self
         content: list[Any] = [self.benchmark.fingerprint, self.rubric.name, self.rubric.digest]
@@ -222,7 +222,7 @@ def _check_gate(rule: str | None, names: Sequence[str]) -> None:
 
 
 def select_questions(rule: str | None, study: Study) -> Mask | None:
-    """Give the questions that a gate lets through; None without a gate."""
+    """Return the questions that a gate lets through; None without a gate."""
     if rule is None:
         return None
     for readings in study.passes:

@@ -321,7 +321,7 @@ def parse(name: str, words: Sequence[str]) -> Any:
 
 
 def _make_app(name: str, declared: type) -> App:
-    """Give the parser of one command."""
+    """Return the parser of one command."""
     from cyclopts import App, Parameter
 
     from routeprism.settings import options_of
@@ -358,7 +358,7 @@ def _make_app(name: str, declared: type) -> App:
 
 
 def _parsed_kind(item: Option) -> Any:
-    """Give the type that the words of an option are converted to."""
+    """Return the type that the words of an option are converted to."""
     return types.GenericAlias(list, (item.word_kind,)) if item.is_sequence else item.word_kind
 
 
@@ -427,7 +427,7 @@ def usage(name: str, options: Iterable[Option]) -> str:
 
 
 def group_options(options: Sequence[Option]) -> dict[str, list[Option]]:
-    """Give options by group, in the order of help: the subject of the command comes first.
+    """Return options by group, in the order of help: the subject of the command comes first.
 
     Groups that experiments add follow the answers.
     """

@@ -108,7 +108,7 @@ def run_request(
 
 
 def state_verdict(audit: Audit, kind: str) -> str:
-    """Give the verdict in one line: the most severe statement of a kind, or else the first."""
+    """Return the verdict in one line: the most severe statement of a kind, or else the first."""
     statements = [statement for statement in audit.statements if statement.kind == kind] or list(
         audit.statements
     )
@@ -129,7 +129,7 @@ def price(request: RunRequest) -> Mapping[str, Any]:
 
 
 def audit_to_json(audit: Audit) -> Mapping[str, Any]:
-    """Give the object that --json prints."""
+    """Return the object that --json prints."""
     return {
         "benchmark": audit.benchmark,
         "counts": dict(audit.counts),

@@ -102,7 +102,7 @@ def _exit_on_failure(result: CheckResult) -> None:
 
 
 def _state_verdict(result: CheckResult) -> str:
-    """Give the verdict in one line, with the first limit that does not hold."""
+    """Return the verdict in one line, with the first limit that does not hold."""
     failures, number = result.failures, len(result.verdicts)
     if not failures:
         return f"ok   {'the limit holds' if number == 1 else f'all {number} limits hold'}"

@@ -62,7 +62,7 @@ def _show(comparison: RunComparison, settings: Any) -> None:
 
 
 def _tables(comparison: RunComparison) -> Iterator[Table]:
-    """Give a table for each policy and schedule; beside the numbers long names have no room."""
+    """Yield a table for each policy and schedule; beside the numbers long names have no room."""
     visible_rows = [
         difference
         for difference in comparison.differences

@@ -15,7 +15,7 @@ _NARROWEST = 10
 
 
 def fit_table(table: Table, console: Console) -> Iterator[tuple[Table, int]]:
-    """Give a table as it is where it fits; otherwise folded, or as several tables below each other.
+    """Yield a table unchanged if it fits; otherwise folded, or as several tables.
 
     Each comes with the width that it needs, which is more than the console's only where the names
     and a single column of numbers are.
@@ -80,7 +80,7 @@ def _needed(part: Sequence[_Fit], gap: int, console: Console) -> int:
 
 
 def _allot(part: Sequence[_Fit], gap: int, width: int) -> list[int]:
-    """Give each column what it must have, then what is left: to headings, numbers, and names."""
+    """Return each column what it must have, then what is left: to headings, numbers, and names."""
     widths = [fit.least for fit in part]
     left = width - sum(least + gap for least in widths) + gap
     for width_of in (

@@ -84,7 +84,7 @@ def _judges() -> Mapping[str, str]:
 
 
 def _extensions(group: str, noun: str) -> Mapping[str, str]:
-    """Give what installed packages register, and how to name an object of one's own."""
+    """Return what installed packages register, and how to name an object of one's own."""
     entries = {name: _first_line(point.load()) for name, point in specs.registered(group).items()}
     return {**entries, "package.module:Name": f"A {noun} of your own."}
 

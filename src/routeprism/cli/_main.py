@@ -135,7 +135,7 @@ def _report(error: Exception) -> int:
 
 
 def _address_secrets() -> Iterator[str]:
-    """Give the secrets in the addresses of the command line."""
+    """Yield the secrets in the addresses of the command line."""
     for word in sys.argv[1:]:
         yield from address_secrets(word[word.find("http") :] if "://" in word else "")
 

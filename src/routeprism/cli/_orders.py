@@ -76,7 +76,7 @@ def _show(audit: Audit) -> None:
 
 
 def _worst(audit: Audit) -> list[str]:
-    """Give the worst orders, those that lose most first."""
+    """Return the worst orders, those that lose most first."""
     findings = [finding for finding in audit.findings if finding.name == "worst_order"]
     findings.sort(key=lambda finding: finding.value["value"] - finding.value["forward"])
     return [
@@ -85,7 +85,7 @@ def _worst(audit: Audit) -> list[str]:
 
 
 def _reorderings(audit: Audit) -> list[str]:
-    """Give the smallest reorderings: first those that lose something, the smallest first."""
+    """Return the smallest reorderings: first those that lose something, the smallest first."""
     findings = [
         finding
         for finding in audit.findings

@@ -104,7 +104,7 @@ def _cell(cell: CheckedNumber) -> Mapping[str, Any]:
 
 
 def _state_verdict(tables: Sequence[PublishedTable], obtained: ObtainedValues) -> str:
-    """Give in one line how many of the printed numbers are reproduced and how many differ."""
+    """Return in one line how many of the printed numbers are reproduced and how many differ."""
     printed = (table for table in tables if table.label != PROTOCOL)
     counts: Counter[str] = Counter()
     for table in printed:

@@ -85,7 +85,7 @@ def _export(request: StudyRequest, path: Path) -> None:
 
 
 def _primary_labels(study: Study) -> dict[str, Any]:
-    """Give the labels of the primary pass in the one shape that labels have."""
+    """Return the labels of the primary pass in the one shape that labels have."""
     labels = audited_labels(study.primary)
     name = "stale" if study.rubric.name == "stale" else "labels"
     return {

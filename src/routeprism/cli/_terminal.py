@@ -92,7 +92,7 @@ def name_flags(note: str, settings: Any) -> str:
 
 
 def shorten_notes(notes: Sequence[str], most: int = 8) -> Sequence[str]:
-    """Give the first notes, and how many more there are."""
+    """Return the first notes, and how many more there are."""
     if len(notes) <= most:
         return notes
     return (*notes[:most], f"… and {len(notes) - most} more; --json gives them all")

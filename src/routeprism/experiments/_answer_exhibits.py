@@ -358,7 +358,7 @@ def chart_reuse(results: Results) -> list[Chart]:
 
 
 def _read_instructions(results: Results) -> tuple[Rows, dict[str, str]]:
-    """Give the rows under each instruction, and the contrasts between instructions."""
+    """Return the rows under each instruction, and the contrasts between instructions."""
     contrasts = {f"{a}-{b}" for a in _INSTRUCTIONS for b in _INSTRUCTIONS}
     rows = results.rows.where(experiment="routes", arm=(*_INSTRUCTIONS, *contrasts))
     return rows, {arm: arm.replace("-", " − ") for arm in rows.values("arm") if arm in contrasts}

@@ -297,7 +297,7 @@ def _eligibility_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
 
 
 def _interval_sign(row: EstimateRow) -> int:
-    """Give the side of zero that an interval is on; 0 if it contains zero or there is none."""
+    """Return the side of zero that an interval is on; 0 if it contains zero or there is none."""
     if row.lower is None or row.upper is None:
         return 0
     return (row.lower > 0) - (row.upper < 0)

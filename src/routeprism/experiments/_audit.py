@@ -96,7 +96,7 @@ class Preparation:
     """The address of a Ray cluster that builds memories which ask a model."""
 
     def take(self, stop: Stop | None) -> Preparation:
-        """Give the audit of the units that were used before tracing stopped."""
+        """Return the audit of the units that were used before tracing stopped."""
         if stop is None or not stop.held:
             return self
         benchmark = take_cases(self.plan.benchmark, stop.units)
@@ -107,7 +107,7 @@ class Preparation:
         )
 
     def traced(self, run: Run) -> Traced:
-        """Give what stages read: a run with stored traces, and what these were made from."""
+        """Return what stages read: a run with stored traces, and what these were made from."""
         plan = self.plan
         return Traced(
             run,
@@ -355,7 +355,7 @@ def _explain_proxy(policies: Sequence[Policy], execution: RunExecution) -> list[
 
 
 def _builders(policies: Iterable[Policy]) -> dict[str, Model]:
-    """Give the model of each policy that is built by one."""
+    """Return the model of each policy that is built by one."""
     models = {policy.name: builder_model(policy) for policy in policies}
     return {name: model for name, model in models.items() if model is not None}
 
@@ -373,7 +373,7 @@ def _uncounted(policies: Sequence[Policy], allowance: Allowance | None) -> Itera
 
 
 def _word_readers(stages: Sequence[Stage]) -> tuple[Model, ...]:
-    """Give the models that look for words in records, each once."""
+    """Return the models that look for words in records, each once."""
     models = {model.name: model for stage in stages for model in stage.models}
     return tuple(model for model in models.values() if callable(getattr(model, "unseen", None)))
 
@@ -381,7 +381,7 @@ def _word_readers(stages: Sequence[Stage]) -> tuple[Model, ...]:
 def _describe(
     command: str, subject: Subject, plan: Plan, stages: Sequence[Stage], statistics: Statistics
 ) -> dict[str, object]:
-    """Give what makes results comparable, for the manifest."""
+    """Return what makes results comparable, for the manifest."""
     builders = {
         name: {model.name: dict(model.settings)}
         for name, model in _builders(subject.policies).items()

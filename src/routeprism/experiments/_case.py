@@ -109,18 +109,18 @@ class Plan:
         return self
 
     def only(self, policies: Sequence[Policy]) -> Plan:
-        """Give the same plan for some policies, without anything that compares or stores."""
+        """Return the same plan for some policies, without anything that compares or stores."""
         return replace(
             self, policies=tuple(policies), contrasts=(), fits=None, ties=False, store=False
         )
 
     def policies_for(self, user: str) -> tuple[Policy, ...]:
-        """Give the policies as they are used on one user."""
+        """Return the policies as they are used on one user."""
         return self.policies if self.fits is None else self.fits.for_user(user)
 
     @property
     def coordinates(self) -> tuple[tuple[str, str, Coordinate[Pair]], ...]:
-        """Give (experiment, label source, coordinate) for everything that is observed."""
+        """Return (experiment, label source, coordinate) for everything that is observed."""
         return coordinates_of(self.labels, self.updates)
 
 

@@ -54,7 +54,7 @@ SourcedCoordinate: TypeAlias = tuple[str, str, Coordinate[Pair]]
 
 
 def coordinates_of(labels: str, updates: str = "") -> tuple[SourcedCoordinate, ...]:
-    """Give the coordinates for support and for outdated evidence, and those of extensions."""
+    """Return the coordinates for support and for outdated evidence, and those of extensions."""
     return _list_coordinates(labels, updates, registered_coordinates())
 
 

@@ -84,7 +84,7 @@ class Manner:
     """What the prompt says about conflicting records."""
 
     def numbers(self, side: int) -> range:
-        """Give a side's draw numbers; two sides of a comparison never share one (PROTOCOL §6)."""
+        """Return a side's draw numbers; two sides of a comparison never share one (PROTOCOL §6)."""
         return range(side * self.draws, (side + 1) * self.draws)
 
 
@@ -332,7 +332,7 @@ def _read_answers(
 def _find_answers(
     comparison: Comparison, manner: Manner, collected: Collected
 ) -> list[list[Answer]]:
-    """Give the answers of every side; nothing if one is missing, which waits for the next run."""
+    """Return the answers of every side; nothing if one is missing, which waits for the next run."""
     sides: list[list[Answer]] = []
     for side in range(len(comparison.sides)):
         answers = [collected.of(cell) for cell in _make_cells(comparison, side, manner)]
@@ -388,7 +388,7 @@ def _compare_with_gold(sides: Sides, gold: str | None) -> Verdicts:
 
 
 def _read_verdicts(judged: Sequence[Sequence[Verdict]]) -> Verdicts:
-    """Give the verdicts of all sides; nothing if one is missing: it is neither right nor wrong."""
+    """Return the verdicts of all sides; nothing if one is missing."""
     if any(verdict.missing for side in judged for verdict in side):
         return ()
     return tuple(tuple(bool(verdict.correct) for verdict in side) for side in judged)

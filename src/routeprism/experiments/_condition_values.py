@@ -136,7 +136,7 @@ def _accuracy(name: str, answers: Answers, comparison: Comparison) -> float | No
 
 
 def _outdated(name: str, answers: Answers, comparison: Comparison) -> float | None:
-    """Give the share of a condition's answers that were once right."""
+    """Return the share of a condition's answers that were once right."""
     symbols, outdated = answers.symbols.get(comparison), comparison.question.outdated
     if symbols is None or not outdated or not comparison.question.options:
         return None

@@ -75,7 +75,7 @@ class Build:
 
 
 def builds_of(plan: Plan, policy: Policy, *, builds: int = 1) -> Iterator[Build]:
-    """Give every route of a policy; schedules that give a pool the same order share its builds."""
+    """Yield every route of a policy; schedules that give a pool the same order share its builds."""
     at = plan.policies.index(policy)
     for case in plan.benchmark.cases:
         if not case.questions:

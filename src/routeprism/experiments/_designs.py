@@ -84,7 +84,7 @@ class DesignDecision:
 
     @property
     def by_arm(self) -> Mapping[str, Design | Bundle | Presence | Update | Ineligible | None]:
-        """Give the outcome of each design by its arm in the estimates."""
+        """Return the outcome of each design by its arm in the estimates."""
         designs = (self.single, self.bundle, self.swap, self.presence, self.update)
         return dict(zip(("", "bundle", SWAP, PRESENCE, UPDATE), designs, strict=True))
 
@@ -280,5 +280,5 @@ def _find_renderer(
 
 
 def _interface(policy: Policy) -> object:
-    """Give what a policy of whole records exposes through; None for any other policy."""
+    """Return what a policy of whole records exposes through; None for any other policy."""
     return getattr(unwrap_policy(policy), "interface", None)

@@ -62,11 +62,11 @@ class Layers:
 
     @property
     def changes(self) -> LayerChanges:
-        """Give the counts that the verdict is decided by."""
+        """Return the counts that the verdict is decided by."""
         return LayerChanges(self.pairs, self.retained, self.sources, self.context, self.state)
 
     def value(self) -> Mapping[str, object]:
-        """Give the line of the table as plain JSON."""
+        """Return the line of the table as plain JSON."""
         return {
             "pairs": self.pairs,
             "retained": self.retained,

@@ -65,7 +65,7 @@ __all__ = [
 
 def _explain_script(policy: str) -> str:
     return (
-        f"The scripted model built the memories of {policy}. It follows fixed rules and is no "
+        f"The scripted model built the memories of {policy}. It follows fixed rules and is not a "
         f"language model: its numbers show how the system adds, updates and deletes in each order, "
         f"not what a language model would decide"
     )
@@ -130,7 +130,7 @@ class Subject:
         return [policy.name for policy in self.policies if uses_scripted_model(policy)]
 
     def describe(self) -> dict[str, object]:
-        """Give what makes results comparable, for the manifest."""
+        """Return what makes results comparable, for the manifest."""
         return {
             **describe_benchmark(self.benchmark),
             "synthetic": self.benchmark.synthetic,
@@ -143,7 +143,7 @@ class Subject:
         }
 
     def digest_masks(self) -> dict[str, str]:
-        """Give the digest of each mask's question ids."""
+        """Return the digest of each mask's question ids."""
         return {
             name: hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
             for name, ids in self.masks.items()
@@ -151,7 +151,7 @@ class Subject:
 
 
 def describe_benchmark(benchmark: Benchmark) -> dict[str, object]:
-    """Give what makes results on a benchmark comparable, for the manifest."""
+    """Return what makes results on a benchmark comparable, for the manifest."""
     names = ("fingerprint", "unit", "weighting")
     return {"benchmark": benchmark.name, **{name: getattr(benchmark, name) for name in names}}
 
@@ -166,7 +166,7 @@ def _distinct(policies: Sequence[Policy]) -> tuple[Policy, ...]:
 
 
 def _label_source(benchmark: Benchmark, labels: str | None) -> str:
-    """Give the label source to read; the benchmark's first unless named."""
+    """Return the label source to read; the benchmark's first unless named."""
     if labels is None:
         return benchmark.labels[0] if benchmark.labels else ""
     if labels not in benchmark.labels:
@@ -202,7 +202,7 @@ class Statistics:
     """The statement at which the study stops; None to use all units."""
 
     def setting(self, subject: Subject, policies: Sequence[Policy], **details: Any) -> Setting:
-        """Give what all rows of a study share; `details` are further fields of `Setting`."""
+        """Return what all rows of a study share; `details` are further fields of `Setting`."""
         built_in = {
             policy.name
             for policy in policies
@@ -235,7 +235,7 @@ class Statistics:
         return chosen_interval(self.interval, benchmark.interval)
 
     def describe(self) -> dict[str, object]:
-        """Give what makes results comparable, for the manifest."""
+        """Return what makes results comparable, for the manifest."""
         fixed = {name: getattr(self, name) for name in ("seed", "resamples", "interval")}
         return fixed if self.until is None else {**fixed, "until": self.until.text}
 
@@ -294,11 +294,11 @@ class RunExecution:
             self.steps(name, number, total)
 
     def describe_shard(self) -> dict[str, object]:
-        """Give the shard for the manifest, if there is one."""
+        """Return the shard for the manifest, if there is one."""
         return {} if self.shard is None else {"shard": str(self.shard)}
 
     def on_one_process(self) -> RunExecution:
-        """Give the same execution for work whose state or whose costs exist in this process."""
+        """Return the same execution for work whose state or whose costs exist in this process."""
         return replace(self, workers=1, ray=None)
 
     def choose_workers(self, cases: int, *, many: int) -> RunExecution:
@@ -326,7 +326,7 @@ class Audit:
     costs: Mapping[str, Cost] = field(default_factory=dict)
     """After a dry run: what each model would take."""
     findings: tuple[Finding, ...] = ()
-    """Results of an experiment on orders about pools and questions that are no single number."""
+    """Results of an experiment on orders about pools and questions, beyond single numbers."""
     tables: Mapping[str, Sequence[Sequence[object]]] = field(default_factory=dict, repr=False)
     """Rows of the store that the caller asked for, by table."""
     limits: str = ""
@@ -340,7 +340,7 @@ class Audit:
 
     @classmethod
     def of_costs(cls, benchmark: Benchmark, costs: Mapping[str, Cost], **more: Any) -> Audit:
-        """Give the result of a dry run."""
+        """Return the result of a dry run."""
         return cls(benchmark.name, Rows(), (), benchmark.notes, {}, costs=costs, **more)
 
     @property
@@ -357,11 +357,11 @@ class Audit:
         return tuple(map(str, self.statements))
 
     def value(self, quantity: str, **where: str) -> EstimateRow:
-        """Give the one row with this quantity and these columns; by default, stratum `all`."""
+        """Return the one row with this quantity and these columns; by default, stratum `all`."""
         return self.rows.one(quantity, **where)
 
     def to_pandas(self) -> Any:
-        """Give every number as a pandas data frame with the columns of `estimates.csv`."""
+        """Return every number as a pandas data frame with the columns of `estimates.csv`."""
         return self.rows.to_pandas()
 
     @property
@@ -380,7 +380,7 @@ class Audit:
         return max(levels, key=LEVELS.index, default="stable")
 
     def remedies(self) -> list[Recommendation]:
-        """Give the repair that each memory should get.
+        """Return the repair that each memory should get.
 
         After `routeprism.audit` this measures the standard repairs first, as `routeprism.remedy`
         does, on the same records and orders of arrival. No model is asked.
@@ -392,7 +392,7 @@ class Audit:
         return self.measure_repairs().remedies()
 
     def questions(self) -> list[dict[str, Any]]:
-        """Give one row for each question with the records and the accuracy of each order.
+        """Return one row for each question with the records and the accuracy of each order.
 
         `pandas.DataFrame(result.questions())` makes a data frame. The run has to be stored.
         """
@@ -411,7 +411,7 @@ class Audit:
         return self.directory
 
     def _list_lines(self) -> list[str]:
-        """Give the verdict and the first statements of each memory, in a few lines."""
+        """Return the verdict and the first statements of each memory, in a few lines."""
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items())
         lines = [f"{self.benchmark}: {counts}"]
         verdicts = self.verdicts

@@ -205,7 +205,7 @@ class Experiment:
         return Conclusion(tuple(self.statements(self.select(outcome.rows))))
 
     def select(self, rows: Rows) -> Rows:
-        """Give the rows that are results of this experiment."""
+        """Return the rows that are results of this experiment."""
         return Rows.of(row for row in rows if self.owns(row))
 
     def make_tables(self, results: Results) -> Sequence[Table]:
@@ -246,7 +246,7 @@ class Experiment:
 
 
 def registered_experiments(command: str = "", *, tab: str = "") -> tuple[Experiment, ...]:
-    """Give all installed experiments by rank, or only those of one command or tab."""
+    """Return all installed experiments by rank, or only those of one command or tab."""
     return tuple(
         experiment
         for experiment in _load_experiments(tuple(sys.path), EXTENSIONS.get())
@@ -275,7 +275,7 @@ def _load_experiments(
 
 
 def find_experiment(row: EstimateRow) -> Experiment | None:
-    """Give the experiment that a row is a result of; None if it is not installed."""
+    """Return the experiment that a row is a result of; None if it is not installed."""
     return next(
         (experiment for experiment in registered_experiments() if experiment.owns(row)), None
     )

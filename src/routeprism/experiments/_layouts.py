@@ -119,7 +119,7 @@ def _describe_states(states: Sequence[State], refused: bool) -> Arrangement:
 def _lay_out(
     policy: Policy, pool: Pool, exposure: StoredExposure, schedule: Schedule, layout: Layout
 ) -> State | str:
-    """Give a route's blocks in both layouts, or say why there is nothing to compare."""
+    """Return a route's blocks in both layouts, or say why there is nothing to compare."""
     blocks = list_blocks(exposure)
     if layout == "reversed":
         if len({block.kind for block in blocks}) == len(blocks):
@@ -136,7 +136,7 @@ def _lay_out(
 
 
 def _arrivals(pool: Pool, schedule: Schedule) -> dict[str, int]:
-    """Give each record's place in the order of arrival."""
+    """Return each record's place in the order of arrival."""
     order = schedule.on(pool)
     return {pool.records[position].id: at for at, position in enumerate(order)}
 

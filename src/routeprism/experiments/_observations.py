@@ -93,12 +93,12 @@ class Observations:
 
     @property
     def totals(self) -> dict[str, int]:
-        """Give the size of the benchmark as the manifest stores it."""
+        """Return the size of the benchmark as the manifest stores it."""
         return {name: getattr(self, name) for name in ("pools", "records", "questions")}
 
     @property
     def rewritten_kinds(self) -> Mapping[str, Mapping[str, int]]:
-        """Give policy → kind of block → pairs in which the policy rewrote it."""
+        """Return policy → kind of block → pairs in which the policy rewrote it."""
         kinds: dict[str, dict[str, int]] = {}
         for (policy, kind), number in self.rewritten.items():
             kinds.setdefault(policy, {})[kind] = number
@@ -106,7 +106,7 @@ class Observations:
 
     @property
     def failure_reasons(self) -> tuple[str, ...]:
-        """Give policy and reason of each failed route."""
+        """Return policy and reason of each failed route."""
         return tuple(f"{failure.policy}: {failure.reason}" for failure in self.failures)
 
 

@@ -366,7 +366,7 @@ class _Exploration:
 
 
 def _list_findings(policy: Policy, model: ArrivalModel, landscape: Landscape) -> list[Finding]:
-    """Give how often each record survives, and the distribution of retained sets."""
+    """Return how often each record survives, and the distribution of retained sets."""
     place = {
         "policy": policy.name,
         "interface": interface_of(policy),
@@ -429,7 +429,7 @@ def _list_notes(landscape: Landscape) -> list[str]:
 
 
 def _list_reorderings(landscape: Landscape) -> Iterator[Order]:
-    """Give one order for each retained set that differs from forward's."""
+    """Yield one order for each retained set that differs from forward's."""
     every = list(range(len(landscape.ids)))
     for retained, order in landscape.examples.items():
         if retained != landscape.forward and sorted(order) == every:  # no record came twice

@@ -50,7 +50,7 @@ _LONGEST = 90
 
 
 def outcome_named(name: str) -> Outcome:
-    """Give the outcome that a user named: one of ours, or `package.module:function`."""
+    """Return the outcome that a user named: one of ours, or `package.module:function`."""
     if name in OUTCOMES:
         return name
     if ":" not in name:
@@ -169,14 +169,14 @@ class OrderSearch:
         }
 
     def _evidence(self, question: Question) -> tuple[frozenset[str], frozenset[str]]:
-        """Give the current and the outdated evidence of a question."""
+        """Return the current and the outdated evidence of a question."""
         empty: frozenset[str] = frozenset()
         return question.labels.get(self.updates, empty), question.stale.get(self.updates, empty)
 
     def _make_predicate(
         self, outcome: Outcome, question: Question, support: frozenset[str]
     ) -> Predicate | None:
-        """Give what of a memory may change for a question; None where nothing can change."""
+        """Return what of a memory may change for a question; None where nothing can change."""
         if outcome == "support":
             return RetainedValue(lambda retained: bool(retained & support)) if support else None
         if outcome == "retained":
@@ -193,7 +193,7 @@ class OrderSearch:
         return lambda memory: own(memory, question)
 
     def _make_objective(self, name: str, forward: Memory) -> Objective | None:
-        """Give what the worst order makes lowest; None where no question has a value for it."""
+        """Return what the worst order makes lowest; None where no question has a value for it."""
         questions = self.case.questions
         if name == "support":
             supports = [q.labels[self.labels] for q in questions if q.labels.get(self.labels)]

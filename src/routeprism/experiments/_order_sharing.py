@@ -77,7 +77,7 @@ def shares_beginnings(policy: Policy, method: Method | None) -> bool:
 
 
 def _calls_per_add(policy: Policy) -> float:
-    """Give the calls of one add: as declared, or one where they are not known."""
+    """Return the calls of one add: as declared, or one where they are not known."""
     client = describe_client(policy)
     if client is None:
         return 1.0 if builder_model(policy) is not None else 0.0

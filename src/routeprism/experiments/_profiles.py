@@ -84,7 +84,7 @@ def group_by_route(pairs: Sequence[Comparison]) -> ByRoute:
 def select_pairs(
     case: Case, pairs: Mapping[tuple[str, str], Comparison], fillers: Sequence[str]
 ) -> list[list[Comparison]]:
-    """Give for each question of a case its pairs under these fillers."""
+    """Return for each question of a case its pairs under these fillers."""
     return [[pairs[question.id, filler] for filler in fillers] for question in case.questions]
 
 
@@ -114,7 +114,7 @@ def make_columns(
 def make_profile(
     pairs: Sequence[Sequence[Comparison]], draws: Mapping[Comparison, Draws]
 ) -> dict[str, Values]:
-    """Give every coordinate's value for each question, averaged over its fillers."""
+    """Return every coordinate's value for each question, averaged over its fillers."""
     profile: dict[str, Values] = {}
     for coordinate in ANSWER_COORDINATES:
         values: list[float | None] = []

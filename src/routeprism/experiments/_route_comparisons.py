@@ -102,7 +102,7 @@ def compare_routes(
 
 
 def list_blocks(exposure: StoredExposure) -> tuple[Block, ...]:
-    """Give the blocks that a route shows."""
+    """Return the blocks that a route shows."""
     return tuple(Block(*block) for block in exposure.blocks)
 
 

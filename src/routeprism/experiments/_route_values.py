@@ -231,7 +231,7 @@ class _Readings:
 
 
 def _outdated_answers(pair: Comparison, answers: PairAnswers) -> OutdatedAnswers:
-    """Give the answers of a pair and those that were once right; free texts in lower case."""
+    """Return the answers of a pair and those that were once right; free texts in lower case."""
     forward, route = answers.symbols.get(pair, ((), ()))
     outdated = pair.question.outdated
     if pair.question.options:

@@ -80,7 +80,7 @@ class Setting:
 
 
 def drawing(setting: Setting) -> Drawing:
-    """Give what every estimate of a run is drawn with."""
+    """Return what every estimate of a run is drawn with."""
     return Drawing(seed=setting.seed, resamples=setting.resamples, interval=setting.interval)
 
 
@@ -161,7 +161,7 @@ def adjust_p_values(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
 
 
 def _left_out_rows(template: EstimateRow, limits: tuple[float, float]) -> list[EstimateRow]:
-    """Give the range of an estimate when any one unit is left out."""
+    """Return the range of an estimate when any one unit is left out."""
     return [
         replace(template, quantity=f"{name}.{template.quantity}", estimate=value)
         for name, value in zip(("loo_min", "loo_max"), limits, strict=True)
@@ -223,7 +223,7 @@ def _is_of_floor(row: EstimateRow, floor: Collection[_Place]) -> bool:
 
 
 def _place(row: EstimateRow) -> _Place:
-    """Give the names that rows share which are taken from the same answers."""
+    """Return the names that rows share which are taken from the same answers."""
     names = (name for name in Column._fields if name != "quantity")
     return (*(str(getattr(row, name)) for name in names), row.stratum)
 

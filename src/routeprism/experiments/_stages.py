@@ -73,7 +73,7 @@ class Stage(Protocol):
     """One experiment on stored traces."""
 
     def described(self) -> Mapping[str, object]:
-        """Give what makes its results comparable, for the manifest."""
+        """Return what makes its results comparable, for the manifest."""
 
     @property
     def models(self) -> Sequence[Model]:
@@ -115,7 +115,7 @@ class OnlyPolicies:
     names: tuple[str, ...]
 
     def described(self) -> Mapping[str, object]:
-        """Give what makes its results comparable."""
+        """Return what makes its results comparable."""
         return self.stage.described()
 
     @property

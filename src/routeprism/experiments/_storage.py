@@ -31,7 +31,7 @@ __all__ = ["StoredRoutes", "is_external", "make_tables", "rows_of", "unit_rows_o
 
 
 def rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
-    """Give the values of a case's questions as the store keeps them."""
+    """Return the values of a case's questions as the store keeps them."""
     values = {column: entry[2] for (column, _), entry in sums.items() if len(entry) == 3}
     every = tuple(question.id for question in case.questions)
     order = sorted(range(len(every)), key=every.__getitem__)
@@ -46,7 +46,7 @@ def rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
 
 
 def unit_rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
-    """Give what is no mean of a value per question as the store keeps it: a pool's own numbers."""
+    """Return the numbers of a whole pool, which are not means over questions, for the store."""
     weighted = {column for (column, _), entry in sums.items() if len(entry) == 3}
     own = {
         column: UnitValues(case.pool.user, entry[0], entry[1])
@@ -59,7 +59,7 @@ def unit_rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
 def value_rows_of(
     policies: Sequence[Policy], quantities: Collection[str], case: Case, sums: Sums[Key]
 ) -> list[Sequence[str]]:
-    """Give the values that a curve's points are the means of, each with its interface."""
+    """Return the values that a curve's points are the means of, each with its interface."""
     rows: list[Sequence[str]] = []
     for policy in policies:
         units: dict[Column, UnitValues] = {}
@@ -166,7 +166,7 @@ class StoredRoutes:
     def route(
         self, case: Case, policy: Policy, schedule: Schedule, order: tuple[int, ...]
     ) -> Route | None:
-        """Give a route as it was traced; None where it has to be built (again)."""
+        """Return a route as it was traced; None where it has to be built (again)."""
         if not is_external(policy):
             return None
         start = (policy.name, self.interfaces[policy.name], schedule.name)

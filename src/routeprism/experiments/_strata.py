@@ -48,7 +48,7 @@ class Strata:
 
 
 def strata_of(case: Case, masks: Masks) -> Strata:
-    """Give the places of all questions, of each kind, and of each mask."""
+    """Return the places of all questions, of each kind, and of each mask."""
     strata: dict[tuple[str, str], list[int]] = {("all", ""): list(range(len(case.questions)))}
     for at, question in enumerate(case.questions):
         if question.kind:

@@ -88,7 +88,7 @@ def parse_until(text: str) -> Until:
 
 
 def find_range(quantity: str) -> tuple[float, float] | None:
-    """Give the range of a quantity's values; None if it is not known."""
+    """Return the range of a quantity's values; None if it is not known."""
     if quantity in _DIFFERENCES or quantity.endswith(".route-forward"):
         return -1.0, 1.0
     if quantity in _SHARES or quantity.startswith(_SHARE_PREFIXES):

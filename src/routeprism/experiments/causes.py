@@ -90,7 +90,7 @@ def _group_causes(losses: Sequence[Loss]) -> dict[tuple[str, Cause], dict[str, l
 
 
 def _choose_step(benchmark: str, policy: str, unnamed: Collection[str]) -> str:
-    """Give the command that measures repairs, or the Python call if no command names the memory."""
+    """Return the command that measures repairs, or the Python call if there is none."""
     if policy in unnamed:
         return "call remedies() of this result"
     return shlex.join(("routeprism", "remedy", benchmark, "--policy", policy))
@@ -163,7 +163,7 @@ def _conclude(outcome: AuditOutcome) -> Conclusion:
 
 
 def _quote_records(losses: Sequence[Loss], benchmark: Benchmark) -> dict[tuple[str, str], str]:
-    """Give the text of every lost record, by user and id."""
+    """Return the text of every lost record, by user and id."""
     lost = {(loss.user, loss.record) for loss in losses if loss.record}
     users = {user for user, _ in lost}
     return {

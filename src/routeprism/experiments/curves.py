@@ -112,7 +112,7 @@ def audit_budgets(
 ) -> Audit:
     """Audit a policy at every budget, through every interface; the subject needs no policies.
 
-    Where building asks a model, the audit of each interface is a run of its own inside of the
+    Where building asks a model, the audit of each interface is a run of its own inside the
     directory, so that no call is repeated when the curve is continued.
     """
     benchmark, pacing, execution = (
@@ -164,7 +164,7 @@ def audit_budgets(
 
 
 def _describe(subject: Subject, curve: Curve, statistics: Statistics) -> dict[str, object]:
-    """Give what makes results comparable, for the manifest."""
+    """Return what makes results comparable, for the manifest."""
     return {
         "command": "curve",
         **describe_benchmark(subject.benchmark),
@@ -244,7 +244,7 @@ Point = dict[str, object]
 
 
 def _draw_curve(curve: Curve, policies: Sequence[Policy], schedule: str, rows: Rows) -> Finding:
-    """Give the points of one curve, one for each budget."""
+    """Return the points of one curve, one for each budget."""
     points: list[Point] = [
         {
             "budget": float(budget),

@@ -170,7 +170,7 @@ def _enter_fresh(
 
 
 def _selections(cells: Sequence[Comparison]) -> dict[str, list[bool]]:
-    """Give all questions, and those whose selected sources differ or agree between the routes."""
+    """Return all questions, and those whose selected sources differ or agree between the routes."""
     changed = [cell.shown[0].sources != cell.shown[1].sources for cell in cells]
     return {
         "": [True] * len(cells),

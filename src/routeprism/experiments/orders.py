@@ -63,7 +63,7 @@ class EveryOrder(AsksNobody):
     looking: Looking
 
     def described(self) -> Mapping[str, object]:
-        """Give what makes the results comparable."""
+        """Return what makes the results comparable."""
         return _described(self.looking)
 
     def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
@@ -330,7 +330,7 @@ class _Totals:
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:
-        """The results that are no single number."""
+        """The results beyond single numbers."""
         return (*self.findings, *self.find_positions())
 
     def statements(self, rows: Sequence[EstimateRow], labels: str) -> tuple[Statement, ...]:

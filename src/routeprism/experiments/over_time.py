@@ -80,12 +80,12 @@ def _curves(rows: Sequence[EstimateRow]) -> dict[tuple[str, str], Curve]:
 
 
 def moment_of(arm: str) -> float:
-    """Give the moment that an arm names; the end comes last."""
+    """Return the moment that an arm names; the end comes last."""
     return float("inf") if arm == _END else float(arm.removeprefix("t="))
 
 
 def retention_curves(rows: Sequence[EstimateRow]) -> list[Finding]:
-    """Give each policy's curve, to be drawn."""
+    """Return each policy's curve, to be drawn."""
     return [
         Finding(
             name="retention_curve",

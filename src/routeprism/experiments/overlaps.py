@@ -43,7 +43,7 @@ __all__ = ["OverlapSettings", "experiment", "list_trials"]
 
 _TRIALS = 100
 _OUTSIDE_TRIALS = 10
-"""Trials in each pool by default, for classes and for systems outside of this process."""
+"""Trials in each pool by default, for classes and for systems outside this process."""
 _WINDOWS = 3
 """Places in a pool at which writes overlap: its first, middle and last records."""
 _MOST_INTERLEAVINGS = 2_000
@@ -110,7 +110,7 @@ class OverlapStage(AsksNobody):
     trials: int | None
 
     def described(self) -> Mapping[str, object]:
-        """Give what makes the results comparable."""
+        """Return what makes the results comparable."""
         return {"overlap_trials": self.trials}
 
     def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
@@ -238,7 +238,7 @@ def _explore(trial: Trial) -> tuple[int, int]:
 
 
 def _list_findings(series: _Series) -> Iterator[Finding]:
-    """Give an example of each kind of anomaly, with its interleaving."""
+    """Yield an example of each kind of anomaly, with its interleaving."""
     for kind, (anomaly, user) in series.anomalies.items():
         value: dict[str, Any] = {
             "kind": kind,

@@ -42,7 +42,7 @@ Place = tuple[str, str, str, str, str]
 
 
 def passes_of(benchmark: Benchmark) -> tuple[str, ...]:
-    """Give the label sources that are passes over cards."""
+    """Return the label sources that are passes over cards."""
     return tuple(source for source in benchmark.labels if source.startswith(PREFIX))
 
 

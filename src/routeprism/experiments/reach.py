@@ -78,7 +78,7 @@ class Reach:
 
     @property
     def phrase(self) -> str:
-        """Give the title as a part of a sentence."""
+        """Return the title as a part of a sentence."""
         return self.title[:1].lower() + self.title[1:]
 
     def __str__(self) -> str:

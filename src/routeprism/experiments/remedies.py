@@ -91,7 +91,7 @@ class Remedies(AsksNobody):
         )
 
     def described(self) -> Mapping[str, object]:
-        """Give the repairs that are compared, for the manifest."""
+        """Return the repairs that are compared, for the manifest."""
         return {"repairs": [[repair.memory, repair.policy] for repair in self.repairs]}
 
     def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
@@ -347,7 +347,7 @@ Outcomes = Mapping[tuple[Repair, str], RemedyOutcome]
 
 
 def _cost(outcome: RemedyOutcome, verdict: MemoryVerdict) -> tuple[float, ...]:
-    """Give extra writes, model calls, growth of the text in steps of a tenth, and delay."""
+    """Return extra writes, model calls, growth of the text in steps of a tenth, and delay."""
     base = _read(verdict.rows[outcome.schedule].get("context_length.route"))
     growth = round(_read(outcome.length) / base, 1) if base else 0.0
     return outcome.writes, outcome.calls or 0.0, max(1.0, growth), outcome.delay

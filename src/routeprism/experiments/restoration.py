@@ -87,7 +87,7 @@ def _check_labels(traced: Traced) -> None:
 
 
 def _leave_open(traced: Traced, costs: dict[str, Cost]) -> dict[str, Cost]:
-    """Give no numbers where the pairs to restore depend on what an unbuilt memory loses."""
+    """Return no numbers where the pairs to restore depend on what an unbuilt memory loses."""
     policies = sum(policy.name in traced.assumed for policy in traced.policies)
     if not policies:
         return costs

@@ -212,7 +212,7 @@ def _decide_verdict(
     is_random: bool,
     is_unsourced: bool,
 ) -> MemoryVerdict:
-    """Decide about one memory; what differs by chance alone is no effect of order."""
+    """Decide about one memory; a difference by chance alone is not an effect of order."""
     levels: dict[str, Level] = {
         schedule: decide_level(group, evidence[schedule], answers[schedule])
         for schedule, group in traces.items()
@@ -357,7 +357,7 @@ def describe_sanity(verdict: MemoryVerdict) -> Iterator[Statement]:
 
 
 def _list_sanity(verdict: MemoryVerdict) -> tuple[Part, ...]:
-    """Give what a memory keeps and shows in source order."""
+    """Return what a memory keeps and shows in source order."""
     length = verdict.find("context_length.forward")
     characters = None if length is None else f"{4 * (length.estimate or 0):,.0f}"
     values: tuple[tuple[str, Part | None], ...] = (

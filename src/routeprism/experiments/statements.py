@@ -172,7 +172,7 @@ def choose_statements(
 
 
 def show_flags(row: EstimateRow) -> tuple[str, ...]:
-    """Give the flags that a statement shows: synthetic data, an embedded or a scripted model."""
+    """Return the flags that a statement shows: synthetic data, an embedded or a scripted model."""
     visible = ("synthetic", "embedded", "scripted")
     return tuple(flag for flag in row.flags.split(";") if flag in visible)
 

@@ -224,7 +224,7 @@ def _describe_share(
     make: RowMaker,
     drawing: Drawing,
 ) -> Iterator[EstimateRow]:
-    """Give the share of items on which passes agree, and both of its counts."""
+    """Yield the share of items on which passes agree, and both of its counts."""
     yield make(arm, "agreement", agreement_estimate(counts, **drawing), questions=questions)
     for at, quantity in enumerate(("count.agreed", "count.compared")):
         yield make(arm, quantity, float(sum(unit[at] for unit in counts)), questions=questions)
@@ -237,7 +237,7 @@ def _describe_all(
     make: RowMaker,
     drawing: Drawing,
 ) -> Iterator[EstimateRow]:
-    """Give the share of items on which all passes agree."""
+    """Yield the share of items on which all passes agree."""
     units, questions = [], 0
     for cards in _list_units(passes[0], benchmark, mask):
         agreed = compared = 0

@@ -193,7 +193,7 @@ def _list_entries(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
         for entry in value:
             yield _read_number(entry.get("record")), entry
     else:
-        raise _UnreadError("'records' is no list of objects")
+        raise _UnreadError("'records' is not a list of objects")
 
 
 def _read_number(value: object) -> int:
@@ -201,7 +201,7 @@ def _read_number(value: object) -> int:
         return value
     match = _NUMBER.match(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise _UnreadError(f"{value!r:.60} is no record's number")
+        raise _UnreadError(f"{value!r:.60} is not the number of a record")
     return int(match[1])
 
 
@@ -210,7 +210,7 @@ def _read_compiled(reply: Mapping[str, Any], card: CompiledCard) -> CompiledRead
     passages = reply.get("passages") or []
     passages = [passages] if isinstance(passages, str) else passages
     if not isinstance(passages, list) or any(not isinstance(text, str) for text in passages):
-        raise _UnreadError("'passages' is no list of texts")
+        raise _UnreadError("'passages' is not a list of texts")
     texts = [text for text in passages if text.strip()]
     if problem := find_misquotation(outcome, len(texts)):
         raise _UnreadError(problem)

@@ -171,7 +171,7 @@ class Readings:
 
     def screened(self) -> Mapping[str, str]:
         """Map each question id to its label; only for a screening."""
-        self._require("screen", "is no screening")
+        self._require("screen", "is not a screening")
         readings = cast(Mapping[str, ScreenReading], self.cards).values()
         return {reading.question: reading.label for reading in readings}
 
@@ -359,7 +359,7 @@ def load_readings(path: Path) -> Readings:
         value = json.loads(text, object_pairs_hook=_refuse_repetition)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        raise InputError(f"is no valid JSON: {error}", file=path, line=line) from error
+        raise InputError(f"is not valid JSON: {error}", file=path, line=line) from error
     return readings_from_json(value, file=path)
 
 

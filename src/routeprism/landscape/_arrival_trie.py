@@ -60,16 +60,16 @@ class _Growth(Protocol):
         """Describe in words how nodes share what was built."""
 
     def start(self) -> Any:
-        """Give what an empty memory leaves."""
+        """Return what an empty memory leaves."""
 
     def grow(self, policy: Policy, left: Any, arrived: tuple[Record, ...]) -> Any:
-        """Give what the memory leaves after the last of these arrivals."""
+        """Return what the memory leaves after the last of these arrivals."""
 
     def key(self, left: Any) -> Hashable | None:
         """Name its canonical state; None if there is none, and nothing can be merged."""
 
     def read(self, policy: Policy, left: Any, arrived: tuple[Record, ...]) -> Memory:
-        """Give the memory."""
+        """Return the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ class ArrivalTrie:
         return "" if self._growth is None else self._growth.description
 
     def step(self, node: Node, position: int) -> Node:
-        """Give the memory after one more arrival; grow it if it is not there yet."""
+        """Return the memory after one more arrival; grow it if it is not there yet."""
         child = node.children.get(position)
         if child is None:
             child = node.children[position] = self._reach(node, position)
@@ -314,14 +314,14 @@ class ArrivalTrie:
         return child
 
     def follow(self, order: Order) -> Node:
-        """Give the memory after all arrivals of an order."""
+        """Return the memory after all arrivals of an order."""
         node = self.root
         for position in order:
             node = self.step(node, position)
         return node
 
     def read(self, node: Node) -> Memory:
-        """Give the memory of a node; it is restored, and nothing is added to it."""
+        """Return the memory of a node; it is restored, and nothing is added to it."""
         arrived = tuple(self.pool.records[place] for place in node.order)
         if self._growth is None:
             self.adds += len(arrived)
@@ -330,7 +330,7 @@ class ArrivalTrie:
         return self._growth.read(self._inner(node.order), node.left, arrived)
 
     def retained(self, node: Node) -> frozenset[str]:
-        """Give the ids that the memory of a node retains."""
+        """Return the ids that the memory of a node retains."""
         if node.retained is None:
             with closing_memory(self.read(node)) as memory:
                 node.retained = check_retained(memory, self.policy.name, self.pool)
@@ -373,7 +373,7 @@ class ArrivalTrie:
         return self._commutes is not None and bool(self._commutes(records[first], records[second]))
 
     def find_place(self, record: Record) -> int:
-        """Give a record's source position."""
+        """Return a record's source position."""
         return self._places[record.id]
 
 
@@ -410,20 +410,20 @@ class TriePolicy:
         return self.trie.policy.name
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Give the memory after these arrivals."""
+        """Return the memory after these arrivals."""
         node = self.trie.follow(tuple(self.trie.find_place(record) for record in arrivals))
         return self.finish(node)
 
     def start(self) -> Node:
-        """Give the node before any arrival."""
+        """Return the node before any arrival."""
         return self.trie.root
 
     def step(self, node: Node, record: Record, /) -> Node:
-        """Give the node after one more arrival."""
+        """Return the node after one more arrival."""
         return self.trie.step(node, self.trie.find_place(record))
 
     def finish(self, node: Node, /) -> Memory:
-        """Give the memory of a node, restored when it is read."""
+        """Return the memory of a node, restored when it is read."""
         return _NodeMemory(self.trie, node)
 
     def key(self, node: Node, /) -> Hashable:

@@ -67,7 +67,7 @@ class OrderBuilds:
         return self._chancy
 
     def retained(self, order: Order) -> frozenset[str]:
-        """Give what an order retains; raise the error that building it raised."""
+        """Return what an order retains; raise the error that building it raised."""
         return self.read(order, _KEPT)
 
     def prepare(self, order: Order, values: Sequence[Callable[[Memory], Any]]) -> None:
@@ -77,7 +77,7 @@ class OrderBuilds:
             self._build(order, missing)
 
     def read(self, order: Order, value: Callable[[Memory], T]) -> T:
-        """Give a value of an order; raise the error that building or reading it raised."""
+        """Return a value of an order; raise the error that building or reading it raised."""
         self.prepare(order, [value])
         stored = self._values[_name(value), order]
         if isinstance(stored, _Failure):
@@ -130,7 +130,7 @@ class OrderBuilds:
         return result
 
     def graph(self, arrivals: Arrivals, limit: int) -> StateGraph | None:
-        """Give the merged states of an arrival model where they can be used."""
+        """Return the merged states of an arrival model where they can be used."""
         merged = self.merge(arrivals, limit)
         return merged if isinstance(merged, StateGraph) else None
 
@@ -144,7 +144,7 @@ class OrderBuilds:
             self.every, self.orders = frozenset(retained), orders
 
     def values_of_all(self, value: Callable[[Memory], T]) -> frozenset[T] | None:
-        """Give every value that some order has, where a proof exists; None elsewhere."""
+        """Return every value that some order has, where a proof exists; None elsewhere."""
         if self.every is None or not isinstance(value, RetainedValue):
             return None
         return frozenset(map(value.function, self.every))

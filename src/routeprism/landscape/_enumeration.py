@@ -81,7 +81,7 @@ class _Clusters:
         """For each rule and place, the survivor as a bit."""
 
     def continued(self, times: int) -> None:
-        """Give each beginning as many continuations."""
+        """Return each beginning as many continuations."""
         if times > 1:
             self.number = np.concatenate([self.number] * times, axis=1)
             every: list[list[Array]] = [self.representative, self.size, *self.survivors.values()]

@@ -73,7 +73,7 @@ def _log_factorials(total: int):  # type: ignore[no-untyped-def]
 
 
 def fixed_limits(count: int, total: int) -> tuple[float, float]:
-    """Give Clopper and Pearson's 95% limits."""
+    """Return Clopper and Pearson's 95% limits."""
     if total == 0:
         return 0.0, 1.0
     lower = _lower_tail(count, total) if count else 0.0
@@ -83,7 +83,7 @@ def fixed_limits(count: int, total: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def anytime_limits(count: int, total: int) -> tuple[float, float]:
-    """Give 95% limits that hold at every look at once."""
+    """Return 95% limits that hold at every look at once."""
     if total == 0:
         return 0.0, 1.0
     rest = total - count
@@ -215,14 +215,14 @@ class Landscape:
         return self.share(lambda retained: bool(retained & support))
 
     def survival(self) -> tuple[tuple[str, int, Share], ...]:
-        """Give each record, its source position and in how many orders it is retained."""
+        """Return each record, its source position and in how many orders it is retained."""
         return tuple(
             (record, position, self.share(lambda retained, record=record: record in retained))  # type: ignore[misc]
             for position, record in enumerate(self.ids)
         )
 
     def counts(self) -> Mapping[int, int]:
-        """Give how many records are retained → in how many orders; for focal, clusters."""
+        """Return how many records are retained → in how many orders; for focal, clusters."""
         counts: dict[int, int] = {}
         for retained, weight in self.retained.items():
             counts[len(retained)] = counts.get(len(retained), 0) + weight

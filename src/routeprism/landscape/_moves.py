@@ -48,7 +48,7 @@ def inversions(order: Sequence[int]) -> int:
 
 
 def find_moves(order: Order) -> tuple[Move, ...]:
-    """Give the fewest moves, one after the other, that turn source order into this one.
+    """Return the fewest moves, one after the other, that turn source order into this one.
 
     The records that stay are a longest increasing run; of several, the one whose members come
     latest in the source, so that records are rather moved back than forth.
@@ -99,7 +99,7 @@ def describe_moves(moves: Sequence[Move]) -> str:
 
 
 def recent_keeps(size: int, k: int, support: int) -> Fraction:
-    """Give the probability that a uniform order leaves one of the support records in the window.
+    """Return the probability that a uniform order leaves one of the support records in the window.
 
     Before the interface; 1 where the window holds the whole pool and there is support.
     """
@@ -125,7 +125,7 @@ class SupportPositions:
 
 
 def normalised(position: int, size: int) -> float | None:
-    """Give the zero-based position divided by size − 1; a pool of one has no such place."""
+    """Return the zero-based position divided by size − 1; a pool of one has no such place."""
     return position / (size - 1) if size > 1 else None
 
 

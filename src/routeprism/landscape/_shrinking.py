@@ -136,7 +136,7 @@ def _list_nearest(arrivals: Arrivals, most: int) -> list[tuple[int, Order]] | No
 
 
 def _prove(builds: OrderBuilds, predicate: Predicate) -> Reordering | None:
-    """Give the result for an outcome that was shown to be the same in every order."""
+    """Return the result for an outcome that was shown to be the same in every order."""
     outcomes = builds.values_of_all(predicate)
     if outcomes is None or len(outcomes) != 1:
         return None
@@ -181,7 +181,7 @@ class _Question:
         self.order: Order | None = None
 
     def outcome(self, order: Order) -> Hashable:
-        """Give the outcome of an order; an error gives one that equals no other."""
+        """Return the outcome of an order; an error gives one that equals no other."""
         try:
             outcome: Hashable = self.builds.read(order, self.predicate)
         except RoutePrismError:
@@ -197,7 +197,7 @@ class _Question:
         return outcome is not _UNBUILT and outcome != self.forward
 
     def conclude(self, *, exact: bool) -> Reordering:
-        """Give the result."""
+        """Return the result."""
         if self.order is None:
             return _reordering(self.source, self.forward, self.forward, exact, self.looked)
         outcome = self.outcome(self.order)
@@ -245,7 +245,7 @@ def _search(
 
 
 def _candidates(pool: Pool, most: int) -> Iterator[Order]:
-    """Give orders to try: single moves from the shortest on, then reverse, then drawn ones.
+    """Yield orders to try: single moves from the shortest on, then reverse, then drawn ones.
 
     Where a long pool has more single moves than may be tried, the longest come before the others.
     """
@@ -267,7 +267,7 @@ def _candidates(pool: Pool, most: int) -> Iterator[Order]:
 
 
 def _extremes(size: int) -> Iterator[Order]:
-    """Give reverse order, and each record moved to the end or to the front."""
+    """Yield reverse order, and each record moved to the end or to the front."""
     source = tuple(range(size))
     yield source[::-1]
     for record in source:

@@ -101,7 +101,7 @@ def worst_order(
 def _prove(
     builds: OrderBuilds, arrivals: Arrivals, objective: Objective, forward: float, most_states: int
 ) -> WorstOrder | None:
-    """Give the worst order where every order was looked at, or where states can be merged."""
+    """Return the worst order where every order was looked at, or where states can be merged."""
     if not builds.has_graph(arrivals) and is_uniform(arrivals):
         values = builds.values_of_all(objective)
         if values is not None and min(values) >= forward:
@@ -144,7 +144,7 @@ def _climb(
 
 
 def _neighbours(order: Order, generator: random.Random) -> Iterator[Order]:
-    """Give every order that differs by the move of one record, in a random sequence."""
+    """Yield every order that differs by the move of one record, in a random sequence."""
     moves = [(a, b) for a in range(len(order)) for b in range(len(order)) if a != b]
     generator.shuffle(moves)
     for source, put in moves:

@@ -195,7 +195,7 @@ _SETS: Mapping[str, Callable[[Pair], tuple[frozenset[str], frozenset[str]]]] = {
 
 
 def retention_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
-    """Give the coordinates that read support labels of one source (Appendix O.4)."""
+    """Return the coordinates that read support labels of one source (Appendix O.4)."""
     coordinates: list[Coordinate[Pair]] = [_support_overlap(labels), _evidence_lost(labels)]
     for where, sets in _SETS.items():
         coordinates.append(_overlap(labels, where, sets))
@@ -315,7 +315,7 @@ RETENTION = retention_coordinates("benchmark")
 
 
 def registered_coordinates() -> tuple[Coordinate[Pair], ...]:
-    """Give the coordinates of pairs that installed packages add, by name.
+    """Return the coordinates of pairs that installed packages add, by name.
 
     They are entry points of the group `routeprism.coordinates`. A coordinate reads what the two
     routes retain and expose and the labels of the question, nothing else about the question.

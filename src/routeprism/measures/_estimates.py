@@ -100,7 +100,7 @@ class Tally(Generic[Key]):
         self._units += 1
 
     def keys(self) -> Sequence[Key]:
-        """Give the quantities in the order they were first met."""
+        """Return the quantities in the order they were first met."""
         return tuple(self._series)
 
     def count_of(self, key: Key) -> float:
@@ -108,7 +108,7 @@ class Tally(Generic[Key]):
         return math.fsum(self._series[key].sums)  # from Python 3.12 on, sum() adds differently
 
     def mean_of(self, key: Key) -> float:
-        """Give a quantity's estimate without limits."""
+        """Return a quantity's estimate without limits."""
         numerators, denominators = self._weighed([key])
         return trim_noise(numerators.sum() / denominators.sum())
 
@@ -118,7 +118,7 @@ class Tally(Generic[Key]):
         *,
         weighting: Literal["unit", "question"] | None = None,
     ) -> Tally[Key]:
-        """Give a tally of the same units for some quantities, weighted in the same way by default.
+        """Return a tally of the same units for some quantities, by default with the same weights.
 
         Appendix I.4 gives totals in which every question counts equally beside the estimates in
         which every user does.
@@ -141,7 +141,7 @@ class Tally(Generic[Key]):
         return {key: estimates[key] for key in self._series}
 
     def sequence_limits(self, key: Key, bounds: tuple[float, float]) -> tuple[float, float] | None:
-        """Give limits of a mean of units that hold at every look, in the order of the units.
+        """Return limits of a mean of units that hold at every look, in the order of the units.
 
         None where units do not count equally.
         """
@@ -151,7 +151,7 @@ class Tally(Generic[Key]):
         return trim_noise(lower), trim_noise(upper)
 
     def leave_one_out(self, key: Key) -> tuple[float, float] | None:
-        """Give the least and the greatest estimate when any one unit is left out."""
+        """Return the least and the greatest estimate when any one unit is left out."""
         numerators, denominators = self._weighed([key])
         if numerators.shape[1] < 2:
             return None
@@ -188,12 +188,12 @@ class Tally(Generic[Key]):
         return replace(estimate, queries=questions)
 
     def difference_left_out(self, first: Key, second: Key) -> tuple[float, float] | None:
-        """Give the least and greatest difference within units when any one unit is left out."""
+        """Return the least and greatest difference within units when any one unit is left out."""
         both, shared = self._paired(first, second)
         return both.leave_one_out("") if len(shared) > 1 else None
 
     def _paired(self, left: Key, right: Key) -> tuple[Tally[str], Set[int]]:
-        """Give each unit's difference of its two means, and the units that have both."""
+        """Return each unit's difference of its two means, and the units that have both."""
         both: Tally[str] = Tally("unit")
         if left not in self._series or right not in self._series:
             return both, frozenset()
@@ -328,7 +328,7 @@ class _Series:
         return sum(count for unit, count in pairs if unit in units)
 
     def means(self) -> dict[int, float]:
-        """Give each unit's mean."""
+        """Return each unit's mean."""
         return {
             unit: total / count
             for unit, total, count in zip(self.units, self.sums, self.counts, strict=True)

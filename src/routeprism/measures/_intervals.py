@@ -62,7 +62,7 @@ _LAST_SEED = 2**63 - 1
 
 
 def chosen_interval(name: str | None, declared: str) -> Interval:
-    """Give the interval that was asked for, or else the one that the benchmark declares."""
+    """Return the interval that was asked for, or else the one that the benchmark declares."""
     interval = declared if name is None else name
     if interval not in INTERVALS:
         raise SpecError(f"There is no interval '{interval}'. {nearest(interval, INTERVALS)}")
@@ -98,7 +98,7 @@ def limits(
     resamples: int,
     interval: Interval,
 ) -> tuple[Floats, Floats]:
-    """Give lower and upper limits of each row's ratio Σ numerator / Σ denominator.
+    """Return lower and upper limits of each row's ratio Σ numerator / Σ denominator.
 
     The same seed and number of units give the same resamples, whatever else is estimated.
     """
@@ -118,7 +118,7 @@ def limits(
 def difference_limits(
     numerators: Floats, denominators: Floats, *, seed: int, resamples: int, interval: Interval
 ) -> tuple[float, float] | None:
-    """Give the limits of the first row's ratio minus the second's, both under the same resamples.
+    """Return the limits of the first row's ratio minus the second's, both under the same resamples.
 
     None where some resample has no unit of one side: leaving it out would make the interval too
     narrow. A difference of ratios is not a ratio, so it has percentile or expanded limits, and the
@@ -146,12 +146,12 @@ def percentiles(results: Floats, units: int, *, expanded: bool) -> tuple[Floats,
 
 
 def _wider(units: int) -> float:
-    """Give the tail that makes up for the resampled spread, which is too small with few units."""
+    """Return the tail that makes up for the resampled spread, which is too small with few units."""
     return NormalDist().cdf(-student(units - 1) * (units / (units - 1)) ** 0.5)
 
 
 def student(degrees: int) -> float:
-    """Give Student's 97.5% point (Cornish–Fisher; within 0.2% from five degrees on)."""
+    """Return Student's 97.5% point (Cornish–Fisher; within 0.2% from five degrees on)."""
     z = NormalDist().inv_cdf(1 - _TAIL)
     if degrees < 5:
         return {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}[degrees]
@@ -169,7 +169,7 @@ def _place(share: float, resamples: int) -> int:
 
 
 def _resampled(units: int, seed: int, resamples: int) -> Iterator[tuple[slice, Floats]]:
-    """Give the resamples in portions: their places, and how often each unit is in each of them."""
+    """Yield the resamples in portions: their places, and how often each unit is in each of them."""
     generator = np.random.default_rng([seed, units])
     step = max(1, _CELLS // units)
     for start in range(0, resamples, step):
@@ -238,7 +238,7 @@ def _studentised(
 def _error(
     squares: Floats, products: Floats, sizes: Floats, ratio: Floats, below: Floats
 ) -> Floats:
-    """Give √Σ(n − θd)² / Σd; what rounding leaves of nothing is nothing."""
+    """Return √Σ(n − θd)² / Σd; what rounding leaves of nothing is nothing."""
     left = squares - 2 * ratio * products + ratio**2 * sizes
     spread: Floats = np.where(left > 1e-12 * squares, left, 0.0)
     return np.sqrt(spread) / below

@@ -33,7 +33,7 @@ class Spread:
     """Variance of one draw of a question; 0 where draws cannot be distinguished from questions."""
 
     def of_a_unit(self, questions: float, draws: int) -> float:
-        """Give the variance of a unit's mean."""
+        """Return the variance of a unit's mean."""
         if not 1 <= questions < math.inf:
             raise SpecError(f"Expected a question or more per unit but got questions={questions:g}")
         if draws < 1:
@@ -70,7 +70,7 @@ def spread_of(units: Sequence[Sequence[float]], *, noise: float = 0.0, draws: in
 
 
 def spread_alone(values: Sequence[float], *, noise: float = 0.0, draws: int = 1) -> Spread:
-    """Give the variance of values where every question is a unit of its own."""
+    """Return the variance of values where every question is a unit of its own."""
     if len(values) < 2:
         raise SpecError(
             f"Expected two questions but got {len(values)}: a pilot that small shows no spread"

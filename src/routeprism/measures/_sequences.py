@@ -54,7 +54,7 @@ class ConfidenceSequences:
         raw = np.array([0.0 if value is None else value for value in values])
         scaled = (raw - self._low) / self._width
         if (scaled[present] < -1e-9).any() or (scaled[present] > 1 + 1e-9).any():
-            raise SpecError("a value lies outside of the range that its quantity is known to have")
+            raise SpecError("a value lies outside the range that its quantity is known to have")
         self._bet(present, np.clip(scaled, 0.0, 1.0)[present])
 
     def _bet(self, rows: npt.NDArray[np.bool_], values: Floats) -> None:
@@ -93,7 +93,7 @@ class ConfidenceSequences:
 def sequence_limits(
     values: Sequence[float], bounds: Bounds = (0.0, 1.0), *, alpha: float = _ALPHA
 ) -> Bounds:
-    """Give the limits of one mean after these values, which arrived in this order."""
+    """Return the limits of one mean after these values, which arrived in this order."""
     sequences = ConfidenceSequences([bounds], alpha=alpha)
     for value in values:
         sequences.add([value])

@@ -127,7 +127,7 @@ _READINGS = (
 
 
 def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
-    """Give the coordinates that read current and outdated evidence of one label source."""
+    """Return the coordinates that read current and outdated evidence of one label source."""
     coordinates: list[Coordinate[Pair]] = []
     for reading in _READINGS:
         values = [partial(_read_side, reading, labels, at) for at in range(len(_SIDES))]

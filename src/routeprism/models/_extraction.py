@@ -34,7 +34,7 @@ _SPEAKERS = ("user", "human")
 
 
 def reply_to_chat(body: Mapping[str, Any]) -> Json:
-    """Give the assistant's message in reply to a chat completion request."""
+    """Return the assistant's message in reply to a chat completion request."""
     prompt = _Prompt.of(body)
     if tools := body.get("tools"):
         return _call_tools(prompt, [tool["function"] for tool in tools])
@@ -62,7 +62,7 @@ class _Prompt:
         )
 
     def section(self, *names: str) -> str:
-        """Give the text between tags with one of these names; the last one counts."""
+        """Return the text between tags with one of these names; the last one counts."""
         for name in names:
             tagged = re.findall(rf"<({name})>(.*?)</\1>", self.whole, re.DOTALL)
             if tagged:
@@ -91,7 +91,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 def read_turns(conversation: str) -> list[str]:
-    """Give what the user says; all of it where no turn is marked."""
+    """Return what the user says; all of it where no turn is marked."""
     marks = list(_TURN.finditer(conversation))
     if not marks:
         return [conversation]
@@ -172,7 +172,7 @@ def _list_memories(text: str, heading: str) -> list[tuple[str, str]]:
 
 
 def _entry(item: Any) -> tuple[str, str]:
-    """Give the id and the text of a memory as systems list it."""
+    """Return the id and the text of a memory as systems list it."""
     if not isinstance(item, Mapping):
         return "", str(item)
     names = ("text", "memory", "content", "fact")
@@ -282,7 +282,7 @@ def fill_schema(schema: Mapping[str, Any], prompt: Any) -> Json:
 
 
 def _least(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Any:
-    """Give the least value that a part of a schema allows."""
+    """Return the least value that a part of a schema allows."""
     if reference := part.get("$ref"):
         return _least(schema.get("$defs", {}).get(reference.rpartition("/")[2], {}), schema)
     if "default" in part:

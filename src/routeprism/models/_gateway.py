@@ -132,7 +132,7 @@ class Gateway:
         return self._server is not None
 
     def connect(self, line: Line) -> tuple[str, str]:
-        """Give a new build the address and the key for its client."""
+        """Return the address and the key for the client of a new build."""
         if self._server is None:
             raise RuntimeError("Expected connect() within serving()")
         digest = line.digest()
@@ -171,7 +171,7 @@ class Gateway:
             raise
 
     def _identify(self, scope: _Scope, call: Call) -> tuple[Request, Settings]:
-        """Give the request's key: model and settings, prompt, batch and draw."""
+        """Return the request's key: model and settings, prompt, batch and draw."""
         body = {name: value for name, value in call.body.items() if name != "model"}
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         address = bare_address(Upstream(scope.line.base_url).address)

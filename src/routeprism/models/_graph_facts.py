@@ -12,7 +12,7 @@ from routeprism.models._passages import terms, words
 SPEAKER = "user"
 """The entity that stands for the person whose memory it is."""
 _PROPER_NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*")
-"""A name inside of a sentence; its first word is capitalised anyway."""
+"""A name inside a sentence; its first word is capitalised anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Edge:
 
 
 def relate_entities(facts: Iterable[Fact], names: Sequence[str] | None = None) -> list[Edge]:
-    """Give an edge for each fact; with `names`, only between entities of these names."""
+    """Return an edge for each fact; with `names`, only between entities of these names."""
     by_name = None if names is None else {name.lower(): name for name in names}
     edges = []
     for fact in facts:

@@ -74,7 +74,7 @@ class LoopbackServer(ThreadingHTTPServer):
         self._thread.start()
 
     def base_url(self, scope: str = "any") -> str:
-        """Give the address for clients of one scope."""
+        """Return the address for clients of one scope."""
         return f"http://127.0.0.1:{self.server_address[1]}/{scope}/v1"
 
     def close(self) -> None:

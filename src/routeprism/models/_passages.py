@@ -64,7 +64,7 @@ _REACH = 4
 
 
 def words(text: str) -> list[str]:
-    """Give the lower-cased words of a text, in any alphabet."""
+    """Return the lower-cased words of a text, in any alphabet."""
     return _WORD.findall(text.lower().replace("’", "'"))
 
 
@@ -98,14 +98,14 @@ _AFFECT: Mapping[str, int] = {
 
 @lru_cache(maxsize=1 << 15)
 def _known(word: str) -> tuple[str, int, bool]:
-    """Give a word's stem (empty if it carries no content), its affect, and whether it negates."""
+    """Return a word's stem (empty if it carries no content), its affect, and whether it negates."""
     root = stem(word)
     term = "" if len(word) < 2 or word in _STOP else root
     return term, _AFFECT.get(root, 0), word in _NEGATION or word.endswith("n't")
 
 
 def terms(tokens: Iterable[str]) -> list[str]:
-    """Give the stems of the words that carry content."""
+    """Return the stems of the words that carry content."""
     return [term[0] for term in map(_known, tokens) if term[0]]
 
 
@@ -140,7 +140,7 @@ class Passages:
     """The sentences that have a term."""
 
     def idf(self, term: str) -> float:
-        """Give a term's inverse sentence frequency, never negative."""
+        """Return a term's inverse sentence frequency, never negative."""
         have = len(self.occurrences.get(term, ()))
         return math.log(1 + (len(self.texts) - have + 0.5) / (have + 0.5))
 

@@ -61,7 +61,7 @@ class Row:
         return int(text) if text else None
 
     def keys(self) -> Iterator[Key]:
-        """Give the ways in which the row names its prompt; an empty cell names none."""
+        """Yield the ways in which the row names its prompt; an empty cell names none."""
         if digest := self.fields.get("prompt_sha256", "").strip().lower():
             if not _SHA256.match(digest):
                 raise self.error(
@@ -122,7 +122,7 @@ def _read_csv(text: str, path: Path) -> Iterator[Row]:
                     yield Row(path, line, dict(zip(names, map(unguard_cell, cells), strict=True)))
                 line = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"is no valid CSV: {error}", file=path, line=line) from error
+        raise InputError(f"is not valid CSV: {error}", file=path, line=line) from error
 
 
 def _check_header(names: list[str], path: Path) -> None:
@@ -175,7 +175,7 @@ def _read_value(row: Row, name: str, value: Any) -> str | None:
     """Read a JSON value as text; null and unknown fields count as missing."""
     if value is None or isinstance(value, str):
         if name != "answer" and value is not None and repair_text(value) != value:
-            raise row.error("half a surrogate pair is no text", name)
+            raise row.error("half a surrogate pair is not valid text", name)
         return value
     if name == "correct" and (isinstance(value, bool) or value in (0, 1)):
         return str(bool(value)).lower()

@@ -16,7 +16,7 @@ from routeprism.models._contracts import Model
 
 
 def registered_models() -> Mapping[str, specs.Registration]:
-    """Give the entry points of the group `routeprism.models`, by name."""
+    """Return the entry points of the group `routeprism.models`, by name."""
     return specs.registered("models")
 
 

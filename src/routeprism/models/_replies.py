@@ -44,7 +44,7 @@ def read_chat(content: bytes) -> ChatReply:
     counts = reported if isinstance(reported, Mapping) else {}
     usage, marks = clean_usage(counts.get("prompt_tokens"), counts.get("completion_tokens"))
     if reported is not None and not isinstance(reported, Mapping):
-        marks.append("the usage was no object")
+        marks.append("the usage was not an object")
     return ChatReply(text, usage, tuple(marks))
 
 
@@ -81,7 +81,7 @@ def _text(content: Any) -> str:
         texts = [part.get("text") for part in content]
         if all(isinstance(text, str) for text in texts):
             return "".join(map(str, texts))
-    raise UnreadableError("an answer that cannot be read (its content is no text)")
+    raise UnreadableError("an answer that cannot be read (its content is not text)")
 
 
 SURROGATES = "half a surrogate pair, which no file can contain, was replaced by U+FFFD"
@@ -91,22 +91,22 @@ _MOST = 2**63 - 1
 
 
 def clean_usage(input_tokens: Any, output_tokens: Any, cost: Any = None) -> tuple[Usage, list[str]]:
-    """Give the usage as far as it can be stored, and a mark for each part that cannot."""
+    """Return the usage as far as it can be stored, and a mark for each part that cannot."""
     counts, marks = [], []
     for name, value in (("input", input_tokens), ("output", output_tokens)):
         whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
         counts.append(value if whole else None)
         if value is not None and not whole:
-            marks.append(f"the {name} token count was no whole number that can be stored")
+            marks.append(f"the {name} token count was not a whole number that can be stored")
     number = isinstance(cost, (int, float)) and not isinstance(cost, bool)
     price = float(cost) if number and 0 <= cost <= _MOST and math.isfinite(cost) else None
     if cost is not None and price is None:
-        marks.append("the cost was no amount that can be stored")
+        marks.append("the cost was not an amount that can be stored")
     return Usage(counts[0], counts[1], price), marks
 
 
 def clean_reply(reply: Any, model: str) -> Reply:
-    """Give a reply that can be stored; refuse one without text."""
+    """Return a reply that can be stored; refuse one without text."""
     if not isinstance(reply, Reply) or not isinstance(reply.raw, str):
         value = reply.raw if isinstance(reply, Reply) else reply
         raise ModelError(f"{model} gave {type(value).__name__} instead of a reply with text")

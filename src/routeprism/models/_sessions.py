@@ -33,7 +33,7 @@ class LoopCache(Generic[T]):
         return type(self), ()
 
     def get(self, make: Callable[[], T]) -> T:
-        """Give this event loop's value; make it if there is none."""
+        """Return this event loop's value; make it if there is none."""
         loop = asyncio.get_running_loop()
         if loop not in self._values:
             self._values[loop] = make()

@@ -68,11 +68,11 @@ class HuggingFace:
         }
 
     def scores(self, ask: Ask) -> tuple[float, ...]:
-        """Give each option's mean token log-likelihood with the memory minus without it."""
+        """Return each option's mean token log-likelihood with the memory minus without it."""
         return self._contrast(ask).scores
 
     def answer(self, ask: Ask, /) -> Reply:
-        """Give an option's letter, or a generated text."""
+        """Return an option's letter, or a generated text."""
         if not ask.options:
             return _engine(self.path, self.device).write(
                 ask.text, self.temperature, self.max_tokens, derive_seed(ask.text, ask.draw)

@@ -69,11 +69,11 @@ class Reader:
         return not has_words(record)
 
     def scores(self, ask: Ask) -> tuple[float, ...]:
-        """Give each option's support, from 0 to 1.5; no draw is involved."""
+        """Return each option's support, from 0 to 1.5; no draw is involved."""
         return _option_scores(ask.memory, ask.question, ask.options)
 
     def answer(self, ask: Ask, /) -> Reply:
-        """Give an option's letter, or the sentence that answers a question without options."""
+        """Return an option's letter, or the sentence that answers a question without options."""
         if ask.options:
             return choose_option(ask, self.scores(ask), self.temperature)
         candidates = _sentence_scores(ask.memory, ask.question)
@@ -133,7 +133,7 @@ def _distinguishing(passages: Passages, options: Sequence[str]) -> list[dict[str
 def _support(
     passages: Passages, relevance: Mapping[int, float], weights: Mapping[str, float]
 ) -> float:
-    """Give the best passage's share of an option's weight, more if the question is also near."""
+    """Return the best passage's share of an option's weight, more if the question is also near."""
     total = sum(weights.values())
     near = passages.spread(weights, _NEAR)
     if not near or not total:
@@ -145,7 +145,7 @@ def _support(
 
 
 def _mood(passages: Passages, relevance: Mapping[int, float]) -> float:
-    """Give the affect, from −1 to 1, of the passages that the question is about."""
+    """Return the affect, from −1 to 1, of the passages that the question is about."""
     nearest = sorted(relevance.items(), key=lambda item: (-item[1], item[0]))[:_AFFECT_PASSAGES]
     total = sum(share**2 for _, share in nearest)
     if not total:
@@ -154,7 +154,7 @@ def _mood(passages: Passages, relevance: Mapping[int, float]) -> float:
 
 
 def _leaning(option: str, weights: Mapping[str, float]) -> float:
-    """Give the affect, from −1 to 1, of an option's sentences, each by what distinguishes it."""
+    """Return the affect, from −1 to 1, of an option's sentences, each by what distinguishes it."""
     total = sum(weights.values())
     if not total:
         return 0.0
@@ -168,7 +168,7 @@ def _leaning(option: str, weights: Mapping[str, float]) -> float:
 
 @lru_cache(maxsize=512)
 def _sentence_scores(memory: str, question: str) -> tuple[tuple[str, float], ...]:
-    """Give the sentences that are most relevant to a question, best first; earlier ones on ties."""
+    """Return the sentences most relevant to a question, best first; earlier ones on ties."""
     passages = read_passages(memory)
     ranked = sorted(_relevance(passages, question).items(), key=lambda item: (-item[1], item[0]))
     return tuple((passages.texts[at], score) for at, score in ranked[:_CANDIDATES])

@@ -86,7 +86,7 @@ class Recorded:
         return {"sha256": self._digest, "batch": self.batch, "model": self.model}
 
     def answer(self, ask: Ask, /) -> Reply:
-        """Give the recorded answer to this prompt, or to this question on this route."""
+        """Return the recorded answer to this prompt, or to this question on this route."""
         lookup = self.locate(ask)
         recorded = self.answers.find(lookup)
         if recorded is None:

@@ -1,8 +1,8 @@
 """`scripted`: a rule-based model behind an OpenAI-compatible endpoint on the loopback address.
 
 Memory systems that extract facts with a model can be audited with it, without a key and without a
-network. It is no language model, and every output names it `scripted`. The same request always gets
-the same reply. `_facts` has its rules, and `_extraction` the requests that it recognises.
+network. It is not a language model, and every output names it `scripted`. The same request always
+gets the same reply. `_facts` has its rules, and `_extraction` the requests that it recognises.
 """
 
 from __future__ import annotations

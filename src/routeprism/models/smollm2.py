@@ -78,11 +78,11 @@ class SmolLM2:
         }
 
     def scores(self, ask: Ask) -> tuple[float, ...]:
-        """Give each option's mean token log-likelihood with the memory minus without it."""
+        """Return each option's mean token log-likelihood with the memory minus without it."""
         return self._contrast(ask).scores
 
     def answer(self, ask: Ask, /) -> Reply:
-        """Give an option's letter, or a generated text."""
+        """Return an option's letter, or a generated text."""
         if not ask.options:
             return self._generate(ask)
         scores, tokens = self._contrast(ask)

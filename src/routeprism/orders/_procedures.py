@@ -61,7 +61,7 @@ _SEPARATOR = " vs "
 
 
 def parse_procedure(text: str) -> Procedure | None:
-    """Give the procedure that a spec names; None if its name is not the name of a procedure."""
+    """Return the procedure that a spec names; None if its name is not the name of a procedure."""
     kind = text.partition(":")[0].strip()
     if kind not in {name.partition(":")[0] for name in PROCEDURES}:
         return _find_own_procedure(text, kind)
@@ -87,7 +87,7 @@ def _read_names(path: tuple[str, ...], extensions: tuple[Extension, ...]) -> fro
 
 
 def _find_own_procedure(text: str, name: str) -> Procedure | None:
-    """Give the procedure that an installed package registers, or an object of the user's own."""
+    """Return the procedure that an installed package registers, or an object of the user's own."""
     if "+" in text or not (":" in text or name in _list_own_procedures()):
         return None
     spec = parse(text)

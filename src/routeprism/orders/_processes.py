@@ -48,16 +48,16 @@ class Process(Protocol):
     """A set of equally likely sequences."""
 
     def start(self) -> Prefix:
-        """Give the prefix before any arrival."""
+        """Return the prefix before any arrival."""
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
-        """Give each position that may come next, and the prefix after it."""
+        """Return each position that may come next, and the prefix after it."""
 
     def final(self, prefix: Prefix, /) -> bool:
         """Whether a sequence is complete here."""
 
     def total(self) -> int | None:
-        """Give the number of sequences where a formula says it."""
+        """Return the number of sequences where a formula says it."""
 
     def drawn(self, generator: random.Random, /) -> Order | None:
         """Draw one sequence directly, where that needs no counting."""
@@ -82,7 +82,7 @@ class AllOrders:
         return bool(prefix == (1 << self.size) - 1)
 
     def total(self) -> int | None:
-        """Give n!."""
+        """Return n!."""
         return math.factorial(self.size)
 
     def drawn(self, generator: random.Random, /) -> Order | None:
@@ -120,7 +120,7 @@ class Jittered:
         return bool(prefix == ((1 << self.size) - 1, self.size))
 
     def total(self) -> int | None:
-        """Give n! where the width binds no record; else they have to be counted."""
+        """Return n! where the width binds no record; else they have to be counted."""
         return math.factorial(self.size) if self.width >= self.size - 1 else None
 
     def drawn(self, generator: random.Random, /) -> Order | None:
@@ -152,7 +152,7 @@ class Interleaved:
         return bool(prefix == tuple(map(len, self.streams)))
 
     def total(self) -> int | None:
-        """Give the multinomial coefficient."""
+        """Return the multinomial coefficient."""
         number = math.factorial(sum(map(len, self.streams)))
         for stream in self.streams:
             number //= math.factorial(len(stream))

@@ -31,7 +31,7 @@ class Schedule:
     """The schedule that it is compared with; None for forward."""
 
     def perform(self, procedure: Procedure) -> Schedule:
-        """Give the same order with a procedure."""
+        """Return the same order with a procedure."""
         if procedure.kind == ONE_BY_ONE.kind:
             return self
         name = procedure.name if self.name == "forward" else f"{self.name}+{procedure.name}"
@@ -41,17 +41,17 @@ class Schedule:
         )
 
     def compare_with(self, reference: Schedule) -> Schedule:
-        """Give the same schedule, compared with a reference instead of forward."""
+        """Return the same schedule, compared with a reference instead of forward."""
         if reference.name in ("forward", self.name):
             return self
         return replace(self, name=name_pair(self.name, reference.name), reference=reference)
 
     def order(self, size: int, user: str = "") -> Order:
-        """Give the positions 0…size−1 in their order of arrival."""
+        """Return the positions 0…size−1 in their order of arrival."""
         return self.bound(size, user, None)
 
     def on(self, pool: Pool) -> Order:
-        """Give a pool's positions in their order of arrival."""
+        """Return a pool's positions in their order of arrival."""
         return self.bound(len(pool), pool.user, pool.records)
 
     def bound(self, size: int, user: str, records: Sequence[Record] | None) -> Order:
@@ -62,7 +62,7 @@ class Schedule:
         arrived = set(order) if self.redelivers else order
         if sorted(arrived) != list(range(size)):
             raise SpecError(
-                f"schedule '{self.name}' is no permutation of the {size} positions of a pool"
+                f"schedule '{self.name}' is not a permutation of the {size} positions of a pool"
                 + (f" (user '{user}')" if user else "")
             )
         return order
@@ -98,7 +98,7 @@ class Explicit:
     positions: Order
 
     def __call__(self, size: int, user: str, records: Sequence[Record] | None) -> Order:
-        """Give them."""
+        """Return them."""
         return self.positions
 
 

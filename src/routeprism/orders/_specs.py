@@ -68,7 +68,7 @@ def _read(record: Record) -> datetime:
 
 
 def parse_schedule(text: str | Schedule) -> Schedule:
-    """Give the schedule that a user named: an order, a procedure, or `order+procedure`.
+    """Return the schedule that a user named: an order, a procedure, or `order+procedure`.
 
     An arrival model gives the order that its seed draws. `X vs Y` compares X with Y. A schedule
     that exists is unchanged.
@@ -84,7 +84,7 @@ def parse_schedule(text: str | Schedule) -> Schedule:
 
 
 def _parse_order(text: str) -> Schedule:
-    """Give the order that a user named."""
+    """Return the order that a user named."""
     spec = parse(text)
     if spec.name in FIXED and not spec.values:
         return FIXED[spec.name]
@@ -107,7 +107,7 @@ def _parse_order(text: str) -> Schedule:
 
 
 def _own_schedule(spec: Spec, extension: Any) -> Schedule:
-    """Give a schedule of the user's own under the name that they wrote."""
+    """Return a schedule of the user's own under the name that they wrote."""
     schedule = extension
     if not isinstance(extension, Schedule) and callable(extension):
         schedule = construct(extension, spec)
@@ -120,7 +120,7 @@ def _own_schedule(spec: Spec, extension: Any) -> Schedule:
 
 
 def parse_arrival(text: str | ArrivalModel) -> ArrivalModel:
-    """Give the arrival model that a user named; a schedule is a model with one order."""
+    """Return the arrival model that a user named; a schedule is a model with one order."""
     if isinstance(text, ArrivalModel):
         return text
     if split_procedure(text)[1] != ONE_BY_ONE or name_reference(text) != "forward":

@@ -3,7 +3,7 @@
 Two steps are independent if exchanging them cannot change anything. A step is observed by the
 attributes of the memory that it uses. A step that uses an attribute with a mutable value is taken
 to change it, and so is every later step of the same write, which may still hold the value. A step
-that reaches anything outside of the memory (files, global values, clocks) depends on every step.
+that reaches anything outside the memory (files, global values, clocks) depends on every step.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class AccessRecorder:
             self._current.changes.add(name)
 
     def reach_outside(self) -> None:
-        """Record that the current step may use something outside of the memory."""
+        """Record that the current step may use something outside the memory."""
         if self._current is not None:
             self._current.outside = True
 
@@ -147,7 +147,7 @@ def _is_safe_call(function: Any) -> bool:
 
 
 def _uses_globals(frame: types.FrameType) -> bool:
-    """Whether a function uses values outside of itself that could change."""
+    """Whether a function uses values outside itself that could change."""
     code = frame.f_code
     if _sets_globals(code):
         return True

@@ -27,7 +27,7 @@ _MOST_ORDERS = 720
 _DRAWN_ORDERS = 50
 """Serial orders that are drawn where there are more."""
 _OUTSIDE_ORDERS = (6, 3)
-"""The same two numbers for a system outside of this process, of which each build takes long."""
+"""The same two numbers for a system outside this process, of which each build takes long."""
 _MOST_STATES = 2_000
 """Merged states up to which serial outcomes are computed from them."""
 
@@ -111,7 +111,7 @@ def list_serial_outcomes(trial: Trial) -> SerialOutcomes:
     """Build the writes of a trial one after the other, in every order.
 
     A memory that declares `key(state)` is built only once for states with the same future. If
-    there are more than 720 orders otherwise (6 for a system outside of this process), orders are
+    there are more than 720 orders otherwise (6 for a system outside this process), orders are
     drawn.
     """
     number = len(trial.writes)

@@ -43,7 +43,7 @@ class _Node:
     choice: int = -1
 
     def next_choice(self) -> int | None:
-        """Give a write that is still to be explored here."""
+        """Return a write that is still to be explored here."""
         candidates = (
             write
             for write in self.enabled
@@ -94,7 +94,7 @@ class _Search:
         return node.choice
 
     def _inherit(self) -> dict[int, Access]:
-        """Give the steps that need not be explored after the step before this moment."""
+        """Return the steps that need not be explored after the step before this moment."""
         if not self.path or not self.prune:
             return {}
         parent = self.path[-1]

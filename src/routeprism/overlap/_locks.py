@@ -20,7 +20,7 @@ class Turns(Protocol):
     """Decides which write continues."""
 
     def find_number(self) -> int | None:
-        """Give the write that the current thread performs; None if it runs freely."""
+        """Return the write that the current thread performs; None if it runs freely."""
 
     def pause(self, place: str) -> None:
         """Let another write continue before this one does, if it is chosen."""
@@ -111,7 +111,7 @@ class TurnRLock:
         return acquired
 
     def release(self) -> None:
-        """Give the lock back once; it is free when it was given back as often as it was taken."""
+        """Return the lock back once; it is free when it was given back as often as it was taken."""
         if not self._is_owned():
             raise RuntimeError("cannot release un-acquired lock")
         self._count -= 1

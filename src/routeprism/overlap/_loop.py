@@ -203,7 +203,7 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         """Do nothing: cancelled timers are left out when timers end."""
 
     def time(self) -> float:
-        """Give the loop's own time, in seconds."""
+        """Return the loop's own time, in seconds."""
         return self._now
 
     def create_future(self) -> asyncio.Future[Any]:
@@ -294,7 +294,7 @@ def _number_of(handle: asyncio.Handle) -> int | None:
 
 
 def _find_place(coroutine: Any) -> str:
-    """Name the innermost line outside of asyncio at which a write waits."""
+    """Name the innermost line outside asyncio at which a write waits."""
     place: FrameType | None = None
     inner = coroutine
     while inner is not None:

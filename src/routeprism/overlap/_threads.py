@@ -133,7 +133,7 @@ class ThreadScheduler:
                 setattr(owner, name, value)
 
     def replace_inner_locks(self, item: Any, depth: int = _DEPTH) -> None:
-        """Replace the locks that an object, or an object inside of it, has made before."""
+        """Replace the locks that an object, or an object inside it, has made before."""
         for name, value in list(getattr(item, "__dict__", {}).items()):
             if (lock := self._replace(value)) is not None:
                 setattr(item, name, lock)
@@ -185,7 +185,7 @@ class ThreadScheduler:
         ]
 
     def _replace(self, value: Any) -> Any:
-        """Give the replacement of a lock, of a class of locks, or of `time.sleep`."""
+        """Return the replacement of a lock, of a class of locks, or of `time.sleep`."""
         if value is _REAL["sleep"]:
             return self._sleep
         if value is _REAL["Lock"]:
@@ -202,7 +202,7 @@ class ThreadScheduler:
     # --- What threads and locks call --------------------------------------------------------
 
     def find_number(self) -> int | None:
-        """Give the write that the current thread performs; None if it runs freely."""
+        """Return the write that the current thread performs; None if it runs freely."""
         return None if self._free else self._numbers.get(threading.get_ident())
 
     def pause(self, place: str) -> None:
@@ -291,7 +291,7 @@ class ThreadScheduler:
             _REAL["sleep"](_MOMENT)
 
     def _watch(self) -> None:
-        """Wait for all writes; let them run freely if one is stuck outside of Python code."""
+        """Wait for all writes; let them run freely if one is stuck outside Python code."""
         deadline = time.monotonic() + _LIMIT
         progress = -1
         while not self._finished.acquire(timeout=_PATIENCE):

@@ -147,7 +147,7 @@ class Trial:
             return Execution(_read_outcome(memory, raised), controlled=False)
 
     def run_in_order(self, order: Sequence[int]) -> Outcome:
-        """Give the outcome of the same writes one after the other."""
+        """Return the outcome of the same writes one after the other."""
         return run_serially(self.policy, self.prior, [self.writes[at] for at in order])
 
 
@@ -227,7 +227,7 @@ def overlap_writes(
 
 
 def run_serially(policy: OwnMemory, prior: Sequence[Record], writes: Sequence[Record]) -> Outcome:
-    """Give the outcome of writes one after the other."""
+    """Return the outcome of writes one after the other."""
     with ExitStack() as stack:
         if find_overlap(policy) == "threads":  # the same sleeps and locks as in a controlled trial
             stack.enter_context(ThreadScheduler().replace_locks(find_class(policy)))

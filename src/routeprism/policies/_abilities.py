@@ -3,7 +3,7 @@
 A policy may ask a model while it builds. It never calls the model itself: an audit passes a
 function that does, with the run's ledger behind it, so that a reply is stored and requested once.
 Its prompts contain only records. A memory may also have its own client, which makes requests
-outside of the ledger. A dry run does not build such a memory; a stand-in counts what it would
+outside the ledger. A dry run does not build such a memory; a stand-in counts what it would
 receive. A memory class of the user's own counts among them unless it declares `offline = True`.
 """
 
@@ -57,7 +57,7 @@ class Metered(Protocol):
     """A policy whose own client can be counted, and stopped, request by request."""
 
     def metered(self, allowance: Allowance, /) -> Policy:
-        """Give the same policy, counting every request of its client."""
+        """Return the same policy, counting every request of its client."""
 
 
 @runtime_checkable
@@ -65,11 +65,11 @@ class Routed(Protocol):
     """A policy whose own client can be pointed at a proxy; it is also `Metered`."""
 
     def routed(self, gateway: Gateway, /) -> Policy:
-        """Give the same policy, whose client asks through a proxy."""
+        """Return the same policy, whose client asks through a proxy."""
 
 
 def unwrap_policy(policy: Policy) -> Any:
-    """Give the policy inside of all wrappers."""
+    """Return the policy inside all wrappers."""
     while isinstance(policy, (*WRAPPERS, StandIn, DeclaredCalls)):
         policy = policy.inner
     return policy
@@ -82,14 +82,14 @@ def interface_of(policy: Policy) -> str:
 
 
 def _unwrap_abilities(policy: Policy) -> Any:
-    """Give the policy inside of the wrappers that keep its abilities."""
+    """Return the policy inside the wrappers that keep its abilities."""
     while isinstance(policy, WRAPPERS):
         policy = policy.inner
     return policy
 
 
 def _replace_inner(policy: Policy, change: Callable[[Policy], Policy]) -> Policy:
-    """Change the policy inside of the wrappers that keep its abilities."""
+    """Change the policy inside the wrappers that keep its abilities."""
     if isinstance(policy, WRAPPERS):
         return replace(policy, inner=_replace_inner(policy.inner, change))
     return change(policy)
@@ -125,7 +125,7 @@ def _fit(policy: Policy, pools: Sequence[Pool]) -> Policy:
             f"for every group of users, and one fit must not see into another"
         )
     if getattr(fitted, "name", None) != getattr(policy, "name", None):
-        raise ContractError(f"{kind}.fit gave a policy of another name; a fit is no new policy")
+        raise ContractError(f"{kind}.fit returned a policy with a different name")
     return fitted
 
 
@@ -175,7 +175,7 @@ def _fix_operations(policy: Policy, operations: Sequence[str]) -> Policy:
 
 
 def builder_model(policy: Policy) -> Model | None:
-    """Give the model that a policy asks while it builds, if any."""
+    """Return the model that a policy asks while it builds, if any."""
     inner = _unwrap_abilities(policy)
     return inner.model if isinstance(inner, Consulting) else None
 
@@ -261,7 +261,7 @@ def uses_scripted_model(policy: Policy) -> bool:
     return getattr(unwrap_policy(policy), "scripted", False) is True
 
 
-# --- Clients outside of the ledger -------------------------------------------------------------
+# --- Clients outside the ledger -------------------------------------------------------------
 
 
 def describe_client(policy: Policy) -> Client | None:

@@ -113,7 +113,7 @@ class AwaitedPolicy:
 
 
 def wrap_asynchronous(built: Any) -> Any:
-    """Give what a policy built as a memory whose methods can be called; await it if necessary."""
+    """Return what a policy built as a memory whose methods can be called; await it if necessary."""
     if isinstance(built, AwaitedMemory):
         return built
     if not inspect.isawaitable(built):
@@ -130,7 +130,7 @@ def wrap_asynchronous(built: Any) -> Any:
 
 
 def await_now(value: Any) -> Any:
-    """Give a value, awaited on a new loop if it is awaitable."""
+    """Return a value, awaited on a new loop if it is awaitable."""
     if not inspect.isawaitable(value):
         return value
     import asyncio

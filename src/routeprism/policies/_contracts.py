@@ -81,13 +81,13 @@ class Memory(Protocol):
     """
 
     def retained(self) -> frozenset[str]:
-        """Give the retained source ids, before any retrieval."""
+        """Return the retained source ids, before any retrieval."""
 
     def state(self) -> JsonValue:
-        """Give the value that the internal signature is computed from; None if there is none."""
+        """Return the value that the internal signature is computed from; None if there is none."""
 
     def expose(self, query: str, /) -> Exposure:
-        """Give what a question's text brings to the prompt."""
+        """Return what a question's text brings to the prompt."""
 
 
 @runtime_checkable
@@ -110,13 +110,13 @@ class Incremental(Protocol[State]):
     """A policy that builds record by record, with immutable states in between."""
 
     def start(self) -> State:
-        """Give the state before any arrival."""
+        """Return the state before any arrival."""
 
     def step(self, state: State, record: Record, /) -> State:
-        """Give the state after one more arrival; the old state stays as it was."""
+        """Return the state after one more arrival; the old state stays as it was."""
 
     def finish(self, state: State, /) -> Memory:
-        """Give the memory that this state is."""
+        """Return the memory that this state is."""
 
     def key(self, state: State, /) -> Hashable:
         """Name the state's future.
@@ -131,7 +131,7 @@ class Foreseeing(Protocol):
     """An incremental policy whose states merge better when all that will arrive is known."""
 
     def foreseeing(self, records: Sequence[Record], /) -> Incremental[Any]:
-        """Give a policy that builds the same memories whenever exactly these records arrive."""
+        """Return a policy that builds the same memories whenever exactly these records arrive."""
 
 
 @runtime_checkable
@@ -140,10 +140,10 @@ class Operational(Protocol):
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """Give the operations that still follow arrival order."""
+        """Return the operations that still follow arrival order."""
 
     def fixed(self, operation: str, /) -> Policy:
-        """Give the same policy with that operation tied to source order."""
+        """Return the same policy with that operation tied to source order."""
 
 
 @runtime_checkable
@@ -151,7 +151,7 @@ class Learned(Protocol):
     """A policy that has to be fitted on other users before it builds."""
 
     def fit(self, pools: Sequence[Pool], /) -> Policy:
-        """Give a new policy of the same name, fitted on the records of these pools.
+        """Return a new policy of the same name, fitted on the records of these pools.
 
         The pools contain no question, and none of the users that the policy is then built for.
         """
@@ -174,7 +174,7 @@ class Consulting(Protocol):
         """The model; None if the policy asks none."""
 
     def consulting(self, consult: Consult, /) -> Policy:
-        """Give the same policy with a function that asks its model."""
+        """Return the same policy with a function that asks its model."""
 
 
 @runtime_checkable
@@ -185,7 +185,7 @@ class Revivable(Protocol):
     """
 
     def revive(self, arrivals: Sequence[Record], snapshot: JsonValue, /) -> Memory:
-        """Give the memory that a snapshot was taken of; `arrivals` are those it was built from."""
+        """Return the memory of a snapshot; `arrivals` are those it was built from."""
 
 
 @runtime_checkable
@@ -193,7 +193,7 @@ class Growable(Revivable, Protocol):
     """A policy that adds a record to a stored memory, so that orders share their beginnings."""
 
     def grow(self, arrivals: Sequence[Record], snapshot: JsonValue, record: Record, /) -> Memory:
-        """Give the memory after one more arrival; `arrivals` are those before it."""
+        """Return the memory after one more arrival; `arrivals` are those before it."""
 
 
 def prepare_policy(policy: Incremental[Any], records: Sequence[Record]) -> Incremental[Any]:

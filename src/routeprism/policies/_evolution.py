@@ -2,7 +2,7 @@
 
 A decision may `strengthen` the newcomer (link it, replace its tags) and may `update_neighbor`: new
 tags and a new context for each of its nearest notes. The rule looks at keywords; a model is asked
-for strict JSON, and a reply of another shape is no decision.
+for strict JSON, and a reply of a different shape is ignored.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _BEGINNING = datetime(1, 1, 1, tzinfo=timezone.utc)
 
 
 def find_key_function(keys: str | KeyFunction) -> KeyFunction:
-    """Give a function that was passed, or that is named `package.module:function`."""
+    """Return a function that was passed, or that is named `package.module:function`."""
     function = _load(keys) if isinstance(keys, str) else keys
     if not callable(function):
         raise SpecError(f"Expected a function of a record but got keys={keys!r:.60}")
@@ -37,7 +37,7 @@ def _load(name: str) -> object:
 
 
 def read_event_time(record: Record) -> tuple[datetime, int]:
-    """Give what decides which of two records is later: the time, ties by source position.
+    """Return what decides which of two records is later: the time, ties by source position.
 
     A record without a time counts as the earliest.
     """

@@ -98,11 +98,11 @@ class Lineage:
         return False
 
     def retained(self) -> frozenset[str]:
-        """Give the ids of all records that some item came from."""
+        """Return the ids of all records that some item came from."""
         return frozenset().union(*(block.sources for block in self.items.values()))
 
     def block(self, key: str, text: str) -> Block:
-        """Give an item as it is shown, with its sources.
+        """Return an item as it is shown, with its sources.
 
         An unknown key is looked up by its text; an item that was never seen has no sources.
         """
@@ -117,7 +117,7 @@ class Lineage:
         return Block(self.kind, self.redactor.redact(text), sources)
 
     def blocks(self, items: Mapping[str, str]) -> list[Block]:
-        """Give all items of a dump with their sources, the oldest first."""
+        """Return all items of a dump with their sources, the oldest first."""
         shared = [key for key in self.items if key in items]
         unknown = sorted(items.keys() - set(shared))
         return [self.block(key, items[key]) for key in [*shared, *unknown]]
@@ -161,7 +161,7 @@ class Lineage:
         *,
         late: bool,
     ) -> Block:
-        """Give a new or changed item with its sources: its records, and what moved into it."""
+        """Return a new or changed item with its sources: its records, and what moved into it."""
         old = self.items.get(key)
         writers = self._attribute(key, text, late=late)
         sources = set(writers)
@@ -181,7 +181,7 @@ class Lineage:
         return Block(self.kind, text, frozenset(sources))
 
     def _list_lost(self, items: Mapping[str, str]) -> dict[str, Block]:
-        """Give the words that changed items have lost, which may have moved into another item."""
+        """Return the words that changed items have lost, which may have moved into another item."""
         lost: dict[str, Block] = {}
         for key, block in self.items.items():
             if key in items and items[key] != block.text:
@@ -261,7 +261,7 @@ def _words(text: str) -> list[str]:
 
 
 def _phrase(record: Record) -> str:
-    """Give the words of a record in their order, for looking quotations up."""
+    """Return the words of a record in their order, for looking quotations up."""
     turns = " ".join(turn.text for turn in record.turns)
     texts = (record.text, record.user_text, turns)
     return " | ".join(f" {' '.join(_words(text))} " for text in texts)
@@ -282,7 +282,7 @@ def quotes(record: Record, text: str, *, cut: bool = False) -> bool:
 
 
 def _list_common(texts: Sequence[str]) -> frozenset[str]:
-    """Give the words of most items, such as "the user said", which tell no item from another."""
+    """Return the words of most items, such as "the user said", which tell no item from another."""
     if len(texts) < _FEWEST_ITEMS:
         return frozenset()
     numbers = Counter(word for text in texts for word in set(_words(text)))

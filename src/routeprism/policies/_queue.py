@@ -42,7 +42,7 @@ class Queue:
 
     @property
     def outside(self) -> bool:
-        """Whether its policy stands for a system outside of this process."""
+        """Whether its policy stands for a system outside this process."""
         own = find_own_memory(self.inner)
         return own is not None and own.outside
 
@@ -57,7 +57,7 @@ class Queue:
         return self.inner.build(arrivals)
 
     def open(self) -> Any:
-        """Give an empty memory behind a queue."""
+        """Return an empty memory behind a queue."""
         own = find_own_memory(self.inner)
         assert own is not None  # noqa: S101 (checked above)
         memory = own.factory()
@@ -80,11 +80,11 @@ class QueuedMemory:
             self.memory.add(record)
 
     def retained(self) -> Any:
-        """Give what the memory retains."""
+        """Return what the memory retains."""
         return self.memory.retained()
 
     def expose(self, query: str) -> Any:
-        """Give what the memory exposes."""
+        """Return what the memory exposes."""
         return self.memory.expose(query)
 
     def __getattr__(self, name: str) -> Any:

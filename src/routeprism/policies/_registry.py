@@ -21,7 +21,7 @@ _COMPARATOR = "source-order("
 
 
 def registered_policies() -> Mapping[str, specs.Registration]:
-    """Give the entry points of the group `routeprism.policies`, by name."""
+    """Return the entry points of the group `routeprism.policies`, by name."""
     return specs.registered("policies")
 
 
@@ -67,7 +67,7 @@ def _constructed(
     if not spec.values and not (is_policy and inspect.isclass(factory)):
         return factory
     if not callable(factory):
-        raise SpecError(f"'{spec.name}' takes no parameters: it is no class")
+        raise SpecError(f"'{spec.name}' takes no parameters: it is not a class")
     if not is_policy:  # a memory class, or what makes one: a fresh one is made for every build
         specs.arguments(factory, spec)  # a wrong parameter is refused before anything is built
         return _MemoryFactory(factory, spec)

@@ -68,7 +68,7 @@ def ranked(text: str) -> Ranked:
 
 
 def most_frequent(parts: Sequence[Ranked], number: int) -> tuple[str, ...]:
-    """Give the most frequent words of parts that follow each other, ties by first occurrence.
+    """Return the most frequent words of parts that follow each other, ties by first occurrence.
 
     Goes down the ranks of all parts side by side, and stops as soon as no word further down can be
     among them (Fagin's threshold algorithm): a policy names the same parts in many orders.
@@ -96,7 +96,7 @@ def most_frequent(parts: Sequence[Ranked], number: int) -> tuple[str, ...]:
 
 
 def keywords(text: str) -> tuple[str, ...]:
-    """Give a text's most frequent words, stopwords left out."""
+    """Return a text's most frequent words, stopwords left out."""
     return tuple(word for word, _ in counted(text).most_common(MOST_KEYWORDS))
 
 

@@ -17,7 +17,7 @@ from routeprism.text import tokens
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The requests that a memory makes itself while it builds, outside of the run's ledger."""
+    """The requests that a memory makes itself while it builds, outside the run's ledger."""
 
     model: str = ""
     """The model; empty if it is not known."""
@@ -114,7 +114,7 @@ class StandIn:
         return _AssumedMemory(tuple(arrivals), self.client.k, self.shown)
 
     def drain(self) -> Mapping[tuple[str, str], int]:
-        """Give what was counted since the last call, by policy and kind."""
+        """Return what was counted since the last call, by policy and kind."""
         counts = {(self.name, kind): number for kind, number in self.counted.items()}
         self.counted.clear()
         return counts
@@ -168,7 +168,7 @@ class SourceOrder:
         return self.finish(self.sorted(arrivals))
 
     def sorted(self, arrivals: Sequence[Record]) -> Arrived:
-        """Give the arrivals as its policy receives them."""
+        """Return the arrivals as its policy receives them."""
         first = {record.position: record for record in reversed(arrivals)}
         return tuple([first[position] for position in sorted(first)])
 
@@ -188,5 +188,5 @@ class SourceOrder:
         return self.inner.build(state)
 
     def key(self, state: Arrived, /) -> Hashable:
-        """Give no key: the same records always form the same list."""
+        """Return no key: the same records always form the same list."""
         return ()

@@ -34,7 +34,7 @@ _EXACT = 100_000
 
 @lru_cache(maxsize=1)
 def _client() -> Any:
-    """Give this process's in-memory ChromaDB, with telemetry off."""
+    """Return this process's in-memory ChromaDB, with telemetry off."""
     chromadb = import_system("chromadb", "amem", "amem")
     return chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
 
@@ -90,7 +90,7 @@ class _Notes:
         return frozenset(self.held)
 
     def state(self) -> JsonValue:
-        """Give ids, links, tags and contexts in insertion order (Appendix L.2)."""
+        """Return ids, links, tags and contexts in insertion order (Appendix L.2)."""
         return [evolution.written(note) for note in self.held.values()]
 
     def canonical(self) -> JsonValue:
@@ -106,7 +106,7 @@ class _Notes:
         ]
 
     def notes(self) -> Mapping[str, Mapping[str, JsonValue]]:
-        """Give the fields to compare with the same records' notes on another route."""
+        """Return the fields to compare with the same records' notes on another route."""
         return {
             note.id: {
                 "tags": sorted(note.tags),
@@ -259,7 +259,7 @@ class AMem:
     def _updated(
         self, notes: Mapping[str, Note], neighbours: Sequence[Note], decided: Evolution
     ) -> Sequence[Note]:
-        """Give the notes that neighbour updates land on, changed."""
+        """Return the notes that neighbour updates land on, changed."""
         targets = list(notes.values()) if self.neighbours == "rank" else neighbours
         return [
             replace(target, tags=tags, context=context)
@@ -279,7 +279,7 @@ _TRANSFORMERS = "sentence-transformers"
 
 @lru_cache(maxsize=2)
 def _embedding(name: str) -> Any:
-    """Give the function from a text to its vector."""
+    """Return the function from a text to its vector."""
     if name == "wordllama":
         return embedding("wordllama", "amem")
     try:

@@ -59,7 +59,7 @@ class _Intervals:
         return tuple(events)
 
     def notes(self) -> Mapping[str, Mapping[str, JsonValue]]:
-        """Give the interval of each record, for comparison between routes."""
+        """Return the interval of each record, for comparison between routes."""
         return {
             validity.record.id: {"since": validity.since, "until": validity.until}
             for validity in self.validities
@@ -92,7 +92,7 @@ class Bitemporal:
         return ":".join(filter(None, ("bitemporal", ",".join(parameters))))
 
     def build(self, arrivals: Sequence[Record], /) -> _Intervals:
-        """Give each record the time of its successor in the same fact as its end."""
+        """Return each record the time of its successor in the same fact as its end."""
         name = find_key_function(self.keys)
         records = sorted({record.id: record for record in arrivals}.values(), key=read_event_time)
         following: dict[str, Record] = {}

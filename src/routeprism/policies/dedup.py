@@ -27,7 +27,7 @@ def _word_set(record: Record) -> frozenset[str]:
 
 
 def measure_similarity(left: Record, right: Record) -> float:
-    """Give the share of the two records' words that both have."""
+    """Return the share of the two records' words that both have."""
     first, second = left.derive(_word_set), right.derive(_word_set)
     union = len(first | second)
     return len(first & second) / union if union else 1.0

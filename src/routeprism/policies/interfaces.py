@@ -203,7 +203,7 @@ def _scorer(
 
 
 def _focal_document(record: Record) -> tuple[Mapping[str, int], int]:
-    """Give what BM25 reads of a record: the counts of its focal tokens, and their number."""
+    """Return what BM25 reads of a record: the counts of its focal tokens, and their number."""
     counts = record_focal_counts(record)
     return counts, sum(counts.values())
 
@@ -221,7 +221,7 @@ class _PoolScores:
         self._known: dict[str, list[float]] = {}
 
     def __call__(self, query: str) -> list[float]:
-        """Give the scores in source order."""
+        """Return the scores in source order."""
         scores = self._known.get(query)
         if scores is None:
             scores = self._known[query] = self._rank(focal_words(query))
@@ -229,7 +229,7 @@ class _PoolScores:
 
 
 def _pool_scores(pool: Sequence[Record]) -> _PoolScores:
-    """Give the scores of a pool in source order; its first record keeps them."""
+    """Return the scores of a pool in source order; its first record keeps them."""
     documents = [record.derive(_focal_document) for record in pool]
     scores_by_query = pool[0].derive(_kept_scores)
     for scores in scores_by_query:
@@ -342,11 +342,11 @@ class WholeRecords:
     """Dropped record → the retained record that replaced it, if the policy knows it."""
 
     def retained(self) -> frozenset[str]:
-        """Give the ids of the kept records."""
+        """Return the ids of the kept records."""
         return frozenset(record.id for record in self.kept)
 
     def state(self) -> JsonValue:
-        """Give what the policy declares as its internal state."""
+        """Return what the policy declares as its internal state."""
         return self.internal
 
     def expose(self, query: str, /) -> Exposure:
@@ -354,11 +354,11 @@ class WholeRecords:
         return self.reader(query)
 
     def stand_ins(self) -> Mapping[str, str]:
-        """Give the kept record that took each dropped record's place."""
+        """Return the kept record that took each dropped record's place."""
         return self.places
 
     def events(self) -> Sequence[Event]:
-        """Give what each arrival did."""
+        """Return what each arrival did."""
         return self.log()
 
 

@@ -54,13 +54,13 @@ class _Cut:
 
 
 def _numbers() -> dict[str, int]:
-    """Give a map that numbers words as they are first looked up."""
+    """Return a map that numbers words as they are first looked up."""
     return defaultdict(count().__next__)
 
 
 @lru_cache
 def _cutter(size: int) -> Callable[[Record], _Cut]:
-    """Give one function per window size, so that a record derives its windows once for each."""
+    """Return one function per window size, so that a record derives its windows once for each."""
 
     def cut(record: Record) -> _Cut:
         import numpy as np
@@ -181,7 +181,7 @@ class Lexical:
         return specs.written("lexical", self)
 
     def unseen(self, record: Record) -> bool:
-        """Whether no question's word can find the record; role markers are no words of it."""
+        """Whether no word can find the record; role markers do not count as words."""
         return not has_words(record)
 
     def build(self, arrivals: Sequence[Record], /) -> _Index:

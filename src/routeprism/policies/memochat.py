@@ -187,7 +187,7 @@ class _Memo:
         return {"consultations": len(self.topics), "unusable_replies": self.inner.unusable}
 
     def snapshot(self) -> JsonValue:
-        """Give what a model wrote, and of which arrivals; the rest follows from the records."""
+        """Return what a model wrote, and of which arrivals; the rest follows from the records."""
         inner = self.inner
         topics: list[JsonValue] = [
             [topic.name, topic.summary, _places(topic.window)] for topic in inner.topics

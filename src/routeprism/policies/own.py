@@ -166,7 +166,7 @@ class OwnMemory:
     chance: bool = False
     """Whether its objects declare that the same arrivals may give a different memory."""
     outside: bool = False
-    """Whether its objects stand for a system outside of this process."""
+    """Whether its objects stand for a system outside this process."""
     procedures: tuple[str, ...] | None = None
     """The procedures that the system can perform; None if that depends on the methods."""
     tick: Callable[[], None] | None = field(default=None, compare=False, repr=False)
@@ -229,7 +229,7 @@ class OwnMemory:
 
 
 def find_own_memory(policy: Any) -> OwnMemory | None:
-    """Give a policy as a memory to which records are added one by one; None if it is not one.
+    """Return a policy as a memory to which records are added one by one; None if it is not one.
 
     A policy that offers `open()`, such as the adapter of a server, gives an empty memory with it.
     """
@@ -286,7 +286,7 @@ class _Wrapped:
 def as_blocks(
     output: Any, arrived: Mapping[str, Record], name: str = "the memory"
 ) -> tuple[Block, ...]:
-    """Give what an `expose` returned as blocks; ids are looked up among the arrived records."""
+    """Return what an `expose` returned as blocks; ids are looked up among the arrived records."""
     if isinstance(output, Exposure):
         return output.blocks
     if isinstance(output, Set):
@@ -366,7 +366,7 @@ def check_memory(memory: Any, name: str) -> Memory:
 
 
 def check_retained(memory: Memory, name: str, pool: Pool) -> frozenset[str]:
-    """Give the retained ids, which must all be the pool's."""
+    """Return the retained ids, which must all be the pool's."""
     retained = retained_ids(memory, name)
     if unknown := sorted(retained.difference(pool.ids)):
         raise ContractError(

@@ -66,7 +66,7 @@ _UNDATED = datetime.min.replace(tzinfo=timezone.utc)
 
 
 def event_key(record: Record) -> EventKey:
-    """Give the place of a record in event order: its timestamp, then its source position."""
+    """Return the place of a record in event order: its timestamp, then its source position."""
     time = read_time(record.timestamp) if record.timestamp else None
     return time or _UNDATED, record.position
 
@@ -94,7 +94,7 @@ class WriteCount:
         return round(calls * self.writes / self.final) if self.final else calls
 
     def to_counts(self) -> dict[str, int]:
-        """Give the counts under the names that `estimates.csv` uses after `count.`."""
+        """Return the counts under the names that `estimates.csv` uses after `count.`."""
         return {
             "arrivals": self.arrivals,
             "writes": self.writes,
@@ -168,11 +168,11 @@ class _RepairedMemory:
     inner: Memory
     writes: WriteCount
     extra: tuple[Record, ...] = ()
-    """Records outside of the memory that are always shown."""
+    """Records outside the memory that are always shown."""
     search: Callable[[str], Sequence[Record]] | None = None
-    """Finds records outside of the memory for a question."""
+    """Finds records outside the memory for a question."""
     outside: frozenset[str] = frozenset()
-    """The ids of all records that are kept outside of the memory."""
+    """The ids of all records that are kept outside the memory."""
 
     def retained(self) -> frozenset[str]:
         return retained_ids(self.inner) | self.outside
@@ -490,10 +490,10 @@ class LiveMemory(Protocol):
         """Add a record."""
 
     def retained(self) -> Iterable[Any]:
-        """Give the records or record ids that are kept."""
+        """Return the records or record ids that are kept."""
 
     def expose(self, query: str, /) -> Any:
-        """Give what a question is shown."""
+        """Return what a question is shown."""
 
 
 @dataclass(slots=True)
@@ -527,7 +527,7 @@ class HeldMemory:
         self.writes += 1
 
     def retained(self) -> frozenset[str]:
-        """Give the ids that the memory keeps, and those that are held back and shown."""
+        """Return the ids that the memory keeps, and those that are held back and shown."""
         buffered_ids = frozenset(record.id for record in self.held) if self.shown else frozenset()
         return retained_ids(self.memory) | buffered_ids
 
@@ -596,7 +596,7 @@ class RebuiltMemory:
         return self._discarded_calls + self._read_calls()
 
     def retained(self) -> frozenset[str]:
-        """Give the ids that the memory keeps."""
+        """Return the ids that the memory keeps."""
         return retained_ids(self.memory)
 
     def expose(self, query: str, /) -> Any:
@@ -623,7 +623,7 @@ class FallbackMemory:
         self.memory.add(record)
 
     def retained(self) -> frozenset[str]:
-        """Give every id: what the memory dropped is in the log."""
+        """Return every id: what the memory dropped is in the log."""
         return frozenset(self.log)
 
     def expose(self, query: str, /) -> list[Block]:

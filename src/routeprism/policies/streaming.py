@@ -204,7 +204,7 @@ def fit_predictor(pools: Sequence[Pool], penalty: float = 1.0) -> Predictor:
 
 
 def _mean_overlaps(counts: Any) -> Any:
-    """Give each row's mean Jaccard overlap with the other rows; empty token sets have none."""
+    """Return each row's mean Jaccard overlap with the other rows; empty token sets have none."""
     import numpy as np
 
     present = (counts > 0).astype(np.float64)

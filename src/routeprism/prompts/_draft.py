@@ -67,7 +67,7 @@ def choose(options: int) -> str:
 
 
 def placebo(blocks: Sequence[Block], user: str) -> str:
-    """Give the gated rule with a number that means nothing.
+    """Return the gated rule with a number that means nothing.
 
     The numbers are listed here, in the order of the blocks, and not written into the blocks: so
     the context has the same bytes whatever the provenance.
@@ -80,7 +80,7 @@ def placebo(blocks: Sequence[Block], user: str) -> str:
 
 
 def catalogue_numbers(blocks: Sequence[Block], user: str) -> tuple[int, ...]:
-    """Give every block its rank, from 1, in the order of their digests.
+    """Return every block its rank, from 1, in the order of their digests.
 
     A digest knows neither source position nor arrival. It is the block's own, so that any two
     blocks stand in the same relation on every route, as they do under the benchmark's index.

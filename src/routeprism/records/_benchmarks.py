@@ -95,7 +95,7 @@ class Record:
         return self.derive(_user_text)
 
     def derive(self, function: Callable[[Record], T]) -> T:
-        """Give `function(self)`, computed once for as long as this record lives."""
+        """Return `function(self)`, computed once for as long as this record lives."""
         try:
             value: T = self._derived[function]
         except KeyError:
@@ -157,7 +157,7 @@ class Pool:
 
 
 def letters(count: int) -> tuple[str, ...]:
-    """Give the option letters a, b, c, … of a question with this many options."""
+    """Return the option letters a, b, c, … of a question with this many options."""
     return tuple(chr(ord("a") + index) for index in range(count))
 
 

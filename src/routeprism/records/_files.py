@@ -164,7 +164,7 @@ def parse_json_file(content: bytes, path: Path) -> Any:
         return parse_json(decode_utf8(content, path))
     except json.JSONDecodeError as error:
         raise InputError(
-            f"is no valid JSON: {error.msg}; the file may be truncated",
+            f"is not valid JSON: {error.msg}; the file may be truncated",
             file=path,
             line=error.lineno,
         ) from error
@@ -259,7 +259,7 @@ class _Scan:
             if expected == ",":
                 expected = self._next()
                 if expected == "]":
-                    raise self._fault("is no valid JSON: nothing follows the last ','")
+                    raise self._fault("is not valid JSON: nothing follows the last ','")
         if self._next():
             raise self._fault("there is something after the list")
 
@@ -277,7 +277,7 @@ class _Scan:
                     ended = error.msg.startswith("Unterminated") or (
                         not self._text[self._at + place :].strip()
                     )
-                    problem = _TRUNCATED if ended else f"is no valid JSON: {error.msg}"
+                    problem = _TRUNCATED if ended else f"is not valid JSON: {error.msg}"
                     self._at += place
                     raise self._fault(problem) from None
                 failed = place
@@ -287,7 +287,7 @@ class _Scan:
                 raise self._fault(f"cannot be used: {error}") from None
 
     def _next(self) -> str:
-        """Go to the next character that is no white space; empty at the end of the file."""
+        """Go to the next character that is not white space; empty at the end of the file."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at

@@ -32,7 +32,7 @@ _BEGINNING = datetime(1, 1, 1, tzinfo=timezone.utc)
 
 
 def event_order(records: Sequence[Record]) -> tuple[int, ...]:
-    """Give the records' places in `records` by event time, ties by source position.
+    """Return the records' places in `records` by event time, ties by source position.
 
     A record without a time counts with the time of the record before it in source order, so a
     pool without any times stays in source order.
@@ -58,7 +58,7 @@ def _read_event_time(record: Record) -> datetime | None:
 
 
 def find_superseded(supersedes: Supersedes, ids: Iterable[str]) -> frozenset[str]:
-    """Give every record that some of these replace, directly or through a chain."""
+    """Return every record that some of these replace, directly or through a chain."""
     superseded: set[str] = set()
     waiting = list(ids)
     while waiting:
@@ -70,12 +70,12 @@ def find_superseded(supersedes: Supersedes, ids: Iterable[str]) -> frozenset[str
 
 
 def derive_stale(supersedes: Supersedes, support: frozenset[str]) -> frozenset[str]:
-    """Give the outdated evidence of a question: what its current evidence replaces."""
+    """Return the outdated evidence of a question: what its current evidence replaces."""
     return find_superseded(supersedes, support) - support
 
 
 def find_superseding(supersedes: Supersedes, record: str) -> frozenset[str]:
-    """Give every record that replaces this one, directly or through a chain."""
+    """Return every record that replaces this one, directly or through a chain."""
     return frozenset(
         later for later in supersedes if record in find_superseded(supersedes, (later,))
     )
@@ -98,7 +98,7 @@ def check_supersedes(records: Sequence[Record], supersedes: Supersedes, user: st
 def find_fault(
     records: Sequence[Record], supersedes: Supersedes, user: str
 ) -> tuple[str, str] | None:
-    """Give the first record whose label cannot be right, and the reason."""
+    """Return the first record whose label cannot be right, and the reason."""
     by_place = [records[at] for at in event_order(records)]
     places = {record.id: place for place, record in enumerate(by_place)}
     for record, earlier_ids in supersedes.items():

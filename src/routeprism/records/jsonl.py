@@ -167,7 +167,7 @@ def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:
         raise InputError(f"is not UTF-8 text ({error.reason})", file=path, line=number) from None
     except json.JSONDecodeError as error:
         raise InputError(
-            f"is no valid JSON: {error.msg} (column {error.colno})", file=path, line=number
+            f"is not valid JSON: {error.msg} (column {error.colno})", file=path, line=number
         ) from None
     except ValueError as error:
         raise InputError(f"cannot be used: {error}", file=path, line=number) from None
@@ -329,7 +329,7 @@ def _record(entry: dict[str, Any], position: int) -> Record:
 
 
 def _texts(entry: dict[str, Any], name: str, expected: str) -> list[str]:
-    """Give a field that is a list of texts; a missing field or null is an empty list."""
+    """Return a field that is a list of texts; a missing field or null is an empty list."""
     value = entry.get(name)
     if value is None:
         return []
@@ -339,7 +339,7 @@ def _texts(entry: dict[str, Any], name: str, expected: str) -> list[str]:
 
 
 def _option_letter(name: str, options: list[str], field: str) -> str:
-    """Give the letter of an option, which is named by its letter or by its text."""
+    """Return the letter of an option, which is named by its letter or by its text."""
     marks = letters(len(options))
     letter = name.strip().lower()
     if name not in options and letter in marks:

@@ -281,7 +281,7 @@ def _counted(number: int, singular: str, several: str) -> str:
 
 
 def _checked(entry: Any) -> tuple[str, list[str], list[str]]:
-    """Give a question's id, session ids and evidence ids, or say what is not as released."""
+    """Return a question's id, session ids and evidence ids, or say what is not as released."""
     if not isinstance(entry, dict):
         raise InputError("Expected an object")
     for name in ("question_id", "question_type", "question"):
@@ -429,7 +429,7 @@ def _distinct(sessions: Sequence[str]) -> list[str]:
 
 def _record(identity: str, position: int, turns: Any, date: Any) -> Record:
     if not isinstance(turns, list):
-        raise InputError(f"session '{identity}' is no list of turns", field="haystack_sessions")
+        raise InputError(f"session '{identity}' is not a list of turns", field="haystack_sessions")
     try:
         spoken = [Turn(turn["role"].lower(), turn["content"]) for turn in turns]
         text = "\n\n".join([turn.text for turn in spoken])

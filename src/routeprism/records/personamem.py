@@ -193,7 +193,7 @@ def _rows(content: bytes, path: Path) -> dict[str, tuple[int, dict[str, str]]]:
                     raise InputError(problem, file=path, line=reader.line_num)
                 rows[row["question_id"]] = (reader.line_num, row)
     except csv.Error as error:
-        raise InputError(f"is no valid CSV: {error}", file=path, line=reader.line_num) from error
+        raise InputError(f"is not valid CSV: {error}", file=path, line=reader.line_num) from error
     return rows
 
 

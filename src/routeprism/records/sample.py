@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 def load(data: Path | None = None, *, seed: int = DEFAULT_SEED) -> Benchmark:
-    """Give the sample as a benchmark. `data` is ignored: there is no file to read."""
+    """Return the sample as a benchmark. `data` is ignored: there is no file to read."""
     cases = generate(seed)
     return Benchmark(
         name="sample",
@@ -89,7 +89,7 @@ def _take(shelf: list[Thread], count: int, rng: Random) -> tuple[Thread, ...]:
 
 
 def fingerprint_cases(cases: Sequence[Case]) -> str:
-    """Give the digest of all that a sample says, its labels included."""
+    """Return the digest of all that a sample says, its labels included."""
     content = [
         {
             "user": case.pool.user,

@@ -31,7 +31,7 @@ _LENGTHS = (2, 3, 4)
 
 
 def load(data: Path | None = None, *, seed: int = DEFAULT_SEED) -> Benchmark:
-    """Give the sample as a benchmark. `data` is ignored: there is no file to read."""
+    """Return the sample as a benchmark. `data` is ignored: there is no file to read."""
     cases = generate(seed)
     return Benchmark(
         name="sample-updates",

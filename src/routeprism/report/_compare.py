@@ -70,7 +70,7 @@ def _headline(changes: Sequence[SupportChange]) -> str:
 
 
 def _judge(difference: Difference) -> int:
-    """Give 1 if a quantity got better, -1 if it got worse, 0 if its interval leaves that open."""
+    """Return 1 if a quantity got better, -1 if it got worse, 0 if its interval leaves that open."""
     change = difference.difference
     if change.lower is None or change.upper is None or change.lower <= 0 <= change.upper:
         return 0

@@ -122,7 +122,7 @@ def _shorten_titles(titles: Sequence[str]) -> list[str]:
 
 
 def chart_data(charts: Sequence[Chart]) -> Mapping[str, object]:
-    """Give the templates and values that the page's script draws charts from."""
+    """Return the templates and values that the page's script draws charts from."""
     templates: dict[str, object] = {}
     data = {}
     for chart in charts:

@@ -54,7 +54,7 @@ def suggest_gates(rows: Rows, aside: Collection[str] = ()) -> list[SuggestedGate
 
 
 def _group(rows: Rows, limit: str, aside: Collection[str]) -> Iterator[tuple[Rows, str]]:
-    """Give the rows of one gate, or of one for each policy if some rows are not to be judged."""
+    """Yield the rows of one gate, or of one for each policy if some rows are not to be judged."""
     own = [row for row in rows if not row.policy.startswith("source-order(")]
     judged = Rows.of(
         row for row in own if row.policy not in aside and getattr(row, limit) is not None

@@ -85,7 +85,7 @@ _FOLDER = Path(__file__).parent
 
 @lru_cache(maxsize=1)
 def vega_bundle() -> str:
-    """Give the script that defines `vegaEmbed`."""
+    """Return the script that defines `vegaEmbed`."""
     return read_script(_FOLDER)
 
 

@@ -75,7 +75,7 @@ class Material:
 
     @property
     def rows(self) -> Rows:
-        """Give the run's estimates."""
+        """Return the run's estimates."""
         return self.results.rows
 
     @property
@@ -170,7 +170,7 @@ def page(material: Material) -> str:
 
 
 def _make_panels(tabs: Iterable[Tab]) -> tuple[list[Markup], list[tuple[str, str]]]:
-    """Give the panels of the tabs that have content, and their names and titles."""
+    """Return the panels of the tabs that have content, and their names and titles."""
     panels = [(name, title, _panel(name, parts)) for name, title, parts in tabs]
     visible = [(name, title) for name, title, panel in panels if panel]
     return [panel for _, _, panel in panels if panel], visible

@@ -37,11 +37,11 @@ class Texts:
         self._places: dict[str, int] = {}
 
     def place(self, text: str) -> int:
-        """Give the place of a text."""
+        """Return the place of a text."""
         return self._places.setdefault(text, len(self._places))
 
     def all(self) -> list[str]:
-        """Give them in the order of their places."""
+        """Return them in the order of their places."""
         return list(self._places)
 
 
@@ -262,7 +262,7 @@ def _found(
 
 
 def _frame(text: str, filler: str, texts: Texts) -> Iterator[list[Any]]:
-    """Give the text around the blocks, with its padding counted instead of written out."""
+    """Yield the text around the blocks, with its padding counted instead of written out."""
     word = FILLERS["B" if filler == "B" else "A"]
     padding = _PADDING[word].search(text)
     if padding is None:

@@ -84,7 +84,7 @@ def _name_order(difference: Difference) -> str:
 
 
 def _find_change(difference: Difference) -> int:
-    """Give -1 if a quantity is shown to be worse, 1 if better, 0 if neither is shown."""
+    """Return -1 if a quantity is shown to be worse, 1 if better, 0 if neither is shown."""
     quantity, gap = difference.column.quantity, difference.difference
     direction = -1 if quantity in _LOWER else find_direction(quantity)
     if gap.value is None or gap.value == 0:
@@ -169,7 +169,7 @@ def _questions(lost: Sequence[SupportChange]) -> Iterator[str]:
 def _remedies(
     after: Sequence[Statement], policies: Sequence[str], benchmark: str, worse: bool
 ) -> Iterator[str]:
-    """Give the measured repairs and the likely causes; else the command that measures repairs."""
+    """Yield the measured repairs and the likely causes; else the command that measures repairs."""
     statements = [s for s in after if s.kind in ("remedies", "causes") and s.policy in policies]
     if not statements and not worse:
         return

@@ -188,7 +188,7 @@ def _flag_pair(
     question: StoredQuestion,
     labels: str,
 ) -> int:
-    """Give what is true of a question on one pair, as bits."""
+    """Return what is true of a question on one pair, as bits."""
     support = question.labels.get(labels, frozenset())
     both = pool.select(pool.find_sides(*pair, question.id))
     positions = {pool.place[id] for id in support if id in pool.place}
@@ -205,7 +205,7 @@ def _detail(
     question: StoredQuestion,
     pairs: Sequence[tuple[str, str]],
 ) -> dict[str, Any]:
-    """Give what the view of one question shows: options, evidence, contexts, answers."""
+    """Return what the view of one question shows: options, evidence, contexts, answers."""
     exposures = [pool.find_sides(*pair, question.id) for pair in pairs]
     return {
         "options": list(question.options),

@@ -329,7 +329,7 @@ _COLUMNS: Mapping[str, str] = {
 
 @lru_cache(maxsize=4)
 def _read_meanings(own: tuple[Coordinate[Any], ...]) -> dict[str, str]:
-    """Give what each measured quantity means, by its name and its symbol."""
+    """Return what each measured quantity means, by its name and its symbol."""
     coordinates = (*COORDINATES, *RETENTION, *own)
     meanings = {coordinate.name: coordinate.meaning for coordinate in coordinates}
     return {**{coordinate.symbol: coordinate.meaning for coordinate in coordinates}, **meanings}

@@ -86,7 +86,7 @@ _PRINTED = "Reproduced numbers"
 
 
 def _title_without_policies(manifest: Mapping[str, Any]) -> str:
-    """Give a title for a run that audits nothing."""
+    """Return a title for a run that audits nothing."""
     command = manifest.get("configuration", {}).get("command")
     return _PRINTED if command == "reproduce" else _READINGS
 
@@ -265,7 +265,7 @@ def _after_readings(configuration: Mapping[str, Any], directory: Path) -> Missin
         return Missing(
             "Nothing was audited here.",
             "Write the questions that pass a gate into a file, screen --gate RULE --write-mask "
-            "FILE, and every number of an audit is given within and outside of them.",
+            "FILE, and every number of an audit is given within and outside them.",
             shlex.join([*audit, "--mask", "admissible=FILE"]),
         )
     readings = str(directory / f"readings-{primary}.json")

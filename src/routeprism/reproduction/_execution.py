@@ -111,12 +111,12 @@ class _Execution:
 
     @property
     def needs_all_questions(self) -> bool:
-        """Whether a number is about questions outside of the question sets."""
+        """Whether a number is about questions outside the question sets."""
         names = {reference.questions for reference in self.needed if not reference.whole}
         return not self.question_sets or any(not name or name.startswith(OUTSIDE) for name in names)
 
     def restrict_to_sets(self) -> _Execution:
-        """Give the same execution on the questions of the sets alone, as a run of its own."""
+        """Return the same execution on the questions of the sets alone, as a run of its own."""
         questions = frozenset[str]().union(*self.question_sets.values())
         run = None if self.run is None else self.run.with_name(f"{self.run.name}-part")
         benchmark = only_questions(self.benchmark, questions)

@@ -163,7 +163,7 @@ class PublishedTable:
         return table
 
     def list_parts(self) -> Iterator[Part]:
-        """Give all parts of the layout."""
+        """Yield all parts of the layout."""
         yield self.base
         for parts in (self.panels, self.rows, self.columns, *self.cells.values()):
             yield from parts.values()
@@ -234,7 +234,7 @@ _PREFIXES = ("tab", "fig", "app")
 
 
 def select_tables(labels: tuple[str, ...]) -> tuple[PublishedTable, ...]:
-    """Give the tables with these labels, with or without their prefix; all tables for no label."""
+    """Return the tables with these labels (the prefix is optional), or all tables."""
     tables: dict[str, PublishedTable] = {}
     for label in labels:
         names = [label, *(f"{prefix}:{label}" for prefix in _PREFIXES)]

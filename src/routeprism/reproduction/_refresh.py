@@ -103,7 +103,7 @@ def price_tables(
 def _select_sources(
     tables: tuple[PublishedTable, ...], sources: Mapping[str, SourceRun], model: str | None
 ) -> Iterator[tuple[SourceRun, list[Reference]]]:
-    """Give the source runs that tables need, each with the rows that any table needs of it."""
+    """Yield the source runs that tables need, each with the rows that any table needs of it."""
     if model is not None and len(models := make_models(model)) > 1:
         names = ", ".join(candidate.name for candidate in models)
         raise SpecError(f"a table is about one model; choose one: {names}")
@@ -121,7 +121,7 @@ def _options_for(
     runs: Path | None,
     overrides: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Give the arguments of one source run; the name of its directory depends on the answers."""
+    """Return the arguments of one source run; the name of its directory depends on the answers."""
     options: dict[str, Any] = {"data": data, "model": model}
     if source.benchmark == "personamem":
         options |= overrides

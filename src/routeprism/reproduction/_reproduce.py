@@ -55,7 +55,7 @@ class ReproductionRequest:
 
     @property
     def runs(self) -> Path | None:
-        """Give the directory for answers, which are kept beside the values if models are asked."""
+        """Return the directory for answers, next to the values; None if no model is asked."""
         asks_service = any(hasattr(model, "base_url") for model in self.models)
         return self.store.parent / "runs" if asks_service else None
 

@@ -119,7 +119,7 @@ def read_obtained(path: Path = STORED) -> ObtainedValues:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            "is no file of obtained values; routeprism reproduce --run writes one", file=path
+            "is not a file of obtained values; `routeprism reproduce --run` writes one", file=path
         ) from error
 
 

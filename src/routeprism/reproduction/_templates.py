@@ -73,7 +73,7 @@ class Vocabulary:
     def _repeat(
         self, key: str, values: Mapping[str, str]
     ) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Give a key once for each combination of its words, with the values of the words."""
+        """Yield a key once for each combination of its words, with the values of the words."""
         names = [name for name in _PLACEHOLDER.findall(key) if name in self.words]
         for choice in product(*(self.words[name].items() for name in names)):
             printed = {name: word for name, (word, _) in zip(names, choice, strict=True)}

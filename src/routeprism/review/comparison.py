@@ -127,7 +127,7 @@ class RunComparison:
 
 
 def find_direction(quantity: str) -> int:
-    """Give 1 if more of a quantity is better, -1 if less is, 0 if neither is."""
+    """Return 1 if more of a quantity is better, -1 if less is, 0 if neither is."""
     if quantity in _HIGHER or quantity.startswith(tuple(n for n in _HIGHER if n.endswith("."))):
         return 1
     return -1 if quantity in _LOWER or quantity.endswith("_changed") else 0
@@ -185,7 +185,7 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
 def _pair_values(
     before: QuestionValues, after: QuestionValues, tally_as: str = "unit"
 ) -> tuple[float, float, list[tuple[str, list[float]]]] | None:
-    """Give both means over the questions that both have, and the differences by user."""
+    """Return both means over the questions that both have, and the differences by user."""
     shared: list[tuple[str, list[float]]] = []
     sides: list[Tally[str]] = [_make_tally(tally_as), _make_tally(tally_as)]
     for user in sorted(before.keys() & after.keys()):
@@ -202,7 +202,7 @@ def _pair_values(
 
 
 def _read_interval(configuration: Mapping[str, Any]) -> Interval:
-    """Give how a run's limits were read; before it was written down there was one way."""
+    """Return how a run's limits were read; before it was written down there was one way."""
     return chosen_interval(configuration.get("interval"), "percentile")
 
 
@@ -346,7 +346,7 @@ def _make_change(
 def _pair_reaches(
     before: StoredRun, after: StoredRun, pairs: Pairs
 ) -> tuple[tuple[Reach, Reach], ...]:
-    """Give both verdicts for each pair of policies that both runs traced."""
+    """Return both verdicts for each pair of policies that both runs traced."""
     sides = [{reach.policy: reach for reach in read_reaches(run)} for run in (before, after)]
     return tuple(
         (sides[0][first], sides[1][second])

@@ -208,7 +208,7 @@ def check_run(
 def _shortfalls(
     stored: StoredRun, run: Path, baseline: Path | None, allowed: int
 ) -> tuple[tuple[str, Shortfall], ...]:
-    """Give what the run, and its baseline, lack beyond what is allowed."""
+    """Return what the run, and its baseline, lack beyond what is allowed."""
     shortfalls = [(str(run), stored.shortfall())]
     if baseline is not None:
         with StoredRun(baseline) as before:

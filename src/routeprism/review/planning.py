@@ -256,7 +256,7 @@ def _read_values(stored: StoredRun, row: EstimateRow, quantity: str) -> Question
 
 
 def _noise(sides: Sequence[QuestionValues], draws: int) -> float:
-    """Give the variance of one draw of a difference of accuracies: p(1 − p) of both sides."""
+    """Return the variance of one draw of a difference of accuracies: p(1 − p) of both sides."""
     total = 0.0
     for side in sides:
         shares = [share for shares_of_side in side.values() for share in shares_of_side.values()]

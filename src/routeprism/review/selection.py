@@ -30,7 +30,7 @@ def parse_columns(text: str) -> dict[str, str]:
 
 
 def select_row(rows: Rows, text: str) -> int:
-    """Give the number, counted from 1, of the only row that a text means."""
+    """Return the number, counted from 1, of the only row that a text means."""
     if text.strip().isdigit():
         number = int(text)
         if not 1 <= number <= len(rows):

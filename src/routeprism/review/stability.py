@@ -61,14 +61,14 @@ class Requirement:
     """The records that count for each question."""
 
     def measure(self, forward: Held, outcome: Held) -> tuple[float, int]:
-        """Give the least value and whose it is: a question's place, or -1 for the retained set."""
+        """Return the least value and its place: a question's, or -1 for the retained set."""
         places = range(-1, len(forward.exposed))
         return min((self._compare(*self.select(forward, outcome, at)), at) for at in places)
 
     def select(
         self, forward: Held, outcome: Held, at: int
     ) -> tuple[frozenset[str], frozenset[str]]:
-        """Give the records that count of one question, or of the retained set, in both orders."""
+        """Return the records that count of one question, or of the retained set, in both orders."""
         before, after = (h.retained if at < 0 else h.exposed[at] for h in (forward, outcome))
         if self.evidence is None:
             return before, after
@@ -177,7 +177,7 @@ def _require(
     cases: Sequence[Case],
     labelled: Sequence[Case],
 ) -> list[Requirement]:
-    """Give what has to be kept of each pool; `labelled` are the cases with all of their labels."""
+    """Return the records of each pool that must be kept; `labelled` are the labelled cases."""
     if evidence is False:
         return [Requirement(least) for _ in cases]
     if isinstance(evidence, str):
@@ -228,7 +228,7 @@ class _Counts:
 
 
 def cases_of(pools: Any, questions: Any, data: str | Path | None = None) -> list[Case]:
-    """Give pools with the questions to ask of each."""
+    """Return pools with the questions to ask of each."""
     if isinstance(pools, (str, Path)):
         pools = load_benchmark(str(pools), None if data is None else Path(data))
     if isinstance(pools, Benchmark):
@@ -378,7 +378,7 @@ def _make_breach(
 def _list_outcomes(
     policy: Policy, pool: Pool, arrivals: Arrivals, questions: Sequence[str], most: int
 ) -> Iterator[tuple[Order, int, Held | str, bool]]:
-    """Give orders, how many end alike, what they hold, and whether these are all there are."""
+    """Yield orders, how many end alike, what they hold, and whether these are all there are."""
     graph = merge_states(policy, pool, arrivals)
     if graph is not None and not graph.failed:
         for ending in graph.endings:

@@ -78,7 +78,7 @@ class Trail:
     answers: tuple[TracedAnswer, ...] = ()
     items: tuple[LabelledItem, ...] = ()
     findings: tuple[Finding, ...] = ()
-    """Results of the experiment about these pools and questions that are no single number."""
+    """Results of the experiment about these pools and questions, beyond single numbers."""
     prompts: Mapping[str, str] | None = None
     """Prompt texts by SHA-256, where they were asked for."""
 
@@ -248,7 +248,7 @@ def _compute(rule: Rule, weighting: str, groups: Sequence[Sequence[UnitValues]])
 
 
 def _subtract(first: Sequence[UnitValues], second: Sequence[UnitValues]) -> list[UnitValues]:
-    """Give the difference of two groups for each unit that has both."""
+    """Return the difference of two groups for each unit that has both."""
     means = {unit.user: unit.mean for unit in second}
     return [
         UnitValues(unit.user, unit.mean - means[unit.user], 1, {})

@@ -125,7 +125,7 @@ def _is_checked(policy: Policy, policies: Sequence[Policy]) -> bool:
 
 
 def _count_rebuilds(policy: Policy, rebuilds: int | None) -> tuple[int, str]:
-    """Give the number of routes to build again, and the reason if it is not the usual one."""
+    """Return the number of routes to build again, and the reason if it is not the usual one."""
     if not is_deterministic(policy):
         return 0, "it declares deterministic = False"
     if rebuilds is not None:
@@ -145,11 +145,11 @@ def _recalled(policy: Policy) -> bool:
 
 
 _COSTLY = "building it may cost money or go over a network"
-_OUTSIDE = "it is a system outside of this process"
+_OUTSIDE = "it is a system outside this process"
 
 
 def reason_to_save(policy: Policy) -> str:
-    """Give the reason not to build a memory again unless the user asks for it; empty if none."""
+    """Return the reason not to build a memory again unless the user asks for it; empty if none."""
     inner = unwrap_policy(policy)
     declared = getattr(find_class(inner), "costly", False)
     client = describe_client(policy)
@@ -423,7 +423,7 @@ class _Probe:
 def copy_records(
     records: Sequence[Record], mark: str, kind: CopyKind = "light"
 ) -> tuple[Record, ...]:
-    """Give the records with a mark of digits at the end, or at both ends, of ids and texts.
+    """Return the records with a mark of digits at the end, or at both ends, of ids and texts.
 
     An id that ends with a number still does in a light copy, so that `int(record.id)` works.
     """

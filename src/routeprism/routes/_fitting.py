@@ -26,7 +26,7 @@ class CrossFit:
     """For each fold, the same policies, fitted on the users of all other folds."""
 
     def for_user(self, user: str) -> tuple[Policy, ...]:
-        """Give the policies that did not learn from this user."""
+        """Return the policies that did not learn from this user."""
         return self.by_fold[self.fold_of[user]] if self.by_fold else self.policies
 
 

@@ -43,7 +43,7 @@ class Disagreement:
 
 
 def probe_queries(pool: Pool) -> tuple[str, ...]:
-    """Give texts to expose memories to if there is no question."""
+    """Return texts to expose memories to if there is no question."""
     return (pool.records[0].user_text[:_LONGEST], pool.records[-1].user_text[:_LONGEST])
 
 

@@ -328,7 +328,7 @@ def _refuse_chance(
 
 
 def _visible(route: Route) -> tuple[object, ...]:
-    """Give everything that an audit compares of a route."""
+    """Return everything that an audit compares of a route."""
     exposures = tuple((exposure.sources, exposure.context_sha256) for exposure in route.exposures)
     return route.retained, route.signature, exposures, route.failed
 
@@ -369,7 +369,7 @@ def build_memory(
 
 
 def _without_labels(case: Case) -> Case:
-    """Give the records of a case and the texts of its questions: all that a policy may see."""
+    """Return the records of a case and the texts of its questions: all that a policy may see."""
     return Case(case.pool, tuple(Question(q.id, q.user, q.text) for q in case.questions))
 
 

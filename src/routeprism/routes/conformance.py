@@ -206,7 +206,7 @@ class _Kit:
             yield memory
 
     def retained(self, memory: Memory) -> frozenset[str]:
-        """Give the ids that a memory retains, whatever iterable it gives."""
+        """Return the ids that a memory retains, whatever iterable it gives."""
         return retained_ids(memory, self.policy.name)
 
     def contract(self) -> str:
@@ -340,7 +340,7 @@ class _Kit:
         for pool in (_MOVING, _VARIED):
             exposures: dict[str, Exposure] = {}
             # The second memory is asked in the opposite sequence: what is remembered of earlier
-            # questions, in a memory or outside of it, differs then for all but one.
+            # questions, in a memory or outside it, differs then for all but one.
             for questions in (_NEW_QUESTIONS, _NEW_QUESTIONS[::-1]):
                 with self.built(pool) as memory:
                     before = [(self.retained(memory), hash_state(memory.state())) for _ in range(2)]

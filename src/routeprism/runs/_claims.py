@@ -163,7 +163,7 @@ def _refuse_foreign(directory: Path) -> None:
     for path in directory.iterdir():
         if not is_draft(path.name) and path.name != LOCK:
             raise RunError(
-                f"{directory} holds files that are no run of RoutePrism; choose an empty directory"
+                f"{directory} contains files that do not belong to a run; choose an empty directory"
             )
 
 

@@ -121,7 +121,7 @@ def _make_side(*row: Any) -> StoredSide:
 def answers_of(
     connection: Tables, experiment: str, model: str, batch: str, policy: str, user: str = ""
 ) -> list[StoredAnswer]:
-    """Give a policy's answers, of one user if named, by comparison and draw."""
+    """Return a policy's answers, of one user if named, by comparison and draw."""
     names = ", ".join(f"c.{name}" for name in _NAMES)
     elsewhere = "NULL, NULL"  # in a run of an earlier version
     if "recorded" in connection.names:

@@ -155,7 +155,7 @@ class Rows(Sequence[EstimateRow]):
         return self.where(**{**_PLAIN, **columns})
 
     def one(self, quantity: str, **columns: str | Collection[str]) -> EstimateRow:
-        """Give the only row with this quantity and these columns; by default, stratum `all`."""
+        """Return the only row with this quantity and these columns; by default, stratum `all`."""
         rows = self.where(**{"stratum": "all", **columns}, quantity=quantity)
         if len(rows) == 1:
             return rows[0]
@@ -177,7 +177,7 @@ class Rows(Sequence[EstimateRow]):
         )
 
     def values(self, column: str) -> tuple[str, ...]:
-        """Give the distinct values of a column, in the order of the rows."""
+        """Return the distinct values of a column, in the order of the rows."""
         return tuple(dict.fromkeys(str(getattr(row, _known(column))) for row in self.items))
 
     def pivot(self, down: str, across: str) -> dict[str, dict[str, EstimateRow]]:
@@ -208,7 +208,7 @@ class Rows(Sequence[EstimateRow]):
         return groups
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Give the rows as a pandas data frame with the columns of `estimates.csv`."""
+        """Return the rows as a pandas data frame with the columns of `estimates.csv`."""
         try:
             import pandas as library
         except ImportError:

@@ -60,7 +60,7 @@ def check_store(path: Path) -> None:
 def check_regular(path: Path) -> None:
     """Refuse a pipe, a device or a directory in the place of a run's file."""
     if path.exists() and not path.is_file():
-        raise RunError(f"{path} is no regular file, so it does not belong to a run")
+        raise RunError(f"{path} is not a regular file, so it does not belong to a run")
 
 
 def settle_store(path: Path) -> None:
@@ -135,11 +135,11 @@ class Cursor:
             raise self._tables._damage(error) from error
 
     def fetchone(self) -> Any:
-        """Give the first row; None if there is none."""
+        """Return the first row; None if there is none."""
         return next(iter(self), None)
 
     def fetchall(self) -> list[Any]:
-        """Give all rows."""
+        """Return all rows."""
         return list(self)
 
 

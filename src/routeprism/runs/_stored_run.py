@@ -70,7 +70,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     for name, kind in _PARTS.items():
         if not isinstance(manifest.get(name), kind):
             raise RunError(
-                f"{path} is no manifest of a run: '{name}' is missing or of another type"
+                f"{path} is not the manifest of a run: '{name}' is missing or of another type"
             )
     return manifest
 

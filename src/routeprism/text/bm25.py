@@ -69,7 +69,7 @@ class TermStatistics:
         return cls(len(documents), _Frequencies(documents), mean)
 
     def idf(self, term: str) -> float:
-        """Give a term's inverse document frequency."""
+        """Return a term's inverse document frequency."""
         return inverse_frequency(self.documents, self.frequency.get(term, 0))
 
 

@@ -52,7 +52,7 @@ _LEFT_OUT = STOPWORDS.union(_IN_TOKEN, map("".join, product(_IN_TOKEN, repeat=2)
 
 
 def words(text: str) -> list[str]:
-    """Give all lower-cased tokens of the pattern `[A-Za-z][A-Za-z0-9']+`, nothing removed.
+    """Return all lower-cased tokens of the pattern `[A-Za-z][A-Za-z0-9']+`, nothing removed.
 
     The pattern is matched before letters are made small, as published: `İ` and the Kelvin sign are
     no letters of it, although their lower-case forms begin with one.
@@ -93,7 +93,7 @@ def _keep(token: str) -> bool:
 
 
 def focal_words(text: str) -> list[str]:
-    """Give a text's tokens that are longer than two letters and no stopwords."""
+    """Return a text's tokens that are longer than two letters and no stopwords."""
     return list(filter(_keep, words(text)))
 
 
@@ -117,7 +117,7 @@ def _focal_set(record: Record) -> frozenset[str]:
 
 
 def focal_set(record: Record) -> frozenset[str]:
-    """Give the token set that similarity compares."""
+    """Return the token set that similarity compares."""
     return record.derive(_focal_set)
 
 

@@ -20,7 +20,7 @@ def _tokenizer(encoding: Encoding) -> Any:
 
 
 def encode(text: str, encoding: Encoding = "o200k_base") -> list[int]:
-    """Give a text's tokens; text that spells a special token is ordinary text."""
+    """Return a text's tokens; text that spells a special token is ordinary text."""
     tokens: list[int] = _tokenizer(encoding).encode_ordinary(text)
     return tokens
 

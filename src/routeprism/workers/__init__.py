@@ -39,7 +39,7 @@ def ordered_map(
     batch: int = 8,
     crew: Crew | None = None,
 ) -> Iterator[Result]:
-    """Give `work(setup(), index)` for each index below `count`, in order.
+    """Return `work(setup(), index)` for each index below `count`, in order.
 
     With more than one worker, `work` and `setup` must be importable or picklable. With the address
     of a Ray cluster the work is done there, on all of its cores, and `workers` is not looked at.

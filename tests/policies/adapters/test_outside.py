@@ -381,7 +381,7 @@ def test_what_was_not_recorded_cannot_be_had(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "line 1: is no valid JSON"),
+        ("{", "line 1: is not valid JSON"),
         ("[]", "line 1: Expected a JSON object"),
         ("", "there is no trace in it"),
         ({"user": ""}, "line 1, field 'user'"),

@@ -38,7 +38,7 @@ class GraphFact:
         )
 
     def describe(self) -> str:
-        """Give the fact with its validity times, as Graphiti's users put it into a prompt."""
+        """Return the fact with its validity times, as Graphiti's users put it into a prompt."""
         if not (self.since or self.until):
             return self.text
         return f"{self.text} (valid {self.since or 'from an unknown time'} – {self.until or 'now'})"
@@ -60,13 +60,13 @@ class FactHistory:
     redactor: Redactor = field(default_factory=Redactor.configured)
 
     def find_sources(self, fact: GraphFact) -> frozenset[str]:
-        """Give the records of a fact's episodes."""
+        """Return the records of a fact's episodes."""
         return frozenset(
             self.episodes[episode] for episode in fact.episodes if episode in self.episodes
         )
 
     def show(self, facts: Sequence[GraphFact], which: Show) -> list[Block]:
-        """Give facts as blocks, with the records of their episodes."""
+        """Return facts as blocks, with the records of their episodes."""
         return [
             Block("fact", self.redactor.redact(fact.describe()), self.find_sources(fact))
             for fact in facts

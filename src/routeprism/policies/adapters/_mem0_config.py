@@ -34,7 +34,7 @@ class Mem0Config:
     secrets: tuple[str, ...]
 
     def find(self, section: str, key: str) -> Any:
-        """Give a value of a section's own configuration; None if it has none."""
+        """Return a value of a section's own configuration; None if it has none."""
         return (self.sections.get(section, {}).get("config") or {}).get(key)
 
     @property

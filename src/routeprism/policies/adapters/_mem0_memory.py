@@ -140,7 +140,7 @@ class OpenedMem0:
             raise RouteError(f"mem0 failed on record '{record.id}': {words}") from first
 
     def listed(self) -> Mapping[str, str]:
-        """Give every memory by id."""
+        """Return every memory by id."""
         if self.client is None:
             scope = self._scope(_EVERYTHING)
             memories = self.memory.get_all(**scope)
@@ -155,7 +155,7 @@ class OpenedMem0:
         return [(str(item["id"]), item["memory"]) for item in memories["results"]]
 
     def _scope(self, k: int) -> Mapping[str, Any]:
-        """Give the arguments that limit a search or a list to this build."""
+        """Return the arguments that limit a search or a list to this build."""
         if hasattr(self.memory, "entity_store"):  # from version 2 on
             return {"filters": {"user_id": self.user}, "top_k": k}
         return {"user_id": self.user, "limit": k}
@@ -202,7 +202,7 @@ class OpenedMem0:
 def _make_settings(
     policy: Any, config: Mem0Config, endpoint: Endpoint, client: Any, directory: str
 ) -> dict[str, Any]:
-    """Give mem0's configuration for one build: ours, and over it that of the file."""
+    """Return mem0's configuration for one build: ours, and over it that of the file."""
     dimensions = DIMENSIONS[policy.embed]
     if "embedder" in config.sections:
         dimensions = config.find("embedder", "embedding_dims") or _MEM0_DIMENSIONS

@@ -38,7 +38,7 @@ class Mem0Service:
 
     @property
     def profile(self) -> Profile:
-        """Give the requests of the service."""
+        """Return the requests of the service."""
         name = "mem0_platform" if self.platform else "mem0_server"
         file = files("routeprism.policies.adapters").joinpath(f"profiles/{name}.toml")
         profile = load_profile(str(file), self.host)
@@ -59,7 +59,7 @@ class Mem0Service:
         return build_session(self.profile, list(map(self._cut, arrivals)), self.timeout)
 
     def _cut(self, record: Record) -> Record:
-        """Give a record with the turns that the service receives."""
+        """Return a record with the turns that the service receives."""
         turns = [Turn(role, words) for role, words in cut_turns(record, self.text, self.chars)]
         return Record.from_turns(record.id, record.position, turns, timestamp=record.timestamp)
 

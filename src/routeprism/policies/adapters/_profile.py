@@ -50,14 +50,14 @@ class ProfileRequest:
     form: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     accept: tuple[int, ...] = ()
-    """Further statuses beside 200 to 299 that are no failure."""
+    """Statuses that do not count as failures, in addition to 200 to 299."""
     capture: Mapping[str, str] = field(default_factory=dict)
     """Placeholder → pointer to its value in the reply."""
     id: str | None = None
     """Pointer to the id by which items name the added record as their source."""
 
     def placeholders(self) -> Iterator[str]:
-        """Give the placeholders of the request."""
+        """Yield the placeholders of the request."""
         for part in (self.path, self.body, dict(self.form), dict(self.files)):
             yield from list_placeholders(part)
 
@@ -70,15 +70,15 @@ class ItemRequest:
     items: str
     """Pointer to the list of items."""
     text: str
-    """Pointer inside of an item to its text; empty if the item is a text."""
+    """Pointer inside an item to its text; empty if the item is a text."""
     id: str | None = None
-    """Pointer inside of an item to its id; None if it has none."""
+    """Pointer inside an item to its id; None if it has none."""
     sources: str | None = None
-    """Pointer inside of an item to the records it came from; None if they are observed."""
+    """Pointer inside an item to the records it came from; None if they are observed."""
     time: str | None = None
-    """Pointer inside of an item to its time, by which items are ordered."""
+    """Pointer inside an item to its time, by which items are ordered."""
     only: Mapping[str, Any] = field(default_factory=dict)
-    """Pointer inside of an item → the value that it must have."""
+    """Pointer inside an item → the value that it must have."""
     pages: Pages = ""
     size: int = 100
     first: int = 1
@@ -124,7 +124,7 @@ class Profile:
         return "namespace" if names & {*self.add.placeholders()} else "reset"
 
     def resolve_headers(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Give the headers with the values of their variables, and these values."""
+        """Return the headers with the values of their variables, and these values."""
         headers: dict[str, str] = {}
         secrets: set[str] = set()
         for name, template in self.headers.items():

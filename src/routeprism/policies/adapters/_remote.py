@@ -48,11 +48,11 @@ class RemoteMemory:
             self._log.extend(read_events(reply, record, at, arrived, self._redactor))
 
     def retained(self) -> list[str]:
-        """Give the ids of the records that the items came from, once for each item."""
+        """Return the ids of the records that the items came from, once for each item."""
         return [id for block in self._ask("dump", {}) for id in sorted(block.sources)]
 
     def state(self) -> JsonValue:
-        """Give the declared state, otherwise the items as they are."""
+        """Return the declared state, otherwise the items as they are."""
         return read_state(self._call("dump", {}), frozenset(self._arrived), self._redactor)
 
     def expose(self, query: str) -> Sequence[Block]:
@@ -60,7 +60,7 @@ class RemoteMemory:
         return self._ask("search", {"query": query})
 
     def events(self) -> Sequence[Event]:
-        """Give what each arrival did."""
+        """Return what each arrival did."""
         return tuple(sorted(self._log, key=lambda event: event.at))
 
     def close(self) -> None:

@@ -33,11 +33,11 @@ class ServiceMemory:
             self._session.write(record)
 
     def retained(self) -> list[str]:
-        """Give the ids of the records that the items came from, once for each item."""
+        """Return the ids of the records that the items came from, once for each item."""
         return [id for block in self._list_blocks() for id in sorted(block.sources)]
 
     def state(self) -> JsonValue:
-        """Give the texts of all items; the keys of the service may differ by chance."""
+        """Return the texts of all items; the keys of the service may differ by chance."""
         return [block.text for block in self._list_blocks()]
 
     def expose(self, query: str) -> Sequence[Block]:
@@ -46,7 +46,7 @@ class ServiceMemory:
         return self._session.search(query)
 
     def events(self) -> Sequence[Event]:
-        """Give what each arrival did."""
+        """Return what each arrival did."""
         self._writes.observe()
         return tuple(self._session.lineage.events)
 
@@ -68,7 +68,7 @@ class ServiceMemory:
         lineage.observe(group[0] if len(group) == 1 else group, items)
 
     def _list_blocks(self) -> Sequence[Block]:
-        """Give all items; what was ingested since the last observation counts as late."""
+        """Return all items; what was ingested since the last observation counts as late."""
         self._writes.observe()
         session = self._session
         if session.profile.list.sources is None:

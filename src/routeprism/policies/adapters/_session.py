@@ -247,7 +247,7 @@ class ServiceSession:
         return {item.key: item.text for item in self.dump()}
 
     def held(self) -> list[Block]:
-        """Give all items with their sources; refuse items that were not seen being written."""
+        """Return all items with their sources; refuse items that were not seen being written."""
         items = {item.key: item for item in self.dump()}
         if self.profile.list.sources is not None:
             return [self._reported(item) for item in items.values()]
@@ -308,7 +308,7 @@ def build_session(profile: Profile, arrivals: Sequence[Record], timeout: float) 
 
 
 def show_record(record: Record) -> Mapping[str, Any]:
-    """Give what a request may contain of a record: not its source position."""
+    """Return what a request may contain of a record: not its source position."""
     return {
         "id": record.id,
         "text": record.text,

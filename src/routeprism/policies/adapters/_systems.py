@@ -48,16 +48,16 @@ class AdaptedMemory:
     """What arrived, if stored items that repeat it are counted."""
 
     def counts(self) -> Mapping[str, int]:
-        """Give how often something happened while it was built."""
+        """Return how often something happened while it was built."""
         verbatim = count_verbatim(self.held(), self.arrivals) if self.arrivals else {}
         return {**self.counted, **verbatim}
 
     def retained(self) -> frozenset[str]:
-        """Give the ids of all records that some item came from."""
+        """Return the ids of all records that some item came from."""
         return frozenset().union(*(block.sources for block in self.held()))
 
     def state(self) -> JsonValue:
-        """Give the items in the system's order, or its declared state."""
+        """Return the items in the system's order, or its declared state."""
         if self.inside is not None:
             return self.inside()
         return [[block.kind, block.text, sorted(block.sources)] for block in self.held()]
@@ -67,7 +67,7 @@ class AdaptedMemory:
         return Exposure(tuple(self.search(query)))
 
     def events(self) -> Sequence[Event]:
-        """Give what each arrival did."""
+        """Return what each arrival did."""
         return self.log
 
     def close(self) -> None:
@@ -97,13 +97,13 @@ def list_versions(*packages: str) -> str:
 
 
 def cut_text(record: Record, text: Text, chars: int) -> str:
-    """Give the text of a record's roles, cut to this many characters (0: whole)."""
+    """Return the text of a record's roles, cut to this many characters (0: whole)."""
     whole = record.user_text if text == "user" else record.text
     return whole[:chars] if chars else whole
 
 
 def cut_turns(record: Record, text: Text, chars: int) -> list[tuple[str, str]]:
-    """Give a record's turns as (role, text) for systems that take messages; `chars` in all."""
+    """Return a record's turns as (role, text) for systems that take messages; `chars` in all."""
     turns = [(turn.role, turn.text) for turn in record.turns if turn.text]
     if text == "user":
         turns = [turn for turn in turns if turn[0] == "user"] or [("user", record.user_text)]
@@ -145,7 +145,7 @@ DIMENSIONS = {"wordllama": 256, "words": 1025}
 
 
 def embedding(name: Embedding, extra: str) -> Callable[[str], Vector]:
-    """Give the function from a text to its vector; `extra` installs the package."""
+    """Return the function from a text to its vector; `extra` installs the package."""
     if name == "words":
         return lambda text: hash_words(text, DIMENSIONS["words"])
     _wordllama(extra)  # a missing package is reported before anything is built

@@ -36,7 +36,7 @@ class PointerError(RouteError):
 
 
 def list_placeholders(template: Any) -> Iterator[str]:
-    """Give the names of all placeholders in a template."""
+    """Yield the names of all placeholders in a template."""
     if isinstance(template, str):
         yield from (name for name in _PLACEHOLDER.findall(template) if name)
     elif isinstance(template, Mapping):

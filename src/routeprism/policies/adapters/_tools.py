@@ -53,9 +53,9 @@ class ToolListing:
     items: str
     """JSON pointer to the list of items."""
     key: str
-    """JSON pointer inside of an item to its key."""
+    """JSON pointer inside an item to its key."""
     text: str
-    """JSON pointer inside of an item to its text, or to a list of texts."""
+    """JSON pointer inside an item to its text, or to a list of texts."""
     sort: bool = False
     """Whether items are sorted by key, because the server gives them in no reliable order."""
     limit: int = 0
@@ -66,10 +66,10 @@ class ToolListing:
     """The number of items that a question is shown at most."""
 
     def read(self, result: Any, role: str) -> dict[str, str]:
-        """Give the items of a result: key → text."""
+        """Return the items of a result: key → text."""
         entries = _follow_pointer(result, self.items, role)
         if not isinstance(entries, list):
-            raise RouteError(f"{role}: '{self.items}' is no list but {type(entries).__name__}")
+            raise RouteError(f"{role}: '{self.items}' is not a list but {type(entries).__name__}")
         if self.limit and len(entries) >= self.limit:
             raise RouteError(
                 f"{role}: the server lists {self.limit} items at most, and there may be more; use "
@@ -227,7 +227,7 @@ def _refuse(file: str, table: str, problem: str) -> NoReturn:
 
 
 def list_placeholders(value: Any) -> Iterator[str]:
-    """Give the names of all placeholders in a template."""
+    """Yield the names of all placeholders in a template."""
     if isinstance(value, str):
         yield from _PLACEHOLDER.findall(value)
     elif isinstance(value, Mapping):

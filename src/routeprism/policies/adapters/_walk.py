@@ -23,11 +23,11 @@ _QUERY = "Who repairs accordions?"
 _FIXES = {
     "headers": "export the variable, or correct its name in [headers]",
     "open": "correct [open]: request, body and the pointers of capture",
-    "list, empty": "correct [list]: request, items, and the pointers inside of an item",
+    "list, empty": "correct [list]: request, items, and the pointers inside an item",
     "add": "correct [add]: request, body, id and capture",
     "ingestion": "correct [wait], or raise its patience or limit",
-    "list": "correct [list]: request, items, and the pointers inside of an item",
-    "search": "correct [search]: request, items, and the pointers inside of an item",
+    "list": "correct [list]: request, items, and the pointers inside an item",
+    "search": "correct [search]: request, items, and the pointers inside an item",
     "reset": "correct [reset], or leave the table out if every build has its own {memory}",
 }
 

@@ -1,4 +1,4 @@
-"""The four verbs that a memory outside of this process speaks: reset, add, search, dump.
+"""The four verbs that a memory outside this process speaks: reset, add, search, dump.
 
 A reply that cannot be used is the service's failure on this route, and says which request it was.
 """
@@ -122,7 +122,7 @@ def _block(item: Any, where: str, arrived: frozenset[str], redactor: Redactor) -
 
 
 def read_state(reply: Mapping[str, Any], arrived: frozenset[str], redactor: Redactor) -> JsonValue:
-    """Give the state that a dump declares, else its items as they are."""
+    """Return the state that a dump declares, else its items as they are."""
     read_items(reply, "dump", arrived, redactor)  # refuse a dump that cannot be used
     declared: JsonValue = reply.get("state")
     state: JsonValue = declared if declared is not None else reply["items"]

@@ -115,7 +115,7 @@ class _Document:
 
 
 def _document_type() -> Any:
-    """Give the benchmark's own class of documents, or one with the same fields."""
+    """Return the benchmark's own class of documents, or one with the same fields."""
     with suppress(ImportError):
         return import_module("memory_bench.models").Document
     return _Document
@@ -200,7 +200,7 @@ class _Provider:
         return frozenset().union(*(block.sources for block in self.kept))
 
     def _block(self, document: Any) -> Block:
-        """Give a document with its record, or with the records that its text came from."""
+        """Return a document with its record, or with the records that its text came from."""
         if document.id in self.records:
             text = self.lineage.redactor.redact(document.content)
             return Block("document", text, frozenset({document.id}))

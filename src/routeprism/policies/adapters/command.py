@@ -181,7 +181,7 @@ class Program:
                 thread.join(_PATIENCE)
 
     def last_words(self) -> tuple[int, str]:
-        """Give the exit code of a program that ended, and the end of its standard error."""
+        """Return the exit code of a program that ended, and the end of its standard error."""
         self._wait(_PATIENCE)
         self._kill()
         code = self._process.wait()

@@ -124,11 +124,11 @@ class Graphiti:
         )
 
     def metered(self, allowance: Allowance, /) -> Graphiti:
-        """Give the same policy, counting every request of Graphiti's client."""
+        """Return the same policy, counting every request of Graphiti's client."""
         return replace(self, allowance=allowance)
 
     def routed(self, gateway: Gateway, /) -> Graphiti:
-        """Give the same policy, whose client asks through a proxy."""
+        """Return the same policy, whose client asks through a proxy."""
         return replace(self, gateway=gateway)
 
     def origin(self) -> str:
@@ -222,7 +222,7 @@ class OpenGraph:
         return str(result.episode.uuid)
 
     async def list_facts(self) -> list[GraphFact]:
-        """Give every fact of the graph, the oldest first."""
+        """Return every fact of the graph, the oldest first."""
         edges = import_system("graphiti_core.edges", "Graphiti", _EXTRA)
         errors = import_system("graphiti_core.errors", "Graphiti", _EXTRA)
         try:
@@ -246,7 +246,7 @@ class OpenGraph:
 
 
 def _find_time(record: Record, date: str) -> datetime:
-    """Give the time of a record, or the fixed date."""
+    """Return the time of a record, or the fixed date."""
     time = read_time(record.timestamp) if record.timestamp else None
     time = time or read_time(date)
     assert time is not None  # the policy has checked it  # noqa: S101

@@ -105,7 +105,7 @@ class Http:
         return build_remote(call, arrivals, end=end, redactor=redactor)
 
     def open(self) -> RemoteMemory | ServiceMemory:
-        """Give an empty memory, to which records can be added one by one or at once."""
+        """Return an empty memory, to which records can be added one by one or at once."""
         if self.profile:
             profile = load_profile(self.profile, self.url)
             return ServiceMemory(ServiceSession(profile, self.timeout))
@@ -117,7 +117,7 @@ class Http:
         return partial(service.call, memory), partial(service.forget, memory), service.redactor
 
     def _secret(self) -> str:
-        """Give the bearer token; refuse one that is missing, or that no header can contain."""
+        """Return the bearer token; refuse one that is missing, or that no header can contain."""
         if not self.token:
             return ""
         secret = os.environ.get(self.token, "").strip()

@@ -105,11 +105,11 @@ class LangMem:
         return Client(self.model, address, 1, _INSTRUCTIONS, *prices, self.k)
 
     def metered(self, allowance: Allowance, /) -> LangMem:
-        """Give the same policy, counting every request of LangMem's client."""
+        """Return the same policy, counting every request of LangMem's client."""
         return replace(self, allowance=allowance)
 
     def routed(self, gateway: Gateway, /) -> LangMem:
-        """Give the same policy, whose client asks through a proxy."""
+        """Return the same policy, whose client asks through a proxy."""
         return replace(self, gateway=gateway)
 
     def origin(self) -> str:
@@ -196,7 +196,7 @@ class LangMem:
 
 
 def _contents(store: Any) -> Mapping[str, str]:
-    """Give every item by key, in the store's order."""
+    """Return every item by key, in the store's order."""
     return {item.key: _words(item.value) for item in store.search(_PLACE, limit=_EVERYTHING)}
 
 
@@ -205,7 +205,7 @@ def _held(store: Any, lineage: Lineage) -> list[Block]:
 
 
 def _words(value: Mapping[str, Any]) -> str:
-    """Read an item's text: the tools store it as it is, the manager inside of its schema."""
+    """Read an item's text: the tools store it as it is, the manager inside its schema."""
     content = value["content"]
     return str(content.get("content", content)) if isinstance(content, Mapping) else str(content)
 

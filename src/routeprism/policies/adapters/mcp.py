@@ -119,7 +119,7 @@ class Mcp:
         return OwnMemory(self.open, self.name, outside=True).build(arrivals)
 
     def open(self) -> McpMemory:
-        """Give an empty memory, to which records can be added one by one or at once."""
+        """Return an empty memory, to which records can be added one by one or at once."""
         profile = load_tool_profile(self.profile)
         if self.url:
             connect = partial(_connect_to_url, self.url)
@@ -231,11 +231,11 @@ class McpMemory:
         return self
 
     def retained(self) -> list[str]:
-        """Give the ids of the records that the items came from, once for each item."""
+        """Return the ids of the records that the items came from, once for each item."""
         return [id for block in self._list_blocks() for id in sorted(block.sources)]
 
     def state(self) -> JsonValue:
-        """Give the texts of all items in the server's order; its keys may differ by chance."""
+        """Return the texts of all items in the server's order; its keys may differ by chance."""
         return list(self._list().values())
 
     def expose(self, query: str) -> list[Block]:
@@ -255,7 +255,7 @@ class McpMemory:
         return [self._lineage.block(key, texts[key]) for key in ordered[: listing.size]]
 
     def events(self) -> Sequence[Event]:
-        """Give what each arrival did."""
+        """Return what each arrival did."""
         self._writes.observe()
         return tuple(self._lineage.events)
 

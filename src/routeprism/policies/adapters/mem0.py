@@ -126,7 +126,7 @@ class Mem0:
 
     @property
     def configured(self) -> Mem0:
-        """Give the policy with the model of its configuration, unless it names its own."""
+        """Return the policy with the model of its configuration, unless it names its own."""
         if not self.config or self.model:
             return self
         config = load_config(self.config)
@@ -164,11 +164,11 @@ class Mem0:
         )
 
     def metered(self, allowance: Allowance, /) -> Mem0:
-        """Give the same policy, counting every request of mem0's client."""
+        """Return the same policy, counting every request of mem0's client."""
         return replace(self, allowance=allowance)
 
     def routed(self, gateway: Gateway, /) -> Mem0:
-        """Give the same policy, whose client asks through a proxy."""
+        """Return the same policy, whose client asks through a proxy."""
         return replace(self, gateway=gateway)
 
     def origin(self) -> str:
@@ -210,7 +210,7 @@ class Mem0:
 
 
 def _version() -> str:
-    """Give mem0's version; empty if it is missing."""
+    """Return mem0's version; empty if it is missing."""
     with suppress(PackageNotFoundError):
         return version("mem0ai")
     return ""

@@ -38,7 +38,7 @@ class Trace:
         return written("trace", self)
 
     def origin(self) -> str:
-        """Give the digests of both files: other dumps are another run."""
+        """Return the digests of both files: other dumps are another run."""
         digests = (hashlib.sha256(read_input(Path(file))).hexdigest() for file in self._files)
         return f"recorded {', '.join(digests)}"
 
@@ -50,7 +50,7 @@ class Trace:
         )
 
     def recall(self, case: Case, order: Sequence[int]) -> Memory:
-        """Give the recorded memory of a user and an order."""
+        """Return the recorded memory of a user and an order."""
         arrivals = tuple(case.pool.records[position].id for position in order)
         for file in self._files:
             line = _read(file).get((case.pool.user, arrivals))
@@ -116,7 +116,7 @@ def _lines(file: str, changed: int) -> Mapping[Place, _Line]:
         try:
             entry = parse_json(text)
         except ValueError as error:
-            raise InputError(f"is no valid JSON: {error}", file=file, line=number) from None
+            raise InputError(f"is not valid JSON: {error}", file=file, line=number) from None
         if not isinstance(entry, dict):
             raise InputError("Expected a JSON object", file=file, line=number)
         place, line = reading.line(entry)

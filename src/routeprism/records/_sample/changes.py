@@ -57,7 +57,7 @@ class _Statement:
 
 @cache
 def topics() -> tuple[ChangeTopic, ...]:
-    """Give all topics of the sample."""
+    """Return all topics of the sample."""
     topics = []
     for lines in read_sections("updates").values():
         name, opening, values = (line.split(" ", 1)[1].strip() for line in lines)

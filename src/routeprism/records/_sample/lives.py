@@ -78,15 +78,15 @@ class Life:
     inquiries: tuple[Inquiry, ...]
 
     def told(self, position: int) -> tuple[LifeFact, ...]:
-        """Give the facts of a record's own thread."""
+        """Return the facts of a record's own thread."""
         return tuple(fact for fact in self.facts if fact.position == position)
 
     def retold(self, position: int) -> tuple[LifeFact, ...]:
-        """Give the facts of other threads that a record comes back to."""
+        """Return the facts of other threads that a record comes back to."""
         return tuple(fact for fact in self.facts if fact.again == position)
 
     def strays(self, position: int) -> tuple[LifeFact, ...]:
-        """Give the facts whose words a record uses for something else."""
+        """Return the facts whose words a record uses for something else."""
         return tuple(fact for fact in self.facts if fact.stray == position)
 
 

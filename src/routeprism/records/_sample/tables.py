@@ -109,7 +109,7 @@ def _paragraphs(lines: list[str], *, margin: str) -> Iterator[str]:
 
 @cache
 def values() -> Mapping[str, tuple[Value, ...]]:
-    """Give the values of every type."""
+    """Return the values of every type."""
     values_by_type: dict[str, tuple[Value, ...]] = {}
     for key, lines in read_sections("values").items():
         grouped: list[tuple[str, list[str]]] = []
@@ -124,7 +124,7 @@ def values() -> Mapping[str, tuple[Value, ...]]:
 
 @cache
 def threads() -> tuple[Thread, ...]:
-    """Give all threads.
+    """Return all threads.
 
     Marks: `+` opening, `-` colour, `>` reply; then for each type `TYPE?` its question,
     `TYPE:` a sentence that tells the fact, `TYPE<` one that comes back to it elsewhere.
@@ -149,7 +149,7 @@ def _thread(key: str, paragraphs: list[str]) -> Thread:
 
 @cache
 def voices() -> Mapping[str, tuple[str, ...]]:
-    """Give sentences and openings by use."""
+    """Return sentences and openings by use."""
     return {
         key: tuple(_paragraphs(lines, margin="  "))
         for key, lines in read_sections("voices").items()
@@ -158,7 +158,7 @@ def voices() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def cast() -> Mapping[str, tuple[str, ...]]:
-    """Give names of people, animals, streets and towns by use."""
+    """Return names of people, animals, streets and towns by use."""
     return {
         key: tuple(name.strip() for name in " ".join(lines).split(",") if name.strip())
         for key, lines in read_sections("cast").items()
@@ -168,7 +168,7 @@ def cast() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def jobs() -> tuple[Job, ...]:
-    """Give all jobs."""
+    """Return all jobs."""
     lines = read_sections("cast")["job"]
     return tuple(Job(*(part.strip() for part in line.split("|"))) for line in lines)
 

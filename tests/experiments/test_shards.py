@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shutil
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -106,3 +108,92 @@ def test_every_pool_is_in_one_shard() -> None:
 def test_a_shard_needs_a_run() -> None:
     with pytest.raises(SpecError, match="a shard stores its results: set run as well"):
         audit(shard="1/2")
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Give the two shards of an audit by the command line."""
+    first, second = shard_runs(audit, tmp_path_factory.mktemp("halves"), 2)
+    return first, second
+
+
+def pack(*lines: bytes) -> bytes:
+    return gzip.compress(b"".join(line + b"\n" for line in lines))
+
+
+def damage(name: str, content: bytes) -> bytes:
+    """Damage the file of a shard in one of many ways."""
+    head, *lines = gzip.decompress(content).splitlines()
+    middle = len(content) // 2
+    return {
+        "empty": b"",
+        "cut in the middle": content[:middle],
+        "without its checksum": content[:-3],
+        "a wrong byte": content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :],
+        "not packed": gzip.decompress(content),
+        "no lines": gzip.compress(b""),
+        "no results": pack(head),
+        "the last result is missing": pack(head, *lines[:-1]),
+        "the first result is missing": pack(head, *lines[1:]),
+        "a result twice": pack(head, lines[0], *lines),
+        "half a result": gzip.compress(head + b"\n" + b"\n".join(lines)[:-50]),
+        "no head": pack(*lines),
+        "a head of something else": pack(b'{"results": 3}', *lines),
+        "results that are no JSON": pack(head, *([b"0\t{{"] * len(lines))),
+        "results that are no results": pack(head, *([b"0\tnull"] * len(lines))),
+        "a class of Python": pack(head, *([b'0\t["object", "os:stat_result", 1]'] * len(lines))),
+        "no class": pack(head, *([b'0\t["object", "routeprism.files:Nothing"]'] * len(lines))),
+        "no module": pack(head, *([b'0\t["object", "routeprism.nothing:X"]'] * len(lines))),
+        "nested too deeply": pack(head, *([b"0\t" + b"[" * 100_000] * len(lines))),
+    }[name]
+
+
+DAMAGES = (
+    *("empty", "cut in the middle", "without its checksum", "a wrong byte", "not packed"),
+    *("no lines", "no results", "the last result is missing", "the first result is missing"),
+    *("a result twice", "half a result", "no head", "a head of something else"),
+    *("results that are no JSON", "results that are no results", "a class of Python"),
+    *("no class", "no module", "nested too deeply"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_shard_is_refused_and_no_pool_is_left_out(
+    name: str, halves: tuple[Path, Path], tmp_path: Path
+) -> None:
+    first, second = halves
+    shutil.copytree(second, tmp_path / "second")
+    file = tmp_path / "second" / "cases.jsonl.gz"
+    file.write_bytes(damage(name, file.read_bytes()))
+    with pytest.raises(RunError, match=r"second/cases\.jsonl\.gz cannot be used: .* again$"):
+        audit(run=tmp_path / "merged", shards=[first, tmp_path / "second"])
+    assert not (tmp_path / "merged").exists()
+
+
+@pytest.mark.slow
+def test_a_shard_that_is_not_finished_is_refused(halves: tuple[Path, Path], tmp_path: Path) -> None:
+    first, second = halves
+    shutil.copytree(second, tmp_path / "second")
+    path = tmp_path / "second" / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**manifest, "status": "running"}), encoding="utf-8")
+    with pytest.raises(RunError, match=r"is not finished: run the command of shard 2/2 again$"):
+        check_shards([first, tmp_path / "second"])
+
+
+@pytest.mark.slow
+def test_a_shard_killed_between_its_run_and_its_results_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run has been extended, and the results are those from before."""
+    run = tmp_path / "first"
+    extend = partial(restore, run=run, shard="1/1")
+    extend(draws=1)
+    with monkeypatch.context() as patch:
+        patch.setattr("routeprism.experiments._shards.Shard.write", lambda *_: None)
+        extend(draws=2)
+    with pytest.raises(RunError, match="it was written before the run was extended"):
+        check_shards([run])
+    extend(draws=2)
+    assert check_shards([run])[0] == [run]

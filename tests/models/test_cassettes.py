@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import runpy
 from collections.abc import Callable, Iterator
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 
 import routeprism
-from routeprism.errors import InputError
+from routeprism.errors import InputError, RunError
+from routeprism.runs import Cassette
 
 HERE = Path(__file__)
 SYSTEM = runpy.run_path(str(HERE.with_name("asking_memory.py")))
@@ -110,3 +112,104 @@ def test_other_files_and_contradictions_are_refused(
     assert done.code == 2 and "nothing to count" in done.err
     done = cli(*call, "--record", tmp_path / "new.jsonl")
     assert done.code == 2 and "exclude each other" in done.err
+
+
+@pytest.fixture(scope="module")
+def replies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str, Any]]]:
+    """Give the lines of a recorded cassette."""
+    tape = tmp_path_factory.mktemp("tape") / "calls.jsonl"
+    server = COUNTING()
+    routeprism.audit(SMALL, MEMOCHAT, record=tape, base_url=f"{server.address}/v1", resamples=100)
+    server.stop()
+    yield [json.loads(line) for line in tape.read_text(encoding="utf-8").splitlines()]
+
+
+def write_lines(path: Path, entries: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(one) + "\n" for one in entries), encoding="utf-8")
+    return path
+
+
+FIELDS = {
+    **{name: [None, 5, []] for name in ("model", "prompt", "batch", "question", "route", "raw")},
+    "asked_at": [None],
+    "settings": [None, "x", [[1]], {"a": [1]}],
+    "draw": [None, "x", -1, 10**30, 1.5],
+    "outcome": [None, "odd", 1, []],
+    "answer": [5, [], "\ud800"],
+    "scores": ["x", [None], [float("inf")]],
+    "input_tokens": ["5", -1, 10**30],
+    "output_tokens": [1.5],
+    "cost": ["1", float("nan")],
+    "latency": [None, "1"],
+    "attempts": ["x", [1]],
+    "correct": ["yes", 2],
+    "position": ["x"],
+    "marks": [[None], {}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in FIELDS.items() for value in values]
+)
+def test_a_wrong_value_in_a_cassette_is_refused_with_its_line_and_field(
+    replies: list[dict[str, Any]], tmp_path: Path, name: str, value: Any
+) -> None:
+    entries = [*replies[:2], {**replies[2], name: value}, *replies[3:]]
+    tape = write_lines(tmp_path / "calls.jsonl", entries)
+    with pytest.raises(InputError, match=rf"calls\.jsonl, line 3, field '{name}': Expected"):
+        Cassette.read(tape)
+
+
+def test_every_line_break_that_a_reply_contains_is_replayed(
+    replies: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """JSON writes these characters as they are; only "\\n" ends a line of the file."""
+    raw = "a\u2028b\x85c\x0bd\x1ce\u2029f"
+    tape = tmp_path / "calls.jsonl"
+    entries = [replies[0], *({**entry, "raw": raw} for entry in replies[1:])]
+    lines = [json.dumps(entry, ensure_ascii=False) for entry in entries]
+    tape.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert [entry["raw"] for entry in Cassette.read(tape).entries] == [raw] * len(replies[1:])
+
+
+def test_a_cassette_that_cannot_be_written_is_refused_before_a_model_is_asked(
+    counting: Any, tmp_path: Path
+) -> None:
+    foreign = tmp_path / "notes.txt"
+    foreign.write_text("my notes\n")
+    for path, reason in (
+        (tmp_path / "nowhere" / "calls.jsonl", "there is no such directory"),
+        (foreign, "is not a cassette of RoutePrism"),
+        (tmp_path, "is a directory"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            audit(counting, {"record": path}, tmp_path / "run")
+    assert counting.model_calls() == 0
+    assert foreign.read_text() == "my notes\n"
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_cassette_whose_name_ends_in_gz_is_packed(counting: Any, tmp_path: Path) -> None:
+    tape = tmp_path / "calls.jsonl.gz"
+    recorded = audit(counting, {"record": tape})
+    calls = counting.model_calls()
+    assert gzip.decompress(tape.read_bytes()).startswith(b'{"routeprism_cassette": 1}\n')
+    assert audit(counting, {"replay": tape}).rows == recorded.rows
+    assert counting.model_calls() == calls
+
+
+def test_a_full_disk_loses_the_cassette_but_no_answer(
+    counting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    tape = tmp_path / "calls.jsonl"
+    with monkeypatch.context() as patch:
+        patch.setattr("routeprism.runs._cassettes.write_output", fail)
+        with pytest.raises(RunError, match=r"calls\.jsonl cannot be written: No space .* are kept"):
+            audit(counting, {"record": tape}, tmp_path / "run")
+    calls = counting.model_calls()
+    audit(counting, {"record": tape}, tmp_path / "run")
+    assert counting.model_calls() == calls
+    assert len(tape.read_text().splitlines()) == calls + 1

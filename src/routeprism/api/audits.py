@@ -13,7 +13,7 @@ from routeprism.answers import AnswerProgress
 from routeprism.api.extensions import use_extensions
 from routeprism.api.requests import RunRequest, prepare, takes_settings
 from routeprism.api.settings import settings_for
-from routeprism.errors import SpecError, nearest
+from routeprism.errors import RunError, SpecError, nearest
 from routeprism.experiments import (
     DRAWN_ORDERS,
     WORKPLACE,
@@ -182,16 +182,23 @@ def merge(
         return perform(prepare(command, merged), progress, answer_progress)
 
 
+_SHARDED = ("audit", "restore", "remedy", "orders", "curve")
+"""The commands that work on shards."""
+
+
 @contextmanager
 def read_shards(settings: Any) -> Iterator[tuple[str, Any]]:
     """Provide the command of some shards, and its settings with their results.
 
     Extensions that the command named with `--use` are in use meanwhile.
     """
-    shards, (command, *words) = check_shards([Path(run) for run in settings.runs])
+    shards, words = check_shards([Path(run) for run in settings.runs])
+    if not words or words[0] not in _SHARDED:
+        raise RunError(f"{shards[0]} does not name the command that made it")
+    command, *words = words
     names = []
     while words[:1] == ["--use"]:
-        names.append(words[1])
+        names += words[1:2]
         words = words[2:]
     with use_extensions(*names):
         merged = read_command(settings_for(command), words)

@@ -40,7 +40,7 @@ from routeprism.policies import (
     refuse_unpriced,
 )
 from routeprism.records import Benchmark, load_benchmark, only_kinds
-from routeprism.runs import Cassette
+from routeprism.runs import Cassette, check_cassette
 from routeprism.settings import (
     describe_options,
     make_settings,
@@ -159,13 +159,15 @@ def prepare(command: str, settings: Any, *, allowance: Allowance | None = None) 
 
 
 def _open_cassette(settings: Any) -> Cassette | None:
-    """Read the cassette that stands for models, if one is named."""
-    path = getattr(settings, "replay", None)
+    """Read the cassette that stands for models, if one is named, and check one to write to."""
+    path, record = getattr(settings, "replay", None), getattr(settings, "record", None)
+    if record is not None:
+        check_cassette(Path(record))
     if path is None:
         return None
     if settings.dry_run:
         raise SpecError("replay asks no model, so dry_run has nothing to count: set one of them")
-    if settings.record is not None:
+    if record is not None:
         raise SpecError("record and replay exclude each other: set one of them")
     return Cassette.read(Path(path))
 

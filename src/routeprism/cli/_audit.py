@@ -104,7 +104,8 @@ def run_request(
         print_line(state_verdict(audit, kind))
     else:
         show(audit)
-    end_if_incomplete(audit.shortfall, audit.directory)
+    merged = bool(getattr(request.settings, "shards", ()))
+    end_if_incomplete(audit.shortfall, audit.directory, merged=merged)
 
 
 def state_verdict(audit: Audit, kind: str) -> str:

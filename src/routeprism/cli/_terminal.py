@@ -109,13 +109,20 @@ def show_costs(costs: Mapping[str, Cost], as_json: bool) -> None:
         print_line("No model and no memory system would be asked: 0 calls")
 
 
-def end_if_incomplete(shortfall: Shortfall, directory: Path | None) -> None:
-    """Report what a finished run lacks, and exit with code 3; return if nothing is missing."""
+def end_if_incomplete(
+    shortfall: Shortfall, directory: Path | None, *, merged: bool = False
+) -> None:
+    """Report what a finished run lacks, and exit with code 3; return if nothing is missing.
+
+    Routes are built by shards, so a `merged` run gets missing ones from them.
+    """
     if not shortfall:
         return
     resume_hint = (
         "" if directory is None else f" Run the same command with --run {directory} to resume."
     )
+    if merged and shortfall.routes:
+        resume_hint = " Run the commands of the shards again, and merge them into a new run."
     message = f"routeprism: the results are incomplete: {shortfall}.{resume_hint}"
     print_line(hide_credentials(message), file=sys.stderr)
     sys.exit(UnansweredError.exit_code)

@@ -563,7 +563,7 @@ def _open_results(
 ) -> tuple[Iterator[ResultType], int]:
     """Begin the work on the pools, of a shard if there is one; or read what shards have done."""
     if execution.merged is not None:
-        return execution.merged.read(), number
+        return execution.merged.read(number), number
     shard = execution.shard
     places = range(number) if shard is None else shard.choose(number)
     results = pool.ordered_map(

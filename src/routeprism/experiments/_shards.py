@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from routeprism.errors import RunError, SpecError
-from routeprism.files import write_output
-from routeprism.runs import read_manifest
+from routeprism.files import replace_file
+from routeprism.inputs import UNPACKED_LIMIT, open_input
+from routeprism.runs import FINISHED, read_manifest, sha256
 
 __all__ = ["CASES", "Shard", "ShardResults", "check_shards", "parse_shard"]
 
@@ -53,11 +56,27 @@ class Shard:
             yield result
 
     def write(self, directory: Path) -> None:
-        """Write all results into a run."""
+        """Write all results into a finished run.
+
+        The first line names the configuration of the run and the number of results of each pass,
+        so that a file that is stale or has lost lines is refused.
+        """
+        head = {
+            "configuration": _digest(read_manifest(directory)["configuration"]),
+            "results": [len(lines) for lines in self.parts],
+        }
         lines = [
             f"{part}\t{line}\n" for part, part_lines in enumerate(self.parts) for line in part_lines
         ]
-        write_output(directory / CASES, gzip.compress("".join(lines).encode(), mtime=0))
+        content = "".join([json.dumps(head) + "\n", *lines]).encode()
+        path = directory / CASES
+        try:
+            replace_file(path, gzip.compress(content, mtime=0))
+        except OSError as error:
+            raise RunError(
+                f"{path} cannot be written: {error.strerror or error}. The run is complete, but it "
+                f"cannot be merged; run the same command again"
+            ) from error
 
 
 def parse_shard(text: str) -> Shard:
@@ -76,27 +95,73 @@ class ShardResults:
     passes: int = 0
     """How many passes over the pools have begun."""
 
-    def read(self) -> Iterator[Any]:
-        """Read the results of the next pass, pool by pool."""
+    def read(self, number: int) -> Iterator[Any]:
+        """Read the results of the next pass, pool by pool; refuse shards that lack some."""
         part, self.passes = self.passes, self.passes + 1
         shards = [_read_part(directory, part) for directory in self.directories]
-        while True:
-            for shard in shards:
-                line = next(shard, None)
-                if line is None:
-                    return
-                yield decode(json.loads(line))
+        for at in range(number):
+            place = at % len(shards)
+            result = next(shards[place], None)
+            if result is None:
+                raise _refuse_results(self.directories[place], "it lacks the results of pools")
+            yield result
+        for directory, shard in zip(self.directories, shards, strict=True):
+            if next(shard, None) is not None:
+                raise _refuse_results(directory, "it has results of more pools than the data")
 
 
-def _read_part(directory: Path, part: int) -> Iterator[str]:
+def _read_part(directory: Path, part: int) -> Iterator[Any]:
+    """Read the results of one pass; the whole file is read, so that its checksum is compared."""
+    with _reading(directory), open_input(directory / CASES) as stream:
+        _, expected = _read_head(directory, stream.readline(UNPACKED_LIMIT))
+        found = [0] * len(expected)
+        while line := stream.readline(UNPACKED_LIMIT):
+            number, _, content = line.partition(b"\t")
+            found[int(number)] += 1
+            if not line.endswith(b"\n"):
+                raise _refuse_results(directory, "a line has no end, or is too long")
+            if int(number) == part:
+                result = decode(json.loads(content))
+                if not is_dataclass(result):
+                    raise _refuse_results(directory, "it contains a value that is no result")
+                yield result
+        if found != expected:
+            raise _refuse_results(directory, "it lacks the results of pools")
+
+
+def _read_head(directory: Path, line: bytes) -> tuple[str, list[int]]:
+    """Read the digest of the configuration, and the number of results of each pass."""
+    head = json.loads(line)
+    numbers = head["results"]
+    if not (isinstance(numbers, list) and all(isinstance(one, int) for one in numbers)):
+        raise _refuse_results(directory, "its first line is not that of a shard")
+    return str(head["configuration"]), numbers
+
+
+def _refuse_results(directory: Path, problem: str) -> RunError:
+    return RunError(
+        f"{directory / CASES} cannot be used: {problem}. Run the command of this shard again"
+    )
+
+
+@contextmanager
+def _reading(directory: Path) -> Iterator[None]:
+    """Name the file in the error, whatever is wrong with its content."""
     try:
-        with gzip.open(directory / CASES, "rt", encoding="utf-8") as file:
-            for line in file:
-                number, _, content = line.partition("\t")
-                if int(number) == part:
-                    yield content
-    except (OSError, EOFError, ValueError) as error:
-        raise RunError(f"{directory / CASES} cannot be read: {error}") from error
+        yield
+    except (
+        *(OSError, EOFError, zlib.error, ValueError, LookupError, TypeError, AttributeError),
+        *(ImportError, RecursionError),
+    ) as error:
+        reason = " ".join(str(error).split())
+        problem = f"it is damaged ({type(error).__name__}: {reason:.120})"
+        raise _refuse_results(directory, problem) from error
+
+
+def _digest(configuration: dict[str, Any]) -> str:
+    """Name the configuration of a run briefly, without the words of its command."""
+    parts = {name: value for name, value in configuration.items() if name != "command_line"}
+    return sha256(json.dumps(parts, sort_keys=True))
 
 
 def check_shards(directories: Sequence[Path]) -> tuple[list[Path], list[str]]:
@@ -130,17 +195,25 @@ def _read_shard(directory: Path) -> tuple[Shard, dict[str, Any], list[str]]:
     """Read which shard a run is, what all shards of its command share, and that command."""
     manifest = read_manifest(directory)
     configuration = dict(manifest["configuration"])
+    digest = _digest(configuration)
     text = configuration.pop("shard", None)
     if text is None:
         raise RunError(f"{directory} is not a shard: it was made without shard")
     shard = parse_shard(str(text))
     command = configuration.pop("command_line", [])
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        raise RunError(f"{directory} cannot be read: its command is not a list of words")
     configuration["shards"] = shard.count
     for name in ("inputs", "packages"):
         configuration[name] = manifest.get(name)
-    if not (directory / CASES).is_file():
+    if manifest["status"] not in FINISHED:
+        raise RunError(f"{directory} is not finished: run the command of shard {shard} again")
+    if not (directory / CASES).exists():
         raise RunError(f"{directory} is not finished: shard {shard} has no {CASES}")
-    return shard, configuration, list(command)
+    with _reading(directory), open_input(directory / CASES) as stream:
+        if _read_head(directory, stream.readline(UNPACKED_LIMIT))[0] != digest:
+            raise _refuse_results(directory, "it was written before the run was extended")
+    return shard, configuration, command
 
 
 def _without_shard(words: Sequence[str]) -> list[str]:
@@ -192,12 +265,12 @@ def decode(value: Any) -> Any:
         return _COLLECTIONS[kind](map(decode, content))
     module, _, name = content[0].partition(":")
     if kind != "object" or not module.startswith("routeprism."):
-        raise RunError(f"a shard contains an unknown value: {kind!r:.40} {module!r:.60}")
+        raise ValueError(f"an unknown value: {kind!r:.40} {module!r:.60}")
     function: Any = getattr(import_module(module), name)
     if _is_named(function):
         return function(*map(decode, content[1:]))
     if not is_dataclass(function):
-        raise RunError(f"a shard contains an unknown value: {module}:{name}")
+        raise ValueError(f"an unknown value: {module}:{name}")
     names = _list_fields(function)
     # Fields are set as they were, without what a constructor may compute or refuse.
     kind_of: Any = function

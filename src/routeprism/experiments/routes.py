@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from routeprism.answers import Cost
+from routeprism.errors import RoutePrismError
 from routeprism.experiments._audit import (
     Preparation,
     Traces,
@@ -111,11 +112,16 @@ def _tape(run: Run | None, pacing: Pacing) -> Iterator[None]:
     """Put recorded replies into the run first, and write its replies to a cassette in the end."""
     if run is not None and pacing.replay is not None:
         pacing.replay.restore(run)
+    if run is None or pacing.record is None:
+        yield
+        return
     try:
         yield
-    finally:
-        if run is not None and pacing.record is not None:
+    except BaseException:
+        with suppress(RoutePrismError):  # the first error is the one to report
             write_cassette(run, pacing.record)
+        raise
+    write_cassette(run, pacing.record)
 
 
 def _price_at_most(audit: Preparation) -> dict[str, Cost]:

@@ -1,6 +1,6 @@
 """Run directories: what is stored, how it is read again, and how a run is resumed."""
 
-from routeprism.runs._cassettes import Cassette, write_cassette
+from routeprism.runs._cassettes import Cassette, check_cassette, write_cassette
 from routeprism.runs._comparisons import StoredAnswer, StoredSide
 from routeprism.runs._entries import (
     Column,
@@ -64,5 +64,6 @@ __all__ = [
     "to_csv",
     "unit_rows",
     "value_rows",
+    "check_cassette",
     "write_cassette",
 ]

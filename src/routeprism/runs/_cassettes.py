@@ -7,24 +7,28 @@ credentials, because the ledger has none.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import math
+import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from routeprism.errors import InputError
 from routeprism.files import write_output
 from routeprism.inputs import read_input
 from routeprism.redaction import Redactor
-from routeprism.runs._ledger import Answer, Key, Request
+from routeprism.runs._ledger import Answer, Key, Outcome, Request
 from routeprism.runs._run import Run
+from routeprism.runs._store import StorageError
 
-__all__ = ["Cassette", "write_cassette"]
+__all__ = ["Cassette", "check_cassette", "write_cassette"]
 
 _FORMAT = {"routeprism_cassette": 1}
 _KEY = ("model", "settings", "prompt", "batch", "draw")
@@ -55,9 +59,23 @@ def write_cassette(run: Run, path: Path) -> int:
     for entry in _export(run.store):
         entries[_identify(entry)] = {**entry, "raw": redactor.redact(entry["raw"])}
     lines = [_FORMAT, *entries.values()]
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    write_output(path, text.encode())
+    content = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+    try:
+        write_output(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror or error}") from error
     return len(entries)
+
+
+def check_cassette(path: Path) -> None:
+    """Refuse a path that no cassette can be written to, before anything is spent."""
+    if os.path.lexists(path):
+        _read(path)
+    elif not path.parent.is_dir():
+        raise InputError("cannot be written: there is no such directory", file=path.parent)
+    target = path if path.exists() else path.parent
+    if not (os.access(target, os.W_OK) and os.access(path.parent, os.W_OK)):
+        raise InputError("cannot be written: there is no permission", file=path)
 
 
 def _export(store: Path) -> Iterator[dict[str, Any]]:
@@ -80,24 +98,92 @@ def _identify(entry: Mapping[str, Any]) -> str:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     """Read the entries of a cassette; refuse any other file."""
-    lines = read_input(path).decode("utf-8", errors="replace").splitlines()
+    # JSON leaves other line breaks than "\\n" inside of texts.
+    lines = read_input(path).removesuffix(b"\n").split(b"\n")
     entries = []
     for number, line in enumerate(lines, start=1):
         try:
-            entry = json.loads(line)
+            entry = json.loads(line.decode())
         except (ValueError, RecursionError) as error:
-            raise InputError("is not a line of a cassette", file=path, line=number) from error
-        if number == 1:
-            if entry != _FORMAT:
-                raise InputError("is not a cassette of RoutePrism", file=path, line=1)
-            continue
-        if not isinstance(entry, dict) or (missing := [n for n in _FIELDS if n not in entry]):
-            field = missing[0] if isinstance(entry, dict) else None
-            raise InputError("it is missing", file=path, line=number, field=field)
-        entries.append(entry)
-    if not lines:
-        raise InputError("is not a cassette of RoutePrism", file=path)
+            problem = "is not a line of a cassette" if number > 1 else _FOREIGN
+            raise InputError(problem, file=path, line=number) from error
+        if number > 1:
+            _check_entry(entry, path, number)
+            entries.append(entry)
+        elif entry != _FORMAT:
+            raise InputError(_FOREIGN, file=path, line=1)
     return entries
+
+
+_FOREIGN = "is not a cassette of RoutePrism"
+
+
+def _check_entry(entry: Any, path: Path, line: int) -> None:
+    """Refuse an entry that a ledger cannot contain, with its line and field."""
+    if not isinstance(entry, dict):
+        raise InputError("is not a line of a cassette", file=path, line=line)
+    for name, (expected, check) in _CHECKS.items():
+        if name not in entry:
+            raise InputError("it is missing", file=path, line=line, field=name)
+        if not check(entry[name]):
+            raise InputError(f"Expected {expected}", file=path, line=line, field=name)
+
+
+def _is_text(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and abs(value) < 2**63 and math.isfinite(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value < 2**63
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_settings(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _is_text(name) and (item is None or _is_text(item) or _is_number(item))
+        for name, item in value.items()
+    )
+
+
+def _or_null(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or check(value)
+
+
+_COUNT = ("a whole number of 0 or more", _is_count)
+_TEXT = ("a text", _is_text)
+_CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("model", "prompt", "batch", "question", "route", "raw", "asked_at"), _TEXT),
+    "settings": ("an object of texts and numbers", _are_settings),
+    "draw": _COUNT,
+    "outcome": (" or ".join(get_args(Outcome)), lambda value: value in get_args(Outcome)),
+    "answer": ("a text or null", _or_null(_is_text)),
+    "scores": (
+        "a list of numbers or null",
+        _or_null(lambda value: isinstance(value, list) and all(map(_is_number, value))),
+    ),
+    **dict.fromkeys(
+        ("input_tokens", "output_tokens", "position"),
+        ("a whole number of 0 or more, or null", _or_null(_is_count)),
+    ),
+    "cost": ("a number or null", _or_null(_is_number)),
+    "latency": ("a number", _is_number),
+    "correct": ("true, false or null", _or_null(lambda value: value in (0, 1))),
+    **dict.fromkeys(("attempts", "marks"), ("a list of texts or null", _or_null(_are_texts))),
+}
+"""Each field with what it has to be: a ledger stores nothing else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,9 +131,8 @@ _DERIVED = (
     ),
     (
         "`stale_only.uniform`, `stale_only.arrival`, `stale_only.reverse`",
-        "share of orders, or whether the reverse order, in which outdated evidence is kept without "
-        "current evidence; in rows of the experiment `orders`, `stale_only.forward` reads the "
-        "records kept as well",
+        "share of orders in which a question is shown outdated evidence without current evidence, "
+        "and whether it is in reverse order",
         *_ORDERS,
     ),
     (
@@ -166,7 +165,15 @@ _DERIVED = (
 _COUNTS = (
     (
         "`count.updates`, `count.updates_out_of_order`",
-        "records that replace another one, and those of them that arrive before it",
+        "records that replace another one, and those of them that arrive before it; a record that "
+        "arrives again counts with its last arrival",
+        "facts that change",
+        "updates.md",
+    ),
+    (
+        "`count.stale_only_prevented`",
+        "questions that are shown outdated evidence alone on this route, but not if the records "
+        "are added in event-time order",
         "facts that change",
         "updates.md",
     ),

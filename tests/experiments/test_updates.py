@@ -64,7 +64,7 @@ def test_last_ingested_wins() -> None:
     assert told(found) == [
         "144 of 144 questions about updates end with the old value when records arrive in this "
         "order; resolving by event time prevents all of them",
-        "an older record displaced a newer one (96 in all)",
+        "an older record displaced a newer one in this order (96 in all)",
     ]
     assert numbers(found, "replay")["stale_only.forward"] == 0
 
@@ -74,7 +74,7 @@ def test_near_duplicates_are_discarded() -> None:
     # 96 updates in 48 chains: all are discarded in source order; in reverse none is.
     assert told(found) == [
         "144 of 144 questions about updates end with the old value in source order already",
-        "96 updates were discarded although nothing newer had arrived in source order",
+        "96 updates were discarded in source order although nothing newer had arrived",
     ]
     assert numbers(found, "replay")["count.discarded_updates"] == 0
     assert numbers(found, "replay")["stale_only.route"] == 0
@@ -83,13 +83,15 @@ def test_near_duplicates_are_discarded() -> None:
 def test_deleting_without_adding() -> None:
     found = audit(DeletesWithoutAdding, "replay")
     # Of a chain of 2 or 4 values nothing is left, of a chain of 3 the last arrival.
-    assert told(found)[0].startswith("48 of 144 questions about updates end with the old value")
-    assert (
-        told(found)[1] == "96 of 144 questions about updates end with neither value in source order"
-    )
-    assert told(found)[-1].endswith(
-        "updates were discarded although nothing newer had arrived in source order"
-    )
+    assert told(found) == [
+        "48 of 144 questions about updates end with the old value when records arrive in this "
+        "order; resolving by event time prevents all of them",
+        "96 of 144 questions about updates end with neither value in this order",
+        "96 of 144 questions about updates end with neither value in source order",
+        # 16·1 + 16·1 + 16·2 deletions, each of a newer record by an older one.
+        "an older record displaced a newer one in this order (64 in all)",
+        "64 updates were discarded in source order although nothing newer had arrived",
+    ]
     values = numbers(found, "forward")
     assert values["count.discarded_updates"] == 64  # 16·1 + 16·1 + 16·2 deletions without an add
 
@@ -97,7 +99,10 @@ def test_deleting_without_adding() -> None:
 def test_adding_only() -> None:
     found = audit(AddsOnly, "replay")
     assert told(found) == [
-        "144 of 144 questions are shown both values, and the old one comes last in 144"
+        "144 of 144 questions are shown both values in this order, and the old one comes last in "
+        "144",
+        "144 of 144 questions are shown both values in source order, and the old one comes last "
+        "in 0",
     ]
     assert numbers(found, "replay")["stale_last.forward"] == 0
 
@@ -113,7 +118,7 @@ def test_reimports_of_old_documents() -> None:
         f"{number} of 144 questions about updates end with the old value when old records are "
         f"delivered again; resolving by event time prevents all of them"
     )
-    assert displaced.startswith("an older record displaced a newer one (")
+    assert displaced.startswith("an older record displaced a newer one in this order (")
 
 
 def test_facts_by_arrival_is_wrong_where_the_schedule_says_so() -> None:
@@ -218,11 +223,104 @@ def test_where_source_order_is_not_event_time_the_schedule_decides(own_data: Own
     alone = routeprism.audit(data, schedules="odd-even", **recent)  # type: ignore[arg-type]
     assert told(alone) == [
         "1 of 1 questions about updates end with the old value in source order already",
-        "an older record displaced a newer one (1 in all)",
+        "an older record displaced a newer one in this order (1 in all)",
+        "an older record displaced a newer one in source order (1 in all)",
     ]
     both = routeprism.audit(data, schedules=["replay", "event-time"], **recent)  # type: ignore[arg-type]
     assert numbers(both, "event-time")["stale_only.route"] == 0
     assert numbers(both, "replay")["stale_only.route"] == 0
+
+
+def write_chain(own_data: OwnData, texts: str, **question: Any) -> Path:
+    """Write one user whose record `b` replaces `a`; the other records are small talk."""
+    records = [
+        {"user": "ann", "id": name, "text": f"Words about {name}.", "timestamp": f"2024-03-{at:02}"}
+        for at, name in enumerate(texts, start=1)
+    ]
+    records[texts.index("b")]["supersedes"] = ["a"]  # type: ignore[assignment]
+    asked = {"user": "ann", "id": "q", "text": "Which letter?", "support": ["b"], **question}
+    return own_data(records, [asked])
+
+
+def test_a_question_that_loses_both_values_is_not_clean(own_data: OwnData) -> None:
+    found = routeprism.audit(
+        write_chain(own_data, "xayzb"), "recent:k=1", schedules="replay", resamples=100
+    )
+    assert told(found) == ["1 of 1 questions about updates end with neither value in this order"]
+
+
+def test_a_question_that_source_order_shows_both_values_is_not_clean(own_data: OwnData) -> None:
+    """In the order b x a a window of two holds x and a; in a x b it holds x and b."""
+    found = routeprism.audit(
+        write_chain(own_data, "xab"), "recent:k=2", schedules="explicit:order=1-0-2", resamples=100
+    )
+    assert told(found) == [
+        "1 of 1 questions are shown both values in source order, and the old one comes last in 0"
+    ]
+
+
+def test_prevention_is_counted_question_by_question(own_data: OwnData) -> None:
+    """One question about `a` and one about `b`: whichever record is kept misleads one of them."""
+    data = write_chain(own_data, "ab")
+    past = {"user": "ann", "id": "past", "text": "Which letter before?", "support": ["a"]}
+    with (data / "questions.jsonl").open("a") as file:
+        import json
+
+        file.write(json.dumps({**past, "stale": ["b"]}) + "\n")
+    found = routeprism.audit(data, "recent:k=1", schedules="replay", resamples=100)
+    assert numbers(found, "replay")["count.stale_only_prevented"] == 1
+    assert told(found)[0] == (
+        "1 of 2 questions about updates end with the old value when records arrive in this order "
+        "(1 of 2 in source order); resolving by event time prevents all of them"
+    )
+
+
+def test_an_order_without_a_route_by_event_time_is_not_judged(own_data: OwnData) -> None:
+    data = write_chain(own_data, "bxa")  # source order: the newest record first
+    (data / "records.jsonl").write_text(
+        "".join(
+            line.replace(f"2024-03-{at:02}", f"2024-03-{9 - at:02}") + "\n"
+            for at, line in enumerate((data / "records.jsonl").read_text().splitlines(), start=1)
+        )
+    )
+    recent = {"policies": "recent:k=1", "resamples": 100}
+    order = "explicit:order=0-2-1"
+    alone = routeprism.audit(data, schedules=[order], **recent)  # type: ignore[arg-type]
+    assert "count.stale_only_prevented" not in numbers(alone, order)
+    both = routeprism.audit(data, schedules=["replay", "event-time"], **recent)  # type: ignore[arg-type]
+    assert numbers(both, "replay")["count.stale_only_prevented"] == 0
+
+
+def test_displacements_over_an_arrival_model_are_means_over_its_orders(own_data: OwnData) -> None:
+    """With w=1 the orders are a b x, b a x and a x b: in b a x, `a` is displaced by x alone."""
+    found = routeprism.audit(
+        write_chain(own_data, "abx"),
+        "recent:k=1",
+        schedules=[],
+        arrivals=["jitter:w=1"],
+        resamples=100,
+    )
+    values = numbers(found, "jitter:w=1")
+    # b a x: `a` pushes the newer `b` out of the window.
+    assert values["count.inverted_supersessions"] == pytest.approx(1 / 3)
+    late = found.rows.where(quantity="count.updates_out_of_order", schedule="jitter:w=1")
+    assert [row.estimate for row in late] == pytest.approx([1 / 3])
+
+
+def test_a_record_that_arrives_again_counts_with_its_last_arrival(own_data: OwnData) -> None:
+    data = write_chain(own_data, "ab")
+    found = routeprism.audit(data, "raw", schedules="redeliver:copies=1,seed=4", resamples=100)
+    from routeprism.orders import parse_schedule
+    from routeprism.records import load_benchmark
+
+    (case,) = load_benchmark(str(data)).cases
+    expected = {}
+    for name in ("forward", "redeliver:copies=1,seed=4"):
+        order = parse_schedule(name).on(case.pool)
+        places = {position: at for at, position in enumerate(order)}
+        expected[name] = float(places[0] > places[1])
+    rows = found.rows.where(quantity="count.updates_out_of_order")
+    assert {row.schedule: row.estimate for row in rows} == expected
 
 
 def test_an_audit_without_labels_has_no_such_rows() -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from routeprism.experiments._case_values import coordinates_of
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._strata import Strata, enter_all
+from routeprism.experiments._update_values import Resolved, enter_displacements, enter_prevented
 from routeprism.measures import Coordinate, Sums
 from routeprism.orders import FORWARD, ArrivalModel, Order, Schedule
 from routeprism.policies import Policy
@@ -72,6 +73,7 @@ def enter_arrivals(
     labels: str,
     updates: str,
     keep: bool,
+    resolved: Resolved,
 ) -> None:
     """Enter the expectation of every coordinate over each arrival model."""
     coordinates = coordinates_of(labels, updates)
@@ -80,8 +82,9 @@ def enter_arrivals(
             Schedule(f"{model.name}#{number}", _Fixed(order), redelivers=model.redelivers)
             for number, order in enumerate(choose_orders(model, case.pool))
         ]
-        routes = trace_case(case, policies, schedules, events=False)
+        routes = trace_case(case, policies, schedules, events=bool(case.supersedes))
         _enter_counts(case, routes, model.name, sums)
+        enter_displacements(case, routes, sums, model.name)
         for policy in policies:
             values = _average(
                 coordinates, [route for route in routes if route.policy == policy.name]
@@ -92,6 +95,8 @@ def enter_arrivals(
                     for experiment, source, coordinate in coordinates
                 ]
                 enter_all(sums, strata, columns, values, keep=keep)
+                tables = {(policy.name, model.name): values}
+                enter_prevented(coordinates, tables, resolved, sums)
 
 
 def trace_examples(

@@ -13,7 +13,6 @@ from routeprism.experiments._arrival_values import enter_arrivals, has_few_order
 from routeprism.experiments._case_values import (
     coordinates_of,
     enter_counts,
-    enter_displacements,
     enter_duplicate_options,
     enter_failed_pairs,
     enter_pairs,
@@ -35,6 +34,7 @@ from routeprism.experiments._storage import (
     value_rows_of,
 )
 from routeprism.experiments._strata import Masks, enter, strata_of
+from routeprism.experiments._update_values import enter_displacements, resolve_by_time
 from routeprism.experiments.builds import build_findings, build_values
 from routeprism.experiments.over_time import enter_over_time
 from routeprism.measures import Coordinate, Sums
@@ -157,6 +157,7 @@ def work(plan: Plan, index: int) -> CaseResult:
             interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
             result.findings = list(build_findings(case, repeated, interfaces))
     enter_failed_pairs(case, repeated[0], result.sums)
+    resolved = resolve_by_time(case, repeated[0], plan.updates)
     enter_pairs(
         case,
         repeated[0],
@@ -166,6 +167,7 @@ def work(plan: Plan, index: int) -> CaseResult:
         updates=plan.updates,
         contrasts=plan.contrasts,
         keep=plan.store or bool(plan.values),
+        resolved=resolved,
     )
     enter_arrivals(
         case,
@@ -176,6 +178,7 @@ def work(plan: Plan, index: int) -> CaseResult:
         labels=plan.labels,
         updates=plan.updates,
         keep=plan.store or bool(plan.values),
+        resolved=resolved,
     )
     for model in plan.arrivals:
         result.observations.arrivals[model.name, has_few_orders(model, case.pool)] += 1

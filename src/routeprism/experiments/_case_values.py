@@ -14,11 +14,10 @@ import numpy as np
 from routeprism.experiments._contrasts import Contrast
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._strata import Strata, enter, enter_all
+from routeprism.experiments._update_values import Resolved, enter_prevented
 from routeprism.measures import (
     COORDINATES,
-    DISPLACEMENTS,
     Coordinate,
-    Displacements,
     Sums,
     registered_coordinates,
     retention_coordinates,
@@ -26,7 +25,7 @@ from routeprism.measures import (
 )
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy
-from routeprism.records import Case, is_in_event_order
+from routeprism.records import Case
 from routeprism.routes import Pair, Route, pair_routes
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "STATES_COMPARED",
     "coordinates_of",
     "enter_counts",
-    "enter_displacements",
     "enter_duplicate_options",
     "enter_failed_pairs",
     "enter_pairs",
@@ -81,6 +79,7 @@ def enter_pairs(
     updates: str,
     contrasts: tuple[Contrast, ...],
     keep: bool,
+    resolved: Resolved,
 ) -> None:
     """Take every coordinate of every pair, and every contrast between policies."""
     coordinates = coordinates_of(labels, updates)
@@ -108,6 +107,7 @@ def enter_pairs(
         if route.reference:  # a pair with a failed route is not applicable
             values.setdefault((route.policy, route.schedule), missing)
     wide = {route: np.array(rows, dtype=np.float64) for route, rows in values.items()}
+    enter_prevented(coordinates, wide, resolved, sums)
     traced = sum(experiment == "routes" for experiment, _, _ in coordinates)
     schedules = tuple(dict.fromkeys(route.schedule for route in routes if route.reference))
     parts = [
@@ -219,31 +219,3 @@ def _differences(base: Route, route: Route) -> dict[str, int]:
                 for record in shared_records
             )
     return counts
-
-
-def enter_displacements(case: Case, routes: Sequence[Route], sums: Sums[Key]) -> None:
-    """Count updates, those that arrive before what they replace, and what memories did to them."""
-    if not case.supersedes:
-        return
-    number = len(case.questions)
-    sums[Column("updates", "count.updates"), "all"] = (float(len(case.supersedes)), number)
-    for route in routes:
-        arrivals = tuple(case.pool.records[position] for position in route.order)
-        last = tuple({record.id: record for record in arrivals}.values())
-        late = sum(
-            not is_in_event_order(last, {later: earlier})
-            for later, earlier in case.supersedes.items()
-        )
-        column = Column("updates", "count.updates_out_of_order", schedule=route.schedule)
-        sums[column, "all"] = (float(late), number)
-        build = Displacements(
-            route.events,
-            tuple(record.id for record in arrivals),
-            route.retained,
-            case.supersedes,
-        )
-        for coordinate in DISPLACEMENTS:
-            value = None if route.failed else coordinate.value(build)
-            if value is not None:
-                column = Column("updates", coordinate.name, route.policy, route.schedule)
-                sums[column, "all"] = (value, number)

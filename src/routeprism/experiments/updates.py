@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from routeprism.exhibits import (
@@ -22,6 +22,7 @@ from routeprism.exhibits import (
     shorten,
 )
 from routeprism.experiments._experiment import AnswerSelection, AuditOutcome, Conclusion, Experiment
+from routeprism.experiments._update_values import PREVENTED
 from routeprism.experiments.severity import describe_arrival
 from routeprism.experiments.statements import is_claim_shown, show_estimate, show_flags
 from routeprism.orders import FORWARD, name_reference
@@ -29,92 +30,116 @@ from routeprism.runs import EstimateRow, Rows
 
 __all__ = ["describe_updates", "experiment"]
 
-EVENT_TIME = "event-time"
-"""The schedule that shows what resolving by event time would prevent."""
-
 _NEGLIGIBLE = 1e-6
 """Below this a difference of mean counts is a rounding error."""
 
 Group = Mapping[str, EstimateRow]
 """Quantity → its row."""
 
+Phrase = tuple[Severity, tuple[Part, ...]]
+"""A part of a diagnosis, and how severe it is."""
+
 
 def describe_updates(rows: Rows, arrivals: Collection[str] = ()) -> list[Statement]:
-    """Describe for each policy and order which value it ends with, and why.
+    """Describe for each policy which value it ends with in source order and in each order, and why.
 
     Of `arrivals`, the names of arrival models, the rows are expectations over many orders.
     """
-    plain = rows.where(experiment="updates", stratum="all", mask="", batch="", arm="")
-    groups = plain.where(model="").group("policy", "schedule")
-    late = {
-        schedule: group["count.updates_out_of_order"]
-        for (policy, schedule), group in groups.items()
-        if not policy and "count.updates_out_of_order" in group
-    }
+    plain = rows.where(experiment="updates", stratum="all", mask="", batch="", arm="", model="")
+    groups: dict[str, dict[str, Group]] = {}
+    for (policy, schedule), quantities in plain.group("policy", "schedule").items():
+        if policy:
+            groups.setdefault(policy, {})[schedule] = quantities
     statements: list[Statement] = []
     expected: list[Statement] = []
-    for (policy, schedule), group in groups.items():
-        if policy and "stale_only.route" in group:
-            forward = groups.get((policy, FORWARD.name), {})
-            resolved = groups.get((policy, EVENT_TIME), {})
+    for policy, by_schedule in groups.items():
+        forward = by_schedule.get(FORWARD.name, {})
+        routes = {name: group for name, group in by_schedule.items() if "stale_only.route" in group}
+        if not routes:
+            continue
+        source = list(_describe_source(policy, next(iter(routes.values())), forward))
+        ranked: list[tuple[int, Statement]] = []
+        for schedule, group in routes.items():
             if schedule in arrivals:
-                expected += _describe_expected(policy, schedule, group, resolved, late)
+                expected += _describe_expected(policy, schedule, group)
             else:
-                statements += _describe_route(policy, schedule, group, forward, resolved, late)
+                ranked += _describe_route(policy, schedule, group, is_clean=not source)
+        ranked += source
+        statements += [statement for _, statement in sorted(ranked, key=lambda pair: pair[0])]
     return statements + expected
 
 
-def _describe_expected(
-    policy: str, schedule: str, group: Group, resolved: Group, late: Mapping[str, EstimateRow]
-) -> Iterator[Statement]:
+def _describe_expected(policy: str, schedule: str, group: Group) -> Iterator[Statement]:
     """Describe how many questions end with the old value on average over an arrival model."""
     if not _is_changed(group):
         return
     parts = compose(
-        "on average {number} questions about updates end with the old value under {when}; {remedy}",
+        "on average {number} questions about updates end with the old value under {when}{already}; "
+        "{remedy}",
         number=format_share(group["stale_only.route_count"]),
         when=describe_arrival(schedule),
-        remedy=_describe_remedy(group, resolved, late),
+        already=_describe_already(group),
+        remedy=_describe_remedy(group),
     )
     flags = show_flags(group["stale_only.route"])
     yield Statement(parts, "updates", policy, schedule, "problem", scope=schedule, flags=flags)
 
 
 def _is_changed(group: Group) -> bool:
-    row = group.get("stale_only.by_order_count")
-    return row is not None and bool(row.estimate)
+    return bool(_count(group, "stale_only.by_order_count"))
 
 
 def _describe_route(
-    policy: str,
-    schedule: str,
-    group: Group,
-    forward: Group,
-    resolved: Group,
-    late: Mapping[str, EstimateRow],
-) -> Iterator[Statement]:
+    policy: str, schedule: str, group: Group, *, is_clean: bool
+) -> Iterator[tuple[int, Statement]]:
+    """Describe what one order does, each statement with its rank.
+
+    `is_clean` means that nothing is wrong in source order.
+    """
     phrases = [
-        _describe_stale(group, schedule, resolved, late),
-        _describe_forward(group),
-        _describe_missing(group),
-        _describe_both(group),
-        _describe_inverted(group),
-        _describe_discarded(forward or group),
+        _describe_stale(group, schedule),
+        _describe_missing(group, "route", "in this order"),
+        _describe_both(group, "route", "in this order"),
+        _describe_inverted(group, "in this order"),
+        _describe_discarded(group, "in this order"),
     ]
-    flags = show_flags(group["stale_only.route"])
-    severities: list[tuple[Severity, tuple[Part, ...]]] = [
-        phrase for phrase in phrases if phrase is not None
-    ]
-    if not severities:
+    if is_clean and not any(phrases):
         number = group["current_exposed.route_count"]
         parts = compose(
             "all {number} questions about changed facts are shown the current value alone, in "
             "source order and in this order",
             number=Number(str(number.queries), number),
         )
-        severities = [("good", parts)]
-    for severity, parts in severities:
-        yield Statement(parts, "updates", policy, schedule, severity, scope=schedule, flags=flags)
+        phrases = [("good", parts)]
+    yield from _rank(phrases, group, policy, schedule)
+
+
+def _describe_source(policy: str, group: Group, forward: Group) -> Iterator[tuple[int, Statement]]:
+    """Describe what is wrong in source order; `group` is that of any route."""
+    phrases = [
+        _describe_stale_source(group),
+        _describe_missing(group, "forward", "in source order"),
+        _describe_both(group, "forward", "in source order"),
+        _describe_inverted(forward, "in source order"),
+        _describe_discarded(forward, "in source order"),
+    ]
+    yield from _rank(phrases, group, policy)
+
+
+def _rank(
+    phrases: Sequence[Phrase | None], group: Group, policy: str, schedule: str = ""
+) -> Iterator[tuple[int, Statement]]:
+    """Make the statements of a route, each with its rank among those of its memory."""
+    flags = show_flags(group["stale_only.route"])
+    for rank, phrase in enumerate(phrases):
+        if phrase is not None:
+            severity, parts = phrase
+            yield (
+                rank,
+                Statement(
+                    parts, "updates", policy, schedule, severity, scope=schedule, flags=flags
+                ),
+            )
 
 
 def _count(group: Group, quantity: str) -> float:
@@ -122,11 +147,8 @@ def _count(group: Group, quantity: str) -> float:
     return 0 if row is None else row.estimate or 0
 
 
-def _describe_stale(
-    group: Group, schedule: str, resolved: Group, late: Mapping[str, EstimateRow]
-) -> tuple[Severity, tuple[Part, ...]] | None:
+def _describe_stale(group: Group, schedule: str) -> Phrase | None:
     """Count what ends with the old value in this order, and what event time would prevent."""
-    row = group["stale_only.route_count"]
     if not _is_changed(group):
         return None
     is_redelivery = schedule.startswith("redeliver")
@@ -136,34 +158,35 @@ def _describe_stale(
         else "when records arrive in this order"
     )
     return "problem", compose(
-        "{number} questions about updates end with the old value {when}; {remedy}",
-        number=format_share(row),
+        "{number} questions about updates end with the old value {when}{already}{remedy}",
+        number=format_share(group["stale_only.route_count"]),
         when=when,
-        remedy=_describe_remedy(group, resolved, late),
+        already=_describe_already(group),
+        remedy=() if schedule == "event-time" else ("; ", *_describe_remedy(group)),
     )
 
 
-def _describe_remedy(
-    group: Group, resolved: Group, late: Mapping[str, EstimateRow]
-) -> tuple[Part, ...]:
+def _describe_already(group: Group) -> tuple[Part, ...]:
+    row = group["stale_only.forward_count"]
+    if not row.estimate:
+        return ()
+    return compose(" ({number} in source order)", number=format_share(row))
+
+
+def _describe_remedy(group: Group) -> tuple[Part, ...]:
     """Describe how many cases disappear when records are added by event time, if measured."""
-    ends = _count(group, "stale_only.route_count")
-    in_order = late.get(FORWARD.name)
-    if in_order is not None and not in_order.estimate:  # source order is event time
-        left = ends - _count(group, "stale_only.by_order_count")
-        row = group["stale_only.by_order_count"]
-    elif "stale_only.route_count" in resolved:
-        row = resolved["stale_only.route_count"]
-        left = min(ends, _count(resolved, "stale_only.route_count"))
-    else:
+    ends, row = group["stale_only.route_count"], group.get(PREVENTED)
+    if row is None or row.queries != ends.queries:  # some pools have no route in that order
         return ("audit with schedule event-time to see how many resolving by event time prevents",)
-    if left < _NEGLIGIBLE:
-        return compose("resolving by event time prevents {all} of them", all=Number("all", row))
-    prevented = Number(format_count(ends - left), row)
-    return compose("resolving by event time prevents {number} of them", number=prevented)
+    prevented = row.estimate or 0.0
+    if prevented < _NEGLIGIBLE:
+        return ("adding the records in event-time order prevents none of them",)
+    left = (ends.estimate or 0.0) - prevented
+    amount = "all" if left < _NEGLIGIBLE else format_count(prevented)
+    return compose("resolving by event time prevents {amount} of them", amount=Number(amount, row))
 
 
-def _describe_forward(group: Group) -> tuple[Severity, tuple[Part, ...]] | None:
+def _describe_stale_source(group: Group) -> Phrase | None:
     row = group["stale_only.forward_count"]
     if not row.estimate:
         return None
@@ -173,46 +196,53 @@ def _describe_forward(group: Group) -> tuple[Severity, tuple[Part, ...]] | None:
     )
 
 
-def _describe_missing(group: Group) -> tuple[Severity, tuple[Part, ...]] | None:
-    """Count the questions that are shown neither value in source order."""
-    row = group["stale_only.forward_count"]
-    current, stale = (f"{name}.forward_count" for name in ("current_exposed", "stale_only"))
-    number = (row.queries or 0) - _count(group, current) - _count(group, stale)
-    if number <= 0:
+def _describe_missing(group: Group, side: str, when: str) -> Phrase | None:
+    """Count the questions that are shown neither value."""
+    row = group[f"stale_only.{side}_count"]
+    number = (row.queries or 0) - _count(group, f"current_exposed.{side}_count")
+    number -= row.estimate or 0
+    if number < _NEGLIGIBLE:
         return None
     return "problem", compose(
-        "{number} questions about updates end with neither value in source order",
+        "{number} questions about updates end with neither value {when}",
         number=Number(f"{format_count(number)} of {row.queries}", row),
+        when=when,
     )
 
 
-def _describe_both(group: Group) -> tuple[Severity, tuple[Part, ...]] | None:
-    row = group["both_exposed.route_count"]
+def _describe_both(group: Group, side: str, when: str) -> Phrase | None:
+    row = group[f"both_exposed.{side}_count"]
     if not row.estimate:
         return None
-    last = group.get("stale_last.route_count")
-    parts = compose("{number} questions are shown both values", number=format_share(row))
+    last = group.get(f"stale_last.{side}_count")
+    parts = compose(
+        "{number} questions are shown both values {when}", number=format_share(row), when=when
+    )
     if last is not None:
         parts += compose(", and the old one comes last in {number}", number=format_row(last))
     return "warning", parts
 
 
-def _describe_inverted(group: Group) -> tuple[Severity, tuple[Part, ...]] | None:
+def _describe_inverted(group: Group, when: str) -> Phrase | None:
     row = group.get("count.inverted_supersessions")
     if row is None or not row.estimate:
         return None
     return "problem", compose(
-        "an older record displaced a newer one ({number} in all)", number=format_row(row)
+        "an older record displaced a newer one {when} ({number} in all)",
+        number=format_row(row),
+        when=when,
     )
 
 
-def _describe_discarded(group: Group) -> tuple[Severity, tuple[Part, ...]] | None:
+def _describe_discarded(group: Group, when: str) -> Phrase | None:
     row = group.get("count.discarded_updates")
     if row is None or not row.estimate:
         return None
     return "problem", compose(
-        "{number} updates were discarded although nothing newer had arrived in source order",
+        "{number} {updates} discarded {when} although nothing newer had arrived",
         number=format_row(row),
+        updates="update was" if row.estimate == 1 else "updates were",
+        when=when,
     )
 
 

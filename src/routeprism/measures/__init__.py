@@ -45,6 +45,7 @@ from routeprism.measures._updates import (
     UPDATES,
     Displacements,
     OutdatedAnswers,
+    is_stale_only,
     update_coordinates,
 )
 
@@ -80,6 +81,7 @@ __all__ = [
     "chosen_interval",
     "cross",
     "flip_signs",
+    "is_stale_only",
     "jaccard",
     "kappa_estimate",
     "limits_said",

@@ -21,6 +21,7 @@ __all__ = [
     "UPDATES",
     "Displacements",
     "OutdatedAnswers",
+    "is_stale_only",
     "update_coordinates",
 ]
 
@@ -30,6 +31,11 @@ _SIDE_NAMES = {"forward": "the forward route", "route": "the other route"}
 
 Evidence = tuple[frozenset[str], frozenset[str]]
 """Current and outdated evidence of a question."""
+
+
+def is_stale_only(sources: frozenset[str], current: frozenset[str], stale: frozenset[str]) -> bool:
+    """Whether some of the outdated evidence is among these records and no current evidence is."""
+    return bool(sources & stale) and not sources & current
 
 
 def _evidence(pair: Pair, labels: str) -> Evidence:
@@ -48,8 +54,7 @@ def _stale_exposed(evidence: Evidence, exposure: ExposureTrace) -> float | None:
 
 
 def _stale_only(evidence: Evidence, exposure: ExposureTrace) -> float | None:
-    current = _current_exposed(evidence, exposure)
-    return None if current is None else float(not current and bool(evidence[1] & exposure.sources))
+    return float(is_stale_only(exposure.sources, *evidence)) if all(evidence) else None
 
 
 def _both_exposed(evidence: Evidence, exposure: ExposureTrace) -> float | None:

@@ -37,7 +37,7 @@ def sentences(found: Audit, name: str) -> list[str]:
     return [finding.value["sentence"] for finding in found.findings if finding.name == name]
 
 
-def explore(data: Any, policy: str, **more: Any) -> Audit:
+def explore(data: Any, policy: Any, **more: Any) -> Audit:
     return routeprism.explore_orders(data, policy, resamples=100, workers=1, **more)
 
 
@@ -49,8 +49,8 @@ def test_a_window_of_one_record(own_data: OwnData) -> None:
         {"stale_only.forward": 0, "stale_only.uniform": 1 / 3, "stale_only.reverse": 1}
     )
     assert sentences(found, "smallest_reordering") == [
-        "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory keeps the "
-        "old value alone for «Where do I live?»."
+        "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory shows "
+        "only the old value for «Where do I live?»."
     ]
     assert sentences(found, "worst_order") == [
         "ann: share of questions that do not end with the old value alone 0.000 in the worst order "
@@ -66,6 +66,68 @@ def test_a_memory_that_keeps_everything_never_ends_with_the_old_value_alone(
     assert sentences(found, "smallest_reordering") == [
         "In no order does «Where do I live?» end with the old value alone."
     ]
+
+
+class ShowsTheLastArrival:
+    """Keep every record; show the one of `a` and `b` that arrived last, and small talk."""
+
+    def __init__(self) -> None:
+        self.records: list[Any] = []
+
+    def add(self, record: Any) -> None:
+        self.records.append(record)
+
+    def retained(self) -> list[str]:
+        return [record.id for record in self.records]
+
+    def expose(self, query: str) -> list[Any]:
+        rivals = [record for record in self.records if record.id in ("a", "b")]
+        return [*(r for r in self.records if r.id not in ("a", "b")), *rivals[-1:]]
+
+
+@pytest.mark.parametrize("method", [None, "replayed", "shared"])
+def test_what_a_question_is_shown_decides(own_data: OwnData, method: Any) -> None:
+    """The memory keeps both records in every order; in half of them it shows the old one."""
+    found = explore(
+        own_data(RECORDS, [QUESTION]),
+        ShowsTheLastArrival,
+        method=method,
+        shrink="stale-only",
+        worst="stale-only",
+    )
+    assert values(found) == pytest.approx(
+        {"stale_only.forward": 0, "stale_only.uniform": 1 / 2, "stale_only.reverse": 1}
+    )
+    assert found.rows.one(quantity="order_change", stratum="all").estimate == 0
+    assert sentences(found, "smallest_reordering") == [
+        "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory shows "
+        "only the old value for «Where do I live?»."
+    ]
+    assert "0.000 in the worst order" in sentences(found, "worst_order")[0]
+
+
+@pytest.mark.parametrize("method", ["enumerated", "merged", "replayed"])
+def test_an_interface_that_hides_the_new_record_misleads(own_data: OwnData, method: Any) -> None:
+    """One of two kept records is shown, and the question's words are those of the old one."""
+    question = {**QUESTION, "text": "Where is Elm Street?"}
+    found = explore(
+        own_data(RECORDS, [question]), "recent:k=2", interface="bm25:k=1", method=method
+    )
+    # Kept are {a, x}, {x, b} or {a, b}, each in a third of the orders; `a` is shown of two of them.
+    assert values(found)["stale_only.uniform"] == pytest.approx(2 / 3)
+
+
+def test_a_model_has_one_name_for_pools_of_all_sizes(own_data: OwnData) -> None:
+    """With w=1 a pool of two records has every order, a pool of three has three of six."""
+    short = [{**record, "user": "bob"} for record in (RECORDS[0], RECORDS[2])]
+    asked = {**QUESTION, "user": "bob", "id": "q2"}
+    data = own_data([*RECORDS, *short], [QUESTION, asked])
+    found = explore(data, "recent:k=1", arrivals=["jitter:w=1"])
+    # a b, b a: one of two orders ends with `a`; a x b, x a b, a b x: none of three.
+    row = found.rows.one(quantity="stale_only.arrival", stratum="all")
+    assert (row.estimate, row.units) == (pytest.approx(1 / 4), 2)
+    assert "stale_only.uniform" not in values(found)
+    assert found.rows.one(quantity="support_kept.arrival", stratum="all").units == 2
 
 
 def test_where_source_order_ends_with_the_old_value(own_data: OwnData) -> None:

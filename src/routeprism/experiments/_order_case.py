@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from routeprism.experiments._observations import Observations, observe_case
-from routeprism.experiments._order_search import OrderSearch, Outcome, is_stale_only
+from routeprism.experiments._order_search import OrderSearch, Outcome
 from routeprism.experiments._order_sharing import Sharing
+from routeprism.experiments._order_stale import StaleOutcomes, StaleValue
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._storage import make_tables, rows_of, unit_rows_of
 from routeprism.experiments._strata import Masks, Strata, Values, enter, strata_of
@@ -137,7 +139,8 @@ def explore_pool(plan: OrderPlan, index: int) -> PoolResult:
             if index in plan.checks.isolated.get(policy.name, ()):
                 outcome = check_isolation(case, policy, (), full=index < FIRST_POOLS)
                 result.observations.routes.isolation[policy.name, outcome] += 1
-            _Exploration(plan, case, policy, supports, positions, strata, result).explore()
+            stale = StaleOutcomes.find(policy, case, plan.updates)
+            _Exploration(plan, case, policy, supports, positions, strata, result, stale).explore()
     if plan.store:
         result.tables = {
             **make_tables((), case, ()),
@@ -173,6 +176,8 @@ class _Exploration:
     """Where in the source they are."""
     strata: Strata
     result: PoolResult
+    stale: StaleOutcomes | None
+    """Reads which questions are shown the old value alone; None without outdated evidence."""
 
     def explore(self) -> None:
         """Look at the orders of every arrival model, then search for the worst and the smallest."""
@@ -181,14 +186,19 @@ class _Exploration:
         looking = self.plan.looking
         searches = bool(looking.worst) or looking.outcome is not None
         builds = OrderBuilds(self.policy, self.case.pool, keeps_graphs=searches)
+        stale = None if self.stale is None else self.stale.value()
         orders: dict[Order, None] = {tuple(reversed(range(len(self.case.pool)))): None}
         for model in looking.arrivals:
-            landscape = self._landscape(model, builds) if trie is None else self._grow(trie, model)
+            if trie is None:
+                landscape = self._landscape(model, builds, stale)
+            else:
+                landscape = self._grow(trie, model, stale)
             orders.update(dict.fromkeys(_list_reorderings(landscape)))
             self._count(model, landscape)
             self._enter_change(model, landscape)
             self._enter_support(model, landscape)
-            self._enter_stale(model, landscape)
+            if stale is not None:
+                self._enter_stale(model, landscape, partial(_read_order, builds, trie, stale))
             self._enter_clusters(model, landscape)
             self.result.findings += _list_findings(self.policy, model, landscape)
             self.result.notes += _list_notes(landscape)
@@ -202,22 +212,26 @@ class _Exploration:
         sharing, policy, pool = self.plan.sharing, self.policy, self.case.pool
         if policy.name not in sharing.policies:
             return None
-        trie = sharing.open_trie(policy, pool)
+        trie = sharing.open_trie(policy, pool, () if self.stale is None else self.stale.queries)
         if sharing.checked.get(policy.name) == pool.user:
             check_restoration(trie)
         return trie
 
-    def _grow(self, trie: ArrivalTrie, model: ArrivalModel) -> Landscape:
+    def _grow(
+        self, trie: ArrivalTrie, model: ArrivalModel, outcome: StaleValue | None
+    ) -> Landscape:
         """Build the planned orders of an arrival model."""
         pool = self.case.pool
         plan = self.plan.sharing.plans[self.policy.name, pool.user, model.name]
-        landscape = explore_trie(trie, model.on(pool), plan)
+        landscape = explore_trie(trie, model.on(pool), plan, outcome)
         if landscape.building is not None and landscape.building.covered is not None:
             covered = [landscape.building.covered] * len(self.case.questions)
             self._enter(model, "orders_covered", covered)
         return landscape
 
-    def _landscape(self, model: ArrivalModel, builds: OrderBuilds) -> Landscape:
+    def _landscape(
+        self, model: ArrivalModel, builds: OrderBuilds, outcome: StaleValue | None
+    ) -> Landscape:
         looking = self.plan.looking
         return explore(
             self.policy,
@@ -230,6 +244,7 @@ class _Exploration:
             most_drawn=looking.most_drawn,
             most_states=looking.most_states,
             builds=builds,
+            outcome=outcome,
         )
 
     def _count(self, model: ArrivalModel, landscape: Landscape) -> None:
@@ -259,44 +274,38 @@ class _Exploration:
         shares = {s: landscape.kept(s).value for s in dict.fromkeys(self.supports) if s}
         sides: dict[str, Values] = {
             "forward": self._keeps(landscape.forward),
-            self._name_orders(model): [shares.get(s) for s in self.supports],
+            _name_orders(model): [shares.get(s) for s in self.supports],
         }
         if landscape.reverse is not None:
             sides["reverse"] = self._keeps(landscape.reverse)
         for side, values in sides.items():
             self._enter(model, f"support_kept.{side}", values, self.plan.labels)
 
-    def _name_orders(self, model: ArrivalModel) -> str:
-        uniform = every_permutation(model.on(self.case.pool)) or model.name == "uniform"
-        return "uniform" if uniform else "arrival"
-
     def _keeps(self, retained: frozenset[str]) -> Values:
         """Return for each question with support whether a retained set has some of it."""
         return [float(bool(retained & s)) if s else None for s in self.supports]
 
-    def _enter_stale(self, model: ArrivalModel, landscape: Landscape) -> None:
-        """Add how often outdated evidence is kept without current evidence."""
-        updates = self.plan.updates
-        if not (updates and landscape.total):
+    def _enter_stale(
+        self, model: ArrivalModel, landscape: Landscape, read: Callable[[Order], tuple[bool, ...]]
+    ) -> None:
+        """Add how often outdated evidence is shown without current evidence."""
+        if self.stale is None or not landscape.total:
             return
-        pairs = [
-            (current, stale)
-            if (current := q.labels.get(updates)) and (stale := q.stale.get(updates))
-            else None
-            for q in self.case.questions
+        source = tuple(range(len(self.case.pool)))
+        shares = [
+            landscape.share_outcomes(itemgetter(at)).value for at in range(len(self.stale.places))
         ]
-        sides: dict[str, Values] = {
-            "forward": [p and float(is_stale_only(landscape.forward, *p)) for p in pairs],
-            self._name_orders(model): [
-                p and landscape.share(partial(is_stale_only, current=p[0], stale=p[1])).value
-                for p in pairs
-            ],
+        sides: dict[str, Sequence[float]] = {
+            "forward": read(source),
+            _name_orders(model): shares,
         }
         if landscape.reverse is not None:
-            reverse = landscape.reverse
-            sides["reverse"] = [p and float(is_stale_only(reverse, *p)) for p in pairs]
-        for side, values in sides.items():
-            self._enter(model, f"stale_only.{side}", values, updates)
+            sides["reverse"] = read(source[::-1])
+        for side, numbers in sides.items():
+            values: list[float | None] = [None] * len(self.case.questions)
+            for place, value in zip(self.stale.places, numbers, strict=True):
+                values[place] = float(value)
+            self._enter(model, f"stale_only.{side}", values, self.plan.updates)
 
     def _enter_clusters(self, model: ArrivalModel, landscape: Landscape) -> None:
         """Add the mean number of clusters; every order counts equally (Appendix D.11)."""
@@ -342,7 +351,7 @@ class _Exploration:
             looking.arrivals,
             looking.most_states,
             self.plan.labels,
-            self.plan.updates,
+            self.stale,
             builds,
         )
         if looking.worst == "J" or looking.outcome == "exposed":
@@ -434,3 +443,17 @@ def _list_reorderings(landscape: Landscape) -> Iterator[Order]:
     for retained, order in landscape.examples.items():
         if retained != landscape.forward and sorted(order) == every:  # no record came twice
             yield order
+
+
+def _read_order(
+    builds: OrderBuilds, trie: ArrivalTrie | None, stale: StaleValue, order: Order
+) -> tuple[bool, ...]:
+    """Read which questions are shown the old value alone in one order."""
+    if trie is None:
+        return builds.read(order, stale)
+    return stale(TriePolicy(trie).finish(trie.follow(order)))
+
+
+def _name_orders(model: ArrivalModel) -> str:
+    """Name the orders of a model in quantities; the same for every pool, however few it has."""
+    return "uniform" if model.name.partition(":")[0] == "uniform" else "arrival"

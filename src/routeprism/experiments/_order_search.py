@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.experiments._observations import Observations, observe_exposure
+from routeprism.experiments._order_stale import StaleOutcomes
 from routeprism.landscape import (
     Objective,
     OrderBuilds,
@@ -29,7 +30,7 @@ from routeprism.policies.own import open_memory
 from routeprism.records import Case, Pool, Question, read_time
 from routeprism.runs import Finding
 
-__all__ = ["OUTCOMES", "STALE_ONLY", "OrderSearch", "Outcome", "is_stale_only", "outcome_named"]
+__all__ = ["OUTCOMES", "STALE_ONLY", "OrderSearch", "Outcome", "outcome_named"]
 
 Outcome: TypeAlias = "str | Callable[[Memory, Question], Hashable]"
 """One of `OUTCOMES`, or a function of a memory and a question."""
@@ -41,7 +42,7 @@ OUTCOMES = {
     "support": "whether at least one supporting record is retained",
     "retained": "which records are retained",
     "exposed": "which records the question is shown",
-    STALE_ONLY: "whether outdated evidence is retained without current evidence",
+    STALE_ONLY: "whether the question is shown outdated evidence without current evidence",
 }
 """The outcomes that have a name."""
 
@@ -74,8 +75,8 @@ class OrderSearch:
     arrivals: Sequence[ArrivalModel]
     most_states: int
     labels: str
-    updates: str = ""
-    """The label source of outdated evidence."""
+    stale: StaleOutcomes | None = None
+    """Reads which questions are shown the old value alone; None without outdated evidence."""
     builds: OrderBuilds | None = None
     """What the exploration of the pool has learned about its orders."""
 
@@ -150,9 +151,9 @@ class OrderSearch:
         support: frozenset[str],
     ) -> dict[str, object]:
         """Write a reordering as plain JSON."""
-        if outcome == STALE_ONLY:
+        if outcome == STALE_ONLY and self.stale is not None:
             sentence = describe_stale_reordering(
-                reordering, question, self.case.pool, *self._evidence(question)
+                reordering, question, self.case.pool, *self.stale.evidence(question)
             )
         else:
             sentence = reordering_sentence(reordering, outcome, question, support)
@@ -168,11 +169,6 @@ class OrderSearch:
             "sentence": sentence,
         }
 
-    def _evidence(self, question: Question) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the current and the outdated evidence of a question."""
-        empty: frozenset[str] = frozenset()
-        return question.labels.get(self.updates, empty), question.stale.get(self.updates, empty)
-
     def _make_predicate(
         self, outcome: Outcome, question: Question, support: frozenset[str]
     ) -> Predicate | None:
@@ -184,10 +180,7 @@ class OrderSearch:
         if outcome == "exposed":
             return lambda memory: _shown(memory, question).sources
         if outcome == STALE_ONLY:
-            current, stale = self._evidence(question)
-            if not (current and stale):
-                return None
-            return RetainedValue(lambda retained: is_stale_only(retained, current, stale))
+            return None if self.stale is None else self.stale.predicate(question)
         assert callable(outcome)  # noqa: S101 (every name was handled)
         own = outcome
         return lambda memory: own(memory, question)
@@ -201,12 +194,7 @@ class OrderSearch:
                 return None
             return RetainedValue(lambda retained: _mean([bool(retained & s) for s in supports]))
         if name == STALE_ONLY:
-            pairs = [pair for pair in map(self._evidence, questions) if all(pair)]
-            if not pairs:
-                return None
-            return RetainedValue(
-                lambda retained: _mean([not is_stale_only(retained, *pair) for pair in pairs])
-            )
+            return None if self.stale is None else self.stale.objective()
         if not questions:
             return None
         before = [_shown(forward, question).sources for question in questions]
@@ -226,11 +214,6 @@ class OrderSearch:
             user=self.case.pool.user,
             **place,
         )
-
-
-def is_stale_only(retained: frozenset[str], current: frozenset[str], stale: frozenset[str]) -> bool:
-    """Whether outdated evidence is retained and no current evidence is."""
-    return bool(retained & stale) and not retained & current
 
 
 def _shown(memory: Memory, question: Question) -> Exposure:
@@ -308,7 +291,7 @@ def describe_stale_reordering(
             + ("first" if move.after is None else f"after {_name_record(pool, move.after)}")
             for move in reordering.moves
         ]
-    return f"If {' and '.join(steps)}, the memory keeps the old value alone for {quoted}{end}"
+    return f"If {' and '.join(steps)}, the memory shows only the old value for {quoted}{end}"
 
 
 def _find_inversion(

@@ -47,7 +47,7 @@ class Sharing:
         """The names of the policies whose orders share their beginnings."""
         return frozenset(policy for policy, _, _ in self.plans)
 
-    def open_trie(self, policy: Policy, pool: Pool) -> ArrivalTrie:
+    def open_trie(self, policy: Policy, pool: Pool, queries: Sequence[str] = ()) -> ArrivalTrie:
         """Begin the trie of a pool; its replies are stored by the arrivals that they belong to."""
         consultant = self.consultants.get(policy.name)
         calls = _calls_per_add(policy)
@@ -64,7 +64,7 @@ class Sharing:
             if self.allowance is not None and consultant is None:
                 self.allowance.count(math.ceil(adds * calls))
 
-        return ArrivalTrie(policy, pool, connect=connect, count=count)
+        return ArrivalTrie(policy, pool, connect=connect, count=count, queries=queries)
 
 
 def shares_beginnings(policy: Policy, method: Method | None) -> bool:

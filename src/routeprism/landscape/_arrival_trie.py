@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeAlias
 
 from routeprism.errors import ContractError, RoutePrismError
 from routeprism.frames import OWN_ERRORS, describe_error
+from routeprism.landscape._exploration import MemoryOutcome
 from routeprism.landscape._landscape import Building, Landscape, OrderFailure
 from routeprism.landscape._states import follow_orders, inspect_memory, sort_counts
 from routeprism.landscape._trie_plan import TriePlan
@@ -271,6 +272,8 @@ class Node:
     parent: Node | None = None
     children: dict[int, Node | BaseException] = field(default_factory=dict)
     retained: frozenset[str] | None = None
+    shown: dict[str, Any] = field(default_factory=dict)
+    """Question → what its memory exposed; read together with what it retains."""
 
 
 class ArrivalTrie:
@@ -283,8 +286,10 @@ class ArrivalTrie:
         *,
         connect: Connect | None = None,
         count: Callable[[int], None] | None = None,
+        queries: Sequence[str] = (),
     ) -> None:
         self.policy, self.pool = policy, pool
+        self._queries = queries
         self._connect = connect or (lambda order: policy)
         self._count = count or (lambda adds: None)
         self._growth = _find_growth(policy)
@@ -334,6 +339,7 @@ class ArrivalTrie:
         if node.retained is None:
             with closing_memory(self.read(node)) as memory:
                 node.retained = check_retained(memory, self.policy.name, self.pool)
+                node.shown.update((query, memory.expose(query)) for query in self._queries)
         return node.retained
 
     def _inner(self, order: Order) -> Policy:
@@ -392,8 +398,10 @@ class _NodeMemory:
             return memory.state()
 
     def expose(self, query: str, /) -> Any:
-        with closing_memory(self.trie.read(self.node)) as memory:
-            return memory.expose(query)
+        if query not in self.node.shown:
+            with closing_memory(self.trie.read(self.node)) as memory:
+                self.node.shown[query] = memory.expose(query)
+        return self.node.shown[query]
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,10 +447,13 @@ def _find_commutation(policy: Policy) -> Callable[[Record, Record], object] | No
     return commutes if callable(commutes) else None
 
 
-def explore_trie(trie: ArrivalTrie, arrivals: Arrivals, plan: TriePlan) -> Landscape:
+def explore_trie(
+    trie: ArrivalTrie, arrivals: Arrivals, plan: TriePlan, outcome: MemoryOutcome | None = None
+) -> Landscape:
     """Build the orders of a plan, and give the distribution of what they retain.
 
-    Every order, or the drawn orders of the plan; drawn orders have intervals.
+    Every order, or the drawn orders of the plan; drawn orders have intervals. With `outcome`, the
+    distribution of that value is given as well.
     """
     pool, before = trie.pool, trie.reported
     source = tuple(range(len(pool)))
@@ -461,7 +472,10 @@ def explore_trie(trie: ArrivalTrie, arrivals: Arrivals, plan: TriePlan) -> Lands
     empty = Landscape(
         trie.policy.name, arrivals.name, pool.user, pool.ids, "sampled", 0, {}, forward, reverse
     )
-    landscape = _build_every(trie, arrivals, empty) if plan.complete else _build(trie, plan, empty)
+    if plan.complete:
+        landscape = _build_every(trie, arrivals, empty, outcome)
+    else:
+        landscape = _build(trie, plan, empty, outcome)
     trie.reported = trie.adds
     building = Building(
         trie.adds - before, plan.adds, plan.separate, plan.covered, trie.description, trie.merges
@@ -470,17 +484,23 @@ def explore_trie(trie: ArrivalTrie, arrivals: Arrivals, plan: TriePlan) -> Lands
     return replace(landscape, retained=retained, building=building, note=_describe(plan, building))
 
 
-def _build_every(trie: ArrivalTrie, arrivals: Arrivals, empty: Landscape) -> Landscape:
+def _build_every(
+    trie: ArrivalTrie, arrivals: Arrivals, empty: Landscape, outcome: MemoryOutcome | None
+) -> Landscape:
     """Build every order, and weigh what each node retains by the orders that end in it."""
     graph = follow_orders(TriePolicy(trie), trie.pool, arrivals)
     if graph is None:
         raise ContractError(f"the orders of {arrivals.name} cannot be followed at once")
     retained: dict[frozenset[str], int] = {}
     examples: dict[frozenset[str], Order] = {}
+    outcomes: dict[Hashable, int] = {}
     for ending in graph.endings:
         ids = ending.memory.retained()
         retained[ids] = retained.get(ids, 0) + ending.weight
         examples.setdefault(ids, ending.order)
+        if outcome is not None:
+            value = outcome(ending.memory)
+            outcomes[value] = outcomes.get(value, 0) + ending.weight
     return replace(
         empty,
         method="shared",
@@ -489,17 +509,23 @@ def _build_every(trie: ArrivalTrie, arrivals: Arrivals, empty: Landscape) -> Lan
         failed=graph.failed,
         failures=graph.failures,
         examples=examples,
+        outcomes=outcomes,
     )
 
 
-def _build(trie: ArrivalTrie, plan: TriePlan, empty: Landscape) -> Landscape:
+def _build(
+    trie: ArrivalTrie, plan: TriePlan, empty: Landscape, outcome: MemoryOutcome | None
+) -> Landscape:
     """Build the drawn orders of a plan."""
     retained: dict[frozenset[str], int] = {}
+    outcomes: dict[Hashable, int] = {}
     failures: list[OrderFailure] = []
     failed = 0
     for index, order in enumerate(plan.orders):
         try:
-            ids = trie.retained(trie.follow(order))
+            node = trie.follow(order)
+            ids = trie.retained(node)
+            value = None if outcome is None else outcome(_NodeMemory(trie, node))
         except RoutePrismError:
             raise
         except OWN_ERRORS as error:
@@ -508,12 +534,15 @@ def _build(trie: ArrivalTrie, plan: TriePlan, empty: Landscape) -> Landscape:
                 failures.append(OrderFailure(order, index, f"{type(error).__name__}: {error}"))
             continue
         retained[ids] = retained.get(ids, 0) + 1
+        if outcome is not None:
+            outcomes[value] = outcomes.get(value, 0) + 1
     return replace(
         empty,
         orders=len(plan.orders),
         retained=retained,
         failed=failed,
         failures=tuple(failures),
+        outcomes=outcomes,
     )
 
 

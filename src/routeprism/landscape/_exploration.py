@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from routeprism.errors import ContractError, RoutePrismError, SpecError
 from routeprism.frames import OWN_ERRORS, describe_error
-from routeprism.landscape._builds import OrderBuilds
+from routeprism.landscape._builds import OrderBuilds, RetainedValue
 from routeprism.landscape._landscape import Landscape, Method, OrderFailure, anytime_limits
 from routeprism.landscape._moves import format_count
 from routeprism.landscape._states import (
@@ -19,14 +19,18 @@ from routeprism.landscape._states import (
 )
 from routeprism.orders import ArrivalModel, Arrivals, Order, parse_arrival
 from routeprism.orders import every_permutation as is_uniform
-from routeprism.policies import Incremental, Policy
+from routeprism.policies import Incremental, Memory, Policy
 from routeprism.policies.focal import Focal
 from routeprism.policies.own import check_retained
 from routeprism.policies.recent import Recent
 from routeprism.records import Pool
 from routeprism.routes import Disagreement
 
-__all__ = ["DRAWN", "MOST_DRAWN", "MOST_ORDERS", "explore"]
+__all__ = ["DRAWN", "MOST_DRAWN", "MOST_ORDERS", "MemoryOutcome", "explore"]
+
+
+MemoryOutcome = Callable[[Memory], Hashable]
+"""What is read from the memory of every order, beside the records that it retains."""
 
 
 DRAWN = 1_000
@@ -65,13 +69,15 @@ def explore(
     most_states: int = MOST_STATES,
     most_orders: int = MOST_ORDERS,
     builds: OrderBuilds | None = None,
+    outcome: MemoryOutcome | None = None,
 ) -> Landscape:
     """Find the distribution of what a policy retains over the orders of an arrival model.
 
     Exactly where that can be: vectorised for focal and recent, by merged states for incremental
     policies, order by order where there are few. Otherwise on drawn orders: `drawn` of them, or as
     many as it takes for the limits of the changed share, and of the share that keeps each of
-    `supports`, to be within `half_width`. Searches that follow may use the same `builds`.
+    `supports`, to be within `half_width`. Searches that follow may use the same `builds`. With
+    `outcome`, the distribution of that value is found as well.
     """
     model = parse_arrival(arrivals) if isinstance(arrivals, str) else arrivals
     bound = model.on(pool)
@@ -84,14 +90,16 @@ def explore(
     )
     landscape = wrong = None
     if not chancy:
-        landscape, wrong = _exactly(empty, builds, bound, method, most_states, most_orders)
+        limits = (most_states, most_orders)
+        landscape, wrong = _exactly(empty, builds, bound, method, limits, outcome)
     elif method in ("enumerated", "merged"):
         raise SpecError(f"{policy.name} is not deterministic: its states cannot be merged")
     if landscape is None:
         _refuse_method(method, policy, pool, model, wrong)
         supports_and_change = (frozenset[str](), *supports)
+        tally = _Tally(builds, outcome)
         landscape = _sampled(
-            empty, builds, bound, drawn_orders, half_width, most_drawn, supports_and_change
+            empty, tally, bound, drawn_orders, half_width, most_drawn, supports_and_change
         )
         usable = policy if wrong is None else None
         reason = "it was asked for" if method else _why(policy, usable, bound, chancy, most_orders)
@@ -156,27 +164,32 @@ def _exactly(
     builds: OrderBuilds,
     arrivals: Arrivals,
     method: Method | None,
-    most_states: int,
-    most_orders: int,
+    limits: tuple[int, int],
+    outcome: MemoryOutcome | None,
 ) -> tuple[Landscape | None, Disagreement | None]:
     """Find what every order retains, and any disagreement of the policy's states."""
     landscape: Landscape | None = None
     wrong = None
-    if method in (None, "enumerated"):
-        landscape = _enumerated(empty, builds.policy, builds.pool, arrivals)
+    most_states, most_orders = limits
+    if method in (None, "enumerated") and (outcome is None or isinstance(outcome, RetainedValue)):
+        landscape = _enumerated(empty, builds.policy, builds.pool, arrivals, outcome)
     if landscape is None and method in (None, "merged"):
-        merged = _merged(empty, builds, arrivals, most_states)
+        merged = _merged(empty, builds, arrivals, most_states, outcome)
         if isinstance(merged, Disagreement):
             wrong = merged
         else:
             landscape = merged
     if landscape is None and method in (None, "replayed"):
-        landscape = _replayed(empty, builds, arrivals, most_orders)
+        landscape = _replayed(empty, _Tally(builds, outcome), arrivals, most_orders)
     return landscape, wrong
 
 
 def _enumerated(
-    empty: Landscape, policy: Policy, pool: Pool, arrivals: Arrivals
+    empty: Landscape,
+    policy: Policy,
+    pool: Pool,
+    arrivals: Arrivals,
+    outcome: RetainedValue[Hashable] | None,
 ) -> Landscape | None:
     from routeprism.landscape._enumeration import LARGEST, enumerate_focal, enumerate_recent
 
@@ -195,26 +208,42 @@ def _enumerated(
         frozenset(record for at, record in enumerate(pool.ids) if mask >> at & 1): weight
         for mask, weight in enumeration.masks.items()
     }
+    outcomes: dict[Hashable, int] = {}
+    if outcome is not None:
+        for retained_ids, weight in retained.items():
+            _count(outcomes, outcome.function(retained_ids), weight)
     return replace(
         empty,
         method="enumerated",
         orders=enumeration.orders,
         retained=retained,
         sizes=enumeration.sizes,
+        outcomes=outcomes,
     )
 
 
+def _count(counts: dict[Hashable, int], outcome: Hashable, weight: int) -> None:
+    counts[outcome] = counts.get(outcome, 0) + weight
+
+
 def _merged(
-    empty: Landscape, builds: OrderBuilds, arrivals: Arrivals, most: int
+    empty: Landscape,
+    builds: OrderBuilds,
+    arrivals: Arrivals,
+    most: int,
+    outcome: MemoryOutcome | None,
 ) -> Landscape | Disagreement | None:
     graph = builds.merge(arrivals, most)
     if not isinstance(graph, StateGraph):
         return graph
     policy, pool = builds.policy, builds.pool
     retained: dict[frozenset[str], int] = {}
+    outcomes: dict[Hashable, int] = {}
     for ending in graph.endings:
         retained_ids = check_retained(ending.memory, policy.name, pool)
         retained[retained_ids] = retained.get(retained_ids, 0) + ending.weight
+        if outcome is not None:
+            _count(outcomes, outcome(ending.memory), ending.weight)
     total = sum(retained.values()) + graph.failed
     return replace(
         empty,
@@ -224,6 +253,7 @@ def _merged(
         failed=graph.failed,
         failures=graph.failures,
         note=_checked_note(policy, graph),
+        outcomes=outcomes,
     )
 
 
@@ -239,15 +269,20 @@ def _checked_note(policy: Policy, graph: StateGraph) -> str:
 class _Tally:
     """Counts what is retained, order by order, and keeps the errors."""
 
-    def __init__(self, builds: OrderBuilds) -> None:
+    def __init__(self, builds: OrderBuilds, outcome: MemoryOutcome | None = None) -> None:
         self.builds = builds
+        self.outcome = outcome
         self.retained: dict[frozenset[str], int] = {}
+        self.outcomes: dict[Hashable, int] = {}
         self.examples: dict[frozenset[str], Order] = {}
         self.failures: list[OrderFailure] = []
         self.failed = 0
 
     def add(self, order: Order, index: int | None) -> None:
+        outcome: Hashable = None
         try:
+            if self.outcome is not None:
+                outcome = self.builds.read(order, self.outcome)
             retained = self.builds.retained(order)
         except RoutePrismError:
             raise
@@ -259,6 +294,8 @@ class _Tally:
             return
         self.retained[retained] = self.retained.get(retained, 0) + 1
         self.examples.setdefault(retained, order)
+        if self.outcome is not None:
+            _count(self.outcomes, outcome, 1)
 
     def onto(self, empty: Landscape, method: Method, orders: int) -> Landscape:
         return replace(
@@ -269,16 +306,14 @@ class _Tally:
             failed=self.failed,
             failures=tuple(self.failures),
             examples=self.examples,
+            outcomes=self.outcomes,
         )
 
 
-def _replayed(
-    empty: Landscape, builds: OrderBuilds, arrivals: Arrivals, most: int
-) -> Landscape | None:
+def _replayed(empty: Landscape, tally: _Tally, arrivals: Arrivals, most: int) -> Landscape | None:
     orders = arrivals.orders(most)
     if orders is None:
         return None
-    tally = _Tally(builds)
     number = 0
     for order, _ in orders:
         tally.add(order, None)
@@ -288,14 +323,13 @@ def _replayed(
 
 def _sampled(
     empty: Landscape,
-    builds: OrderBuilds,
+    tally: _Tally,
     arrivals: Arrivals,
     drawn_orders: int,
     half_width: float | None,
     most: int,
     supports: Sequence[frozenset[str]],
 ) -> Landscape:
-    tally = _Tally(builds)
     if half_width is None:
         for index in range(drawn_orders):
             tally.add(arrivals.sample(index), index)

@@ -12,10 +12,10 @@ Time-uniform, nonparametric, nonasymptotic confidence sequences, Annals of Stati
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from routeprism.orders import Order
 
@@ -186,6 +186,8 @@ class Landscape:
     """Retained set → an order that was built and retains it; empty where none was built."""
     building: Building | None = None
     """What building took, where orders shared their beginnings."""
+    outcomes: Mapping[Hashable, int] = field(default_factory=dict)
+    """Outcome → in how many of the orders; empty unless an outcome was asked for."""
 
     @property
     def exact(self) -> bool:
@@ -199,7 +201,17 @@ class Landscape:
 
     def share(self, holds: Callable[[frozenset[str]], bool]) -> Share:
         """Count the orders whose retained set satisfies a condition."""
-        count = sum(weight for retained, weight in self.retained.items() if holds(retained))
+        return self._share(
+            sum(weight for retained, weight in self.retained.items() if holds(retained))
+        )
+
+    def share_outcomes(self, holds: Callable[[Any], bool]) -> Share:
+        """Count the orders whose outcome satisfies a condition."""
+        return self._share(
+            sum(weight for outcome, weight in self.outcomes.items() if holds(outcome))
+        )
+
+    def _share(self, count: int) -> Share:
         if self.exact:
             return Share(count, self.total)
         limits = anytime_limits if self.stopped else fixed_limits

@@ -33,7 +33,7 @@ def test_the_example_fails_and_names_the_two_records(example: pytest.Pytester) -
     ended.assert_outcomes(failed=1)
     ended.stdout.fnmatch_lines(
         [
-            "*Notes is not order-stable under ordinary disorder (jitter:w=1): a record that is "
+            "*Notes is not order-stable under 1-place disorder (jitter:w=1): a record that is "
             "kept in source order is lost (user 'pool 0', 5 records)",
             "*smallest reordering that breaks it: move 'note-2024-03-11' «home: has found a flat "
             "in Porto» after 'note-2024-03-12' «home: keeps bees on the roof in Porto»",

@@ -120,6 +120,8 @@ class Statement:
     """What narrows it down besides the policy, such as `replay, read by reader`."""
     flags: tuple[str, ...] = ()
     """What to know about its numbers: `synthetic` data, an `embedded` or `scripted` model."""
+    confirmation: str = ""
+    """A command that shows the same by other means; empty if there is none."""
 
     def __str__(self) -> str:
         subject = ", ".join(filter(None, (self.policy, self.scope)))
@@ -155,7 +157,8 @@ class Statement:
         ]
         fields = ("kind", "policy", "schedule", "severity", "next_step", "scope")
         texts = {name: getattr(self, name) for name in fields}
-        return {"parts": parts, **texts, "flags": list(self.flags)}
+        more = {"confirmation": self.confirmation} if self.confirmation else {}
+        return {"parts": parts, **texts, **more, "flags": list(self.flags)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], rows: tuple[EstimateRow, ...]) -> Statement:

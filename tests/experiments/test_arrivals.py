@@ -55,7 +55,7 @@ def test_evidence_is_lost_as_often_as_counted_by_hand(own_data: OwnData) -> None
 def test_many_orders_are_drawn_and_the_output_says_so(own_data: OwnData) -> None:
     data = write_pool(own_data, 9)
     found = routeprism.audit(data, "recent:k=2", arrivals=["uniform"])
-    assert any("uniform: orders were drawn for 1 of 1 pools" in note for note in found.notes)
+    assert any("and 1 of 1 pools in 16 drawn ones" in note for note in found.notes)
     benchmark = routeprism.load_benchmark(str(data))
     orders = choose_orders(parse_arrival("uniform"), benchmark.cases[0].pool)
     assert len(orders) < LISTED_ORDERS

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import routeprism
 from routeprism.experiments import Audit
+from routeprism.experiments.remedies import compare_repairs, read_repairs
 from routeprism.experiments.severity import decide_verdicts
 from routeprism.policies import Policy, as_policy
 from routeprism.policies.remedies import parse_remedy
-from routeprism.records import Benchmark, load_benchmark
+from routeprism.records import Benchmark, Record, load_benchmark
 
 from . import order_faults as faults
 
@@ -27,7 +32,7 @@ CASES = [
     (faults.BreaksTiesByArrival, "evidence lost", "retrieval chose other records", HOLD),
     (faults.ShowsByArrival, "text only", "blocks in a different order", HOLD),
     (faults.CountsArrivals, "internal only", "state only", None),
-    (faults.ForgetsAll, "stable", "discarded as a duplicate", LOG),
+    (faults.ForgetsAll, "stable", "never kept", LOG),
     (
         faults.DeduplicatesUpdates,
         "different records, evidence kept",
@@ -109,3 +114,111 @@ def test_rebuilding_gives_full_overlap_on_every_arrival() -> None:
     overlaps = found.rows.where(quantity="J", experiment="routes", stratum="all")
     assert [row.schedule for row in overlaps] == ["jitter:w=2", "late-batch", "replay"]
     assert {row.estimate for row in overlaps} == {1.0}
+
+
+class One(faults.AppendOnly):
+    """Has room for one record."""
+
+    def add(self, record: Record) -> None:
+        self.held = [record]
+
+
+class RefusesLate(faults.AppendOnly):
+    """Discards a record that is older than the newest one it has seen."""
+
+    def add(self, record: Record) -> None:
+        if not self.held or record.position > self.held[-1].position:
+            self.held.append(record)
+
+
+def write_desk(directory: Path, days: Sequence[str | None]) -> Benchmark:
+    """Write six updates of two facts for each of three users, the last ones with questions."""
+    records, questions = [], []
+    for user in ("ann", "ben", "eva"):
+        for at, day in enumerate(days):
+            fact = ("plan", "city")[at % 2]
+            record = {"user": user, "id": f"t{at}", "text": f"{fact}: value number {at}"}
+            records.append(record | ({"timestamp": day} if day else {}))
+        for fact, at in (("plan", len(days) - 2), ("city", len(days) - 1)):
+            question = {"user": user, "id": f"{user}-{fact}", "text": f"Which {fact}?"}
+            questions.append(question | {"gold": f"value number {at}", "support": [f"t{at}"]})
+    for name, lines in (("records", records), ("questions", questions)):
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (directory / f"{name}.jsonl").write_text(text, "utf-8")
+    return load_benchmark(str(directory), None)
+
+
+DAYS = [f"2025-03-0{day}" for day in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("memory", "cause", "blamed"),
+    [
+        (One, "the memory was full, and later arrivals pushed the record out", "when "),
+        (
+            RefusesLate,
+            "the record was discarded because it arrived after a newer one",
+            "had arrived before",
+        ),
+    ],
+)
+def test_a_cause_names_record_question_and_arrival(
+    memory: Any, cause: str, blamed: str, tmp_path: Path
+) -> None:
+    found = audit(write_desk(tmp_path, DAYS), memory)
+    texts = [s.text for s in found.statements if s.kind == "causes" and s.schedule != "forward"]
+    assert f"{cause} (" in texts[0]
+    assert re.search(
+        "“(city|plan): value number .” of user '[a-z]+', for the question “Which", texts[0]
+    )
+    assert blamed in texts[0]
+
+
+def test_a_memory_that_shows_nothing_gets_no_verdict_about_order(tmp_path: Path) -> None:
+    found = audit(write_desk(tmp_path, DAYS), faults.ForgetsAll)
+    texts = {statement.kind: statement.text for statement in found.statements}
+    assert texts["severity"] == "Nothing is shown, so order has nothing to change"
+    assert "Next: check that `add` stores records" in texts["causes"]
+
+
+class LastOfFact(faults.AppendOnly):
+    """The last arrival about a fact replaces the earlier one."""
+
+    def add(self, record: Record) -> None:
+        fact = record.text.partition(":")[0]
+        self.held = [*(r for r in self.held if not r.text.startswith(fact)), record]
+
+
+@pytest.mark.parametrize("days", [DAYS, [None, *DAYS[1:4], None, None], [None] * 6])
+def test_missing_timestamps_do_not_turn_a_repair_into_a_loss(
+    days: Sequence[str | None], tmp_path: Path
+) -> None:
+    found = routeprism.remedy(write_desk(tmp_path, days), LastOfFact, resamples=100, workers=1)
+    for repair in ("hold:w=2", "rebuild", "checkpoint:every=8"):
+        row = found.value(
+            "recall.exposed.route", policy=f"{repair}(LastOfFact)", schedule="jitter:w=2"
+        )
+        assert row.estimate == 1
+
+
+def test_a_repair_that_loses_evidence_in_source_order_prevents_nothing(tmp_path: Path) -> None:
+    """The file is not in event order: rebuilding by time drops what source order shows."""
+    days = [*DAYS[:4], "2025-01-01", "2025-01-02"]
+    found = routeprism.remedy(write_desk(tmp_path, days), LastOfFact, resamples=100, workers=1)
+    outcomes = {
+        outcome.repair.label: outcome
+        for outcome in compare_repairs(found.rows, read_repairs(found.results))
+        if outcome.schedule == "jitter:w=2"
+    }
+    rebuilt = outcomes["rebuild"]
+    assert rebuilt.forfeited == 1
+    assert rebuilt.prevented is not None and rebuilt.prevented < 0
+    (advice,) = found.remedies()
+    assert advice.repair is not None and not advice.repair.label.startswith(("rebuild", "check"))
+
+
+def test_a_repair_of_order_is_not_recommended_for_a_lack_of_evidence() -> None:
+    """Held records are shown besides what is retrieved, but that is no larger memory."""
+    found = routeprism.remedy(load_part(faults.ShortWindow), "recent:k=1", resamples=100, workers=1)
+    (advice,) = found.remedies()
+    assert advice.repair is not None and not advice.repair.only_reorders

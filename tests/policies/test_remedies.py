@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,16 +32,16 @@ from routeprism.policies.remedies import (
     RebuiltMemory,
     TimeTied,
     count_rebuilds,
-    event_key,
     hold_back,
     list_remedies,
+    sort_events,
 )
-from routeprism.records import Record, load_benchmark
+from routeprism.records import Record, event_order, load_benchmark
 
 POOL = [Record(f"r{n}", n, f"note number {n} about parcel{n}") for n in range(8)]
 
 
-def arrive(order: list[int] | tuple[int, ...], pool: list[Record] | None = None) -> list[Record]:
+def arrive(order: Sequence[int], pool: list[Record] | None = None) -> list[Record]:
     return [(pool or POOL)[position] for position in order]
 
 
@@ -186,10 +187,66 @@ def test_event_order_is_by_time_then_by_position() -> None:
         Record("a", 0, "first in the file", "2024-05-03"),
         Record("b", 1, "second in the file", "2024-05-01"),
         Record("c", 2, "third in the file", "2024-05-01"),
-        Record("d", 3, "without a date"),
+        Record("d", 3, "without a date: as old as the record before it"),
     ]
-    assert [record.id for record in sorted(dated, key=event_key)] == ["d", "b", "c", "a"]
+    assert [record.id for record in sort_events(dated)] == ["b", "c", "d", "a"]
     assert Rebuild(Recent(1)).build(dated).retained() == {"a"}
+
+
+DAYS = [None, "2024-05-01", None, "2024-05-03", "2024-05-03", None, "no date at all", "2024-05-02"]
+SOME_DATED = [replace(r, timestamp=day) for r, day in zip(POOL, DAYS, strict=True)]
+
+
+@given(st.permutations(range(8)))
+def test_records_without_a_time_follow_the_record_before_them(order: list[int]) -> None:
+    """The live log ends as the whole pool is sorted, with the writes that are counted."""
+    live = RebuiltMemory(Window, 3)
+    for record in arrive(order, SOME_DATED):
+        live.add(record)
+    assert live.log == sort_events(SOME_DATED)
+    assert live.writes == count_rebuilds(arrive(order, SOME_DATED), 3).writes
+    readable = [replace(r, timestamp=None) if r.id == "r6" else r for r in SOME_DATED]
+    places = event_order(readable)
+    assert [record.id for record in live.log] == [readable[place].id for place in places]
+
+
+@given(st.data())
+def test_holding_back_keeps_records_without_a_time_in_their_place(data: st.DataObject) -> None:
+    w = data.draw(st.integers(1, 3))
+    days = data.draw(st.lists(st.booleans(), min_size=8, max_size=8))
+    pool = [
+        replace(r, timestamp=f"2024-05-{r.position + 1:02}") if d else r
+        for r, d in zip(POOL, days, strict=True)
+    ]
+    order = parse_arrival(f"jitter:w={w}").sample(8, data.draw(st.integers(0, 50)))
+    released, held = hold_back(arrive(order, pool), w)
+    assert [*released, *held] == pool
+
+
+def test_records_at_the_same_place_are_all_kept() -> None:
+    """Your own code may number no record; only a record that arrives again is left out."""
+    live = RebuiltMemory(Window)
+    twins = [Record("a", 0, "one"), Record("b", 0, "two"), Record("a", 0, "one")]
+    for record in twins:
+        live.add(record)
+    assert [record.id for record in live.log] == ["a", "b"]
+
+
+def test_a_record_that_is_held_twice_is_shown_once() -> None:
+    live = HeldMemory(Window(), w=3)
+    built = Hold(Recent(3), 3).build(arrive([0, 1, 1]))
+    for record in arrive([0, 1, 1]):
+        live.add(record)
+    assert [block.sources for block in live.expose("")] == [{"r0"}, {"r1"}]
+    assert [block.sources for block in built.expose("").blocks] == [{"r0"}, {"r1"}]
+
+
+@pytest.mark.parametrize(("size", "w", "delay"), [(5, 2, 2), (3, 2, 2), (2, 2, 1), (1, 2, 0)])
+def test_the_delay_is_the_number_of_later_arrivals_that_a_record_waits_for(
+    size: int, w: int, delay: int
+) -> None:
+    built: Any = Hold(Recent(3), w).build(arrive(range(size)))
+    assert built.counts()["delay"] == delay
 
 
 @pytest.mark.parametrize("shown", [True, False])

@@ -198,7 +198,18 @@ def test_a_run_that_is_not_finished_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "quantity"), [("jaccard", "J"), ("overlap", "J"), ("recall", "recall.exposed.route")]
+    ("word", "quantity"),
+    [
+        ("jaccard", "J"),
+        ("overlap", "J"),
+        ("Jaccard_index", "J"),
+        ("jacard", "J"),
+        ("recall", "recall.exposed.route"),
+        ("recal", "recall.exposed.route"),
+        ("recall.retained.rout", "recall.retained.route"),
+        ("lostEvidence", "evidence_lost"),
+        ("token_count", "context_length.route"),
+    ],
 )
 def test_a_quantity_is_suggested_by_its_meaning(word: str, quantity: str, tmp_path: Path) -> None:
     routeprism.audit(

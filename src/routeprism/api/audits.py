@@ -405,6 +405,10 @@ def choose_arrivals(request: RunRequest) -> tuple[list[ArrivalModel], list[Sched
             models, note = _choose_default_arrivals(request)
     elif not schedules and request.asking is not None:
         schedules = [f"{model}{',' if ':' in str(model) else ':'}seed=0" for model in models]
+        note = (
+            f"Answers were collected for one drawn order of each user: {', '.join(schedules)}. "
+            f"Every other number is the expectation over the arrival model"
+        )
     return list(map(parse_arrival, models)), list(map(parse_schedule, schedules)), note
 
 

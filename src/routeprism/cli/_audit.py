@@ -196,6 +196,8 @@ def _print_memories(console: SafeConsole, statements: Sequence[Statement]) -> No
         for statement in statements:
             if statement.policy == memory:
                 _print_indented(console, statement.text)
+                if statement.confirmation:
+                    _print_indented(console, f"Confirm: {statement.confirmation}")
                 if statement.next_step:
                     _print_indented(console, f"Try: {statement.next_step}")
 

@@ -19,6 +19,9 @@ __all__ = ["SafeConsole", "print_json", "print_line"]
 class SafeConsole(Console):
     """A console that shows control characters of what it prints as visible escapes."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"emoji": False, **options})  # `my_module:Ring:` stays text
+
     def print(self, *objects: Any, **options: Any) -> None:
         """Print as rich does, with control characters in plain text escaped; tables are fitted."""
         if len(objects) == 1 and isinstance(objects[0], Table):
@@ -29,7 +32,7 @@ class SafeConsole(Console):
         printables = (
             printable(item, lines=True) if isinstance(item, str) else item for item in objects
         )
-        super().print(*printables, **{"emoji": False, **options})  # `my_module:Notes:` stays text
+        super().print(*printables, **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from routeprism.exhibits import Statement
+from routeprism.experiments._arrival_values import DRAWN_ORDERS, LISTED_ORDERS
 from routeprism.models import Model
 from routeprism.policies import Block, Policy, unwrap_policy
 from routeprism.records import Case
@@ -273,8 +274,8 @@ def list_notes(
             for (policy, schedule, reason), pools in observations.inapplicable.items()
         ),
         *exposure_notes(observations, policies),
-        *describe_checks(checks, observations.routes, observations.pools),
         *_pool_notes(observations),
+        *describe_checks(checks, observations.routes, observations.pools),
     )
 
 
@@ -362,11 +363,14 @@ def _uncertainty_notes(building: Mapping[tuple[str, str], int]) -> list[str]:
 
 def _arrival_notes(observations: Observations) -> list[str]:
     """Report for which arrival models orders were drawn rather than listed."""
+    drawn = {m: number for (m, complete), number in observations.arrivals.items() if not complete}
+    models: dict[int, list[str]] = {}
+    for model, number in drawn.items():
+        models.setdefault(number, []).append(model)
     return [
-        f"{model}: orders were drawn for {number} of {observations.pools} pools; pools with few "
-        f"orders were built in every order"
-        for (model, is_complete), number in observations.arrivals.items()
-        if not is_complete
+        f"{' and '.join(names)}: pools with up to {LISTED_ORDERS} orders were built in all of "
+        f"them, and {number} of {observations.pools} pools in {DRAWN_ORDERS} drawn ones"
+        for number, names in models.items()
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from routeprism.exhibits import Severity, Statement, compose
 from routeprism.experiments._rows import Column
 from routeprism.experiments.statements import (
+    BUILD_AGAIN,
     is_claim_shown,
     show_estimate,
     show_flags,
@@ -130,7 +131,7 @@ def _describe_builds(
             "chance (J = {J})",
             J=show_estimate(overlap),
         )
-        step, flags = "pass builds=3", show_flags(overlap)
+        step, flags = BUILD_AGAIN, show_flags(overlap)
         return Statement(parts, "builds", policy, schedule, "warning", step, schedule, flags)
     more = is_claim_shown(residual, quantities)
     verdict = "order changes" if more else "order is not shown to change"

@@ -5,23 +5,25 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 
-from routeprism.exhibits import Results, Statement, Table, make_table
+from routeprism.exhibits import Results, Statement, Table, make_table, shorten
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
+from routeprism.experiments._route_exhibits import list_arms
 from routeprism.experiments.severity import (
     MemoryVerdict,
     decide_outcome,
+    decide_results,
     describe_arrival,
     join_names,
+    list_arrivals,
 )
 from routeprism.orders import FORWARD
 from routeprism.policies.own import OwnMemory
-from routeprism.records import Benchmark
-from routeprism.routes import CAUSES, Cause, Loss
+from routeprism.routes import CAUSES, Cause, Loss, describe_displacer
 from routeprism.runs import Finding
 
-__all__ = ["NEXT_STEPS", "describe_causes", "experiment"]
+__all__ = ["NEXT_STEPS", "Places", "describe_causes", "experiment"]
 
 _MOST_STORED = 200
 """The number of explained cases that a run stores for each memory and order of arrival."""
@@ -34,6 +36,8 @@ NEXT_STEPS: Mapping[Cause, str] = {
     "discarded as a duplicate": (
         "compare event times before you discard a record, or search a log of discarded records"
     ),
+    "discarded as late": "accept records that arrive late, or hold records back",
+    "never kept": "check that `add` stores records, and that `retained` gives their ids",
     "retrieval chose other records": "break ties by event time, or retrieve more records",
     "blocks in a different order": "sort the blocks by source or event time before you show them",
     "text rewritten": "check whether answers differ: audit with a model",
@@ -42,35 +46,49 @@ NEXT_STEPS: Mapping[Cause, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the memories, records and questions of explained losses are found."""
+
+    benchmark: str
+    """The benchmark as commands name it."""
+    records: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The text of each lost record, by user and id."""
+    questions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The text of each question, by user and id."""
+    unnamed: Collection[str] = ()
+    """Memories that no command can name."""
+    is_labelled: bool = True
+    """Whether questions name their evidence."""
+    arrivals: Collection[str] = ()
+    """The arrival models of the audit; for any other order, `orders` tries all of them."""
+
+
 def describe_causes(
-    losses: Sequence[Loss],
-    texts: Mapping[tuple[str, str], str],
-    benchmark: str,
-    flags: tuple[str, ...] = (),
-    unnamed: Collection[str] = (),
+    losses: Sequence[Loss], places: Places, flags: tuple[str, ...] = ()
 ) -> Iterator[Statement]:
     """State the most frequent cause for each memory and schedule, with one record as an example.
 
     Lost records come before texts that differ, and these before internal state. Schedules with the
-    same cause share a statement. `unnamed` are classes that no command can name.
+    same cause share a statement.
     """
     for (policy, cause), schedules in _group_causes(losses).items():
         explained = [loss for group in schedules.values() for loss in group]
-        losses_of_cause = [loss for loss in explained if loss.cause == cause]
-        example = losses_of_cause[0]
+        typical = [loss for loss in explained if loss.cause == cause]
+        example = typical[0]
         yield Statement(
             (
-                f"Likely cause {_describe_places(list(schedules))}: {CAUSES[cause]} "
-                f"({len(losses_of_cause)} of {len(explained)} explained cases)"
-                f"{_describe_example(example, texts)}. Next: "
-                f"{NEXT_STEPS[cause]}",
+                f"Likely cause {_describe_schedules(list(schedules))}: {CAUSES[cause]} "
+                f"({len(typical)} of {len(explained)} explained cases)."
+                f"{_describe_example(example, places)} Next: {NEXT_STEPS[cause]}",
             ),
             "causes",
             policy,
             next(iter(schedules)),
             "info",
-            _choose_step(benchmark, policy, unnamed) if example.record else "",
+            _choose_step(places, policy, cause) if example.record else "",
             flags=flags,
+            confirmation=_choose_confirmation(places, example),
         )
 
 
@@ -89,27 +107,52 @@ def _group_causes(losses: Sequence[Loss]) -> dict[tuple[str, Cause], dict[str, l
     return shared
 
 
-def _choose_step(benchmark: str, policy: str, unnamed: Collection[str]) -> str:
+def _choose_step(places: Places, policy: str, cause: Cause) -> str:
     """Return the command that measures repairs, or the Python call if there is none."""
-    if policy in unnamed:
+    if cause == "never kept":
+        return (
+            "" if policy in places.unnamed else shlex.join(("routeprism", "check-adapter", policy))
+        )
+    if policy in places.unnamed:
         return "call remedies() of this result"
-    return shlex.join(("routeprism", "remedy", benchmark, "--policy", policy))
+    return shlex.join(("routeprism", "remedy", places.benchmark, "--policy", policy))
 
 
-def _describe_places(schedules: Sequence[str]) -> str:
+def _choose_confirmation(places: Places, example: Loss) -> str:
+    """Return the command that finds the smallest reordering with the same loss."""
+    if not example.record or example.schedule == FORWARD.name or example.policy in places.unnamed:
+        return ""
+    arrival = ("--arrival", example.schedule) if example.schedule in places.arrivals else ()
+    outcome = "support" if places.is_labelled else "exposed"
+    command = ("routeprism", "orders", places.benchmark, "--policy", example.policy, *arrival)
+    return shlex.join((*command, "--shrink", outcome))
+
+
+def _describe_schedules(schedules: Sequence[str]) -> str:
     """Name the orders of arrival that a cause explains."""
-    names = [describe_arrival(schedule) for schedule in schedules if schedule != FORWARD.name]
-    places = ["in source order"] if FORWARD.name in schedules else []
-    return join_names([*places, *([f"under {join_names(names)}"] if names else [])])
+    orders = [schedule for schedule in schedules if schedule != FORWARD.name]
+    names = [describe_arrival(schedule) for schedule in list_arrivals(orders)]
+    first = ["in source order"] if FORWARD.name in schedules else []
+    return join_names([*first, *([f"under {join_names(names)}"] if names else [])])
 
 
-def _describe_example(loss: Loss, texts: Mapping[tuple[str, str], str]) -> str:
+def _describe_example(loss: Loss, places: Places) -> str:
+    """Quote a lost record, the question that needs it, and the arrival that displaced it."""
     if not loss.record:
         return ""
-    text = " ".join(texts.get((loss.user, loss.record), "").split())
-    quoted = f" (“{text[:80]}{'…' * (len(text) > 80)}”)" if text else ""
-    by = f" when '{loss.by}' arrived" if loss.by and loss.by != loss.record else ""
-    return f", for example record '{loss.record}'{quoted} of user '{loss.user}'{by}"
+    record = _quote(places.records.get((loss.user, loss.record), ""))
+    question = _quote(places.questions.get((loss.user, loss.question), ""))
+    needed = f", for the question {question}," if question else ""
+    by = describe_displacer(loss.cause, loss.record, loss.by, lambda id: f"'{id}'")
+    return (
+        f" Example: '{loss.record}'{f' {record}' if record else ''} of user '{loss.user}'{needed} "
+        f"was lost{f' {by}' if by else ''}."
+    )
+
+
+def _quote(text: str) -> str:
+    words = " ".join(text.split())
+    return f"“{shorten(words)}”" if words else ""
 
 
 def _is_reported(loss: Loss, verdict: MemoryVerdict | None) -> bool:
@@ -128,11 +171,9 @@ def _conclude(outcome: AuditOutcome) -> Conclusion:
         for loss in outcome.observations.losses
         if _is_reported(loss, verdicts.get(loss.policy))
     ]
-    texts = _quote_records(losses, outcome.plan.benchmark)
     places = [FORWARD.name, *(a.name for a in outcome.plan.arrivals)]
     places += [schedule.name for schedule in outcome.plan.schedules]
     losses.sort(key=lambda loss: places.index(loss.schedule))
-    benchmark = outcome.plan.benchmark.argument
     questions: dict[tuple[str, str, str, str], list[Loss]] = {}
     stored: Counter[tuple[str, str]] = Counter()
     for loss in losses:
@@ -153,48 +194,78 @@ def _conclude(outcome: AuditOutcome) -> Conclusion:
         for (policy, schedule, user, question), group in questions.items()
     ]
     flags = ("synthetic",) if outcome.plan.benchmark.synthetic else ()
-    unnamed = {
-        policy.name
-        for policy in outcome.plan.policies
-        if isinstance(policy, OwnMemory) and ":" not in policy.name
-    }
-    statements = tuple(describe_causes(losses, texts, benchmark, flags, unnamed))
+    statements = tuple(describe_causes(losses, _find_places(losses, outcome), flags))
     return Conclusion(statements, {"causes": findings} if findings else {})
 
 
-def _quote_records(losses: Sequence[Loss], benchmark: Benchmark) -> dict[tuple[str, str], str]:
-    """Return the text of every lost record, by user and id."""
-    lost = {(loss.user, loss.record) for loss in losses if loss.record}
-    users = {user for user, _ in lost}
-    return {
-        (case.pool.user, record.id): record.text
-        for case in benchmark.cases
-        if case.pool.user in users
-        for record in case.pool.records
-        if (case.pool.user, record.id) in lost
-    }
+def _find_places(losses: Sequence[Loss], outcome: AuditOutcome) -> Places:
+    """Return the texts of lost records and of the questions that need them, by user and id."""
+    benchmark = outcome.plan.benchmark
+    users = {loss.user for loss in losses if loss.record}
+    cases = [case for case in benchmark.cases if case.pool.user in users]
+    return Places(
+        benchmark.argument,
+        {
+            (case.pool.user, record.id): record.text
+            for case in cases
+            for record in case.pool.records
+        },
+        {(case.pool.user, q.id): q.text for case in cases for q in case.questions},
+        {
+            policy.name
+            for policy in outcome.plan.policies
+            if isinstance(policy, OwnMemory) and ":" not in policy.name
+        },
+        bool(outcome.plan.labels),
+        [model.name for model in outcome.plan.arrivals],
+    )
 
 
 def _tabulate(results: Results) -> list[Table]:
-    counts: Counter[tuple[str, str, Cause]] = Counter()
-    repairs = {finding.policy for finding in results.findings.get("repair", ())}
+    """Count the causes of each memory, the most frequent first, harmless ones last."""
+    counts: Counter[tuple[str, Cause, str]] = Counter()
+    aside = {*list_arms(results), *(f.policy for f in results.findings.get("repair", ()))}
     for finding in results.findings.get("losses", ()):
-        if finding.policy in repairs:
+        if finding.policy in aside:
             continue
         for loss in finding.value:
-            counts[finding.policy, finding.schedule, loss["cause"]] += 1
+            counts[finding.policy, loss["cause"], finding.schedule] += 1
+    memories = [verdict.policy for verdict in decide_results(results)]
+    totals: Counter[tuple[str, Cause]] = Counter()
+    for (policy, cause, _), number in counts.items():
+        totals[policy, cause] += number
+
+    def rank(item: tuple[str, Cause]) -> tuple[int, bool, int]:
+        policy, cause = item
+        place = memories.index(policy) if policy in memories else len(memories)
+        return place, cause == "state only", -totals[item]
+
     return make_table(
         "causes",
-        "Likely causes",
-        "Why questions are shown different records or text, in the cases that were explained "
-        f"(at most {_MOST_STORED} for each memory and order of arrival).",
-        ("memory", "arrival", "cause", "what to do", "cases"),
+        "Why questions are shown something different",
+        "Cases that were explained: a question under an order of arrival, at most "
+        f"{_MOST_STORED} for each memory and order.",
+        ("memory", "cause", "arrivals", "what to do", "cases"),
         [
-            (policy, describe_arrival(schedule), CAUSES[cause], NEXT_STEPS[cause], str(number))
-            for (policy, schedule, cause), number in counts.most_common()
+            (
+                policy,
+                CAUSES[cause],
+                ", ".join(
+                    f"{_name_schedule(schedule)} {number}"
+                    for (p, c, schedule), number in counts.items()
+                    if (p, c) == (policy, cause)
+                ),
+                NEXT_STEPS[cause],
+                str(totals[policy, cause]),
+            )
+            for policy, cause in sorted(totals, key=rank)
         ],
         names=4,
     )
+
+
+def _name_schedule(schedule: str) -> str:
+    return "source order" if schedule == FORWARD.name else describe_arrival(schedule)
 
 
 experiment = Experiment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from routeprism.exhibits import (
     Number,
     Part,
     Results,
+    Severity,
     Statement,
     Table,
     compose,
@@ -29,6 +31,7 @@ from routeprism.experiments.severity import (
     MemoryVerdict,
     decide_verdicts,
     describe_arrival,
+    join_names,
 )
 from routeprism.experiments.statements import show_flags
 from routeprism.policies import Policy, builder_model, describe_client
@@ -42,6 +45,7 @@ __all__ = [
     "compare_repairs",
     "describe_repairs",
     "experiment",
+    "read_repairs",
     "recommend_repairs",
     "recommend_results",
 ]
@@ -65,12 +69,20 @@ class Repair:
         """Name the repair without the memory that it repairs."""
         return self.policy.removesuffix(f"({self.memory})")
 
+    @property
+    def only_reorders(self) -> bool:
+        """Whether it changes when records are written, and not how much the memory keeps."""
+        return re.split("[:(]", self.policy, maxsplit=1)[0] in _REORDERING
+
     @classmethod
     def of(cls, memory: Policy, policy: Policy) -> Repair:
         """Describe the repair of a memory; a larger budget is a policy of the same kind."""
         action = getattr(policy, "action", f"using {policy.name}")
         asks = builder_model(policy) is not None or describe_client(policy) is not None
         return cls(memory.name, policy.name, str(action), None if asks else 0.0)
+
+
+_REORDERING = ("hold", "rebuild", "checkpoint", "by-time", "queue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +156,37 @@ class RemedyOutcome:
     """Later arrivals that a record waits for."""
     calls: float | None
     """Model calls while one memory is built; None if they are not known."""
+    forfeited: float = 0.0
+    """Share of questions that source order shows all evidence without the repair, and not with it.
+    """
+    growth: float = 1.0
+    """Length of the text shown, divided by that of the memory without the repair."""
+
+    @property
+    def remaining(self) -> float:
+        """Share of questions that still lose evidence, compared with the unrepaired memory."""
+        return _read(self.loss) + self.forfeited
 
     @property
     def prevented(self) -> float | None:
         """The share of the loss that the repair prevents; None if nothing was lost before.
 
-        Without labels, the share of the missing overlap that it restores.
+        Evidence that the repair itself takes away in source order counts as lost. Without labels,
+        it is the share of the missing overlap that the repair restores.
         """
-        row = self.loss if self.loss is not None else self.overlap
-        if row.estimate is None or self.before.estimate is None:
+        before = self.before.estimate
+        if before is None or (not self.is_labelled and self.overlap.estimate is None):
             return None
-        if self.loss is not None:
-            left, lost = row.estimate, self.before.estimate
+        if self.is_labelled:
+            left, lost = self.remaining, before
         else:
-            left, lost = 1 - row.estimate, 1 - self.before.estimate
+            left, lost = 1 - _read(self.overlap), 1 - before
         return None if lost <= 0 else 1 - left / lost
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the questions name their evidence, so that its loss is measured."""
+        return self.before.quantity == "evidence_lost"
 
 
 def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome]:
@@ -174,7 +202,9 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
             if policy != repair.policy or base is None or "J" not in group or "J" not in base:
                 continue
             evidence_rows = evidence.get((policy, schedule), {})
-            lost = evidence.get((repair.memory, schedule), {}).get("evidence_lost")
+            unrepaired = evidence.get((repair.memory, schedule), {})
+            lost = unrepaired.get("evidence_lost")
+            length = _read(base.get("context_length.route"))
             arrivals = group.get("count.arrivals")
             outcomes.append(
                 RemedyOutcome(
@@ -189,9 +219,15 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
                     max(0.0, _share(group.get("count.writes"), arrivals) - 1),
                     _mean(group.get("count.delay")),
                     _count_calls(group, repair),
+                    max(0.0, _read(unrepaired.get(_COVERED)) - _read(evidence_rows.get(_COVERED))),
+                    _read(group.get("context_length.route")) / length if length else 1.0,
                 )
             )
     return outcomes
+
+
+_COVERED = "all_covered.exposed.forward"
+"""Share of questions that source order shows all of their evidence."""
 
 
 def _share(part: EstimateRow | None, whole: EstimateRow | None) -> float:
@@ -242,7 +278,7 @@ def describe_repairs(rows: Rows, repairs: Sequence[Repair]) -> Iterator[Statemen
         efficient = find_efficient(outcomes)
         helpful = [o for o in outcomes if o in efficient and (o.prevented or 0.0) > 0]
         helpful.sort(key=lambda o: (o.writes, o.delay, _read(o.length)))
-        noun = "the evidence loss" if outcomes[0].loss is not None else "the missing overlap"
+        noun = "the evidence loss" if outcomes[0].is_labelled else "the missing overlap"
         if not helpful:
             if all(outcome.prevented is None for outcome in outcomes):
                 text = compose(
@@ -270,12 +306,16 @@ def _describe_outcome(outcome: RemedyOutcome, noun: str) -> Iterator[Part]:
     amount = "all" if share >= 0.9995 else f"{100 * share:.0f}%"
     extra = outcome.writes > 0
     writes = f"{outcome.writes:.2f} extra writes per record" if extra else "no extra writes"
-    number = round(outcome.delay)
-    delay = f" and a delay of {number} record{'s' * (number != 1)}" if number else ""
-    calls = f", {_format_calls(outcome.calls)} model calls per memory" if outcome.calls else ""
+    number, text = round(outcome.delay), round(100 * (outcome.growth - 1))
+    costs = [
+        writes,
+        *([f"{_format_calls(outcome.calls)} model calls per memory"] if outcome.calls else []),
+        *([f"a delay of {number} record{'s' * (number != 1)}"] if number else []),
+        *([f"{text}% more text"] if text > 0 else []),
+    ]
     yield f"{outcome.repair.action} prevents "
     yield Number(amount, row)
-    yield f" of {noun or 'it'}, at {writes}{calls}{delay}"
+    yield f" of {noun or 'it'}, at {join_names(costs)}"
 
 
 # --- recommendation ------------------------------------------------------------------------------
@@ -295,21 +335,28 @@ class Recommendation:
     """Arrival model or schedule → the level of the repaired memory."""
     thorough: Repair | None = None
     """The repair for all orders that were measured, if another one is better there."""
+    is_unsolved: bool = False
+    """Whether there is a problem that no standard repair solves."""
+
+    @property
+    def action(self) -> str:
+        """What to do."""
+        if self.repair is not None:
+            return self.repair.action
+        return "change the memory itself" if self.is_unsolved else "nothing to repair"
 
     def __str__(self) -> str:
-        action = "nothing to repair" if self.repair is None else self.repair.action
-        return f"{self.memory}: {action}. {self.reason}"
+        return f"{self.memory}: {self.action}. {self.reason}"
 
     def describe(self, benchmark: str) -> Statement:
         """State the repair, and give the command that audits the repaired memory."""
-        if self.repair is None:
-            parts = (f"Recommended: nothing to repair. {self.reason}",)
-            place = ("recommendation", self.memory)
-            return Statement(parts, *place, severity="good", flags=self.flags)
-        text = f"Recommended: {self.repair.action}. {self.reason}"
-        command = f"routeprism audit {benchmark} --policy {shlex.quote(self.repair.policy)}"
+        parts = (f"Recommended: {self.action}. {self.reason}",)
         place = ("recommendation", self.memory)
-        return Statement((text,), *place, next_step=command, flags=self.flags)
+        if self.repair is None:
+            severity: Severity = "problem" if self.is_unsolved else "good"
+            return Statement(parts, *place, severity=severity, flags=self.flags)
+        command = f"routeprism audit {benchmark} --policy {shlex.quote(self.repair.policy)}"
+        return Statement(parts, *place, next_step=command, flags=self.flags)
 
 
 def recommend_repairs(
@@ -339,35 +386,36 @@ def recommend_repairs(
 def recommend_results(results: Results) -> list[Recommendation]:
     """Recommend a repair for each memory of a run that compared repairs."""
     chance = {finding.policy for finding in results.findings.get("chance", ())}
-    return recommend_repairs(results.rows, _read_repairs(results), chance=chance)
+    return recommend_repairs(results.rows, read_repairs(results), chance=chance)
 
 
 Verdicts = Mapping[str, MemoryVerdict]
 Outcomes = Mapping[tuple[Repair, str], RemedyOutcome]
 
 
-def _cost(outcome: RemedyOutcome, verdict: MemoryVerdict) -> tuple[float, ...]:
+def _cost(outcome: RemedyOutcome) -> tuple[float, ...]:
     """Return extra writes, model calls, growth of the text in steps of a tenth, and delay."""
-    base = _read(verdict.rows[outcome.schedule].get("context_length.route"))
-    growth = round(_read(outcome.length) / base, 1) if base else 0.0
-    return outcome.writes, outcome.calls or 0.0, max(1.0, growth), outcome.delay
+    growth = max(1.0, round(outcome.growth, 1))
+    return outcome.writes, outcome.calls or 0.0, growth, outcome.delay
 
 
 def _restore_evidence(
     verdict: MemoryVerdict, repairs: Sequence[Repair], verdicts: Verdicts, outcomes: Outcomes
 ) -> Recommendation:
-    quantity = "all_covered.exposed.forward"
+    """Recommend what shows the most evidence in source order; a repair of order does not count."""
     schedule = next(iter(verdict.rows))
+    larger = [repair for repair in repairs if not repair.only_reorders]
 
     def rank(repair: Repair) -> tuple[float, ...]:
-        exposed = _read(verdicts[repair.policy].find(quantity))
-        return (-exposed, *_cost(outcomes[repair, schedule], verdict))
+        exposed = _read(verdicts[repair.policy].find(_COVERED))
+        return (-exposed, *_cost(outcomes[repair, schedule]))
 
-    best = min(repairs, key=rank)
-    before, after = _read(verdict.find(quantity)), _read(verdicts[best.policy].find(quantity))
-    if after <= before:
+    best = min(larger, key=rank, default=None)
+    before = _read(verdict.find(_COVERED))
+    after = 0.0 if best is None else _read(verdicts[best.policy].find(_COVERED))
+    if best is None or after <= before:
         reason = "No standard repair shows more evidence in source order"
-        return Recommendation(verdict.policy, None, reason)
+        return Recommendation(verdict.policy, None, reason, is_unsolved=True)
     reason = (
         f"In source order, {100 * after:.0f}% of the questions are then shown all of their "
         f"evidence instead of {100 * before:.0f}%"
@@ -388,13 +436,15 @@ def _restore_order(
     def rank(repair: Repair) -> tuple[float, ...]:
         outcome = outcomes[repair, schedule]
         level = LEVELS.index(verdicts[repair.policy].levels[schedule])
-        rest = (_read(outcome.loss), -_read(outcome.overlap))
-        return (level, *rest, *_cost(outcome, verdict))
+        if outcome.forfeited:
+            level = max(level, LEVELS.index("evidence lost"))
+        rest = (outcome.remaining, -_read(outcome.overlap))
+        return (level, *rest, *_cost(outcome))
 
     best = min(repairs, key=rank)
     after = verdicts[best.policy].levels
     if rank(best)[:3] >= _rank_unrepaired(verdict, schedule):
-        return Recommendation(verdict.policy, None, "No standard repair helps")
+        return Recommendation(verdict.policy, None, "No standard repair helps", is_unsolved=True)
     lines = [f"{after[s]} under {describe_arrival(s)}" for s in verdict.levels if s in after]
     reason = f"Verdict afterwards: {', '.join(lines)}"
     whole = None
@@ -415,7 +465,8 @@ def _rank_unrepaired(verdict: MemoryVerdict, schedule: str) -> tuple[float, floa
 # --- exhibits ------------------------------------------------------------------------------------
 
 
-def _read_repairs(results: Results) -> list[Repair]:
+def read_repairs(results: Results) -> list[Repair]:
+    """Read which policies of a run are repairs of which."""
     return [
         Repair(
             finding.value["memory"],
@@ -429,7 +480,7 @@ def _read_repairs(results: Results) -> list[Repair]:
 
 def tabulate_remedies(results: Results) -> list[Table]:
     """Show every repair under every schedule with its benefit and its cost."""
-    outcomes = compare_repairs(results.rows, _read_repairs(results))
+    outcomes = compare_repairs(results.rows, read_repairs(results))
     efficient = {
         outcome
         for key in {(o.repair.memory, o.schedule) for o in outcomes}
@@ -465,7 +516,7 @@ def tabulate_remedies(results: Results) -> list[Table]:
 
 def summarise_remedies(results: Results) -> list[Table]:
     """Show for each memory what its repairs achieve, and then what they cost."""
-    repairs = _read_repairs(results)
+    repairs = read_repairs(results)
     memories = dict.fromkeys(repair.memory for repair in repairs)
     unrepaired = [Repair(memory, memory, "") for memory in memories]
     lines: dict[Repair, dict[str, RemedyOutcome]] = {}
@@ -489,7 +540,7 @@ def _tabulate_benefit(memory: str, lines: Lines) -> list[Table]:
         return []
     schedules = list(dict.fromkeys(outcome.schedule for outcome in outcomes))
     first = describe_arrival(schedules[0])
-    has_labels = any(outcome.loss is not None for outcome in outcomes)
+    has_labels = any(outcome.is_labelled for outcome in outcomes)
     columns = [_column(s, lambda outcome: outcome.prevented) for s in schedules]
     caption = (
         f"Columns named after an order of arrival: share of "
@@ -576,7 +627,7 @@ def _format_calls(calls: float | None) -> str:
 def chart_remedies(results: Results) -> list[Chart]:
     """Draw benefit against cost for each memory and schedule."""
     groups: dict[tuple[str, str], list[RemedyOutcome]] = {}
-    for outcome in compare_repairs(results.rows, _read_repairs(results)):
+    for outcome in compare_repairs(results.rows, read_repairs(results)):
         if outcome.prevented is not None:
             groups.setdefault((outcome.repair.memory, outcome.schedule), []).append(outcome)
     return [_draw_benefit(*place, outcomes) for place, outcomes in groups.items()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -19,6 +19,7 @@ from routeprism.exhibits import (
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
 from routeprism.experiments._route_exhibits import list_arms
 from routeprism.experiments.statements import (
+    BUILD_AGAIN,
     MARGIN,
     describe_doubt,
     is_beyond_chance,
@@ -36,8 +37,11 @@ __all__ = [
     "decide_outcome",
     "decide_results",
     "decide_verdicts",
+    "describe_arrival",
     "describe_sanity",
     "describe_verdict",
+    "join_names",
+    "list_arrivals",
     "summarise_verdicts",
     "tabulate_verdicts",
 ]
@@ -241,11 +245,18 @@ def _percent(row: EstimateRow | None) -> Part:
 
 def describe_arrival(schedule: str) -> str:
     """Name an arrival model or schedule in plain words."""
-    if schedule.startswith("jitter:"):
-        return "ordinary disorder"
-    if schedule.partition(":")[0] == "late-batch":
-        return "late batch"
-    return "reversal" if schedule == "replay" else schedule
+    if schedule == "replay":
+        return "reversal"
+    model, _, text = schedule.partition(":")
+    options = dict(pair.partition("=")[::2] for pair in text.split(",") if pair)
+    if model == "jitter":
+        width = options.pop("w", "2")
+        name = "ordinary disorder" if width == "2" else f"{width}-place disorder"
+    elif model == "late-batch":
+        name = "late batch"
+    else:
+        return schedule
+    return ", ".join((name, *(f"{option} {value}" for option, value in options.items())))
 
 
 def decide_results(results: Results) -> list[MemoryVerdict]:
@@ -261,7 +272,7 @@ def decide_results(results: Results) -> list[MemoryVerdict]:
 def tabulate_verdicts(results: Results) -> list[Table]:
     """Show one line for each memory: what it keeps, what each order of arrival costs, how bad."""
     verdicts = decide_results(results)
-    schedules = list(dict.fromkeys(s for verdict in verdicts for s in verdict.rows))
+    schedules = list_arrivals(dict.fromkeys(s for verdict in verdicts for s in verdict.rows))
     labelled = any(verdict.find(_EVIDENCE) for verdict in verdicts)
     has_answers = any(verdict.answers for verdict in verdicts)
     quantity = "evidence_lost" if labelled else "V_changed"
@@ -286,6 +297,13 @@ def tabulate_verdicts(results: Results) -> list[Table]:
         "severity",
     )
     return make_table("summary", "Verdict", caption, columns, cells)
+
+
+def list_arrivals(schedules: Iterable[str]) -> list[str]:
+    """List orders of arrival without those that are drawn from an arrival model in the list."""
+    names = list(schedules)
+    models = {f"{name}{',' if ':' in name else ':'}seed=" for name in names}
+    return [name for name in names if not name.startswith(tuple(models))]
 
 
 def _explain_columns(schedules: Sequence[str], *, labelled: bool) -> str:
@@ -374,51 +392,59 @@ def _list_sanity(verdict: MemoryVerdict) -> tuple[Part, ...]:
 
 
 def describe_verdict(verdict: MemoryVerdict) -> Statement:
-    """State how bad the worst order of arrival is, and on how many questions."""
-    level = verdict.level
-    worst = [
-        schedule for schedule, schedule_level in verdict.levels.items() if schedule_level == level
-    ]
-    names = join_names([describe_arrival(schedule) for schedule in worst])
-    parts: tuple[Part, ...]
-    if level == "chance, order not shown":
+    """State how bad it is: first under arrivals that really happen, then under full reversal."""
+    step = ""
+    if verdict.is_silent:
+        parts: tuple[Part, ...] = ("Nothing is shown, so order has nothing to change",)
+    elif verdict.level == "chance, order not shown":
         built = verdict.find("D_build") is not None
         tail = (
             "builds of the same order differ, and different orders are not shown to differ more"
             if built
             else "each order was built once, so order cannot be distinguished from chance"
         )
-        step = "" if built else "pass builds=3"
+        step = "" if built else BUILD_AGAIN
         parts = (f"The memory differs by chance, and order is not shown to matter: {tail}",)
-        place = ("severity", verdict.policy, "", verdict.severity, step)
-        return Statement(parts, *place, flags=verdict.flags)
+    else:
+        levels = dict.fromkeys((verdict.ordinary_level, verdict.level))
+        harm = [level for level in levels if LEVELS.index(level) >= LEVELS.index("evidence lost")]
+        phrases = [_describe_level(verdict, level) for level in (harm or [verdict.level])]
+        parts = tuple(join_parts(". ", phrases))
+    place = ("severity", verdict.policy, "", verdict.severity, step)
+    return Statement(parts, *place, flags=verdict.flags)
+
+
+def _describe_level(verdict: MemoryVerdict, level: Level) -> tuple[Part, ...]:
+    """State what happens under the orders of arrival that have this level."""
+    schedules = list_arrivals(
+        schedule for schedule, item in verdict.levels.items() if item == level
+    )
+    names = join_names([describe_arrival(schedule) for schedule in schedules])
     if level == "answers worse":
-        change = verdict.answers[worst[0]]["Delta_rep"]
-        parts = (f"Answers get worse under {names}: accuracy changes by ", _show_signed(change))
-    elif level == "evidence lost":
+        group = verdict.answers[schedules[0]]
+        before, after = (_percent(group.get(f"accuracy.{side}")) for side in ("forward", "route"))
+        change = _show_signed(group["Delta_rep"])
+        text = f"Answers get worse under {names}: accuracy falls from "
+        return (text, before, " to ", after, " (", change, ")")
+    if level == "evidence lost":
         shares = [
             (f"{describe_arrival(s)} (", _show_share(verdict.rows[s]["evidence_lost"]), ")")
-            for s in worst
+            for s in schedules
         ]
         head = "Questions lose evidence that source order shows: under "
-        parts = (head, *join_parts(", ", shares))
-    elif level.startswith("different records"):
-        evidence_kept = level.endswith("kept")
+        return (head, *join_parts(", ", shares))
+    if level.startswith("different records"):
         unknown = (
             "and without labels it is not known whether evidence is lost: label the evidence of "
             "your questions, or audit with a model"
         )
-        tail = "but no evidence is lost" if evidence_kept else unknown
-        parts = (f"Different records are shown under {names}, {tail}",)
-    elif level == "text only":
-        parts = (f"The same records are shown under {names}, but in a different text or order",)
-    elif level == "internal only":
-        parts = (f"Only internal state differs under {names}; questions see the same",)
-    else:
-        parts = ("Order changes nothing that was observed",)
-    return Statement(
-        parts, "severity", verdict.policy, severity=verdict.severity, flags=verdict.flags
-    )
+        tail = "but no evidence is lost" if level.endswith("kept") else unknown
+        return (f"Different records are shown under {names}, {tail}",)
+    if level == "text only":
+        return (f"The same records are shown under {names}, but in a different text or order",)
+    if level == "internal only":
+        return (f"Only internal state differs under {names}; questions see the same",)
+    return ("Order changes nothing that was observed",)
 
 
 _HEADLINES: Mapping[Level, tuple[str, str]] = {
@@ -473,7 +499,9 @@ def describe_answers(verdict: MemoryVerdict) -> Iterator[Statement]:
         if before is None or after is None or change is None:
             continue
         if is_claim_shown(change, group):
-            tail = "order changes accuracy"
+            tail = (
+                f"accuracy {'falls' if (change.estimate or 0.0) < 0 else 'rises'} with this order"
+            )
         elif is_small(change):
             tail = f"any change is shown to be small (within {100 * MARGIN:g} points)"
         else:

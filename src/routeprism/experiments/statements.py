@@ -10,6 +10,7 @@ from routeprism.experiments._rows import FLOOR, P_ADJUSTED
 from routeprism.runs import EstimateRow, Rows, format_interval
 
 __all__ = [
+    "BUILD_AGAIN",
     "MARGIN",
     "RISK",
     "choose_statements",
@@ -80,6 +81,8 @@ def describe_floor(row: EstimateRow) -> str:
     return f"no answer is correct, so {reader} is at floor and accuracy allows no conclusion"
 
 
+BUILD_AGAIN = "audit again with --builds 3 (builds=3 in Python)"
+"""What separates order from the chance of a memory that was built once."""
 RISK = 0.05
 """The risk of any false claim in a run."""
 MARGIN = 0.05
@@ -150,7 +153,7 @@ def describe_residual(
 
 _KINDS = (
     *("severity", "overlap", "recommendation", "remedies", "causes", "updates", "accuracy"),
-    *("restoration", "builds"),
+    "restoration",
 )
 """The statements that matter most, in their order."""
 _MOST_CHOSEN = 3

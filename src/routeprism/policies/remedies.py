@@ -4,17 +4,15 @@ Each repair exists twice. `Hold`, `Rebuild`, `Fallback` and `TimeTied` are polic
 builds like every other policy (`hold:w=2(recent:k=3)`). `HeldMemory`, `RebuiltMemory` and
 `FallbackMemory` wrap a live memory with `add`, `retained` and `expose` and belong in your own code.
 Both process records in *event order*: by timestamp, ties by source position. A record without a
-timestamp counts as older than every record with one.
+timestamp counts with the time of the record before it in source order.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from datetime import datetime, timezone
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -29,6 +27,7 @@ from routeprism.policies._contracts import (
     Operational,
     Policy,
 )
+from routeprism.policies._event_order import EventClock, EventLog, sort_events
 from routeprism.policies._queue import Queue
 from routeprism.policies.interfaces import Bm25Top, record_block
 from routeprism.policies.own import (
@@ -38,7 +37,7 @@ from routeprism.policies.own import (
     retained_ids,
     wrap_asynchronous,
 )
-from routeprism.records import Record, read_time
+from routeprism.records import Record
 
 __all__ = [
     "BUDGETS",
@@ -52,23 +51,17 @@ __all__ = [
     "TimeTied",
     "WriteCount",
     "count_rebuilds",
-    "event_key",
     "hold_back",
     "list_remedies",
     "parse_remedy",
     "read_calls",
+    "sort_events",
 ]
 
-EventKey = tuple[datetime, int]
 HeldRecords = Literal["shown", "hidden"]
 
-_UNDATED = datetime.min.replace(tzinfo=timezone.utc)
-
-
-def event_key(record: Record) -> EventKey:
-    """Return the place of a record in event order: its timestamp, then its source position."""
-    time = read_time(record.timestamp) if record.timestamp else None
-    return time or _UNDATED, record.position
+Key: TypeAlias = Callable[[Record], Any]
+"""A place of your own for each record in event order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +74,7 @@ class WriteCount:
     rebuilds: int = 0
     """How often a late record made the memory start again."""
     delay: int = 0
-    """The largest number of later arrivals that a record had to wait for."""
+    """How many later arrivals a record waits for that arrives in its place."""
     final: int | None = None
     """Those writes that made the memory as it is in the end; None for all of them."""
 
@@ -109,45 +102,44 @@ def read_calls(counts: Mapping[str, int]) -> int | None:
 
 
 def hold_back(
-    arrivals: Iterable[Record], w: int, key: Callable[[Record], Any] = event_key
+    arrivals: Iterable[Record], w: int, key: Key | None = None
 ) -> tuple[list[Record], list[Record]]:
     """Release records in event order while holding `w` of them back.
 
     Gives the records in their order of release, and those that are still held at the end. A
     sequence in which every record arrives at most `w` places from its own is sorted completely.
     """
+    clock = EventClock(key)
     buffer: list[Record] = []
     released: list[Record] = []
     for record in arrivals:
-        insort(buffer, record, key=key)
+        clock.see(record)
+        buffer = sorted([*buffer, record], key=clock.place)
         if len(buffer) > w:
             released.append(buffer.pop(0))
     return released, buffer
 
 
 def count_rebuilds(
-    arrivals: Iterable[Record], every: int | None = None, key: Callable[[Record], Any] = event_key
+    arrivals: Iterable[Record], every: int | None = None, key: Key | None = None
 ) -> WriteCount:
     """Count the writes of a memory that is rebuilt in event order when a record arrives late.
 
     With `every`, a snapshot is kept after each `every` records, and rebuilding starts at the last
     snapshot before the late record. A record that arrives again is not written again.
     """
-    log: list[Any] = []
+    log = EventLog(EventClock(key))
     writes = rebuilds = number = 0
     for record in arrivals:
         number += 1
-        place = key(record)
-        at = bisect_left(log, place)
-        if at < len(log) and log[at] == place:
+        at = log.add(record)
+        if at is None:
             continue
-        log.insert(at, place)
-        if at == len(log) - 1:
-            writes += 1
-            continue
-        rebuilds += 1
-        writes += len(log) - (at // every * every if every else 0)
-    return WriteCount(number, writes, rebuilds, final=len(log))
+        late = at < len(log.records) - 1
+        rebuilds += late
+        start = at // every * every if every else 0
+        writes += len(log.records) - start if late else 1
+    return WriteCount(number, writes, rebuilds, final=len(log.records))
 
 
 # --- policies ------------------------------------------------------------------------------------
@@ -237,10 +229,10 @@ class Hold:
     def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
         """Repair the memory that a function makes of the policy and of its arrivals."""
         released, buffer = hold_back(arrivals, self.w)
-        visible = tuple(buffer) if self.held == "shown" else ()
+        visible = tuple(dict.fromkeys(buffer)) if self.held == "shown" else ()
         return _RepairedMemory(
             make(self.inner, released),
-            WriteCount(len(arrivals), len(released), delay=min(self.w, len(arrivals))),
+            WriteCount(len(arrivals), len(released), delay=min(self.w, max(0, len(arrivals) - 1))),
             extra=visible,
             outside=frozenset(record.id for record in visible),
         )
@@ -276,8 +268,7 @@ class Rebuild:
 
     def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
         """Repair the memory that a function makes of the policy and of its arrivals."""
-        log = {event_key(record): record for record in reversed(arrivals)}
-        ordered = tuple(log[key] for key in sorted(log))
+        ordered = tuple(sort_events(arrivals))
         return _RepairedMemory(make(self.inner, ordered), count_rebuilds(arrivals, self.every))
 
 
@@ -320,7 +311,7 @@ class Fallback:
 
 def _list_dropped(arrivals: Iterable[Record], retained: frozenset[str]) -> list[Record]:
     log = {record.id: record for record in arrivals}
-    return sorted((r for id, r in log.items() if id not in retained), key=event_key)
+    return sort_events(record for id, record in log.items() if id not in retained)
 
 
 def search_log(records: Sequence[Record], query: str, k: int) -> list[Record]:
@@ -364,10 +355,8 @@ class TimeTied:
         policy: Any = self.inner
         for operation in (self.operation,) if self.operation else tuple(policy.operations):
             policy = policy.fixed(operation)
-        places = sorted({event_key(record) for record in arrivals})
-        numbered = [
-            replace(record, position=bisect_left(places, event_key(record))) for record in arrivals
-        ]
+        places = {record: place for place, record in enumerate(sort_events(arrivals))}
+        numbered = [replace(record, position=places[record]) for record in arrivals]
         memory = make(policy, numbered)
         return _RepairedMemory(memory, WriteCount(len(arrivals), len(arrivals)))
 
@@ -504,14 +493,20 @@ class HeldMemory:
     w: int = 1
     shown: bool = True
     """Whether questions see the records that are still held back."""
-    key: Callable[[Record], Any] = event_key
+    key: Key | None = None
+    """A place of your own for each record, instead of its time and its source position."""
     held: list[Record] = field(default_factory=list, init=False)
     released: dict[str, Record] = field(default_factory=dict, init=False)
     writes: int = field(default=0, init=False)
+    _clock: EventClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._clock = EventClock(self.key)
 
     def add(self, record: Record, /) -> None:
         """Take a record, and release the oldest one if more than `w` are held."""
-        insort(self.held, record, key=self.key)
+        self._clock.see(record)
+        self.held = sorted([*self.held, record], key=self._clock.place)
         if len(self.held) > self.w:
             self._release()
 
@@ -533,8 +528,9 @@ class HeldMemory:
 
     def expose(self, query: str, /) -> list[Block]:
         """Show what the memory shows, and the records that are held back."""
-        buffered_blocks = map(record_block, self.held if self.shown else ())
-        return [*as_blocks(self.memory.expose(query), self.released), *buffered_blocks]
+        buffer = dict.fromkeys(self.held) if self.shown else ()
+        blocks = as_blocks(self.memory.expose(query), self.released)
+        return [*blocks, *map(record_block, buffer)]
 
     def close(self) -> None:
         """Close the memory."""
@@ -549,22 +545,28 @@ class RebuiltMemory:
     """Makes an empty memory."""
     every: int | None = None
     """Copy the memory after this many records, and rebuild from the last copy."""
-    key: Callable[[Record], Any] = event_key
-    log: list[Record] = field(default_factory=list, init=False)
+    key: Key | None = None
+    """A place of your own for each record, instead of its time and its source position."""
     writes: int = field(default=0, init=False)
     memory: LiveMemory = field(init=False)
+    _log: EventLog = field(init=False)
     _discarded_calls: int = field(default=0, init=False)
     _copies: dict[int, LiveMemory] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.memory = self.make()
+        self._log = EventLog(EventClock(self.key))
+
+    @property
+    def log(self) -> list[Record]:
+        """The records that have arrived, in event order."""
+        return self._log.records
 
     def add(self, record: Record, /) -> None:
         """Add a record; one that is late makes the memory start again from the log."""
-        at = bisect_right(self.log, self.key(record), key=self.key)
-        if at and self.key(self.log[at - 1]) == self.key(record):
+        at = self._log.add(record)
+        if at is None:
             return  # it has arrived before
-        self.log.insert(at, record)
         if at < len(self.log) - 1:
             at = self._return_to(at // self.every * self.every if self.every else 0)
         for number in range(at, len(self.log)):

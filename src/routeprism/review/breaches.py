@@ -9,7 +9,7 @@ from routeprism.experiments.causes import NEXT_STEPS
 from routeprism.landscape import find_moves
 from routeprism.orders import Order
 from routeprism.records import Pool
-from routeprism.routes import CAUSES, Cause
+from routeprism.routes import CAUSES, Cause, describe_displacer
 
 __all__ = ["Breach", "Displacement", "describe_breach"]
 
@@ -65,11 +65,13 @@ def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[s
         for id in ids:
             yield f"  {title + ':':8}{_name_record(breach.pool, id)}"
     for displacement in breach.displacements:
-        by = displacement.by
-        arrival = ""
-        if by and by != displacement.record:
-            arrival = f", when {_name_record(breach.pool, by)} arrived"
-        yield f"Cause: {CAUSES[displacement.cause]}{arrival}"
+        arrival = describe_displacer(
+            displacement.cause,
+            displacement.record,
+            displacement.by,
+            lambda id: _name_record(breach.pool, id),
+        )
+        yield f"Cause: {CAUSES[displacement.cause]}{f', {arrival}' if arrival else ''}"
     if breach.displacements:
         yield f"What to do: {NEXT_STEPS[breach.displacements[0].cause]}"
     if breach.remedy:

@@ -7,16 +7,18 @@ import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from routeprism.errors import SpecError, nearest
-from routeprism.exhibits import Number, Statement, compose
+from routeprism.exhibits import Number, Statement, compose, shorten
 from routeprism.experiments import find_experiment, registered_experiments
 from routeprism.experiments.reach import Reach, read_reaches
 from routeprism.experiments.statements import describe_floor, is_at_floor, show_flags
 from routeprism.review.comparison import Difference, compare_runs
 from routeprism.review.selection import parse_columns
-from routeprism.routes import CAUSES
+from routeprism.routes import CAUSES, describe_displacer
 from routeprism.runs import (
     Column,
     EstimateRow,
@@ -217,47 +219,78 @@ def _shortfalls(
 
 
 def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
-    """Name the records that a memory of a failed gate lost, and which arrival displaced each."""
+    """Name the records that a memory of a failed gate lost, and which arrival displaced each.
+
+    A record that several orders displace is named once.
+    """
     row = verdict.row
     with StoredRun(run) as stored:
-        losses = [
-            loss
+        losses = {
+            (loss["user"], loss["question"], loss["record"]): loss
             for finding in stored.findings("causes", "losses")
             if (finding.policy, finding.schedule) == (row.policy, row.schedule)
-            for loss in finding.value
+            for loss in reversed(finding.value)
             if loss["record"]
-        ]
-    lines = [
-        f"lost record '{loss['record']}' of user '{loss['user']}' (question {loss['question']}): "
-        + CAUSES[loss["cause"]]
-        + (f", when '{loss['by']}' arrived" if loss["by"] not in ("", loss["record"]) else "")
-        for loss in losses
+        }
+        texts = {
+            (user, record.id): stored.text(record.text_sha256)
+            for user in dict.fromkeys(user for user, _, _ in losses)
+            for record in stored.records(user)
+        }
+    return [
+        f"lost record {_quote_record(record, texts.get((user, record), ''))} of user '{user}' "
+        f"(question {question}): {CAUSES[loss['cause']]}"
+        + (f", {displacer}" if (displacer := _name_displacer(loss)) else "")
+        for (user, question, record), loss in list(losses.items())[:_LISTED]
     ]
-    return list(dict.fromkeys(lines))[:_LISTED]
+
+
+def _name_displacer(loss: Mapping[str, Any]) -> str:
+    return describe_displacer(loss["cause"], loss["record"], loss["by"], lambda id: f"'{id}'")
+
+
+_QUOTED = 60
+"""Characters of a record in a message."""
+
+
+def _quote_record(id: str, text: str) -> str:
+    words = " ".join(text.split())
+    return f"'{id}'" + (f" «{shorten(words, _QUOTED)}»" if words else "")
 
 
 _MEANINGS: Mapping[str, tuple[str, ...]] = {
-    "J": ("jaccard", "overlap", "similarity", "stability"),
-    "evidence_lost": ("evidence", "lost", "loss", "losses"),
-    "recall.exposed.route": ("recall", "support", "retention"),
-    "kept.route": ("kept", "retained", "records"),
-    "Delta_rep": ("accuracy drop", "accuracy change", "drop", "delta", "degradation"),
-    "accuracy.route": ("accuracy", "correct", "score"),
-    "D_res": ("disagreement", "residual"),
-    "V_changed": ("changed", "different records"),
+    "J": ("jaccard", "overlap", "similarity", "similar", "stability", "iou", "same"),
+    "evidence_lost": ("evidence", "lost", "lose", "loss", "losses", "missing"),
+    "recall.exposed.route": ("recall", "support", "retention", "coverage", "hit"),
+    "kept.route": ("kept", "keep", "retained", "records"),
+    "Delta_rep": ("drop", "delta", "degradation", "regression", "change", "fall"),
+    "accuracy.route": ("accuracy", "acc", "correct", "score", "right"),
+    "H": ("flip", "flips", "flipped", "answers", "answer"),
+    "D_res": ("disagreement", "disagree", "residual", "noise"),
+    "V_changed": ("changed", "different", "shown", "sources"),
     "C_changed": ("text", "context", "prompt"),
-    "context_length.route": ("length", "characters", "tokens", "size"),
+    "I_changed": ("state", "internal"),
+    "context_length.route": ("length", "characters", "chars", "tokens", "size"),
 }
 """Quantities by words that people use for them."""
 
 
 def _suggest_quantity(name: str, quantities: Collection[str]) -> str:
-    """Suggest a quantity by what its name means, or else by its spelling."""
-    words = re.sub(r"[^a-z]+", " ", name.lower()).strip()
-    for quantity, meanings in _MEANINGS.items():
-        if quantity in quantities and words in meanings:
-            return f"Did you mean '{quantity}'?"
+    """Suggest a quantity that is written almost like this, or one that means it."""
+    if spelt := get_close_matches(name, quantities, 1, _SPELT_ALIKE):
+        return f"Did you mean '{spelt[0]}'?"
+    words = re.findall("[a-z]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    meanings = {word: q for q, several in _MEANINGS.items() if q in quantities for word in several}
+    if "accuracy" in words and "Delta_rep" in quantities:
+        words.sort(key=lambda word: word not in _MEANINGS["Delta_rep"])  # "accuracy drop"
+    for word in words:
+        if alike := get_close_matches(word, meanings, 1, _SPELT_ALIKE):
+            return f"Did you mean '{meanings[alike[0]]}'?"
     return nearest(name, quantities)
+
+
+_SPELT_ALIKE = 0.8
+"""How similar two words are at least if one is a misspelling of the other."""
 
 
 def _select_rows(gate: Gate, rows: Rows) -> Rows:

@@ -205,49 +205,63 @@ def check_isolation(
 
 
 def describe_checks(checks: RouteChecks, counts: RouteCounts, pools: int) -> Iterable[str]:
-    """Describe for each of the user's own memories how many routes were built again."""
-    names = dict.fromkeys([*checks.rebuilt, *checks.skipped])
-    for name in names:
-        routes, rebuilt = counts.traced[name], counts.rebuilt[name]
-        if not routes:
-            continue
-        if rebuilt:
-            likely = 1 - (1 - 1 / RARE) ** (2 * rebuilt)
-            yield (
-                f"{name}: {rebuilt} of {routes} routes were built a second time and came out the "
-                f"same; chance in 1 of {RARE} builds would have shown with probability "
-                f"{likely:.2f}"
-            )
-        if name in checks.skipped:
-            yield (
-                f"{name}: shared state between builds was not checked, because "
-                f"{checks.skipped[name]}; rebuilds=N builds N routes a second time and checks it"
-                if "deterministic" not in checks.skipped[name]
-                else f"{name}: shared state between builds was not checked, because "
-                f"{checks.skipped[name]}: shared state could not be distinguished from chance"
-            )
-        yield from describe_isolation(name, counts, pools)
+    """Describe how many routes of the user's own memories were built again, alike ones together."""
+    texts: dict[str, list[str]] = {}
+    for name in dict.fromkeys([*checks.rebuilt, *checks.skipped]):
+        if counts.traced[name]:
+            for text in _describe_check(name, checks, counts, pools):
+                texts.setdefault(text, []).append(name)
+    for text, names in texts.items():
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        yield f"{', '.join(names[:_MOST_NAMED])}{more}: {text}"
+
+
+_MOST_NAMED = 3
+
+
+def _describe_check(
+    name: str, checks: RouteChecks, counts: RouteCounts, pools: int
+) -> Iterable[str]:
+    if rebuilt := counts.rebuilt[name]:
+        likely = 1 - (1 - 1 / RARE) ** (2 * rebuilt)
+        yield (
+            f"{rebuilt} of {counts.traced[name]} routes were built a second time and came out the "
+            f"same; chance in 1 of {RARE} builds would have shown with probability {likely:.2f}"
+        )
+    if name in checks.skipped:
+        reason = checks.skipped[name]
+        rest = (
+            ": shared state could not be distinguished from chance"
+            if "deterministic" in reason
+            else "; rebuilds=N builds N routes a second time and checks it"
+        )
+        yield f"shared state between builds was not checked, because {reason}{rest}"
+    yield from _describe_outcomes(name, counts, pools)
 
 
 def describe_isolation(name: str, counts: RouteCounts, pools: int) -> Iterable[str]:
     """Describe on how many pools the builds of a memory were checked for shared state."""
+    return (f"{name}: {text}" for text in _describe_outcomes(name, counts, pools))
+
+
+def _describe_outcomes(name: str, counts: RouteCounts, pools: int) -> Iterable[str]:
     outcomes = {
         outcome: counts.isolation[name, outcome]
         for outcome in ("separate", "alternating", "unclear")
     }
     if outcomes["separate"]:
         yield (
-            f"{name}: on {outcomes['separate']} of {pools} pools the same records were built in "
+            f"on {outcomes['separate']} of {pools} pools the same records were built in "
             f"two orders, in both sequences and alternating, and no build influenced another"
         )
     if outcomes["alternating"]:
         yield (
-            f"{name}: on {outcomes['alternating']} pools two builds that are open at the same time "
+            f"on {outcomes['alternating']} pools two builds that are open at the same time "
             f"influence each other; the audit closes one before the next, so its numbers are valid"
         )
     if outcomes["unclear"]:
         yield (
-            f"{name}: on {outcomes['unclear']} of {pools} pools shared state between builds could "
+            f"on {outcomes['unclear']} of {pools} pools shared state between builds could "
             f"not be checked: there is only one record, or building copies of the records under "
             f"new ids failed or gave memories that cannot be compared"
         )

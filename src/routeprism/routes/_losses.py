@@ -7,8 +7,8 @@ of the route, until the record is gone: the arrival that came last displaced it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from routeprism.errors import RoutePrismError
@@ -16,8 +16,8 @@ from routeprism.frames import OWN_ERRORS
 from routeprism.orders import FORWARD, Order
 from routeprism.policies import Event, Policy
 from routeprism.policies.own import closing_memory, retained_ids
-from routeprism.policies.remedies import event_key
-from routeprism.records import Case, Record
+from routeprism.policies.remedies import sort_events
+from routeprism.records import Case
 from routeprism.routes._checks import is_costly
 from routeprism.routes._trace import Pair, Route, build_memory, pair_routes
 
@@ -25,6 +25,7 @@ __all__ = [
     "CAUSES",
     "Cause",
     "Loss",
+    "describe_displacer",
     "explain_absence",
     "explain_loss",
     "explain_pair",
@@ -38,6 +39,8 @@ Cause = Literal[
     "window too short",
     "merge kept another record",
     "discarded as a duplicate",
+    "discarded as late",
+    "never kept",
     "retrieval chose other records",
     "blocks in a different order",
     "text rewritten",
@@ -50,6 +53,8 @@ CAUSES: dict[Cause, str] = {
     "window too short": "the memory was full, and later arrivals pushed the record out",
     "merge kept another record": "a merge kept another record in its place",
     "discarded as a duplicate": "the record was discarded when it arrived",
+    "discarded as late": "the record was discarded because it arrived after a newer one",
+    "never kept": "the memory does not keep the record, even if it arrives alone",
     "retrieval chose other records": "the record is kept, but other records were retrieved",
     "blocks in a different order": "the same blocks are shown in a different order",
     "text rewritten": "the same records are shown in a different text",
@@ -57,6 +62,15 @@ CAUSES: dict[Cause, str] = {
     "not explained": "the traces do not explain it",
 }
 """Causes, and what happened in each case."""
+
+
+def describe_displacer(cause: Cause, record: str, by: str, name: Callable[[str], str]) -> str:
+    """Describe which arrival displaced a record, with a name for it; empty if none did."""
+    if not by or by == record:
+        return ""
+    if cause in ("discarded as a duplicate", "discarded as late"):
+        return f"because {name(by)} had arrived before"
+    return f"when {name(by)} arrived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,28 +152,49 @@ def _explain_removal(
 ) -> tuple[Cause, str, int | None]:
     if record in retained:
         return "retrieval chose other records", "", None
-    records = {item.id: item for item in case.pool.records}
     removals = [e for e in events if e.record == record and e.kind != "add"]
     event = removals[-1] if removals else None
-    if event is None and not is_costly(policy):
-        try:
+    may_build = not is_costly(policy)
+    try:
+        if event is None and may_build:
             event = _observe_removal(case, policy, order, record)
-        except (*OWN_ERRORS, RoutePrismError):  # it cannot be built from a part of the records
-            event = None
+        if event is not None and event.by == record and may_build:
+            event = _find_blocker(case, policy, order, event)
+            if event is None:
+                return "never kept", "", None
+    except (*OWN_ERRORS, RoutePrismError):  # it cannot be built from a part of the records
+        pass
     if event is None:
         return "not explained", "", None
-    return _name_cause(event, records), event.by, event.at
+    return _name_cause(event, case), event.by, event.at
 
 
-def _name_cause(event: Event, records: dict[str, Record]) -> Cause:
+def _name_cause(event: Event, case: Case) -> Cause:
     if event.kind == "evict":
         return "window too short"
     if event.kind == "merge":
         return "merge kept another record"
+    places = {record.id: place for place, record in enumerate(sort_events(case.pool.records))}
+    is_newer = places[event.by] > places[event.record]
     if event.kind == "skip":
-        return "discarded as a duplicate"
-    older = event_key(records[event.by]) < event_key(records[event.record])
-    return "older overwrote newer" if older else "newer overwrote older"
+        return "discarded as late" if is_newer else "discarded as a duplicate"
+    return "newer overwrote older" if is_newer else "older overwrote newer"
+
+
+def _find_blocker(case: Case, policy: Policy, order: Order, event: Event) -> Event | None:
+    """Find the latest earlier arrival because of which a record did not get in.
+
+    None if the memory does not keep the record alone; the same event if no single arrival explains
+    it.
+    """
+    ids = [case.pool.records[position].id for position in order]
+    first = ids.index(event.record)
+    if event.record not in _retain(case, policy, order[first : first + 1]):
+        return None
+    for at in range(first - 1, -1, -1):
+        if event.record not in _retain(case, policy, (order[at], order[first])):
+            return replace(event, by=ids[at])
+    return event
 
 
 def _observe_removal(case: Case, policy: Policy, order: Order, record: str) -> Event | None:
@@ -178,21 +213,32 @@ def _observe_removal(case: Case, policy: Policy, order: Order, record: str) -> E
             present = middle
         else:
             absent, retained = middle, retained_before
-    kind = _name_removal(case, policy, (order[first], order[absent]), ids[absent] in retained)
+    places = (order[first], order[absent])
+    kind = _name_removal(case, policy, places, is_replaced=ids[absent] in retained)
     return Event(kind, record, ids[absent], absent)
 
 
+_MOST_PARTNERS = 8
+"""With how many other records a record is built to find out whether the memory holds two at all."""
+
+
 def _name_removal(
-    case: Case, policy: Policy, two: tuple[int, int], is_replaced: bool
+    case: Case, policy: Policy, two: tuple[int, int], *, is_replaced: bool
 ) -> Literal["evict", "merge", "overwrite"]:
     """Find out how a record was removed by building a memory from it and its displacer alone.
 
-    If both fit into a separate memory, the record had to leave because the memory was full.
+    If both fit into a separate memory, the record had to leave because the memory was full. The
+    same applies if the record does not stay with any other record: there is room for one alone.
     Otherwise the displacer replaced it, or was merged with it if neither remains by itself.
     """
-    if case.pool.records[two[0]].id in _retain(case, policy, two):
+    record = case.pool.records[two[0]].id
+    if record in _retain(case, policy, two):
         return "evict"
-    return "overwrite" if is_replaced else "merge"
+    if not is_replaced:
+        return "merge"
+    others = [place for place in range(len(case.pool)) if place not in two][:_MOST_PARTNERS]
+    stays = any(record in _retain(case, policy, (two[0], other)) for other in others)
+    return "evict" if others and not stays else "overwrite"
 
 
 def _retain(case: Case, policy: Policy, order: Order) -> frozenset[str]:

@@ -214,7 +214,7 @@ def _fetch(
         raise SpecError(f"Expected an address with http or https but got {url!r}")
     present = _present(folder, source)
     if present is not None:
-        return _verified(present, source, url)
+        return _accept_file(present, source, url)
     download = _Download(url, folder / source.name, source.size, progress)
     try:
         download.run()
@@ -234,7 +234,7 @@ def _fetch(
     return Fetched(download.path, url, digest, size, False, source.sha256 is not None)
 
 
-def _verified(path: Path, source: Source, url: str) -> Fetched:
+def _accept_file(path: Path, source: Source, url: str) -> Fetched:
     """Accept a file that is there, as it was delivered or packed otherwise."""
     digest = _digest(path)
     as_delivered = path.name == source.name
@@ -294,7 +294,7 @@ class _Download:
                 reason = "the connection ended early"
             except urllib.error.HTTPError as error:
                 if error.code < 500 and error.code != 429:
-                    raise self._refused(error) from error
+                    raise self._explain_refusal(error) from error
                 reason = f"the server said {error.code}"
             except (
                 urllib.error.URLError,
@@ -371,7 +371,7 @@ class _Download:
             f"different file. Nothing was kept"
         )
 
-    def _refused(self, error: urllib.error.HTTPError) -> DownloadError:
+    def _explain_refusal(self, error: urllib.error.HTTPError) -> DownloadError:
         return DownloadError(
             f"{self.url}: the server refuses ({error.code} {error.reason}). The file may have "
             f"moved: get it by hand and put it at {self.path}, or name a mirror with base_url"

@@ -44,7 +44,9 @@ def describe_error(
     place.append(_occasion(frames))
     summary = traceback.extract_tb(error.__traceback__)
     lines = [line for at in foreign for line in _lines(summary[at])]
-    return OwnCodeError(_said(error), ", ".join(filter(None, place)), tuple(_shortened(lines)))
+    return OwnCodeError(
+        _describe_message(error), ", ".join(filter(None, place)), tuple(_shorten_lines(lines))
+    )
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -69,7 +71,7 @@ def _occasion(frames: list[FrameType]) -> str:
     return ""
 
 
-def _said(error: BaseException) -> str:
+def _describe_message(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"SystemExit({error.code!r}), which would have ended RoutePrism"
     text = str(error)
@@ -81,7 +83,7 @@ def _lines(frame: traceback.FrameSummary) -> list[str]:
     return [f"{where}\n    {frame.line}" if frame.line else where]
 
 
-def _shortened(lines: list[str]) -> list[str]:
+def _shorten_lines(lines: list[str]) -> list[str]:
     if len(lines) <= _MOST_FRAMES:
         return lines
     half = _MOST_FRAMES // 2

@@ -130,7 +130,8 @@ class KeepsAtRandom(AppendOnly):
 
     deterministic = False
 
-    chance = Random(7)  # one sequence for all builds, so that a test ends the same every time
+    # One sequence for all builds, so that a test ends the same every time.
+    chance = Random(7)  # noqa: S311
 
     def add(self, record: Record) -> None:
         self.held.append(record)

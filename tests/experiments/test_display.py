@@ -306,10 +306,10 @@ def test_the_native_order_is_what_arrival_display_shows(
         assert any(cell.detail.rearranged[1] for cell in cells)  # else this would compare nothing
         for one in cells:
             for at, name in enumerate(("forward", schedule)):
-                expected = arrival.shown(policy, names["arrival"], name, one.question.id)
+                expected = arrival.exposure(policy, names["arrival"], name, one.question.id)
                 context = "\n\n".join(text for _, text, _ in expected.blocks)
                 assert evidence(one.prompts[at]) == context
-                canonical = source.shown(policy, names["source"], name, one.question.id)
+                canonical = source.exposure(policy, names["source"], name, one.question.id)
                 if not policy.startswith("lexical"):  # which shows by rank, not in source order
                     context = "\n\n".join(text for _, text, _ in canonical.blocks)
                     assert evidence(one.prompts[2 + at]) == context

@@ -148,7 +148,7 @@ def dispatch_order(cells: Sequence[Cell], turns: AnswerTurns | None = None) -> l
     places: dict[tuple[str, int], int] = {}
     for routes in grouped.values():
         columns, start = list(routes.values()), len(ordered)
-        begun = turns.begin(columns[0][0].series, len(columns), _submitted(columns, places))
+        begun = turns.begin(columns[0][0].series, len(columns), _find_first_route(columns, places))
         for round_ in range(max(map(len, columns))):
             first = (begun + round_) % len(columns)
             turn = columns[first:] + columns[:first]
@@ -158,7 +158,7 @@ def dispatch_order(cells: Sequence[Cell], turns: AnswerTurns | None = None) -> l
     return ordered
 
 
-def _submitted(
+def _find_first_route(
     columns: Sequence[Sequence[Cell]], places: Mapping[tuple[str, int], int]
 ) -> int | None:
     """Find the route whose first request an earlier comparison made, the earliest if several."""

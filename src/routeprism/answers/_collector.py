@@ -181,7 +181,7 @@ class _Collector:
             latency = time.monotonic() - begun
             submission = await self._submission(place)
             entry = answer_entry(submission, reply, ask.options, asked_at, latency)
-            await self._durable(entry)
+            await self._store_durably(entry)
             self._kept[key] = entry
             self._asked += 1
             self._in_a_row = 0
@@ -193,7 +193,7 @@ class _Collector:
         self, key: Key, place: int, error: ModelError, asked_at: str, latency: float
     ) -> None:
         entry = failure_entry(await self._submission(place), error, asked_at, latency)
-        await self._durable(entry)
+        await self._store_durably(entry)
         self._failures[key] = entry
         self._in_a_row += 1
         if self._in_a_row >= self._patience and not self._stopping:
@@ -216,7 +216,7 @@ class _Collector:
             await asyncio.shield(asyncio.wrap_future(self._reserved))
         return self._reserved.result()[place]
 
-    async def _durable(self, entry: Answer | Failure) -> None:
+    async def _store_durably(self, entry: Answer | Failure) -> None:
         # Its own future: what was handed over is written even if this task is cancelled meanwhile.
         loop = asyncio.get_running_loop()
         acknowledgement: asyncio.Future[None] = loop.create_future()

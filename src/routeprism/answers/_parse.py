@@ -39,7 +39,7 @@ _STATED = re.compile(
     r"(?:answer|choice|option|letter)(?:\s+is|\s+would\s+be)?\s*[:=]?\s*"
     rf"(?:option\s+)?[(\[]?([a-z])(?={_MARK})"
 )
-_CHOSEN = re.compile(
+_CHOICE = re.compile(
     r"\bi(?:\s+would|\s+will|'d|'ll)?\s+(?:choose|pick|select|go\s+with)\s+"
     rf"(?:option\s+|answer\s+)?[(\[]?([a-z])(?={_MARK})"
 )
@@ -60,19 +60,19 @@ def parse(raw: str, options: Sequence[str]) -> Parsed:
     if raw.startswith("[refused]"):
         return _REFUSED
     marks = letters(len(options))
-    text = _plain(raw)
+    text = _strip_decoration(raw)
     same = [
         letter
         for letter, option in zip(marks, options, strict=True)
-        if _folded(option) == _folded(raw)
+        if _fold_spaces(option) == _fold_spaces(raw)
     ]
     alone = _ALONE.match(text)
     if alone:
         choices = {alone[1], *same}
-        return _one(choices, marks) if len(choices) == 1 else _UNPARSABLE
+        return _read_choice(choices, marks) if len(choices) == 1 else _UNPARSABLE
     if same:
-        return _one(set(same), marks)
-    return _stated(text, raw, options, marks)
+        return _read_choice(set(same), marks)
+    return _read_statement(text, raw, options, marks)
 
 
 def parse_text(raw: str) -> Parsed:
@@ -86,7 +86,7 @@ def parse_text(raw: str) -> Parsed:
     text = " ".join(raw.split())
     if not text:
         return _UNPARSABLE
-    plain = _plain(text)
+    plain = _strip_decoration(text)
     declined = _DECLINES.match(plain)
     if declined and _SAFETY.match(plain[declined.end() :].lstrip()):
         return _REFUSED
@@ -100,16 +100,20 @@ def normalise(text: str) -> str:
     return " ".join(word for word in words if word not in ("a", "an", "the"))
 
 
-def _stated(text: str, raw: str, options: Sequence[str], marks: Sequence[str]) -> Parsed:
+def _read_statement(text: str, raw: str, options: Sequence[str], marks: Sequence[str]) -> Parsed:
     lines = text.strip().split("\n")
-    declared = {*_STATED.findall(text), *_CHOSEN.findall(text)}
+    declared = {*_STATED.findall(text), *_CHOICE.findall(text)}
     if len(lines) > 1 and (last := _ALONE.match(lines[-1])):
         declared.add(last[1])
     leads = set(_LEAD.findall(text))
     if declared:
         # `A) is old. B) is new. The answer is b` lists options; `B) … The answer is a` wavers.
         wavers = len(leads) == 1 and leads != declared
-        return _UNPARSABLE if wavers or _several(text, declared) else _one(declared, marks)
+        return (
+            _UNPARSABLE
+            if wavers or _names_several(text, declared)
+            else _read_choice(declared, marks)
+        )
     if _DECLINES.match(text.strip()):
         return _REFUSED
     return _read_lead(text, leads, options, marks)
@@ -118,33 +122,35 @@ def _stated(text: str, raw: str, options: Sequence[str], marks: Sequence[str]) -
 def _read_lead(text: str, leads: set[str], options: Sequence[str], marks: Sequence[str]) -> Parsed:
     """Read the letter that a text begins with, unless the rest is a different option."""
     first = _LEAD.match(text)
-    if first is None or len(leads) > 1 or _several(text[: first.end() + 8], leads):
+    if first is None or len(leads) > 1 or _names_several(text[: first.end() + 8], leads):
         return _UNPARSABLE
-    rest = _folded(text[first.end() :].lstrip(").:;,!?] -–—"))
+    rest = _fold_spaces(text[first.end() :].lstrip(").:;,!?] -–—"))
     matching = {
-        letter for letter, option in zip(marks, options, strict=True) if _folded(option) == rest
+        letter
+        for letter, option in zip(marks, options, strict=True)
+        if _fold_spaces(option) == rest
     }
     contradicted = matching and first[1] not in matching
-    return _UNPARSABLE if contradicted else _one(leads, marks)
+    return _UNPARSABLE if contradicted else _read_choice(leads, marks)
 
 
-def _several(text: str, choices: set[str]) -> bool:
+def _names_several(text: str, choices: set[str]) -> bool:
     """Return whether a letter comes with another one, as in `a or b`."""
     return any(match[0][0] in choices for match in _SEVERAL.finditer(text))
 
 
-def _one(choices: set[str], marks: Sequence[str]) -> Parsed:
+def _read_choice(choices: set[str], marks: Sequence[str]) -> Parsed:
     if len(choices) != 1:
         return _UNPARSABLE
     (letter,) = choices
     return Parsed("answered", letter) if letter in marks else _UNPARSABLE
 
 
-def _plain(text: str) -> str:
+def _strip_decoration(text: str) -> str:
     """Return a text in lower case and without decoration."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     return _DECORATION.sub("", folded).strip()
 
 
-def _folded(text: str) -> str:
-    return " ".join(_plain(text).rstrip(".").split())
+def _fold_spaces(text: str) -> str:
+    return " ".join(_strip_decoration(text).rstrip(".").split())

@@ -66,7 +66,8 @@ def _inform_build(
             print(annotation(verdict), file=sys.stderr)
         for name, shortfall in result.shortfalls:
             print(
-                f"::error title=incomplete run::{_escaped(f'{name}: {shortfall}')}", file=sys.stderr
+                f"::error title=incomplete run::{_escape_text(f'{name}: {shortfall}')}",
+                file=sys.stderr,
             )
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
@@ -170,11 +171,11 @@ def as_junit(result: CheckResult) -> bytes:
 
 def annotation(verdict: GateVerdict) -> str:
     """Write a failure as GitHub's workflow command; text cannot end it or begin another."""
-    title = _escaped(f"gate {verdict.gate}").replace(":", "%3A").replace(",", "%2C")
-    return f"::error title={title}::{_escaped(verdict.sentence)}"
+    title = _escape_text(f"gate {verdict.gate}").replace(":", "%3A").replace(",", "%2C")
+    return f"::error title={title}::{_escape_text(verdict.sentence)}"
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 

@@ -19,7 +19,7 @@ from routeprism.runs import format_interval
 
 __all__ = ["show_comparison", "show_plan"]
 
-_SHOWN = (
+_COLUMNS = (
     *("J", "retained_changed", "V_changed", "C_changed", "I_changed"),
     *("recall.exposed.forward", "recall.exposed.route", "all_covered.exposed.route"),
     *("accuracy.forward", "accuracy.route", "H", "D_res"),
@@ -55,7 +55,7 @@ def _show(comparison: RunComparison, settings: Any) -> None:
         ("Evidence lost", [change for change in comparison.support if change.lost]),
         ("Evidence gained", [change for change in comparison.support if change.kept]),
     ):
-        for line in _listed(title, changes, lost="lost" in title):
+        for line in _list_changes(title, changes, lost="lost" in title):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     if settings.html is not None:
         console.print(f"Page: {settings.html}", highlight=False, markup=False, soft_wrap=True)
@@ -66,7 +66,7 @@ def _tables(comparison: RunComparison) -> Iterator[Table]:
     visible_rows = [
         difference
         for difference in comparison.differences
-        if difference.column.quantity in _SHOWN
+        if difference.column.quantity in _COLUMNS
         and not difference.column.arm
         and not difference.column.mask
     ]
@@ -98,7 +98,7 @@ def _quantity(difference: Difference) -> str:
     return f"{column.quantity} ({column.model})" if column.model else column.quantity
 
 
-def _listed(title: str, changes: Sequence[SupportChange], *, lost: bool) -> list[str]:
+def _list_changes(title: str, changes: Sequence[SupportChange], *, lost: bool) -> list[str]:
     if not changes:
         return []
     lines = [f"{title} ({len(changes)}):"]

@@ -34,7 +34,7 @@ def fit_table(table: Table, console: Console) -> Iterator[tuple[Table, int]]:
         piece = _part(table, part, _allot(part, gap, console.width))
         piece.title = table.title if group is groups[0] else None
         piece.caption = table.caption if group is groups[-1] else None
-        yield piece, _needed(part, gap, console)
+        yield piece, _measure_width(part, gap, console)
 
 
 class _Fit:
@@ -75,7 +75,7 @@ def _groups(
     yield group
 
 
-def _needed(part: Sequence[_Fit], gap: int, console: Console) -> int:
+def _measure_width(part: Sequence[_Fit], gap: int, console: Console) -> int:
     return max(console.width, sum(fit.least + gap for fit in part) - gap)
 
 

@@ -43,7 +43,7 @@ def _show(trail: Trail, *, as_json: bool) -> None:
         print_json(_as_json(trail))
         return
     console = SafeConsole()
-    for line in (*_said(trail), *_entry(trail.experiment)):
+    for line in (*_describe_trail(trail), *_entry(trail.experiment)):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     for table in _tables(trail):
         console.print()
@@ -52,7 +52,7 @@ def _show(trail: Trail, *, as_json: bool) -> None:
         console.print(f"\nPrompt {digest}:\n{text}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _said(trail: Trail) -> Iterator[str]:
+def _describe_trail(trail: Trail) -> Iterator[str]:
     row = trail.row
     names = [name for name in COLUMNS if name not in _NUMBERS and getattr(row, name)]
     yield f"Row {trail.number}: " + ", ".join(f"{name}={getattr(row, name)}" for name in names)
@@ -84,18 +84,20 @@ def _entry(entry: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {part}: none"
             continue
         pairs = (
-            f"{name} {_plain(value)}" for name, value in values.items() if value not in ([], {})
+            f"{name} {_write_value(value)}"
+            for name, value in values.items()
+            if value not in ([], {})
         )
         yield f"  {part}: {'; '.join(pairs)}"
 
 
-def _plain(value: Any) -> str:
+def _write_value(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(
-            f"{name} {_plain(item)}" if item != {} else name for name, item in value.items()
+            f"{name} {_write_value(item)}" if item != {} else name for name, item in value.items()
         )
     if isinstance(value, list):
-        return ", ".join(map(_plain, value))
+        return ", ".join(map(_write_value, value))
     if value is None:
         return "–"  # not said
     return str(value) if value != "" else "(default)"
@@ -120,7 +122,7 @@ def _tables(trail: Trail) -> Iterator[Table]:
         yield _table((unit, "question", "item", *passes), items)
     if trail.findings:
         finding_rows = [
-            (f.name, f.user, f.question, _short(json.dumps(f.value))) for f in trail.findings
+            (f.name, f.user, f.question, _shorten_text(json.dumps(f.value))) for f in trail.findings
         ]
         yield _table(("finding", unit, "question", "value"), finding_rows)
 
@@ -137,7 +139,13 @@ def _answers(trail: Trail) -> Table:
         right = {True: "yes", False: "no", None: "n/a"}[answer.correct]
         names = (cell.policy, cell.question, cell.side, cell.condition, cell.filler)
         text = cell.answer if cell.answer is not None else f"({cell.outcome})"
-        values = (cell.batch, str(cell.turn), _short(text), right, cell.prompt_sha256[:_DIGITS])
+        values = (
+            cell.batch,
+            str(cell.turn),
+            _shorten_text(text),
+            right,
+            cell.prompt_sha256[:_DIGITS],
+        )
         rows.append((*names, *values))
     headings = ("policy", "question", "route or condition", "of", "filler", "batch", "draw")
     return _table((*headings, "answer", "correct", "prompt SHA-256"), rows)
@@ -159,7 +167,7 @@ def _ids(ids: Sequence[str]) -> str:
     return " ".join(ids) or "(nothing)"
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     folded = " ".join(text.split())
     return folded if len(folded) <= _LONGEST else f"{folded[:_LONGEST]}…"
 
@@ -177,7 +185,7 @@ def _as_json(trail: Trail) -> dict[str, Any]:
             arm: [{**asdict(unit), "mean": unit.mean} for unit in units]
             for arm, units in trail.groups.items()
         },
-        "questions": {id: trail.texts[id] for id in sorted(_asked(trail))},
+        "questions": {id: trail.texts[id] for id in sorted(_list_questions(trail))},
         "sources": [asdict(source) for source in trail.sources],
         "answers": [
             {**asdict(source.given), "correct": source.correct} for source in trail.answers
@@ -188,7 +196,7 @@ def _as_json(trail: Trail) -> dict[str, Any]:
     }
 
 
-def _asked(trail: Trail) -> set[str]:
+def _list_questions(trail: Trail) -> set[str]:
     """Name the questions of the trail."""
     values = {q for units in trail.groups.values() for unit in units for q in unit.questions}
     return values | {item.question for item in trail.items}

@@ -143,7 +143,7 @@ def construct(
                         allowance=pacing.allowance,
                     )
                 )
-            missing = (build for build in list_builds(policy) if not _there(store, build))
+            missing = (build for build in list_builds(policy) if not _is_stored(store, build))
             report = None if progress is None else partial(progress, f"building {policy.name}")
             take = partial(_snapshot, consultant=consultant)
             if ray is not None and consultant is not None and not pacing.dry_run:
@@ -155,7 +155,7 @@ def construct(
     return costs
 
 
-def _there(states: States, build: Build) -> bool:
+def _is_stored(states: States, build: Build) -> bool:
     name, user = build.policy.name, build.pool.user
     return states.get(name, user, build.order, build.build) is not None
 
@@ -266,12 +266,12 @@ def stand_ins(
     if not measure or case is None:
         return tuple(memories)
     return tuple(
-        _measured(memory, case, allowance) if isinstance(memory, StandIn) else memory
+        _measure_memory(memory, case, allowance) if isinstance(memory, StandIn) else memory
         for memory in memories
     )
 
 
-def _measured(policy: StandIn, case: Case, limits: Allowance | None) -> StandIn:
+def _measure_memory(policy: StandIn, case: Case, limits: Allowance | None) -> StandIn:
     allowance = limits or Allowance()
     calls, input_tokens = allowance.calls, allowance.input_tokens
     order = FORWARD.on(case.pool)
@@ -373,7 +373,7 @@ def mark_assumptions(cost: Cost, absent: Sequence[StandIn], unread: Sequence[Pol
     notes = [cost.note] if cost.note else []
     if absent:
         assumptions = "; ".join(
-            f"{policy.name} is assumed to show {_shown(policy)}" for policy in absent
+            f"{policy.name} is assumed to show {_describe_length(policy)}" for policy in absent
         )
         notes.append(
             "an estimate: a dry run does not build memories that make requests of their own; "
@@ -385,7 +385,7 @@ def mark_assumptions(cost: Cost, absent: Sequence[StandIn], unread: Sequence[Pol
     return replace(cost, note="; ".join(notes), estimated=bool(absent or unread) or cost.estimated)
 
 
-def _shown(policy: StandIn) -> str:
+def _describe_length(policy: StandIn) -> str:
     if policy.measured:
         return f"{policy.shown:,} characters, as on one pool"
     return f"{policy.client.k} records" if policy.client.k else "the whole pool"

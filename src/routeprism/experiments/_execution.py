@@ -101,7 +101,7 @@ class Subject:
         """Refuse what cannot be studied; give each policy and schedule once, and the labels."""
         return replace(
             self,
-            policies=_distinct(self.policies),
+            policies=_take_distinct(self.policies),
             schedules=tuple(dict.fromkeys(s for s in self.schedules if s.name != FORWARD.name)),
             labels=_label_source(self.benchmark, self.labels),
             masks=_check_masks(self.masks),
@@ -156,7 +156,7 @@ def describe_benchmark(benchmark: Benchmark) -> dict[str, object]:
     return {"benchmark": benchmark.name, **{name: getattr(benchmark, name) for name in names}}
 
 
-def _distinct(policies: Sequence[Policy]) -> tuple[Policy, ...]:
+def _take_distinct(policies: Sequence[Policy]) -> tuple[Policy, ...]:
     """Take each policy once; refuse two of the same name."""
     by_name: dict[str, Policy] = {}
     for policy in policies:

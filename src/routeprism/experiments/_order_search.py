@@ -178,7 +178,7 @@ class OrderSearch:
         if outcome == "retained":
             return RetainedValue(frozenset)
         if outcome == "exposed":
-            return lambda memory: _shown(memory, question).sources
+            return lambda memory: _expose_question(memory, question).sources
         if outcome == STALE_ONLY:
             return None if self.stale is None else self.stale.predicate(question)
         assert callable(outcome)  # noqa: S101 (every name was handled)
@@ -197,10 +197,10 @@ class OrderSearch:
             return None if self.stale is None else self.stale.objective()
         if not questions:
             return None
-        before = [_shown(forward, question).sources for question in questions]
+        before = [_expose_question(forward, question).sources for question in questions]
         return lambda memory: _mean(
             [
-                jaccard(sources, _shown(memory, question).sources)
+                jaccard(sources, _expose_question(memory, question).sources)
                 for question, sources in zip(questions, before, strict=True)
             ]
         )
@@ -216,7 +216,7 @@ class OrderSearch:
         )
 
 
-def _shown(memory: Memory, question: Question) -> Exposure:
+def _expose_question(memory: Memory, question: Question) -> Exposure:
     return memory.expose(question.text)
 
 
@@ -224,7 +224,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _quoted(question: Question) -> str:
+def _quote_question(question: Question) -> str:
     text = " ".join(question.text.split())
     return f"«{text}»" if len(text) <= _LONGEST else f"«{text[:_LONGEST].rstrip()}…»"
 
@@ -233,7 +233,7 @@ def reordering_sentence(
     reordering: Reordering, outcome: Outcome, question: Question, support: frozenset[str]
 ) -> str:
     """Describe in one sentence the effect of the smallest change of order, if any has one."""
-    quoted = _quoted(question)
+    quoted = _quote_question(question)
     who = (
         f"the only record supporting {quoted}"
         if len(support) == 1
@@ -248,7 +248,8 @@ def reordering_sentence(
         )
         if outcome != "support":
             return f"{sure} the outcome of {quoted}."
-        return f"{sure} whether support of {quoted} is kept: it {_kept(reordering.forward)} in all."
+        state = _describe_forward(reordering.forward)
+        return f"{sure} whether support of {quoted} is kept: it {state} in all."
     end = "." if reordering.exact else " (found by a search: a smaller reordering may exist)."
     if outcome != "support":
         return f"{reordering.instruction}, and the outcome of {quoted} changes{end}"
@@ -267,7 +268,7 @@ def describe_stale_reordering(
     stale: frozenset[str],
 ) -> str:
     """Name the records, with their dates, whose order decides between the old and the new value."""
-    quoted = _quoted(question)
+    quoted = _quote_question(question)
     if not reordering.found:
         if reordering.forward:
             return f"In every order looked at, {quoted} ends with the old value alone."
@@ -317,7 +318,7 @@ def _name_record(pool: Pool, position: int) -> str:
     return f"record {position}" + (f" of {time.day} {time:%B %Y}" if time else "")
 
 
-def _kept(forward: Any) -> str:
+def _describe_forward(forward: Any) -> str:
     return "is kept" if forward else "is dropped"
 
 

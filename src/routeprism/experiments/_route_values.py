@@ -118,7 +118,7 @@ class _Readings:
         for kind in _TRANSITIONS:
             self._put(f"count.transition.{kind}", self._add_up(self._transition(kind)))
         for at, side in enumerate(("forward", "route")):
-            self._put(f"count.no_answer.{side}", self._add_up(self._unread(at)))
+            self._put(f"count.no_answer.{side}", self._add_up(self._count_unread(at)))
         self._put("count.unmatched", self._add_up(lambda pair: float(not pair.prompts)))
         identical = self._add_up(lambda p: float(p.same_prompt) if p.prompts else None)
         self._put("count.identical_prompts", identical)
@@ -146,7 +146,7 @@ class _Readings:
             totals.append(float(sum(values)) if values else None)
         return totals
 
-    def _unread(self, side: int) -> Read:
+    def _count_unread(self, side: int) -> Read:
         def measure(pair: Comparison) -> float | None:
             numbers = self.answers.unread.get(pair)
             return None if numbers is None else float(numbers[side])
@@ -161,7 +161,7 @@ class _Readings:
 
         return measure
 
-    def _first(self, value: bool) -> Read:
+    def _measure_first(self, value: bool) -> Read:
         def measure(pair: Comparison) -> float | None:
             first = self.answers.forward_first.get(pair)
             return None if first is None else float(first is value)
@@ -179,7 +179,7 @@ class _Readings:
             values = make_profile(begun, self.answers.draws)
             for quantity in ("H", "Delta"):
                 self._put(quantity, values[quantity], arm=f"{name}-first")
-            self._put(f"count.{name}_first", self._add_up(self._first(forward_first)))
+            self._put(f"count.{name}_first", self._add_up(self._measure_first(forward_first)))
 
     def _enter_readouts(self) -> None:
         """Count what simpler readouts miss or flag beside full-prompt identity (Appendix M.3)."""

@@ -208,7 +208,7 @@ def _mark_floor(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
         if row.quantity.startswith("accuracy."):
             accuracies.setdefault(_place(row), []).append(row.estimate)
     floor = {place for place, values in accuracies.items() if all(v == 0 for v in values)}
-    return [_flagged(row, FLOOR) if _is_of_floor(row, floor) else row for row in rows]
+    return [_add_flag(row, FLOOR) if _is_of_floor(row, floor) else row for row in rows]
 
 
 def _is_of_floor(row: EstimateRow, floor: Collection[_Place]) -> bool:
@@ -228,7 +228,7 @@ def _place(row: EstimateRow) -> _Place:
     return (*(str(getattr(row, name)) for name in names), row.stratum)
 
 
-def _flagged(row: EstimateRow, flag: str) -> EstimateRow:
+def _add_flag(row: EstimateRow, flag: str) -> EstimateRow:
     return replace(row, flags=";".join(filter(None, (row.flags, flag))))
 
 

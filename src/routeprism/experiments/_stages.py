@@ -125,17 +125,17 @@ class OnlyPolicies:
 
     def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
         """Look up what recorded models will be asked."""
-        self.stage.inspect(self._some(traced), inspections)
+        self.stage.inspect(self._select_policies(traced), inspections)
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Return for each model what it would take."""
-        return self.stage.price(self._some(traced))
+        return self.stage.price(self._select_policies(traced))
 
     def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
         """Collect what is missing and estimate."""
-        return self.stage.perform(self._some(traced), progress)
+        return self.stage.perform(self._select_policies(traced), progress)
 
-    def _some(self, traced: Traced) -> Traced:
+    def _select_policies(self, traced: Traced) -> Traced:
         return replace(traced, policies=[p for p in traced.policies if p.name in self.names])
 
 

@@ -82,13 +82,13 @@ def _pairs(case: Case, repeated: Sequence[Sequence[Route]]) -> Iterator[tuple[Ro
         yield (
             route,
             [
-                Builds(_shown(bases, at), _shown(alternatives, at), same)
+                Builds(_list_exposures(bases, at), _list_exposures(alternatives, at), same)
                 for at in range(len(case.questions))
             ],
         )
 
 
-def _shown(routes: Sequence[Route], at: int) -> tuple[Once, ...]:
+def _list_exposures(routes: Sequence[Route], at: int) -> tuple[Once, ...]:
     return tuple(
         (route.exposures[at].sources, route.exposures[at].context_sha256) for route in routes
     )

@@ -39,7 +39,7 @@ STABLE = 0.9
 PARTS = "parts"
 """Where the audits are kept that a curve is made of, where building asks a model."""
 
-_READ = (
+_QUANTITIES = (
     "J",
     "context_length.forward",
     "context_length.route",
@@ -133,7 +133,7 @@ def audit_budgets(
             policies = curve.make(interface)
             part = _audit_part(
                 replace(subject, policies=policies),
-                Tracing(values=_READ if run is not None else ()),
+                Tracing(values=_QUANTITIES if run is not None else ()),
                 statistics,
                 pacing,
                 execution,
@@ -224,7 +224,7 @@ class _Points:
         """Add the audit of one interface, or its costs."""
         for name, cost in part.costs.items():
             self.costs[name] = cost.add_to(self.costs.get(name))
-        rows = [row for row in part.rows if row.quantity in _READ]
+        rows = [row for row in part.rows if row.quantity in _QUANTITIES]
         self.rows += rows
         self.notes |= dict.fromkeys(part.notes)
         self.counts = part.counts

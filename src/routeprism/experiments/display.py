@@ -145,7 +145,7 @@ def _enter_serialised(
 ) -> None:
     """Enter the route contrast under each display, changed and unchanged selections apart."""
     for mask, members in _selections(cells).items():
-        selected = {name: _within(values, members) for name, values in profiles.items()}
+        selected = {name: _restrict_values(values, members) for name, values in profiles.items()}
         arms = {
             "serialisation:native": selected["native"],
             "serialisation:source": selected["other"],
@@ -163,7 +163,7 @@ def _enter_fresh(
 ) -> None:
     """Enter the route contrast in source order without the first answers (Appendix I.8)."""
     for mask, members in _selections(cells).items():
-        selected = _within(fresh, members)
+        selected = _restrict_values(fresh, members)
         target = column._replace(arm="serialisation:source:fresh", mask=mask)
         for name in REPEATED:
             enter(sums, strata, target._replace(quantity=name), selected[name])
@@ -202,7 +202,7 @@ def _mean(first: Profile, second: Profile) -> Profile:
     }
 
 
-def _within(values: Profile, members: Sequence[bool]) -> Profile:
+def _restrict_values(values: Profile, members: Sequence[bool]) -> Profile:
     return {
         name: [n if member else None for n, member in zip(numbers, members, strict=True)]
         for name, numbers in values.items()

@@ -64,7 +64,7 @@ class EveryOrder(AsksNobody):
 
     def described(self) -> Mapping[str, object]:
         """Return what makes the results comparable."""
-        return _described(self.looking)
+        return _describe_looking(self.looking)
 
     def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
         """Look at the orders pool by pool, and estimate what order changes."""
@@ -114,7 +114,7 @@ def explore_subject(
     configuration = {
         "command": "orders",
         **subject.describe(),
-        **_described(looking),
+        **_describe_looking(looking),
         "masks": sorted(subject.masks),
         **statistics.describe(),
         **execution.describe_shard(),
@@ -420,7 +420,7 @@ def _describe_building(findings: Sequence[Finding]) -> Iterator[str]:
         )
 
 
-def _described(looking: Looking) -> Mapping[str, object]:
+def _describe_looking(looking: Looking) -> Mapping[str, object]:
     outcome = looking.outcome
     return {
         "arrivals": [model.name for model in looking.arrivals],

@@ -108,7 +108,9 @@ def _decide_layer(changes: LayerChanges, policy: str) -> Reach:
             title = f"Order changes the text, but hardly the records ({sources} of {pairs})"
         return Reach(policy, "context", title, changes.context, pairs, sources)
     if changes.retained:
-        title = "Order changes what is kept, not what is shown" if changes.exposed else _KEPT
+        title = (
+            "Order changes what is kept, not what is shown" if changes.exposed else _RECORDS_DIFFER
+        )
         return Reach(policy, "retained", title, changes.retained, pairs)
     if changes.state:
         return Reach(
@@ -118,7 +120,7 @@ def _decide_layer(changes: LayerChanges, policy: str) -> Reach:
     return Reach(policy, "none", title, 0, pairs)
 
 
-_KEPT = "Different orders keep different records"
+_RECORDS_DIFFER = "Different orders keep different records"
 _SAME = "Every order keeps the same records"
 
 
@@ -137,7 +139,7 @@ def decide_reaches(
     nothing to any question, `unsourced` ones show text that names no records.
     """
     every = Rows.of(rows)
-    noisy = {*noisy, *(row.policy for row in _plain(every, "C_within") if row.estimate)}
+    noisy = {*noisy, *(row.policy for row in _select_plain(every, "C_within") if row.estimate)}
     reaches = []
     for policy in filter(None, every.values("policy")):
         own = every.where(policy=policy)
@@ -171,16 +173,16 @@ def _without_evidence(reach: Reach, silent: bool, unsourced: bool) -> Reach:
     return reach
 
 
-def _plain(rows: Rows, *quantities: str) -> Rows:
+def _select_plain(rows: Rows, *quantities: str) -> Rows:
     """Keep the rows over all questions that no model, mask or arm narrows down."""
     return rows.where(quantity=quantities, stratum="all", model="", mask="", arm="")
 
 
 def _of_chance(policy: str, rows: Rows) -> Reach | None:
     """Decide for a memory with chance in it; None where order changes more than chance does."""
-    if not _plain(rows, "J"):
+    if not _select_plain(rows, "J"):
         return None
-    if not _plain(rows, "D_build"):
+    if not _select_plain(rows, "D_build"):
         title = "One build per route cannot separate order from the memory's own chance"
         return Reach(policy, "unknown", title)
     if is_beyond_chance(rows.where(stratum="all", model="", mask="", arm="")):
@@ -191,8 +193,8 @@ def _of_chance(policy: str, rows: Rows) -> Reach | None:
 
 def _of_failures(policy: str, rows: Rows) -> Reach | None:
     """Decide for a memory that failed on most of its routes; None for any other."""
-    failed = sum(row.estimate or 0 for row in _plain(rows, "count.failed_pairs"))
-    compared = sum(row.queries or 0 for row in _plain(rows, "V_changed_count"))
+    failed = sum(row.estimate or 0 for row in _select_plain(rows, "count.failed_pairs"))
+    compared = sum(row.queries or 0 for row in _select_plain(rows, "V_changed_count"))
     if not failed or failed < _MOSTLY * (failed + compared):
         return None
     total = int(failed) + compared
@@ -201,7 +203,7 @@ def _of_failures(policy: str, rows: Rows) -> Reach | None:
 
 def _of_routes(policy: str, rows: Rows) -> Reach | None:
     routes: dict[str, dict[str, EstimateRow]] = {}
-    for row in _plain(rows, *_COUNTED):
+    for row in _select_plain(rows, *_COUNTS):
         if row.experiment == "routes":
             routes.setdefault(row.schedule, {})[row.quantity] = row
     reaches = [
@@ -212,11 +214,11 @@ def _of_routes(policy: str, rows: Rows) -> Reach | None:
     return min(reaches, key=_place) if reaches else None
 
 
-_COUNTED = ("retained_changed_count", "V_changed_count", "C_changed_count", "I_changed_count")
+_COUNTS = ("retained_changed_count", "V_changed_count", "C_changed_count", "I_changed_count")
 
 
 def _changes(counts: Mapping[str, EstimateRow]) -> LayerChanges:
-    retained, sources, context, state = (counts.get(name) for name in _COUNTED)
+    retained, sources, context, state = (counts.get(name) for name in _COUNTS)
 
     def number(row: EstimateRow | None) -> int:
         return 0 if row is None else int(row.estimate or 0)
@@ -236,15 +238,15 @@ def _place(reach: Reach) -> tuple[int, int]:
 
 def _of_orders(policy: str, rows: Rows) -> Reach:
     """Decide where only arrival models were looked at."""
-    failed = max((row.estimate or 0 for row in _plain(rows, "order_failed")), default=0.0)
+    failed = max((row.estimate or 0 for row in _select_plain(rows, "order_failed")), default=0.0)
     if failed >= _MOSTLY:
         title = f"The memory raises an error in {failed:.0%} of orders"
         return Reach(policy, "unknown", title)
-    changed = [row for row in _plain(rows, "order_change") if row.estimate is not None]
+    changed = [row for row in _select_plain(rows, "order_change") if row.estimate is not None]
     if not changed:
         return Reach(policy, "none", "What was found")
     if any(row.estimate for row in changed):
-        return Reach(policy, "retained", _KEPT)
+        return Reach(policy, "retained", _RECORDS_DIFFER)
     return Reach(policy, "none", _SAME)
 
 

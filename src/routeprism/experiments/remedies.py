@@ -165,7 +165,7 @@ class RemedyOutcome:
     @property
     def remaining(self) -> float:
         """Share of questions that still lose evidence, compared with the unrepaired memory."""
-        return _read(self.loss) + self.forfeited
+        return _value_of(self.loss) + self.forfeited
 
     @property
     def prevented(self) -> float | None:
@@ -180,7 +180,7 @@ class RemedyOutcome:
         if self.is_labelled:
             left, lost = self.remaining, before
         else:
-            left, lost = 1 - _read(self.overlap), 1 - before
+            left, lost = 1 - _value_of(self.overlap), 1 - before
         return None if lost <= 0 else 1 - left / lost
 
     @property
@@ -204,7 +204,7 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
             evidence_rows = evidence.get((policy, schedule), {})
             unrepaired = evidence.get((repair.memory, schedule), {})
             lost = unrepaired.get("evidence_lost")
-            length = _read(base.get("context_length.route"))
+            length = _value_of(base.get("context_length.route"))
             arrivals = group.get("count.arrivals")
             outcomes.append(
                 RemedyOutcome(
@@ -219,8 +219,12 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
                     max(0.0, _share(group.get("count.writes"), arrivals) - 1),
                     _mean(group.get("count.delay")),
                     _count_calls(group, repair),
-                    max(0.0, _read(unrepaired.get(_COVERED)) - _read(evidence_rows.get(_COVERED))),
-                    _read(group.get("context_length.route")) / length if length else 1.0,
+                    max(
+                        0.0,
+                        _value_of(unrepaired.get(_COVERED))
+                        - _value_of(evidence_rows.get(_COVERED)),
+                    ),
+                    _value_of(group.get("context_length.route")) / length if length else 1.0,
                 )
             )
     return outcomes
@@ -247,7 +251,7 @@ def _count_calls(group: Mapping[str, EstimateRow], repair: Repair) -> float | No
     return _mean(row) if row is not None else repair.calls
 
 
-def _read(row: EstimateRow | None) -> float:
+def _value_of(row: EstimateRow | None) -> float:
     return 0.0 if row is None or row.estimate is None else row.estimate
 
 
@@ -263,7 +267,7 @@ def find_efficient(outcomes: Sequence[RemedyOutcome]) -> set[RemedyOutcome]:
 
 def _dominates(rival: RemedyOutcome, outcome: RemedyOutcome) -> bool:
     values = [
-        (-(o.prevented or 0.0), o.writes, o.calls or 0.0, o.delay, _read(o.length))
+        (-(o.prevented or 0.0), o.writes, o.calls or 0.0, o.delay, _value_of(o.length))
         for o in (rival, outcome)
     ]
     return values[0] != values[1] and all(a <= b for a, b in zip(*values, strict=True))
@@ -277,7 +281,7 @@ def describe_repairs(rows: Rows, repairs: Sequence[Repair]) -> Iterator[Statemen
     for (memory, schedule), outcomes in groups.items():
         efficient = find_efficient(outcomes)
         helpful = [o for o in outcomes if o in efficient and (o.prevented or 0.0) > 0]
-        helpful.sort(key=lambda o: (o.writes, o.delay, _read(o.length)))
+        helpful.sort(key=lambda o: (o.writes, o.delay, _value_of(o.length)))
         noun = "the evidence loss" if outcomes[0].is_labelled else "the missing overlap"
         if not helpful:
             if all(outcome.prevented is None for outcome in outcomes):
@@ -407,12 +411,12 @@ def _restore_evidence(
     larger = [repair for repair in repairs if not repair.only_reorders]
 
     def rank(repair: Repair) -> tuple[float, ...]:
-        exposed = _read(verdicts[repair.policy].find(_COVERED))
+        exposed = _value_of(verdicts[repair.policy].find(_COVERED))
         return (-exposed, *_cost(outcomes[repair, schedule]))
 
     best = min(larger, key=rank, default=None)
-    before = _read(verdict.find(_COVERED))
-    after = 0.0 if best is None else _read(verdicts[best.policy].find(_COVERED))
+    before = _value_of(verdict.find(_COVERED))
+    after = 0.0 if best is None else _value_of(verdicts[best.policy].find(_COVERED))
     if best is None or after <= before:
         reason = "No standard repair shows more evidence in source order"
         return Recommendation(verdict.policy, None, reason, is_unsolved=True)
@@ -438,7 +442,7 @@ def _restore_order(
         level = LEVELS.index(verdicts[repair.policy].levels[schedule])
         if outcome.forfeited:
             level = max(level, LEVELS.index("evidence lost"))
-        rest = (outcome.remaining, -_read(outcome.overlap))
+        rest = (outcome.remaining, -_value_of(outcome.overlap))
         return (level, *rest, *_cost(outcome))
 
     best = min(repairs, key=rank)
@@ -459,7 +463,7 @@ def _restore_order(
 def _rank_unrepaired(verdict: MemoryVerdict, schedule: str) -> tuple[float, float, float]:
     rows = verdict.rows[schedule]
     level = LEVELS.index(verdict.levels[schedule])
-    return level, _read(rows.get("evidence_lost")), -_read(rows.get("J"))
+    return level, _value_of(rows.get("evidence_lost")), -_value_of(rows.get("J"))
 
 
 # --- exhibits ------------------------------------------------------------------------------------
@@ -599,7 +603,7 @@ def _tabulate_cost(memory: str, lines: Lines) -> list[Table]:
         [
             (
                 *(o.repair.label, f"{o.writes:.2f}", _format_calls(o.calls), f"{o.delay:.0f}"),
-                "" if o.length is None else f"{4 * _read(o.length):,.0f}",
+                "" if o.length is None else f"{4 * _value_of(o.length):,.0f}",
             )
             for o in firsts
         ],

@@ -134,7 +134,9 @@ class _SnapshotGrowth:
         return json.dumps(snapshot, sort_keys=True)
 
     def read(self, policy: Any, left: Any, arrived: tuple[Record, ...]) -> Memory:
-        memory: Memory = policy.build(()) if left is None else policy.revive(arrived, _read(left))
+        memory: Memory = (
+            policy.build(()) if left is None else policy.revive(arrived, _decode_state(left))
+        )
         return memory
 
 
@@ -214,7 +216,7 @@ def _write(snapshot: Any, name: str) -> str:
         raise ContractError(f"a snapshot of {name} is not plain JSON: {error}") from error
 
 
-def _read(left: str) -> Any:
+def _decode_state(left: str) -> Any:
     return json.loads(left)
 
 

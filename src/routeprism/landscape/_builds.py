@@ -68,7 +68,7 @@ class OrderBuilds:
 
     def retained(self, order: Order) -> frozenset[str]:
         """Return what an order retains; raise the error that building it raised."""
-        return self.read(order, _KEPT)
+        return self.read(order, _RETAINED_IDS)
 
     def prepare(self, order: Order, values: Sequence[Callable[[Memory], Any]]) -> None:
         """Read several values of an order from one memory, unless all of them are known."""
@@ -161,7 +161,7 @@ _RETAINED = "retained"
 """The name under which the retained set of an order is remembered."""
 
 
-_KEPT: RetainedValue[frozenset[str]] = RetainedValue(frozenset)
+_RETAINED_IDS: RetainedValue[frozenset[str]] = RetainedValue(frozenset)
 
 
 def _name(value: Callable[[Memory], Any]) -> object:

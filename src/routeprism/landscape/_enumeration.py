@@ -166,7 +166,7 @@ def enumerate_focal(
     if not 1 <= size <= LARGEST:
         raise ValueError(f"Expected 1 to {LARGEST} records but got {size}")
     if cluster == "source":
-        return _settled(records, thresholds)
+        return _enumerate_settled(records, thresholds)
     focal = _Focal(records, thresholds)
     portion = min(size, _PORTION)
     masks = {rule: np.zeros((len(thresholds), 1 << size), np.int64) for rule in survivors}
@@ -194,20 +194,20 @@ def enumerate_focal(
     return {
         (threshold, rule): Enumerated(
             math.factorial(size),
-            _counted(masks[rule][at]),
-            _counted(numbers[at]),
-            _counted(sizes[at]),
+            _to_counts(masks[rule][at]),
+            _to_counts(numbers[at]),
+            _to_counts(sizes[at]),
         )
         for at, threshold in enumerate(thresholds)
         for rule in survivors
     }
 
 
-def _counted(counts: Array) -> dict[int, int]:
+def _to_counts(counts: Array) -> dict[int, int]:
     return {int(at): int(counts[at]) for at in counts.nonzero()[0]}
 
 
-def _settled(
+def _enumerate_settled(
     records: Sequence[Record], thresholds: Sequence[float]
 ) -> Mapping[tuple[float, str], Enumerated]:
     """Enumerate where clusters are formed in source order: only the survivors can differ."""
@@ -247,7 +247,7 @@ def _survivor_masks(size: int, members: Array) -> dict[int, int]:
             masks = np.tile(masks, portion - level) & ~members.take(arriving)
             masks |= np.uint16(1) << arriving.astype(np.uint16)
         counts += np.bincount(masks, minlength=1 << size)
-    return _counted(counts)
+    return _to_counts(counts)
 
 
 def enumerate_recent(size: int, k: int) -> Enumerated:
@@ -264,4 +264,4 @@ def enumerate_recent(size: int, k: int) -> Enumerated:
             if len(begun) + level >= size - k:
                 masks |= np.uint16(1) << rest.take(places).astype(np.uint16)
         counts += np.bincount(masks, minlength=1 << size)
-    return Enumerated(math.factorial(size), _counted(counts))
+    return Enumerated(math.factorial(size), _to_counts(counts))

@@ -42,7 +42,7 @@ MOST_ORDERS = 5_040
 
 _LOOK = 50
 """After how many orders the interval is looked at."""
-_AGAIN = 20
+_REPEATS = 20
 """In how many orders a policy that is not deterministic is built a second time."""
 _FEW = 5
 """The number of failing orders that are named."""
@@ -91,14 +91,14 @@ def explore(
     landscape = wrong = None
     if not chancy:
         limits = (most_states, most_orders)
-        landscape, wrong = _exactly(empty, builds, bound, method, limits, outcome)
+        landscape, wrong = _explore_exactly(empty, builds, bound, method, limits, outcome)
     elif method in ("enumerated", "merged"):
         raise SpecError(f"{policy.name} is not deterministic: its states cannot be merged")
     if landscape is None:
         _refuse_method(method, policy, pool, model, wrong)
         supports_and_change = (frozenset[str](), *supports)
         tally = _Tally(builds, outcome)
-        landscape = _sampled(
+        landscape = _explore_sampled(
             empty, tally, bound, drawn_orders, half_width, most_drawn, supports_and_change
         )
         usable = policy if wrong is None else None
@@ -159,7 +159,7 @@ def _ends(builds: OrderBuilds) -> tuple[frozenset[str], frozenset[str] | None]:
         return forward, None  # found again, and reported, where orders are gone through
 
 
-def _exactly(
+def _explore_exactly(
     empty: Landscape,
     builds: OrderBuilds,
     arrivals: Arrivals,
@@ -172,19 +172,19 @@ def _exactly(
     wrong = None
     most_states, most_orders = limits
     if method in (None, "enumerated") and (outcome is None or isinstance(outcome, RetainedValue)):
-        landscape = _enumerated(empty, builds.policy, builds.pool, arrivals, outcome)
+        landscape = _explore_enumerated(empty, builds.policy, builds.pool, arrivals, outcome)
     if landscape is None and method in (None, "merged"):
-        merged = _merged(empty, builds, arrivals, most_states, outcome)
+        merged = _explore_merged(empty, builds, arrivals, most_states, outcome)
         if isinstance(merged, Disagreement):
             wrong = merged
         else:
             landscape = merged
     if landscape is None and method in (None, "replayed"):
-        landscape = _replayed(empty, _Tally(builds, outcome), arrivals, most_orders)
+        landscape = _explore_replayed(empty, _Tally(builds, outcome), arrivals, most_orders)
     return landscape, wrong
 
 
-def _enumerated(
+def _explore_enumerated(
     empty: Landscape,
     policy: Policy,
     pool: Pool,
@@ -226,7 +226,7 @@ def _count(counts: dict[Hashable, int], outcome: Hashable, weight: int) -> None:
     counts[outcome] = counts.get(outcome, 0) + weight
 
 
-def _merged(
+def _explore_merged(
     empty: Landscape,
     builds: OrderBuilds,
     arrivals: Arrivals,
@@ -310,7 +310,9 @@ class _Tally:
         )
 
 
-def _replayed(empty: Landscape, tally: _Tally, arrivals: Arrivals, most: int) -> Landscape | None:
+def _explore_replayed(
+    empty: Landscape, tally: _Tally, arrivals: Arrivals, most: int
+) -> Landscape | None:
     orders = arrivals.orders(most)
     if orders is None:
         return None
@@ -321,7 +323,7 @@ def _replayed(empty: Landscape, tally: _Tally, arrivals: Arrivals, most: int) ->
     return tally.onto(empty, "replayed", number)
 
 
-def _sampled(
+def _explore_sampled(
     empty: Landscape,
     tally: _Tally,
     arrivals: Arrivals,
@@ -382,7 +384,7 @@ def _why(
 
 
 def _with_chance(landscape: Landscape, policy: Policy, pool: Pool, arrivals: Arrivals) -> Landscape:
-    orders = [arrivals.sample(index) for index in range(min(_AGAIN, landscape.orders))]
+    orders = [arrivals.sample(index) for index in range(min(_REPEATS, landscape.orders))]
     same = compare_builds(policy, pool, orders)
     differing = len(same) - sum(same)
     note = (

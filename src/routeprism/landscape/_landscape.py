@@ -38,7 +38,7 @@ _STEPS = 60
 """Halvings of the unit interval: past the last digit of a float."""
 
 
-def _bisected(low: float, high: float, contains: Callable[[float], bool]) -> float:
+def _bisect_region(low: float, high: float, contains: Callable[[float], bool]) -> float:
     """Find where a region that holds at `high` begins."""
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -62,7 +62,7 @@ def _lower_tail(count: int, total: int) -> float:
         logs = ways + terms * math.log(share) + (total - terms) * math.log1p(-share)
         return float(np.exp(logs).sum()) >= ALPHA / 2
 
-    return _bisected(0.0, 1.0 - 2**-53, likely)
+    return _bisect_region(0.0, 1.0 - 2**-53, likely)
 
 
 @lru_cache(maxsize=8)
@@ -96,8 +96,8 @@ def anytime_limits(count: int, total: int) -> tuple[float, float]:
         return mixture - against < -math.log(ALPHA)
 
     peak = count / total
-    lower = _bisected(0.0, peak, contains) if count else 0.0
-    upper = 1.0 - _bisected(0.0, 1.0 - peak, lambda far: contains(1.0 - far)) if rest else 1.0
+    lower = _bisect_region(0.0, peak, contains) if count else 0.0
+    upper = 1.0 - _bisect_region(0.0, 1.0 - peak, lambda far: contains(1.0 - far)) if rest else 1.0
     return lower, upper
 
 

@@ -240,7 +240,7 @@ def _search(
     questions = _look_through(builds, predicates, itertools.chain(candidates, seeds))
     for question in questions:
         if question.order is not None:
-            question.order = _reduced(question.order, question.changes, most)
+            question.order = _reduce_order(question.order, question.changes, most)
     return [question.conclude(exact=False) for question in questions]
 
 
@@ -276,7 +276,7 @@ def _extremes(size: int) -> Iterator[Order]:
         yield (record, *rest)
 
 
-def _reduced(order: Order, changes: Callable[[Order], bool], most: int) -> Order:
+def _reduce_order(order: Order, changes: Callable[[Order], bool], most: int) -> Order:
     """Undo inversions while the outcome stays changed, until no adjacent one can be undone."""
     length = len(order)
     while length > 2:  # sort long runs first
@@ -287,7 +287,7 @@ def _reduced(order: Order, changes: Callable[[Order], bool], most: int) -> Order
         length = length // 2 if length > 3 else 2
     tried = 0
     while True:
-        order = _settled(order, changes)
+        order = _undo_adjacent(order, changes)
         # Exchanging two distant records undoes several inversions at once.
         for far, near in itertools.combinations(range(len(order)), 2):
             if order[far] < order[near] or near == far + 1:
@@ -304,7 +304,7 @@ def _reduced(order: Order, changes: Callable[[Order], bool], most: int) -> Order
             return order
 
 
-def _settled(order: Order, changes: Callable[[Order], bool]) -> Order:
+def _undo_adjacent(order: Order, changes: Callable[[Order], bool]) -> Order:
     """Undo adjacent inversions until none can be undone."""
     at = 0
     while at + 1 < len(order):

@@ -232,19 +232,19 @@ class _Watched:
         self._here, self._next = self._next, {}
         self._depth += 1
 
-    def _moving(self, node: _Node, position: int) -> list[Order]:
+    def _list_movable(self, node: _Node, position: int) -> list[Order]:
         at = self._depth
         waiting = self._here.get(id(node), ())
         return [order for order in waiting if at < len(order) and order[at] == position]
 
     def move(self, node: _Node, position: int, reached: _Node) -> None:
         """Let the orders at a node whose next record this is continue."""
-        if moving := self._moving(node, position):
+        if moving := self._list_movable(node, position):
             self._next.setdefault(id(reached), []).extend(moving)
 
     def lose(self, node: _Node, position: int) -> None:
         """Note the orders that the policy raised an error on."""
-        self.followed.update(dict.fromkeys(self._moving(node, position)))
+        self.followed.update(dict.fromkeys(self._list_movable(node, position)))
 
     def end(self, node: _Node, memory: Memory | None) -> None:
         """Note where the orders that are complete at a node have ended."""

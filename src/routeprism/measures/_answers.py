@@ -73,7 +73,7 @@ def _same_draw_differ(draws: Draws) -> float | None:
     return average([float(first != second) for first, second in pairs])
 
 
-def _first(verdicts: Sequence[bool]) -> float | None:
+def _score_first(verdicts: Sequence[bool]) -> float | None:
     return float(verdicts[0]) if verdicts else None
 
 
@@ -218,7 +218,7 @@ ANSWER_COORDINATES: tuple[Coordinate[Draws], ...] = (
         "wrong",
         "right",
         "Appendix K.3, panel C",
-        lambda draws: _first(draws.forward_right),
+        lambda draws: _score_first(draws.forward_right),
     ),
     Coordinate(
         "accuracy.route.single",
@@ -227,7 +227,7 @@ ANSWER_COORDINATES: tuple[Coordinate[Draws], ...] = (
         "wrong",
         "right",
         "Appendix K.3, panel C",
-        lambda draws: _first(draws.route_right),
+        lambda draws: _score_first(draws.route_right),
     ),
 )
 """The coordinates of an answered pair, as far as its draws allow."""

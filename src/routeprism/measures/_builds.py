@@ -34,7 +34,7 @@ class Builds:
 Alike = Callable[[Once, Once], float]
 
 
-def _within(builds: Builds, alike: Alike) -> float | None:
+def _average_within(builds: Builds, alike: Alike) -> float | None:
     """Average over two builds of the same route; needs two builds of each."""
     sides = [
         average([alike(a, b) for a, b in combinations(side, 2)])
@@ -47,12 +47,12 @@ def _within(builds: Builds, alike: Alike) -> float | None:
 def _cross(builds: Builds, alike: Alike) -> float | None:
     """Average over all pairs of builds across the routes; builds that are shared say nothing."""
     if builds.same_order:
-        return _within(builds, alike)
+        return _average_within(builds, alike)
     return average([alike(a, b) for a in builds.forward for b in builds.route])
 
 
-def _beyond(builds: Builds, alike: Alike) -> float | None:
-    within, across = _within(builds, alike), _cross(builds, alike)
+def _exceed_within(builds: Builds, alike: Alike) -> float | None:
+    within, across = _average_within(builds, alike), _cross(builds, alike)
     return None if within is None or across is None else within - across
 
 
@@ -85,7 +85,7 @@ BUILD_COORDINATES: tuple[Coordinate[Builds], ...] = (
         "no two builds expose a common source",
         "every build exposes the same sources",
         "Appendix J, as Eq. 2",
-        lambda builds: _within(builds, _sources),
+        lambda builds: _average_within(builds, _sources),
     ),
     Coordinate(
         "D_build",
@@ -94,7 +94,7 @@ BUILD_COORDINATES: tuple[Coordinate[Builds], ...] = (
         "orders differ no more than builds of one order do",
         "each order always exposes the same, the two nothing in common",
         "Appendix J, as Eq. 2",
-        lambda builds: _beyond(builds, _sources),
+        lambda builds: _exceed_within(builds, _sources),
     ),
     Coordinate(
         "C_cross",
@@ -112,7 +112,7 @@ BUILD_COORDINATES: tuple[Coordinate[Builds], ...] = (
         "every build compiles the same text",
         "never the same text",
         "Appendix J, as Eq. 2",
-        lambda builds: _distance(_within(builds, _contexts)),
+        lambda builds: _distance(_average_within(builds, _contexts)),
     ),
     Coordinate(
         "D_build.C",
@@ -121,7 +121,7 @@ BUILD_COORDINATES: tuple[Coordinate[Builds], ...] = (
         "orders differ no more than builds of one order do",
         "each order always compiles the same text, the two never",
         "Appendix J, as Eq. 2",
-        lambda builds: _beyond(builds, _contexts),
+        lambda builds: _exceed_within(builds, _contexts),
     ),
 )
 """The coordinates of a pair of routes that was built several times."""

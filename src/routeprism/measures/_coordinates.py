@@ -73,7 +73,7 @@ def _internal(pair: Pair) -> float | None:
     return float(pair.forward.signature != pair.route.signature)
 
 
-def _kept(route: Route) -> float | None:
+def _share_retained(route: Route) -> float | None:
     arrived = len(set(route.order))
     return len(route.retained) / arrived if arrived else None
 
@@ -147,7 +147,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         "no record kept",
         "every record kept",
         "severity",
-        lambda pair: _kept(pair.forward),
+        lambda pair: _share_retained(pair.forward),
     ),
     Coordinate(
         "kept.route",
@@ -156,7 +156,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         "no record kept",
         "every record kept",
         "severity",
-        lambda pair: _kept(pair.route),
+        lambda pair: _share_retained(pair.route),
     ),
     Coordinate(
         "context_length.forward",

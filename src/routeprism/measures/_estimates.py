@@ -109,7 +109,7 @@ class Tally(Generic[Key]):
 
     def mean_of(self, key: Key) -> float:
         """Return a quantity's estimate without limits."""
-        numerators, denominators = self._weighed([key])
+        numerators, denominators = self._weigh_units([key])
         return trim_noise(numerators.sum() / denominators.sum())
 
     def select(
@@ -152,7 +152,7 @@ class Tally(Generic[Key]):
 
     def leave_one_out(self, key: Key) -> tuple[float, float] | None:
         """Return the least and the greatest estimate when any one unit is left out."""
-        numerators, denominators = self._weighed([key])
+        numerators, denominators = self._weigh_units([key])
         if numerators.shape[1] < 2:
             return None
         rest = (numerators.sum() - numerators[0]) / (denominators.sum() - denominators[0])
@@ -160,7 +160,7 @@ class Tally(Generic[Key]):
 
     def p_value(self, key: Key, *, seed: int, alternative: Alternative = "two-sided") -> float:
         """Test whether a quantity's units are symmetric about zero."""
-        numerators, _ = self._weighed([key])
+        numerators, _ = self._weigh_units([key])
         return trim_noise(flip_signs(numerators[0], seed=seed, alternative=alternative))
 
     def difference(
@@ -178,7 +178,7 @@ class Tally(Generic[Key]):
         A unit's value is the difference of its two means, so units count equally. Where a question
         can be in both groups, `union` is a quantity that every question of either has once.
         """
-        both, shared = self._paired(first, second)
+        both, shared = self._pair_units(first, second)
         estimate = both.estimates(seed=seed, resamples=resamples, interval=interval).get("")
         if estimate is None:
             return None
@@ -189,10 +189,10 @@ class Tally(Generic[Key]):
 
     def difference_left_out(self, first: Key, second: Key) -> tuple[float, float] | None:
         """Return the least and greatest difference within units when any one unit is left out."""
-        both, shared = self._paired(first, second)
+        both, shared = self._pair_units(first, second)
         return both.leave_one_out("") if len(shared) > 1 else None
 
-    def _paired(self, left: Key, right: Key) -> tuple[Tally[str], Set[int]]:
+    def _pair_units(self, left: Key, right: Key) -> tuple[Tally[str], Set[int]]:
         """Return each unit's difference of its two means, and the units that have both."""
         both: Tally[str] = Tally("unit")
         if left not in self._series or right not in self._series:
@@ -224,7 +224,7 @@ class Tally(Generic[Key]):
         above, below = np.zeros((2, len(units))), np.zeros((2, len(units)))
         for row, key in enumerate((first, second)):
             at = [place[unit] for unit in self._series[key].units]
-            numerators, denominators = self._weighed([key])
+            numerators, denominators = self._weigh_units([key])
             above[row, at], below[row, at] = numerators[0], denominators[0]
         means = above.sum(axis=1) / below.sum(axis=1)
         ends = None
@@ -242,7 +242,7 @@ class Tally(Generic[Key]):
             _contrast_doubts(least, degenerate=lower is not None and lower == upper, used=interval),
         )
 
-    def _weighed(self, keys: Sequence[Key]) -> tuple[Floats, Floats]:
+    def _weigh_units(self, keys: Sequence[Key]) -> tuple[Floats, Floats]:
         """Compute what each unit adds to numerator and denominator, weights included."""
         sums = np.array([self._series[key].sums for key in keys], dtype=np.float64)
         counts = np.array([self._series[key].counts for key in keys], dtype=np.float64)
@@ -254,7 +254,7 @@ class Tally(Generic[Key]):
         self, keys: Sequence[Key], seed: int, resamples: int, interval: Interval
     ) -> dict[Key, Estimate]:
         """Estimate quantities that are defined on as many units, under the same resamples."""
-        numerators, denominators = self._weighed(keys)
+        numerators, denominators = self._weigh_units(keys)
         values = numerators.sum(axis=1) / denominators.sum(axis=1)
         units = numerators.shape[1]
         ends: list[tuple[float | None, float | None]] = [(None, None)] * len(keys)

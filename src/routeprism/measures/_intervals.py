@@ -103,15 +103,15 @@ def limits(
     The same seed and number of units give the same resamples, whatever else is estimated.
     """
     if interval == "studentised":
-        return _studentised(numerators, denominators, seed, resamples)
+        return _studentise_limits(numerators, denominators, seed, resamples)
     results = np.empty((len(numerators), resamples))
     # Most rows share their denominators, so each different one is summed once.
     different, which = np.unique(denominators, axis=0, return_inverse=True)
     which = which.reshape(-1)
-    for part, counts in _resampled(numerators.shape[1], seed, resamples):
+    for part, counts in _draw_resamples(numerators.shape[1], seed, resamples):
         np.divide(numerators @ counts, (different @ counts)[which], out=results[:, part])
     if interval == "bca":
-        return _corrected(results, numerators, denominators)
+        return _correct_percentiles(results, numerators, denominators)
     return percentiles(results, numerators.shape[1], expanded=interval == "expanded")
 
 
@@ -126,7 +126,7 @@ def difference_limits(
     """
     units = numerators.shape[1]
     results = np.empty((1, resamples))
-    for part, counts in _resampled(units, seed, resamples):
+    for part, counts in _draw_resamples(units, seed, resamples):
         below = denominators @ counts
         if not below.all():
             return None
@@ -138,14 +138,14 @@ def difference_limits(
 
 def percentiles(results: Floats, units: int, *, expanded: bool) -> tuple[Floats, Floats]:
     """Read limits off each row of resampled values; their order is lost."""
-    tail = _wider(units) if expanded else _TAIL
+    tail = _widen_tail(units) if expanded else _TAIL
     resamples = results.shape[1]
     low, high = _place(tail, resamples), _place(1 - tail, resamples)
     results.partition([low, high], axis=1)
     return results[:, low], results[:, high]
 
 
-def _wider(units: int) -> float:
+def _widen_tail(units: int) -> float:
     """Return the tail that makes up for the resampled spread, which is too small with few units."""
     return NormalDist().cdf(-student(units - 1) * (units / (units - 1)) ** 0.5)
 
@@ -168,7 +168,7 @@ def _place(share: float, resamples: int) -> int:
     return min(max(round(share * 1000 * resamples) // 1000, 0), resamples - 1)
 
 
-def _resampled(units: int, seed: int, resamples: int) -> Iterator[tuple[slice, Floats]]:
+def _draw_resamples(units: int, seed: int, resamples: int) -> Iterator[tuple[slice, Floats]]:
     """Yield the resamples in portions: their places, and how often each unit is in each of them."""
     generator = np.random.default_rng([seed, units])
     step = max(1, _CELLS // units)
@@ -177,7 +177,9 @@ def _resampled(units: int, seed: int, resamples: int) -> Iterator[tuple[slice, F
         yield slice(start, stop), bootstrap_counts(units, stop - start, generator).T
 
 
-def _corrected(results: Floats, numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
+def _correct_percentiles(
+    results: Floats, numerators: Floats, denominators: Floats
+) -> tuple[Floats, Floats]:
     """Move the percentiles by the bias and the acceleration of each row (BCa)."""
     above, below = numerators.sum(axis=1, keepdims=True), denominators.sum(axis=1, keepdims=True)
     values = above / below
@@ -205,7 +207,7 @@ def _corrected(results: Floats, numerators: Floats, denominators: Floats) -> tup
     return bounds[0], bounds[1]
 
 
-def _studentised(
+def _studentise_limits(
     numerators: Floats, denominators: Floats, seed: int, resamples: int
 ) -> tuple[Floats, Floats]:
     """Resample the ratio in units of its linearised standard error.
@@ -223,7 +225,7 @@ def _studentised(
         denominators.sum(axis=1),
     )
     deviations = np.empty((len(numerators), resamples))
-    for part, counts in _resampled(numerators.shape[1], seed, resamples):
+    for part, counts in _draw_resamples(numerators.shape[1], seed, resamples):
         below = denominators @ counts
         ratio = (numerators @ counts) / below
         resampled_error = _error(squares @ counts, products @ counts, sizes @ counts, ratio, below)

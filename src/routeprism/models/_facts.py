@@ -26,7 +26,7 @@ _SHARED = 0.75
 _OWNED = r"(?:my|our|his|her|their|the user's|user's|[A-Z]\w+'s)"
 _MARKED = r"(?:the |my |our |his |her |their |user's )?(?:current|new|latest|usual|preferred|"
 _MARKED += r"favourite|favorite|previous|former)"
-_NAMED = re.compile(
+_NAME = re.compile(
     rf"^(?P<subject>(?:{_OWNED}|{_MARKED}) [^,;:]{{1,60}}?) (?:is|are|was|were) "
     r"(?:now )?(?P<value>.+)$",
     re.IGNORECASE,
@@ -77,14 +77,14 @@ def read_facts(texts: Iterable[str]) -> list[Fact]:
         for sentence in sentences(text):
             plain = " ".join(sentence.split())
             if len(words(plain)) >= _SHORTEST and not plain.rstrip("\"'”’)").endswith("?"):
-                facts.setdefault(_bare(plain), read_fact(plain))
+                facts.setdefault(_strip_text(plain), read_fact(plain))
     return list(facts.values())
 
 
 def read_fact(sentence: str) -> Fact:
     """Read what a sentence is about."""
     bare = sentence.strip().rstrip(".!")
-    for pattern in (_NAMED, _DATED, _SITUATED):
+    for pattern in (_NAME, _DATED, _SITUATED):
         match = pattern.match(bare)
         if match is not None:
             negated = _TAKEN_BACK.search(match["value"]) is not None
@@ -100,7 +100,7 @@ def _name_attribute(subject: str) -> str:
     return " ".join(_STAYS.get(word, word) for word in plain if word not in ("have", "now"))
 
 
-def _bare(text: str) -> str:
+def _strip_text(text: str) -> str:
     return " ".join(words(text))
 
 
@@ -110,12 +110,12 @@ def relate_facts(new: Fact, stored: Fact) -> Relation:
     The same words change nothing. A negation of the same content takes the stored fact back.
     Another value of the same attribute replaces it.
     """
-    if _bare(new.text) == _bare(stored.text):
+    if _strip_text(new.text) == _strip_text(stored.text):
         return "same"
     if new.negated and not stored.negated and _takes_back(new.terms, stored.terms):
         return "delete"
     if new.attribute and new.attribute == stored.attribute:
-        return "same" if _bare(new.value) == _bare(stored.value) else "update"
+        return "same" if _strip_text(new.value) == _strip_text(stored.value) else "update"
     return "unrelated"
 
 

@@ -97,7 +97,7 @@ _AFFECT: Mapping[str, int] = {
 
 
 @lru_cache(maxsize=1 << 15)
-def _known(word: str) -> tuple[str, int, bool]:
+def _look_up(word: str) -> tuple[str, int, bool]:
     """Return a word's stem (empty if it carries no content), its affect, and whether it negates."""
     root = stem(word)
     term = "" if len(word) < 2 or word in _STOP else root
@@ -106,14 +106,14 @@ def _known(word: str) -> tuple[str, int, bool]:
 
 def terms(tokens: Iterable[str]) -> list[str]:
     """Return the stems of the words that carry content."""
-    return [term[0] for term in map(_known, tokens) if term[0]]
+    return [term[0] for term in map(_look_up, tokens) if term[0]]
 
 
 def affect(tokens: Iterable[str]) -> int:
     """Sum liking (+1) and dislike (−1) over words; a negation shortly before one reverses it."""
     total = 0
     negated_until = -1
-    for at, (_, sign, negates) in enumerate(map(_known, tokens)):
+    for at, (_, sign, negates) in enumerate(map(_look_up, tokens)):
         if negates:
             negated_until = at + _REACH
         elif sign:

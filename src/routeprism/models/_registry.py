@@ -25,7 +25,7 @@ def make_model(text: str, **options: Any) -> Model:
 
     Settings that this model does not have, or that are None, are ignored.
     """
-    factory, spec, extra = _read(text, options)
+    factory, spec, extra = _find_factory(text, options)
     model = specs.construct(factory, spec, **extra)
     if not specs.fulfils(model, Model):
         parts = "name, settings, embedded, concurrency and answer"
@@ -35,16 +35,16 @@ def make_model(text: str, **options: Any) -> Model:
 
 def make_models(text: str, **options: Any) -> list[Model]:
     """Make the models of a spec: one, or each of those whose answers a file contains."""
-    factory, spec, extra = _read(text, options)
+    factory, spec, extra = _find_factory(text, options)
     list_models: Callable[[str], list[str]] | None = getattr(factory, "list_models", None)
     if list_models is not None and "model" not in {*spec.values, *extra}:
-        names = list_models(spec.values[_required(factory)])
+        names = list_models(spec.values[_find_required(factory)])
         if len(names) > 1:
             return [specs.construct(factory, spec, **extra, model=name) for name in names]
     return [make_model(text, **options)]
 
 
-def _read(
+def _find_factory(
     text: str, options: Mapping[str, Any]
 ) -> tuple[Callable[..., Model], specs.Spec, dict[str, Any]]:
     """Find the factory that a spec names, and its settings."""
@@ -53,7 +53,7 @@ def _read(
     if name not in models:
         return _load_own_model(specs.parse(text), models, options)
     factory: Callable[..., Model] = models[name].load()
-    required = _required(factory)
+    required = _find_required(factory)
     values: dict[str, str] = {}
     first, _, rest = tail.partition(",")
     if required:
@@ -92,7 +92,7 @@ def _select_accepted(factory: Callable[..., Model], options: Mapping[str, Any]) 
     return {key: value for key, value in options.items() if key in parameters and value is not None}
 
 
-def _required(factory: Callable[..., Model]) -> str:
+def _find_required(factory: Callable[..., Model]) -> str:
     """Name the parameter that has no default, if there is one."""
     names = [
         parameter.name

@@ -144,8 +144,8 @@ class OpenAI:
         begun = time.monotonic()
         try:
             request = session.post("/chat/completions", self._body(ask))
-            content = await _within(self.timeout, request)
-            return self._read(session, content, history)
+            content = await _await_within(self.timeout, request)
+            return self._read_reply(session, content, history)
         except (openai.APITimeoutError, asyncio.TimeoutError):
             if time.monotonic() - begun < 0.9 * self.timeout:
                 # Transports also report a time-out if no server listens at the address.
@@ -166,7 +166,7 @@ class OpenAI:
                 f"the request could not be made ({type(error).__name__})", temporary=False
             )
 
-    def _read(self, session: Session, content: bytes, history: tuple[str, ...]) -> Reply:
+    def _read_reply(self, session: Session, content: bytes, history: tuple[str, ...]) -> Reply:
         chat = read_chat(content)
         usage = replace(chat.usage, cost=self._cost(chat.usage))
         # An endpoint that echoes the request headers must not get them into the ledger.
@@ -252,7 +252,7 @@ def _redirection(session: Session, error: Any) -> str:
     )
 
 
-async def _within(seconds: float, request: Coroutine[Any, Any, bytes]) -> bytes:
+async def _await_within(seconds: float, request: Coroutine[Any, Any, bytes]) -> bytes:
     """Await a request for some seconds at most, all its phases together."""
     if sys.version_info >= (3, 11):
         async with asyncio.timeout(seconds):  # without an extra task for each request

@@ -45,7 +45,7 @@ def ranks(records: Sequence[Record], precision: str = "exact") -> tuple[int | No
 def _time(record: Record, precision: str) -> datetime | None:
     if record.timestamp is None or not record.timestamp.strip():
         return None
-    time = _read(record)
+    time = _read_time(record)
     if precision == "exact":
         return time
     time = time.replace(second=0, microsecond=0)
@@ -56,7 +56,7 @@ def _time(record: Record, precision: str) -> datetime | None:
     return time.replace(day=1) if precision == "month" else time
 
 
-def _read(record: Record) -> datetime:
+def _read_time(record: Record) -> datetime:
     text = str(record.timestamp).strip()
     time = read_time(text)
     if time is None:
@@ -89,7 +89,7 @@ def _parse_order(text: str) -> Schedule:
     if spec.name in FIXED and not spec.values:
         return FIXED[spec.name]
     if spec.name == "random" and set(spec.values) == {"seed"}:
-        return Schedule(spec.text, Shuffled(_whole(spec, "seed")))
+        return Schedule(spec.text, Shuffled(_whole_number(spec, "seed")))
     if spec.name == "explicit" and set(spec.values) == {"order"}:
         return Schedule(spec.text, Explicit(_chain(spec, spec.values["order"])))
     if spec.name in ("random", "explicit", *FIXED):
@@ -97,7 +97,7 @@ def _parse_order(text: str) -> Schedule:
         raise SpecError(f"Expected '{pattern}' but got schedule {text!r}")
     if spec.name in _MODELS:
         model = parse_arrival(text)
-        return Schedule(spec.text, _Drawn(model), redelivers=model.redelivers)
+        return Schedule(spec.text, _RandomOrder(model), redelivers=model.redelivers)
     if (extension := find_extension("schedules", spec)) is not None:
         return _own_schedule(spec, extension)
     names = [candidate.partition(":")[0] for candidate in (*SCHEDULES, *ARRIVALS)]
@@ -131,7 +131,7 @@ def parse_arrival(text: str | ArrivalModel) -> ArrivalModel:
     spec = parse(text)
     if spec.name not in _MODELS:
         schedule = parse_schedule(text)
-        return ArrivalModel(schedule.name, _One(schedule), redelivers=schedule.redelivers)
+        return ArrivalModel(schedule.name, _FixedOrder(schedule), redelivers=schedule.redelivers)
     make, parameters = _MODELS[spec.name]
     for key in spec.values:
         if key not in (*parameters, "seed"):
@@ -141,14 +141,14 @@ def parse_arrival(text: str | ArrivalModel) -> ArrivalModel:
     return ArrivalModel(
         spec.text,
         make(spec),
-        seed=_whole(spec, "seed", default=0, least=0),
+        seed=_whole_number(spec, "seed", default=0, least=0),
         redelivers=spec.name == "redeliver",
         needs_records=spec.name == "timestamps",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _RandomOrder:
     """The first order that an arrival model draws for a pool."""
 
     model: ArrivalModel
@@ -158,7 +158,7 @@ class _Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class _One:
+class _FixedOrder:
     schedule: Schedule
 
     def __call__(self, size: int, user: str, records: Sequence[Record] | None) -> Process:
@@ -255,19 +255,19 @@ class _Partial:
 
 def _late_batch(spec: Spec) -> Maker:
     values = {
-        key: _whole(spec, key, least=1) if key in spec.values else None
+        key: _whole_number(spec, key, least=1) if key in spec.values else None
         for key in ("length", "delay")
     }
     return _LateBatch(values["length"], values["delay"])
 
 
 def _redeliver(spec: Spec) -> Maker:
-    within = _whole(spec, "within", least=0) if "within" in spec.values else None
-    return _Redeliver(_whole(spec, "copies", default=1, least=1), within)
+    within = _whole_number(spec, "within", least=0) if "within" in spec.values else None
+    return _Redeliver(_whole_number(spec, "copies", default=1, least=1), within)
 
 
 def _interleave(spec: Spec) -> Maker:
-    sources = _whole(spec, "k", default=2, least=1)
+    sources = _whole_number(spec, "k", default=2, least=1)
     return _Interleave(sources, _choice(spec, "split", ("blocks", "turns")))
 
 
@@ -280,7 +280,7 @@ def _partial(spec: Spec) -> Maker:
 
 _MODELS: Mapping[str, tuple[Callable[[Spec], Maker], tuple[str, ...]]] = {
     "uniform": (lambda spec: _Uniform(), ()),
-    "jitter": (lambda spec: _Jitter(_whole(spec, "w", default=2, least=0)), ("w",)),
+    "jitter": (lambda spec: _Jitter(_whole_number(spec, "w", default=2, least=0)), ("w",)),
     "late-batch": (_late_batch, ("length", "delay")),
     "interleave": (_interleave, ("k", "split")),
     "redeliver": (_redeliver, ("copies", "within")),
@@ -306,7 +306,9 @@ def _choice(spec: Spec, key: str, allowed: Sequence[str]) -> str:
     return value
 
 
-def _whole(spec: Spec, key: str, *, default: int | None = None, least: int | None = None) -> int:
+def _whole_number(
+    spec: Spec, key: str, *, default: int | None = None, least: int | None = None
+) -> int:
     if key not in spec.values and default is not None:
         return default
     value = _number(spec.values[key], spec.text)

@@ -28,7 +28,7 @@ _WRITE: ContextVar[int | None] = ContextVar("routeprism_write", default=None)
 """The write that a callback belongs to."""
 _SAME_MOMENT = 1.0
 """Timers that end within this many seconds of each other may end in any order."""
-_HERE = __file__.replace("\\", "/").rpartition("/")[0]
+_DIRECTORY = __file__.replace("\\", "/").rpartition("/")[0]
 _MOST_STEPS = 100_000
 """Steps after which a write is taken to wait forever."""
 
@@ -311,4 +311,4 @@ def _find_place(coroutine: Any) -> str:
 def is_machinery(code: CodeType) -> bool:
     """Whether code belongs to asyncio or to this package rather than to a memory."""
     folder = code.co_filename.replace("\\", "/").rpartition("/")[0]
-    return folder == _HERE or folder.endswith("/asyncio")
+    return folder == _DIRECTORY or folder.endswith("/asyncio")

@@ -75,9 +75,9 @@ class AwaitedMemory:
         if name in ("inner", "loop") or name.startswith("__"):  # while it is copied
             raise AttributeError(name)
         value = getattr(self.inner, name)
-        return self._awaited(value) if name in _METHODS or _is_async(value) else value
+        return self._await_method(value) if name in _METHODS or _is_async(value) else value
 
-    def _awaited(self, method: Any) -> Any:
+    def _await_method(self, method: Any) -> Any:
         if not callable(method):
             return method
 

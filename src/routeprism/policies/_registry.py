@@ -48,7 +48,8 @@ def make_policy(
         if head in factories:
             raise SpecError(f"Expected key=value but got {tail!r} in {text!r}")
         return as_policy(
-            _constructed(specs.load_object(spec.name), spec, interface, base_url), name=spec.text
+            _construct_policy(specs.load_object(spec.name), spec, interface, base_url),
+            name=spec.text,
         )
     if spec.name not in factories:
         raise SpecError(
@@ -56,11 +57,11 @@ def make_policy(
             f"Your own class is named 'package.module:Name'."
         )
     return as_policy(
-        _constructed(factories[spec.name].load(), spec, interface, base_url), name=spec.text
+        _construct_policy(factories[spec.name].load(), spec, interface, base_url), name=spec.text
     )
 
 
-def _constructed(
+def _construct_policy(
     factory: Any, spec: specs.Spec, interface: Interface | None, base_url: str | None
 ) -> Any:
     is_policy = hasattr(factory, "build")

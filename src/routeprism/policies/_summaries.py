@@ -33,14 +33,14 @@ _STOPWORDS = frozenset(
 )
 
 
-def _small(text: str) -> str:
+def _lower_ascii(text: str) -> str:
     """Make ASCII letters small and blank the rest out, so that no other letter turns into one."""
     return text.encode("ascii", "replace").lower().decode()
 
 
 def counted(text: str) -> Counter[str]:
     """Count the words that can be keywords, in order of first occurrence."""
-    words = _KEYWORD.findall(_small(text))
+    words = _KEYWORD.findall(_lower_ascii(text))
     return Counter(word for word in words if word not in _STOPWORDS)
 
 
@@ -116,7 +116,7 @@ def embedding(text: str) -> Vector:
     """
     import numpy as np
 
-    tokens = _TOKEN.findall(_small(text))
+    tokens = _TOKEN.findall(_lower_ascii(text))
     vector = np.zeros(BUCKETS)
     for token in tokens:
         vector[_bucket(token)] += 1.0

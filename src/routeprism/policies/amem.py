@@ -221,8 +221,8 @@ class AMem:
             decided = self._decide(note, neighbours)
             calls, unusable = int(self.model is not None), int(decided is None)
             if decided is not None:  # else the note stays as it is
-                note = _strengthened(note, decided)
-                for changed in self._updated(stored, neighbours, decided):
+                note = _strengthen_note(note, decided)
+                for changed in self._update_neighbours(stored, neighbours, decided):
                     stored[changed.id] = changed
                     log.append(Event("overwrite", changed.id, record.id, at))
         stored[record.id] = note  # a record that came before keeps its place
@@ -256,7 +256,7 @@ class AMem:
         ask = require_consult(self.consult, self.name)
         return evolution.read(ask(evolution.prompt_of(note, neighbours, self.chars)), neighbours)
 
-    def _updated(
+    def _update_neighbours(
         self, notes: Mapping[str, Note], neighbours: Sequence[Note], decided: Evolution
     ) -> Sequence[Note]:
         """Return the notes that neighbour updates land on, changed."""
@@ -268,7 +268,7 @@ class AMem:
         ]
 
 
-def _strengthened(note: Note, decided: Evolution) -> Note:
+def _strengthen_note(note: Note, decided: Evolution) -> Note:
     if not decided.strengthen:
         return note
     return replace(note, links=(*note.links, *decided.links), tags=decided.tags)

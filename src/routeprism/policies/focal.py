@@ -119,7 +119,9 @@ def _compare(records: Sequence[Record], record: Record, candidates: Sequence[Rec
         member.derive(_overlaps).update(zip(sets, overlaps, strict=True))
 
 
-def _placed(clusters: tuple[Cluster, ...], record: Record, threshold: float) -> tuple[Cluster, ...]:
+def _place_record(
+    clusters: tuple[Cluster, ...], record: Record, threshold: float
+) -> tuple[Cluster, ...]:
     index = assign(clusters, record, threshold).index
     if index is None:
         return (*clusters, Cluster((record,), record))
@@ -204,7 +206,7 @@ class Focal:
         arrived = (*state.arrived, record)
         if self.cluster == "source":
             return _State(arrived)
-        return _State(arrived, _placed(state.clusters, record, self.threshold))
+        return _State(arrived, _place_record(state.clusters, record, self.threshold))
 
     def finish(self, state: _State, /) -> WholeRecords:
         """Keep the survivors, in arrival order."""
@@ -347,7 +349,7 @@ def count_ties(records: Iterable[Record], threshold: float = 0.055) -> Ties:
     for record in records:
         representative += sum(_shares_top_score(cluster) for cluster in clusters)
         assignment += assign(clusters, record, threshold).tied
-        clusters = _placed(clusters, record, threshold)
+        clusters = _place_record(clusters, record, threshold)
     return Ties(representative, assignment)
 
 

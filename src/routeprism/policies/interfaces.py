@@ -84,13 +84,13 @@ def _position(record: Record) -> int:
     return record.position
 
 
-def _once(records: Sequence[Record]) -> Sequence[Record]:
+def _drop_copies(records: Sequence[Record]) -> Sequence[Record]:
     """Drop redelivered copies; the last arrival of a record stands for it."""
     distinct = {record.id: record for record in reversed(records)}
     return records if len(distinct) == len(records) else tuple(reversed(distinct.values()))
 
 
-def _shown(records: Sequence[Record], display: Display, text: Text) -> Exposure:
+def _show_records(records: Sequence[Record], display: Display, text: Text) -> Exposure:
     ordered = sorted(records, key=_position) if display == "source" else records
     return Exposure(tuple(record_block(record, text) for record in ordered))
 
@@ -111,7 +111,7 @@ class All:
 
     def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
         """Show everything, whatever is asked."""
-        exposure = _shown(_once(retained), self.display, self.text)
+        exposure = _show_records(_drop_copies(retained), self.display, self.text)
         return lambda query: exposure
 
     def too_long(self, record: Record) -> bool:
@@ -154,7 +154,7 @@ class Budget:
 
     def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
         """Prepare ranking under the statistics of the retained records."""
-        records = _once(retained)
+        records = _drop_copies(retained)
         blocks = [record_block(record, self.text) for record in records]
         ties = [record.position for record in records]
         lengths = [len(block.text) for block in blocks]
@@ -165,7 +165,7 @@ class Budget:
         def show(admitted: set[int]) -> Exposure:
             return Exposure(tuple(blocks[index] for index in display if index in admitted))
 
-        if len(records) <= self.k and _joined(lengths) <= self.chars:
+        if len(records) <= self.k and _join_lengths(lengths) <= self.chars:
             everything = show(set(range(len(records))))
             return lambda query: everything  # whatever the ranking, all of it fits
 
@@ -189,7 +189,7 @@ class Budget:
         return expose
 
 
-def _joined(lengths: Sequence[int]) -> int:
+def _join_lengths(lengths: Sequence[int]) -> int:
     return sum(lengths) + len(SEPARATOR) * max(0, len(lengths) - 1)
 
 
@@ -276,11 +276,11 @@ class Bm25Top:
 
     def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
         """Prepare ranking under the statistics of everything that arrived."""
-        records = _once(retained)
+        records = _drop_copies(retained)
         if len(records) <= self.k:
-            everything = _shown(records, self.display, self.text)
+            everything = _show_records(records, self.display, self.text)
             return lambda query: everything
-        pool = sorted(_once(arrivals), key=_position)
+        pool = sorted(_drop_copies(arrivals), key=_position)
         scores = _pool_scores(pool)
         at = {record.id: index for index, record in enumerate(pool)}
         places = [at[record.id] for record in records]
@@ -290,7 +290,7 @@ class Bm25Top:
             every = scores(query)
             best = order_by_score([every[place] for place in places], ties)
             positions = sorted(best[: self.k])
-            return _shown([records[index] for index in positions], self.display, self.text)
+            return _show_records([records[index] for index in positions], self.display, self.text)
 
         return expose
 

@@ -203,7 +203,7 @@ class _Memo:
         }
 
 
-def _named(dialogs: Iterable[Dialog]) -> tuple[tuple[str, int], ...]:
+def _count_names(dialogs: Iterable[Dialog]) -> tuple[tuple[str, int], ...]:
     return tuple((dialog.record.id, dialog.at) for dialog in dialogs)
 
 
@@ -274,9 +274,9 @@ class MemoChat:
         at = state.arrived
         buffer = (*state.buffer, Dialog(record, at + 1))
         log = (*state.log, Event("add", record.id, record.id, at))
-        if not self._full(buffer):
+        if not self._is_full(buffer):
             return replace(state, arrived=at + 1, buffer=buffer, log=log)
-        topic = self._written(buffer)
+        topic = self._write_topic(buffer)
         unusable = state.unusable + (topic is None)
         if topic is None:
             topic = _by_rule(buffer)
@@ -306,15 +306,17 @@ class MemoChat:
 
     def key(self, state: _State, /) -> Hashable:
         """Name the whole state: no summary is ever dropped."""
-        topics = tuple((topic.name, topic.summary, _named(topic.window)) for topic in state.topics)
-        return state.arrived, topics, _named(state.buffer)
+        topics = tuple(
+            (topic.name, topic.summary, _count_names(topic.window)) for topic in state.topics
+        )
+        return state.arrived, topics, _count_names(state.buffer)
 
-    def _full(self, buffer: Sequence[Dialog]) -> bool:
+    def _is_full(self, buffer: Sequence[Dialog]) -> bool:
         separators = len(buffer) - 1  # " ### " between two lines is a word, too
         words = sum(dialog.words for dialog in buffer) + separators
         return words > self.words or len(buffer) >= self.lines
 
-    def _written(self, window: tuple[Dialog, ...]) -> Topic | None:
+    def _write_topic(self, window: tuple[Dialog, ...]) -> Topic | None:
         """Let the model write a topic; None if its reply is unusable."""
         if self.model is None:
             return _by_rule(window)

@@ -116,7 +116,7 @@ class Streaming:
         members = (*state.kept, record)
         events = (*state.events, _event("add", record, record, at))
         if len(members) > self.k:
-            dropped = max(members, key=lambda member: self._without(members, member))
+            dropped = max(members, key=lambda member: self._value_without(members, member))
             members = tuple(member for member in members if member is not dropped)
             events = (*events, _event("evict", dropped, record, at))
         return _State(arrived, members, events)
@@ -128,7 +128,7 @@ class Streaming:
             state.arrived,
             state.kept,
             state={
-                "predictor": self._learned().digest,
+                "predictor": self._require_predictor().digest,
                 "retained": sorted(record.id for record in state.kept),
             },
             log=lambda: state.events,
@@ -139,14 +139,14 @@ class Streaming:
         ids = [record.id for record in state.kept]
         return tuple(ids if self.interface.display == "arrival" else sorted(ids))
 
-    def _without(self, records: Sequence[Record], dropped: Record) -> tuple[float, str]:
+    def _value_without(self, records: Sequence[Record], dropped: Record) -> tuple[float, str]:
         """Value the buffer without a record; of equals, the record with the largest id goes."""
         rest = [record for record in records if record is not dropped]
-        different = _different(frozenset(map(focal_set, rest)))
-        scores = math.fsum(map(self._learned().score, rest))
+        different = _count_different(frozenset(map(focal_set, rest)))
+        scores = math.fsum(map(self._require_predictor().score, rest))
         return scores + self.bonus * math.log1p(different), dropped.id
 
-    def _learned(self) -> Predictor:
+    def _require_predictor(self) -> Predictor:
         if self.predictor is None:
             raise ContractError(
                 f"{self.name} has to be fitted before it builds: policy.fit(pools of other users)"
@@ -155,7 +155,7 @@ class Streaming:
 
 
 @lru_cache(maxsize=256)  # the orders of a pool share few buffers: 120 of three among ten
-def _different(sets: frozenset[frozenset[str]]) -> int:
+def _count_different(sets: frozenset[frozenset[str]]) -> int:
     return len(frozenset[str]().union(*sets))
 
 

@@ -187,7 +187,7 @@ def free_text(
     `dates` gives records' dates by their ids, in source order: each block is then shown under the
     dates of its sources, which needs the blocks. No block's own text changes.
     """
-    body = _dated(context, dates) if dates else context
+    body = _add_dates(context, dates) if dates else context
     return Draft(
         instruction=FREE_TEXT,
         context=body if isinstance(body, str) else Exposure(tuple(body)).context,
@@ -211,7 +211,7 @@ def _rule(provenance: Provenance, context: str | Sequence[Block], user: str) -> 
     return rules[provenance]
 
 
-def _dated(context: str | Sequence[Block], dates: Mapping[str, str]) -> tuple[Block, ...]:
+def _add_dates(context: str | Sequence[Block], dates: Mapping[str, str]) -> tuple[Block, ...]:
     dated = []
     for block in _blocks(context, "dates"):
         days = dict.fromkeys(day for id, day in dates.items() if id in block.sources)

@@ -85,15 +85,17 @@ def match(drafts: Sequence[Draft], control: Control, filler: Filler = "A") -> Ma
         read_prompt(layout, ids, draft.options, (before, after))
         for draft, (layout, ids), after in zip(drafts, laid, missing, strict=True)
     )
-    reason = _unequal(prompts, control)
+    reason = _describe_inequality(prompts, control)
     return Unmatched(reason, control, filler) if reason else Matched(prompts, control, filler)
 
 
-def _unequal(prompts: Sequence[Prompt], control: Control) -> str:
+def _describe_inequality(prompts: Sequence[Prompt], control: Control) -> str:
     """Describe which promise of the control the tokens break."""
     if control == "none":
         return ""
-    if reason := _differing("after padding the prompts have", [p.tokens for p in prompts]):
+    if reason := _describe_difference(
+        "after padding the prompts have", [p.tokens for p in prompts]
+    ):
         return f"{reason} tokens"
     if control != "aligned":
         return ""
@@ -104,12 +106,12 @@ def _unequal(prompts: Sequence[Prompt], control: Control) -> str:
         if any(span.token is None for span in spans):
             return f"the {part} begins inside a token"
         begins = [span.token for span in spans if span.token is not None]
-        if reason := _differing(f"the {part} begins after", begins):
+        if reason := _describe_difference(f"the {part} begins after", begins):
             return f"{reason} tokens"
     return ""
 
 
-def _differing(quantity: str, numbers: Sequence[int]) -> str:
+def _describe_difference(quantity: str, numbers: Sequence[int]) -> str:
     if len(set(numbers)) <= 1:
         return ""
     return f"{quantity} " + ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"

@@ -354,11 +354,13 @@ def only_questions(benchmark: Benchmark, ids: Collection[str]) -> Benchmark:
 
 
 def _cut(benchmark: Benchmark, field: str, values: Collection[str]) -> Benchmark:
-    select = partial(_kept, benchmark.cases, field, frozenset(values))
+    select = partial(_select_questions, benchmark.cases, field, frozenset(values))
     return replace(benchmark, cases=LazyCases(len(benchmark.cases), select))
 
 
-def _kept(cases: Sequence[Case], field: str, values: frozenset[str], index: int) -> Case:
+def _select_questions(
+    cases: Sequence[Case], field: str, values: frozenset[str], index: int
+) -> Case:
     case = cases[index]
     questions = tuple(question for question in case.questions if getattr(question, field) in values)
     return replace(case, questions=questions)

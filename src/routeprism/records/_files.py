@@ -243,7 +243,7 @@ class _Scan:
             if len(self._text) - self._at < longest:  # to begin in vain takes time
                 self._more()
                 self._block = _BLOCK
-            element, end = self._decoded()
+            element, end = self._decode_element()
             longest = max(longest, end - self._at)
             self._count()
             start = self._offset
@@ -263,7 +263,7 @@ class _Scan:
         if self._next():
             raise self._fault("there is something after the list")
 
-    def _decoded(self) -> tuple[Any, int]:
+    def _decode_element(self) -> tuple[Any, int]:
         """Parse the current element; read on for as long as it is incomplete."""
         failed = -1
         while True:

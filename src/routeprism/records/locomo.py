@@ -102,7 +102,7 @@ def _case(entry: Mapping[str, Any], notes: list[str]) -> Case:
     records: dict[int, Record] = {}
     for position, number in enumerate(numbers):
         session = conversation[f"session_{number}"]
-        turns = [Turn(_text(turn, "speaker").lower(), _said(turn)) for turn in session]
+        turns = [Turn(_text(turn, "speaker").lower(), _read_utterance(turn)) for turn in session]
         date = conversation.get(f"session_{number}_date_time")
         timestamp = None if date is None else str(date)
         records[number] = Record.from_turns(f"D{number}", position, turns, timestamp=timestamp)
@@ -113,7 +113,7 @@ def _case(entry: Mapping[str, Any], notes: list[str]) -> Case:
     return Case(pool, questions)
 
 
-def _said(turn: Mapping[str, Any]) -> str:
+def _read_utterance(turn: Mapping[str, Any]) -> str:
     caption = turn.get("blip_caption")
     text = _text(turn, "text")
     return f"{text} [shares a picture: {caption}]" if caption else text

@@ -203,7 +203,7 @@ class _Index:
         self.places.append(element)
 
     def _add(self, entry: Any) -> None:
-        identity, sessions, evidence = _checked(entry)
+        identity, sessions, evidence = _check_entry(entry)
         if identity in self.known:
             raise InputError(f"there are two questions '{identity}'", field="question_id")
         self.known.add(identity)
@@ -264,23 +264,23 @@ class _Index:
                 "what retrieval would expose"
             )
         if counts["abstentions"] and abstention == "apart":
-            apart = _counted(
+            apart = _count_noun(
                 counts["abstentions"], "abstention question is", "abstention questions are"
             )
             notes.append(f"{apart} set apart; longmemeval:abstention=only gives them")
         for reason, (singular, several) in _NOTES.items():
             if counts[reason] and abstention != "only":
-                where = _counted(counts[f"{reason} in"], "question", "questions")
-                number = _counted(counts[reason], singular, several)
+                where = _count_noun(counts[f"{reason} in"], "question", "questions")
+                number = _count_noun(counts[reason], singular, several)
                 notes.append(f"{number} ({where}, the first '{self.examples[reason]}')")
         return tuple(notes)
 
 
-def _counted(number: int, singular: str, several: str) -> str:
+def _count_noun(number: int, singular: str, several: str) -> str:
     return f"{number} {singular if number == 1 else several}"
 
 
-def _checked(entry: Any) -> tuple[str, list[str], list[str]]:
+def _check_entry(entry: Any) -> tuple[str, list[str], list[str]]:
     """Return a question's id, session ids and evidence ids, or say what is not as released."""
     if not isinstance(entry, dict):
         raise InputError("Expected an object")
@@ -343,7 +343,7 @@ class _Reader:
         element, identity = self.places[index]
         try:
             entry = self.elements.read(element)
-            if _checked(entry)[0] != identity:
+            if _check_entry(entry)[0] != identity:
                 raise InputError("changed while it was read")
             return _case(entry)
         except InputError as error:
@@ -356,8 +356,8 @@ class _Reader:
 
 
 def _case(entry: Mapping[str, Any]) -> Case:
-    identity, sessions, evidence = _checked(entry)
-    names = _distinct(sessions)
+    identity, sessions, evidence = _check_entry(entry)
+    names = _name_sessions(sessions)
     dates = entry.get("haystack_dates") or [None] * len(sessions)
     turns_by_session = entry.get("haystack_sessions") or [[]] * len(sessions)
     records = tuple(
@@ -413,7 +413,7 @@ def _split_by_time(
     return current, support - current
 
 
-def _distinct(sessions: Sequence[str]) -> list[str]:
+def _name_sessions(sessions: Sequence[str]) -> list[str]:
     """Name every delivery of a session: some histories hold one twice, under two dates."""
     used, names = set(sessions), []
     counts: Counter[str] = Counter()

@@ -54,9 +54,9 @@ def load(data: Path | None = None, *, seed: int = DEFAULT_SEED) -> Benchmark:
 def generate(seed: int) -> tuple[Case, ...]:
     """Write all pools and questions of a seed; the same on every machine and in every process."""
     rng = Random(seed)  # noqa: S311 - reproducible text, no secret
-    sizes = _dealt(_SIZES, _USERS, rng)
-    counts = _dealt(_QUESTIONS, _USERS, rng)
-    golds = iter(_dealt(letters(4), sum(counts), rng))
+    sizes = _deal_items(_SIZES, _USERS, rng)
+    counts = _deal_items(_QUESTIONS, _USERS, rng)
+    golds = iter(_deal_items(letters(4), sum(counts), rng))
     shelf: list[Thread] = []
     cases = []
     for index, persona in enumerate(invent(_USERS, rng)):
@@ -71,7 +71,7 @@ def generate(seed: int) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-def _dealt(items: Sequence[T], count: int, rng: Random) -> list[T]:
+def _deal_items(items: Sequence[T], count: int, rng: Random) -> list[T]:
     dealt = list(islice(cycle(items), count))
     rng.shuffle(dealt)
     return dealt

@@ -60,7 +60,7 @@ def verdict_cards(
     )
 
 
-_SHOWN = 4
+_MOST_STATEMENTS = 4
 """How many sentences a card shows before it is opened."""
 
 
@@ -75,7 +75,7 @@ def _card(summary: Summary, numbers: RowNumbers) -> Markup:
         )
         for statement in summary.statements
     ]
-    rest = items[_SHOWN:] if len(items) > _SHOWN + 1 else []
+    rest = items[_MOST_STATEMENTS:] if len(items) > _MOST_STATEMENTS + 1 else []
     flags = sorted({flag for statement in summary.statements for flag in statement.flags})
     layer = "none" if summary.reach is None else summary.reach.layer
     return tag(

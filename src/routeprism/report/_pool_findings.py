@@ -236,7 +236,7 @@ def _pieces(
         for record, start, end in side["records"]
     ]
     if not cuts:
-        cuts = list(_found(text, side.get("evidence") or (0, len(text)), exposure))
+        cuts = list(_find_blocks(text, side.get("evidence") or (0, len(text)), exposure))
     at = 0
     for start, end, records in cuts:
         yield from _frame(text[at:start], filler, texts)
@@ -245,7 +245,7 @@ def _pieces(
     yield from _frame(text[at:], filler, texts)
 
 
-def _found(
+def _find_blocks(
     text: str, evidence: Sequence[int], exposure: Shown
 ) -> Iterator[tuple[int, int, Sequence[int]]]:
     """Find blocks in the evidence, in whatever order they stand there."""

@@ -13,7 +13,7 @@ from routeprism.routes import CAUSES, Cause, describe_displacer
 
 __all__ = ["Breach", "Displacement", "describe_breach"]
 
-_SHOWN = 90
+_MOST_CHARACTERS = 90
 """Characters of a text in a message."""
 
 
@@ -103,4 +103,4 @@ def _name_record(pool: Pool, id: str) -> str:
 
 def _shorten(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
+    return words if len(words) <= _MOST_CHARACTERS else words[: _MOST_CHARACTERS - 1] + "…"

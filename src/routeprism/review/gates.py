@@ -241,7 +241,7 @@ def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
         f"lost record {_quote_record(record, texts.get((user, record), ''))} of user '{user}' "
         f"(question {question}): {CAUSES[loss['cause']]}"
         + (f", {displacer}" if (displacer := _name_displacer(loss)) else "")
-        for (user, question, record), loss in list(losses.items())[:_LISTED]
+        for (user, question, record), loss in list(losses.items())[:_MOST_EXAMPLES]
     ]
 
 
@@ -472,13 +472,13 @@ def _describe_failure(gate: Gate, failed: Sequence[FailedQuestion], total: int) 
     if not failed:
         return f"{required}; none of its {total} questions alone is beyond that"
     examples = ", ".join(
-        f"{question.id} ({_number(question.value)})" for question in failed[:_LISTED]
+        f"{question.id} ({_number(question.value)})" for question in failed[:_MOST_EXAMPLES]
     )
-    more = f" and {len(failed) - _LISTED} more" if len(failed) > _LISTED else ""
+    more = f" and {len(failed) - _MOST_EXAMPLES} more" if len(failed) > _MOST_EXAMPLES else ""
     return f"{required}. {len(failed)} of {total} questions are beyond it: {examples}{more}"
 
 
-_LISTED = 5
+_MOST_EXAMPLES = 5
 """How many failed questions a statement lists."""
 
 

@@ -12,7 +12,7 @@ __all__ = ["describe_rows", "parse_columns", "prefer_rows", "select_row"]
 
 _NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed", "flags")
 _NAMES = tuple(name for name in COLUMNS if name not in _NUMBERS)
-_LISTED = 12
+_MOST_VALUES = 12
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -85,8 +85,8 @@ def describe_rows(rows: Sequence[EstimateRow], numbers: Mapping[EstimateRow, int
     varying = varying or [name for name in _NAMES if getattr(rows[0], name)]
     lines = [
         f"  {numbers[row]}: " + ",".join(f"{name}={getattr(row, name)}" for name in varying)
-        for row in rows[:_LISTED]
+        for row in rows[:_MOST_VALUES]
     ]
-    if len(rows) > _LISTED:
-        lines.append(f"  … and {len(rows) - _LISTED} more")
+    if len(rows) > _MOST_VALUES:
+        lines.append(f"  … and {len(rows) - _MOST_VALUES} more")
     return "\n".join(lines)

@@ -382,7 +382,7 @@ def _list_outcomes(
     graph = merge_states(policy, pool, arrivals)
     if graph is not None and not graph.failed:
         for ending in graph.endings:
-            yield ending.order, ending.weight, _read(ending.memory, questions), True
+            yield ending.order, ending.weight, _read_contents(ending.memory, questions), True
         return
     orders = arrivals.orders(most)
     if orders is not None:
@@ -396,14 +396,14 @@ def _list_outcomes(
 def _build(policy: Policy, pool: Pool, order: Order, questions: Sequence[str]) -> Held | str:
     """Build an order; an error is an outcome as well."""
     try:
-        return inspect_memory(policy, pool, order, lambda memory: _read(memory, questions))
+        return inspect_memory(policy, pool, order, lambda memory: _read_contents(memory, questions))
     except RoutePrismError:
         raise
     except OWN_ERRORS as error:
         return f"{type(error).__name__}: {error}"
 
 
-def _read(memory: Memory, questions: Sequence[str]) -> Held:
+def _read_contents(memory: Memory, questions: Sequence[str]) -> Held:
     exposures = [memory.expose(question) for question in questions]
     return Held(
         retained_ids(memory),
@@ -428,7 +428,7 @@ def _reduce(
     """
 
     def breaks(memory: Memory) -> bool:
-        return required.measure(forward, _read(memory, questions))[0] < required.least
+        return required.measure(forward, _read_contents(memory, questions))[0] < required.least
 
     search = partial(shrink, policy, pool, breaks, most_states=0, most_orders=0)
     reordering = None

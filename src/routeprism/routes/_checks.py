@@ -111,14 +111,14 @@ def choose_checks(
             sample = generator.sample(routes[1:], min(number, len(routes)) - 1)
             rebuilt[policy.name] = frozenset([routes[0], *sample])
             if not reason:
-                later = generator.sample(range(min(FIRST_POOLS, pools), pools), _later(pools))
+                later = generator.sample(range(min(FIRST_POOLS, pools), pools), _count_later(pools))
                 isolated[policy.name] = frozenset([*range(min(FIRST_POOLS, pools)), *later])
     return RouteChecks(rebuilt, isolated, skipped)
 
 
 def _is_checked(policy: Policy, policies: Sequence[Policy]) -> bool:
     """Whether a policy is the user's own, is built for each route, and is not checked anyway."""
-    if not own_source(policy) or stores_states(policy) or _recalled(policy):
+    if not own_source(policy) or stores_states(policy) or _has_recall(policy):
         return False
     # The comparator or repair of an audited policy builds nothing but that policy.
     return not (isinstance(policy, (SourceOrder, *REPAIRS)) and policy.inner in policies)
@@ -136,11 +136,11 @@ def _count_rebuilds(policy: Policy, rebuilds: int | None) -> tuple[int, str]:
     return 0 if reason == _COSTLY else 1, reason
 
 
-def _later(pools: int) -> int:
+def _count_later(pools: int) -> int:
     return max(0, min(MORE_POOLS, pools - FIRST_POOLS))
 
 
-def _recalled(policy: Policy) -> bool:
+def _has_recall(policy: Policy) -> bool:
     return callable(getattr(unwrap_policy(policy), "recall", None))
 
 
@@ -329,7 +329,7 @@ def _find_leak(probe: _Probe, alternative: Order) -> Isolation:
         ("other", alternative, (behind[0], ahead[1], between[1])),
     ):
         if len(set(views)) > 1:
-            isolation = _concluded(name, views, [probe.alone(order) for _ in range(2)])
+            isolation = _conclude_isolation(name, views, [probe.alone(order) for _ in range(2)])
             if isolation.outcome != "shared":
                 return isolation
             repeated = probe.repeat(isolation, forward, alternative)
@@ -351,7 +351,9 @@ def describe_leak(isolation: Isolation) -> str:
     )
 
 
-def _concluded(name: str, views: tuple[View, View, View], alone: Sequence[View]) -> Isolation:
+def _conclude_isolation(
+    name: str, views: tuple[View, View, View], alone: Sequence[View]
+) -> Isolation:
     first, second, between = views
     unclear = False
     for at, layer in enumerate(_LAYERS):
@@ -394,20 +396,20 @@ class _Probe:
         mark, records = self._copy()
         views = []
         for order in (first, second):
-            with closing_memory(self.policy.build(_arranged(records, order))) as memory:
+            with closing_memory(self.policy.build(_arrange_records(records, order))) as memory:
                 views.append(self._view(memory, mark))
         return views[0], views[1]
 
     def alone(self, order: Order) -> View:
         """Build one order from a copy of its own."""
         mark, records = self._copy()
-        with closing_memory(self.policy.build(_arranged(records, order))) as memory:
+        with closing_memory(self.policy.build(_arrange_records(records, order))) as memory:
             return self._view(memory, mark)
 
     def interleaved(self, first: Order, second: Order) -> tuple[View, View]:
         """Let two builds take turns, if possible, and expose both while both are open."""
         mark, records = self._copy()
-        arrivals = _arranged(records, first), _arranged(records, second)
+        arrivals = _arrange_records(records, first), _arrange_records(records, second)
         with ExitStack() as stack:
             memories = [
                 stack.enter_context(closing_memory(memory))
@@ -470,7 +472,7 @@ def _copy_fully(record: Record, mark: str, at: int) -> Record:
     )
 
 
-def _arranged(records: Sequence[Record], order: Order) -> tuple[Record, ...]:
+def _arrange_records(records: Sequence[Record], order: Order) -> tuple[Record, ...]:
     return tuple(records[position] for position in order)
 
 

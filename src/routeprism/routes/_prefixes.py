@@ -64,13 +64,13 @@ def trace_moments(policy: Policy, pool: Pool) -> Iterator[Moment]:
                 forward = policy.build(records)
             before = after
             retained = [
-                _held(memory, arrived, policy.name)
+                _retained_so_far(memory, arrived, policy.name)
                 for memory in (forward, policy.build(records[::-1]))
             ]
         yield Moment(after, arrived, *retained)
 
 
-def _held(memory: Memory, arrived: frozenset[str], name: str) -> frozenset[str]:
+def _retained_so_far(memory: Memory, arrived: frozenset[str], name: str) -> frozenset[str]:
     with closing_memory(memory) as opened:
         retained = retained_ids(opened, name)
     if unknown := sorted(retained - arrived):

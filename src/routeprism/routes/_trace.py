@@ -223,7 +223,7 @@ def _trace_route(
                 build_memory(policy, case, order, snapshots, procedure=schedule.procedure)
             ) as memory,
         ):
-            return _traced(memory, case, policy, schedule, order, digests, events)
+            return _trace_route_once(memory, case, policy, schedule, order, digests, events)
     except (RouteError, LimitError) as error:  # beyond a limit, routes are not built any more
         return Route(
             policy.name,
@@ -240,7 +240,7 @@ def _trace_route(
         )
 
 
-def _traced(
+def _trace_route_once(
     memory: Memory,
     case: Case,
     policy: Policy,
@@ -305,10 +305,10 @@ def _refuse_chance(
     if repeated.failed:
         return False
     repeated = replace(repeated, exposures=repeated.exposures[::-1][:number])
-    if _visible(repeated) == _visible(first):
+    if _list_visible(repeated) == _list_visible(first):
         return True
     third = _trace_route(case, policy, schedule, first.order, digests, events=False)
-    if _visible(third) == _visible(first) and third.retained == repeated.retained:
+    if _list_visible(third) == _list_visible(first) and third.retained == repeated.retained:
         question = next(
             before.question.id
             for before, after in zip(first.exposures, repeated.exposures, strict=True)
@@ -327,7 +327,7 @@ def _refuse_chance(
     )
 
 
-def _visible(route: Route) -> tuple[object, ...]:
+def _list_visible(route: Route) -> tuple[object, ...]:
     """Return everything that an audit compares of a route."""
     exposures = tuple((exposure.sources, exposure.context_sha256) for exposure in route.exposures)
     return route.retained, route.signature, exposures, route.failed

@@ -353,14 +353,14 @@ class _Kit:
                 for question, exposure in replies:
                     if exposures.setdefault(question, exposure) == exposure or not self._declared:
                         continue
-                    if not self._steady(pool):
+                    if not self._is_steady(pool):
                         return "not clear: builds differ even where the same is asked"
                     raise _CheckError(
                         f"{question!r} is shown something else after other questions", fix
                     )
         return ""
 
-    def _steady(self, pool: Pool) -> bool:
+    def _is_steady(self, pool: Pool) -> bool:
         """Whether several builds that are asked the same, in the same sequence, show the same."""
         views = set()
         for _ in range(_CONTROLS):
@@ -371,7 +371,7 @@ class _Kit:
     def determinism(self) -> str:
         """Check that builds are the same, or that the adapter declares that they differ."""
         if not self._declared:
-            different = len({self._once() for _ in range(BUILDS)})
+            different = len({self._build_once() for _ in range(BUILDS)})
             return (
                 f"declared nondeterministic: {different} of {BUILDS} builds differ; audits should "
                 f"average several (builds=N)"
@@ -381,7 +381,7 @@ class _Kit:
         most = 2 if reason_to_save(self.policy) else MOST_BUILDS
         while builds < 2 or (builds < most and time.monotonic() < until):
             builds += 1
-            if self._once() != first:
+            if self._build_once() != first:
                 raise _CheckError(
                     f"two builds from the same records in the same order differ (build {builds} "
                     f"from the first)",
@@ -393,7 +393,7 @@ class _Kit:
             f"probability {1 - (1 - 1 / RARE) ** builds:.2f}"
         )
 
-    def _once(self) -> str:
+    def _build_once(self) -> str:
         """Build once, and write down all that an audit would see."""
         with self.built(_MOVING) as memory:
             return self._written(memory, [memory.expose(question) for question in _QUESTIONS])
@@ -450,7 +450,7 @@ class _Kit:
     def clean_up(self) -> str:
         """Check that nothing stays behind: threads, processes, files, descriptors."""
         directory = Path.cwd()
-        with tempfile.TemporaryDirectory() as place, _temporary(place):
+        with tempfile.TemporaryDirectory() as place, _watch_temporary(place):
             with self.built(_COOKING) as memory:  # what a package starts once is started now
                 memory.expose(_QUESTIONS[0])
             left = {*Path(place).iterdir()}
@@ -468,7 +468,7 @@ class _Kit:
                     f"'{files[0].name}' stayed in the current directory",
                     "keep a build's files in a temporary directory and remove it in close()",
                 )
-            if started := sorted(_lasting(threads)):
+            if started := sorted(_list_lasting(threads)):
                 raise _CheckError(
                     f"the thread '{started[0]}' is still running",
                     "end it in close(), which is called after the last question",
@@ -504,7 +504,7 @@ def _written(exposures: Sequence[Exposure]) -> list[list[tuple[str, str, list[st
 
 
 @contextmanager
-def _temporary(place: str) -> Iterator[None]:
+def _watch_temporary(place: str) -> Iterator[None]:
     """Let temporary files be made in a place that is watched."""
     before = tempfile.tempdir
     tempfile.tempdir = place
@@ -518,7 +518,7 @@ def _threads() -> set[int]:
     return {thread.ident or 0 for thread in threading.enumerate()}
 
 
-def _lasting(before: set[int]) -> list[str]:
+def _list_lasting(before: set[int]) -> list[str]:
     """Name the threads that are new and do not end soon."""
     until = time.monotonic() + _PATIENCE
     while True:

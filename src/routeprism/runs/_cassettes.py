@@ -48,13 +48,13 @@ JOIN prompts ON prompts.sha256 = prompt_sha256
 LEFT JOIN recorded USING (submission) LEFT JOIN marks USING (submission)
 ORDER BY submission
 """
-_SHOWN = 60
+_MOST_CHARACTERS = 60
 """Characters of two prompts that are shown where they differ."""
 
 
 def write_cassette(run: Run, path: Path) -> int:
     """Write every reply of a run's ledger to a cassette, beside those that it has; count them."""
-    entries = {_identify(entry): entry for entry in (_read(path) if path.exists() else ())}
+    entries = {_identify(entry): entry for entry in (_read_entries(path) if path.exists() else ())}
     redactor = Redactor.configured()
     for entry in _export(run.store):
         entries[_identify(entry)] = {**entry, "raw": redactor.redact(entry["raw"])}
@@ -70,7 +70,7 @@ def write_cassette(run: Run, path: Path) -> int:
 def check_cassette(path: Path) -> None:
     """Refuse a path that no cassette can be written to, before anything is spent."""
     if os.path.lexists(path):
-        _read(path)
+        _read_entries(path)
     elif not path.parent.is_dir():
         raise InputError("cannot be written: there is no such directory", file=path.parent)
     target = path if path.exists() else path.parent
@@ -96,7 +96,7 @@ def _identify(entry: Mapping[str, Any]) -> str:
     return json.dumps([entry[name] for name in _KEY], sort_keys=True)
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read_entries(path: Path) -> list[dict[str, Any]]:
     """Read the entries of a cassette; refuse any other file."""
     # JSON leaves other line breaks than "\\n" inside of texts.
     lines = read_input(path).removesuffix(b"\n").split(b"\n")
@@ -198,7 +198,7 @@ class Cassette:
     def read(cls, path: Path) -> Cassette:
         """Read a cassette."""
         digest = hashlib.sha256(read_input(path)).hexdigest()
-        return cls(path, digest, tuple(_read(path)))
+        return cls(path, digest, tuple(_read_entries(path)))
 
     def restore(self, run: Run) -> None:
         """Put the replies into a run's ledger, where they are found like collected ones."""
@@ -231,10 +231,11 @@ class Cassette:
         pairs = enumerate(zip(prompt, nearest, strict=False))
         shorter = min(len(prompt), len(nearest))
         at = next((at for at, (first, second) in pairs if first != second), shorter)
-        start = max(0, at - _SHOWN // 2)
+        start = max(0, at - _MOST_CHARACTERS // 2)
+        excerpts = [text[start : start + _MOST_CHARACTERS] for text in (prompt, nearest)]
         problem += (
             f"The nearest recorded prompt is the same up to character {at:,}. Here: "
-            f"{prompt[start : start + _SHOWN]!r}. Recorded: {nearest[start : start + _SHOWN]!r}"
+            f"{excerpts[0]!r}. Recorded: {excerpts[1]!r}"
         )
         return InputError(problem, file=self.path)
 

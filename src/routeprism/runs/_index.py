@@ -61,15 +61,15 @@ def _inputs(
     sizes = {name: len(ids) for name, ids in stored.masks().items()}
     # `primary:fixed-source` is cut by a given mask and by one of the experiment's own.
     names = (name for row in rows for name in row.mask.removeprefix("outside-").split(":"))
-    masks = _distinct(names)
+    masks = _take_distinct(names)
     return {
         "benchmark": rows[0].benchmark,
         "fingerprint": configuration.get("fingerprint"),
-        "policies": _distinct(row.policy for row in rows),
-        "interfaces": _distinct(row.interface for row in rows),
-        "schedules": _distinct(row.schedule for row in rows),
+        "policies": _take_distinct(row.policy for row in rows),
+        "interfaces": _take_distinct(row.interface for row in rows),
+        "schedules": _take_distinct(row.schedule for row in rows),
         "kinds": configuration.get("kinds", []),
-        "labels": _distinct(row.labels for row in rows),
+        "labels": _take_distinct(row.labels for row in rows),
         "masks": {name: sizes.get(name) for name in masks},  # of its own ones no size is declared
         "questions": max(row.queries or 0 for row in rows),
         "units": max(row.units or 0 for row in rows),
@@ -86,13 +86,13 @@ def _answers(
         passes = configuration["passes"]
         number = sum(stored.count_batch(source, name) for name, source in passes.items())
         return {"passes": passes, "number": number}
-    models = _distinct(row.model for row in rows)
+    models = _take_distinct(row.model for row in rows)
     if not models:
         return None
     batches = configuration.get("batches", [""])
     return {
         "models": {name: configuration["models"][name] for name in models},
-        "judge": _distinct(row.judge for row in rows),
+        "judge": _take_distinct(row.judge for row in rows),
         "batches": batches,
         "draws": configuration["draws"],
         "number": stored.count_answers([source], models, batches),
@@ -141,6 +141,6 @@ def _analysis(
     }
 
 
-def _distinct(names: Iterable[str]) -> list[str]:
+def _take_distinct(names: Iterable[str]) -> list[str]:
     """Take every name once, in the order of the rows; an empty one is none."""
     return [name for name in dict.fromkeys(names) if name]

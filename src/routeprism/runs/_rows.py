@@ -142,7 +142,7 @@ class Rows(Sequence[EstimateRow]):
         """Keep the rows whose columns have these values; a collection names several values."""
         rows: Sequence[EstimateRow] = self.items
         for name in sorted(columns, key="quantity".__ne__):  # the column that narrows most, first
-            value, get_value = columns[name], attrgetter(_known(name))
+            value, get_value = columns[name], attrgetter(_resolve_column(name))
             if isinstance(value, str):
                 rows = [row for row in rows if get_value(row) == value]
             else:
@@ -178,14 +178,16 @@ class Rows(Sequence[EstimateRow]):
 
     def values(self, column: str) -> tuple[str, ...]:
         """Return the distinct values of a column, in the order of the rows."""
-        return tuple(dict.fromkeys(str(getattr(row, _known(column))) for row in self.items))
+        return tuple(
+            dict.fromkeys(str(getattr(row, _resolve_column(column))) for row in self.items)
+        )
 
     def pivot(self, down: str, across: str) -> dict[str, dict[str, EstimateRow]]:
         """Arrange the rows by two columns; refuse two rows for one cell."""
         cells: dict[str, dict[str, EstimateRow]] = {}
         for row in self.items:
-            line = cells.setdefault(str(getattr(row, _known(down))), {})
-            if line.setdefault(str(getattr(row, _known(across))), row) is not row:
+            line = cells.setdefault(str(getattr(row, _resolve_column(down))), {})
+            if line.setdefault(str(getattr(row, _resolve_column(across))), row) is not row:
                 raise LookupError(
                     f"two rows have {down}={getattr(row, down)!r} and "
                     f"{across}={getattr(row, across)!r}; narrow the rows first"
@@ -200,7 +202,9 @@ class Rows(Sequence[EstimateRow]):
         """
         groups: dict[tuple[str, ...], dict[str, EstimateRow]] = {}
         for row in self.where(stratum="all", mask=""):
-            group = groups.setdefault(tuple(str(getattr(row, _known(n))) for n in names), {})
+            group = groups.setdefault(
+                tuple(str(getattr(row, _resolve_column(n))) for n in names), {}
+            )
             earlier = group.get(row.quantity)
             wider = earlier is not None and len(row.filler) > len(earlier.filler)
             if earlier is None or (wider and earlier.batch == row.batch):
@@ -216,7 +220,7 @@ class Rows(Sequence[EstimateRow]):
         return library.DataFrame([astuple(row) for row in self.items], columns=list(COLUMNS))
 
 
-def _known(name: str) -> Any:
+def _resolve_column(name: str) -> Any:
     if name not in COLUMNS:
         raise SpecError(f"There is no column '{name}'. {nearest(name, COLUMNS)}")
     return name

@@ -307,10 +307,10 @@ class Run:
         with ExitStack() as stack:
             connection = stack.enter_context(closing(_connect(self.store)))
             stack.enter_context(storing(self.store))
-            stack.enter_context(_naming(self.directory))
+            stack.enter_context(_name_path(self.directory))
             _copy_tables(connection, stage, (*_TABLES, "findings", "estimates"))
             place_estimates = stack.enter_context(draft_file(self.directory / ESTIMATES, estimates))
-            place_manifest = stack.enter_context(draft_file(path, self._written()))
+            place_manifest = stack.enter_context(draft_file(path, self._encode_manifest()))
             restore = stack.enter_context(draft_file(path, path.read_bytes()))
             try:
                 replace_file(path, _as_json({**self.manifest, "status": RUNNING}))
@@ -321,11 +321,11 @@ class Run:
             place_estimates()
             place_manifest()
 
-    def _written(self) -> bytes:
+    def _encode_manifest(self) -> bytes:
         return _as_json(self.manifest)
 
     def _write_manifest(self) -> None:
-        _replace(self.directory / MANIFEST, self._written())
+        _replace(self.directory / MANIFEST, self._encode_manifest())
 
 
 class Writer:
@@ -385,12 +385,12 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file completely or not at all."""
-    with _naming(path):
+    with _name_path(path):
         replace_file(path, content)
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _name_path(path: Path) -> Iterator[None]:
     """Name the file or directory in the error if the system cannot write it."""
     try:
         yield

@@ -353,9 +353,6 @@ class StoredRun:
         rows = self._rows(table, "count(*)")
         return int(rows[0][0]) if rows else 0
 
-    shown, exposed, both = exposure, has_exposure, has_pair
-    counted, forget = count_rows, clear_texts
-
     def _has(self, *tables: str) -> bool:
         """Whether the store has these tables; a run without a model has no ledger."""
         return self._tables.has(*tables)

@@ -106,12 +106,12 @@ class Ranker:
         scores = [0.0] * len(self._documents)
         cache = self._known
         for term, times in Counter(query).items():
-            idf, postings = cache[term] if term in cache else self._weighed(term)
+            idf, postings = cache[term] if term in cache else self._weigh_term(term)
             for at, weight in postings:
                 scores[at] += times * idf * weight
         return scores
 
-    def _weighed(self, term: str) -> tuple[float, list[tuple[int, float]]]:
+    def _weigh_term(self, term: str) -> tuple[float, list[tuple[int, float]]]:
         postings = [
             (at, count * (K1 + 1) / (count + norm))
             for at, (counts, norm) in enumerate(zip(self._documents, self._norms, strict=True))

@@ -74,10 +74,10 @@ class Crew:
     def begin(self) -> Crew:
         """Start the processes; each is ready when it has received its task."""
         try:
-            with _uninterrupted():
+            with _hold_interrupts():
                 for _ in range(self.workers - self._waiting):
                     self._waiting += 1
-                    self._pool.submit(_nothing)
+                    self._pool.submit(_do_nothing)
         except BrokenProcessPool as error:
             raise _ended_early() from error
         return self
@@ -131,7 +131,7 @@ _CAN_BLOCK = hasattr(signal, "pthread_sigmask")
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _hold_interrupts() -> Iterator[None]:
     """Hold Ctrl-C back, here for a moment and for good in processes that are started meanwhile.
 
     It reaches all processes of a terminal at once; workers are called off by SIGUSR1 instead, which
@@ -212,7 +212,7 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Stand for work until there is some: a process is started for what is submitted."""
 
 

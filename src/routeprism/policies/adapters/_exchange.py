@@ -126,7 +126,7 @@ class _Exchange:
         try:
             self._connection.request(self._method, self._path, self._body, dict(self._headers))
             reply = self._connection.getresponse()
-            self.content = _read(reply)
+            self.content = _read_content(reply)
             self.status, self.reason = reply.status, reply.reason
             if 300 <= reply.status < 400:
                 self.location = reply.getheader("Location") or ""
@@ -136,7 +136,7 @@ class _Exchange:
             self._connection.close()
 
 
-def _read(reply: HTTPResponse) -> bytes:
+def _read_content(reply: HTTPResponse) -> bytes:
     """Read a reply up to a limit; one that ends before its stated length is none."""
     pieces: list[bytes] = []
     size = 0

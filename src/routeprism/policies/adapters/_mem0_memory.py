@@ -101,10 +101,12 @@ class OpenedMem0:
         opened.is_direct = settings["llm"]["provider"] != "openai"
         if client is None and not config.is_local:
             opened.user = f"routeprism-{uuid.uuid4().hex}"
-        memory.llm.generate_response = opened._frozen(memory.llm.generate_response, policy.date)
+        memory.llm.generate_response = opened._freeze_date(
+            memory.llm.generate_response, policy.date
+        )
         return opened
 
-    def _frozen(self, ask: Callable[..., Any], date: str) -> Callable[..., Any]:
+    def _freeze_date(self, ask: Callable[..., Any], date: str) -> Callable[..., Any]:
         """Ask with the same date every day, and remember what went wrong."""
 
         def answer_messages(messages: Sequence[Mapping[str, Any]], **more: Any) -> Any:

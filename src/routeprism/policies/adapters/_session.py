@@ -250,7 +250,7 @@ class ServiceSession:
         """Return all items with their sources; refuse items that were not seen being written."""
         items = {item.key: item for item in self.dump()}
         if self.profile.list.sources is not None:
-            return [self._reported(item) for item in items.values()]
+            return [self._make_reported(item) for item in items.values()]
         observed = {key: block.text for key, block in self.lineage.items.items()}
         texts = {key: item.text for key, item in items.items()}
         if changed := sorted(
@@ -271,12 +271,12 @@ class ServiceSession:
             for at, raw_item in enumerate(self._find_list(reply, listing))
         )
         return [
-            self._reported(item) if item.sources else self.lineage.block(item.key, item.text)
+            self._make_reported(item) if item.sources else self.lineage.block(item.key, item.text)
             for item in items
             if item is not None
         ]
 
-    def _reported(self, item: Item) -> Block:
+    def _make_reported(self, item: Item) -> Block:
         text = self.redactor.redact(item.text)
         return Block(self.profile.kind, text, frozenset(item.sources or ()))
 

@@ -54,7 +54,7 @@ class ToolClient:
             raise RouteError(f"{tool}: no reply within {self._timeout:g} seconds") from None
         except Exception as error:
             raise RouteError(f"{tool}: {self._explain(error)}") from None
-        return self._read(tool, result)
+        return self._read_result(tool, result)
 
     def close(self) -> None:
         """End the connection, and the server if it is a process of this connection."""
@@ -86,7 +86,7 @@ class ToolClient:
             words += f"; its error output ends with: {output}" if output else ""
         return self._redactor.redact_line(words)
 
-    def _read(self, tool: str, result: Any) -> Any:
+    def _read_result(self, tool: str, result: Any) -> Any:
         text = "".join(getattr(part, "text", "") for part in result.content)
         if result.is_error:
             raise RouteError(f"{tool}: the server said: {self._redactor.redact_line(text)}")

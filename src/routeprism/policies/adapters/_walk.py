@@ -66,7 +66,7 @@ class _Walk:
         if step is None:
             return "no [open]: the first add opens the memory"
         self.session.send(step, {})
-        return f"{step.method} was accepted{self._captured(step.capture)}"
+        return f"{step.method} was accepted{self._describe_capture(step.capture)}"
 
     def empty(self) -> str:
         items = self.session.dump()
@@ -81,7 +81,7 @@ class _Walk:
         self.session.write(_RECORDS[0])
         step = self.profile.add
         id_note = f"; '{step.id}' leads to the record's id" if step.id is not None else ""
-        return f"{step.method} was accepted{self._captured(step.capture)}{id_note}"
+        return f"{step.method} was accepted{self._describe_capture(step.capture)}{id_note}"
 
     def ingestion(self) -> str:
         start = time.monotonic()
@@ -140,7 +140,7 @@ class _Walk:
             raise RouteError(f"{len(left)} items are still there after the reset")
         return "nothing is left"
 
-    def _captured(self, capture: object) -> str:
+    def _describe_capture(self, capture: object) -> str:
         names = [str(name) for name in capture] if isinstance(capture, dict) else []
         captures = (f"{name} = {self._quote(str(self.session.values[name]))}" for name in names)
         return f"; {', '.join(captures)}" if names else ""

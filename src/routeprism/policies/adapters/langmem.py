@@ -137,7 +137,7 @@ class LangMem:
                 http.close()
             endpoint.close()  # questions ask nobody
         return AdaptedMemory(
-            held=lambda: _held(store, lineage),
+            held=lambda: _list_blocks(store, lineage),
             search=lambda query: [
                 lineage.block(item.key, _words(item.value))
                 for item in search.func(query, limit=self.k)[1]
@@ -200,7 +200,7 @@ def _contents(store: Any) -> Mapping[str, str]:
     return {item.key: _words(item.value) for item in store.search(_PLACE, limit=_EVERYTHING)}
 
 
-def _held(store: Any, lineage: Lineage) -> list[Block]:
+def _list_blocks(store: Any, lineage: Lineage) -> list[Block]:
     return [lineage.block(key, words) for key, words in _contents(store).items()]
 
 

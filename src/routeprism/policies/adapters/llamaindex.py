@@ -83,14 +83,14 @@ class LlamaIndexMemory:
                     record, at, (_source(message) for message in loop.run(_active(memory)))
                 )
         except BaseException:
-            loop.end(_closing(memory))
+            loop.end(_close_memory(memory))
             raise
         return AdaptedMemory(
             held=lambda: _blocks(loop.run(_active(memory))),
             search=lambda query: _blocks(loop.run(memory.aget(input=query))),
             log=tuple(changes.events),
             arrivals=arrivals,
-            end=lambda: loop.end(_closing(memory)),
+            end=lambda: loop.end(_close_memory(memory)),
         )
 
 
@@ -172,9 +172,9 @@ class LlamaIndexVector:
             with _named_nodes(module, record):
                 for message in _messages(record, self.text, self.chars):
                     memory.put(message)
-            changes.after(record, at, (block.one for block in _stored(memory)))
+            changes.after(record, at, (block.one for block in _list_stored(memory)))
         return AdaptedMemory(
-            held=lambda: [stored.block for stored in _stored(memory)],
+            held=lambda: [stored.block for stored in _list_stored(memory)],
             search=lambda query: _blocks(memory.get(input=query)),
             log=tuple(changes.events),
             arrivals=arrivals,
@@ -210,7 +210,7 @@ async def _active(memory: Any) -> list[Any]:
     return messages
 
 
-async def _closing(memory: Any) -> None:
+async def _close_memory(memory: Any) -> None:
     engine = memory.sql_store._async_engine
     if engine is not None:
         await engine.dispose()
@@ -245,7 +245,7 @@ class _Stored:
     one: str
 
 
-def _stored(memory: Any) -> list[_Stored]:
+def _list_stored(memory: Any) -> list[_Stored]:
     """Read the nodes in their order of insertion, message by message."""
     items = []
     for node in memory.vector_index.docstore.docs.values():

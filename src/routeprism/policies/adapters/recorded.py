@@ -53,7 +53,7 @@ class Trace:
         """Return the recorded memory of a user and an order."""
         arrivals = tuple(case.pool.records[position].id for position in order)
         for file in self._files:
-            line = _read(file).get((case.pool.user, arrivals))
+            line = _read_trace(file).get((case.pool.user, arrivals))
             if line is not None:
                 return _memory(line, case)
         raise InputError(
@@ -100,7 +100,7 @@ def _memory(line: _Line, case: Case) -> AdaptedMemory:
     )
 
 
-def _read(file: str) -> Mapping[Place, _Line]:
+def _read_trace(file: str) -> Mapping[Place, _Line]:
     path = Path(file)
     return _lines(file, path.stat().st_mtime_ns if path.exists() else 0)
 

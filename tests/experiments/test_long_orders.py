@@ -60,8 +60,8 @@ def test_what_drawn_orders_show_a_search_does_not_deny() -> None:
         benchmark(60), Turned, orders=20, shrink="support", worst="support", resamples=100
     )
     assert found.value("support_kept.uniform").estimate > 0
-    (told,) = [sentence for sentence in found.sentences if "by some reordering" in sentence]
-    assert "of 1 whose support it drops, 1 keep it by some reordering" in told
+    (told,) = [sentence for sentence in found.sentences if "keep it in some order" in sentence]
+    assert "of 1 whose evidence is dropped in source order, 1 keep it in some order" in told
     assert told.endswith("(these are results of a search, which can miss reorderings)")
     (finding,) = [one for one in found.findings if one.name == "smallest_reordering"]
     assert finding.value["sentence"].endswith(

@@ -227,9 +227,9 @@ def test_the_command(cli: Callable[..., Any]) -> None:
     done = cli("orders", "sample", "-p", "focal", "--shrink", "support", *calm)
     assert done.code == 0, done.err
     assert "Move record 2 after record 3, and the only record supporting" in done.out
-    assert "Smallest reorderings, the smallest first (records are numbered from 0" in done.out
-    assert "focal, uniform: 0.836 [" in done.out
-    assert "] of orders keep a different set of records than forward" in done.out
+    assert "Smallest reorderings that change the outcome (records are numbered from 0" in done.out
+    assert "focal, uniform: in 0.836 [" in done.out
+    assert "] of orders the memory keeps a different set of records from source order" in done.out
     told = cli("orders", "sample", "-p", "recent:k=3", "-a", "redeliver", "--json", *calm)
     read = json.loads(told.out)
     assert {row["experiment"] for row in read["estimates"]} == {"orders"}

@@ -82,7 +82,7 @@ def test_an_audit_measures_its_remedies() -> None:
     window, everything = found.remedies()
     assert window.repair is not None and window.repair.policy == "rebuild(recent:k=3)"
     assert str(window) == (
-        "recent:k=3: rebuilding when a record arrives late. Verdict afterwards: stable under "
+        "recent:k=3: rebuilding when a record arrives late. Verdict afterwards: “stable” under "
         "reversal"
     )
     assert (everything.memory, everything.repair) == ("raw", None)

@@ -114,9 +114,9 @@ def test_a_run_says_in_words_how_its_limits_were_read() -> None:
     own = limits_said("expanded", "expanded")
     assert own == "95% limits: percentile bootstrap, expanded for few units"
     published = limits_said("percentile", "percentile")
-    assert "as in the published protocol; interval=expanded" in published
+    assert "as in the published protocol; --interval expanded" in published
     other = limits_said("expanded", "percentile")
-    assert "interval=percentile gives those of the published protocol" in other
+    assert "--interval percentile gives those of the published protocol" in other
 
 
 def test_only_the_published_benchmarks_declare_percentile_limits() -> None:

@@ -168,7 +168,7 @@ def test_tables_sort_explain_themselves_and_are_downloaded(sample: Path, opened:
         head = box.locator("thead th", has_text="kept")
         head.locator("button").focus()
         assert page.get_by_role("tooltip").inner_text() == (
-            "Share of the records that arrived which the memory keeps in source order."
+            "Share of the records that the memory keeps in source order."
         )
         head.locator("button").click()
         head.locator("button").click()

@@ -599,7 +599,7 @@ CATALOGUE = {
         lambda: Silent, said="shows nothing to any question: J is 1", overlap=1.0
     ),
     "none: the sound memory": Fault(
-        lambda: Newest, said="on 6 of 6 pools the same records were built in two", overlap=J
+        lambda: Newest, said="no build influenced another on 6 of 6 pools", overlap=J
     ),
     "none: the sound incremental policy": Fault(lambda: Stepping, overlap=0.0),
 }

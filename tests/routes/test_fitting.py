@@ -121,7 +121,7 @@ def test_a_fit_gives_a_new_policy_and_takes_pools_alone() -> None:
             cross_fit((policy,), CASES)
     with pytest.raises(PeekError, match=r"Expected fit\(pools\)"):
         cross_fit((Curious(),), CASES)
-    with pytest.raises(ContractError, match="another name"):
+    with pytest.raises(ContractError, match="a different name"):
         cross_fit((Renamed(),), CASES)
 
 

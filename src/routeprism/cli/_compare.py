@@ -14,17 +14,26 @@ from routeprism.api.reviews import compare, plan_settings
 from routeprism.cli._console import SafeConsole, print_json, print_line
 from routeprism.cli._terminal import reading
 from routeprism.review import RunComparison, StudyPlan
-from routeprism.review.comparison import Difference, SupportChange, name_pair
+from routeprism.review.comparison import (
+    MAIN_QUANTITIES,
+    Difference,
+    SupportChange,
+    name_pair,
+)
 from routeprism.runs import format_interval
 
 __all__ = ["show_comparison", "show_plan"]
 
-_COLUMNS = (
-    *("J", "retained_changed", "V_changed", "C_changed", "I_changed"),
-    *("recall.exposed.forward", "recall.exposed.route", "all_covered.exposed.route"),
-    *("accuracy.forward", "accuracy.route", "H", "D_res"),
-    *("restored-absent", "restored-replacement"),
-)
+_QUANTITIES = {
+    **MAIN_QUANTITIES,
+    "retained_changed": "different records kept",
+    "I_changed": "different internal state",
+    "all_covered.exposed.route": "questions shown all evidence",
+    "H": "answers differ",
+    "restored-absent": "accuracy that a record restores",
+    "restored-replacement": "the same, against a matched record",
+}
+"""The quantities that the terminal shows, in plain words; --json gives all by their names."""
 _ARGUMENTS = ("first", "second", "policies_a", "policies_b", "html", "markdown")
 _MOST = 10
 """Questions listed for each of lost and kept; --json gives them all."""
@@ -46,10 +55,12 @@ def _show(comparison: RunComparison, settings: Any) -> None:
         print_line(comparison.sentences[0] if comparison.sentences else "Nothing can be compared.")
         return
     console = SafeConsole()
+    verdict, *sentences = comparison.sentences or ("Nothing can be compared.",)
+    console.print(verdict, highlight=False, markup=False, soft_wrap=True, style="bold")
     for table in _tables(comparison):
         console.print(table)
     console.print(comparison.limits, style="dim", highlight=False)
-    for sentence in (*comparison.sentences, *(f"Note: {note}" for note in comparison.notes)):
+    for sentence in (*sentences, *(f"Note: {note}" for note in comparison.notes)):
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     for title, changes in (
         ("Evidence lost", [change for change in comparison.support if change.lost]),
@@ -62,19 +73,24 @@ def _show(comparison: RunComparison, settings: Any) -> None:
 
 
 def _tables(comparison: RunComparison) -> Iterator[Table]:
-    """Yield a table for each policy and schedule; beside the numbers long names have no room."""
-    visible_rows = [
-        difference
-        for difference in comparison.differences
-        if difference.column.quantity in _COLUMNS
-        and not difference.column.arm
-        and not difference.column.mask
-    ]
+    """Yield a table for each policy and order of arrival, in the order of `_QUANTITIES`."""
+    places = list(_QUANTITIES)
+    visible_rows = sorted(
+        (
+            difference
+            for difference in comparison.differences
+            if difference.column.quantity in _QUANTITIES
+            and not difference.column.arm
+            and not difference.column.mask
+        ),
+        key=lambda difference: places.index(difference.column.quantity),
+    )
     widest = max((len(_quantity(difference)) for difference in visible_rows), default=0)
     groups: dict[str, list[Difference]] = {}
     for difference in visible_rows:
         groups.setdefault(name_pair(difference), []).append(difference)
-    for heading, rows in groups.items():
+    order = dict.fromkeys(map(name_pair, comparison.differences))
+    for heading, rows in ((name, groups[name]) for name in order if name in groups):
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.title = Text(heading, style="bold")
         table.title_justify = "left"
@@ -95,7 +111,8 @@ def _tables(comparison: RunComparison) -> Iterator[Table]:
 
 def _quantity(difference: Difference) -> str:
     column = difference.column
-    return f"{column.quantity} ({column.model})" if column.model else column.quantity
+    name = _QUANTITIES[column.quantity]
+    return f"{name} ({column.model})" if column.model else name
 
 
 def _list_changes(title: str, changes: Sequence[SupportChange], *, lost: bool) -> list[str]:

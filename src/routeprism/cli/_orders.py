@@ -49,8 +49,9 @@ def _show(audit: Audit) -> None:
     )
     console.print(_table(audit.rows))
     say(
-        "changed: share of orders that retain a different set from forward; kept: share that "
-        "retains support; forward, reverse: questions whose support those two keep",
+        "Changed: share of orders in which the memory keeps a different set of records from "
+        "source order. Kept: share of orders in which it keeps the evidence of a question. "
+        "Forward and reverse: share of questions whose evidence it keeps in these two orders.",
         style="dim",
     )
     say(audit.limits, style="dim")
@@ -59,15 +60,15 @@ def _show(audit: Audit) -> None:
     for sentence in audit.sentences:
         say(sentence)
     for heading, lines in (
-        ("Worst orders, those that lose most first", _worst(audit)),
-        ("Smallest reorderings, the smallest first", _reorderings(audit)),
+        ("Worst orders, the largest loss first", _worst(audit)),
+        ("Smallest reorderings that change the outcome", _reorderings(audit)),
     ):
         if lines:
             say(f"{heading} (records are numbered from 0 in source order):")
         for line in lines[:_MOST_SAID]:
             say(f"  {line}")
         if len(lines) > _MOST_SAID:
-            say(f"  … and {len(lines) - _MOST_SAID} more; --json and the run hold them all")
+            say(f"  … and {len(lines) - _MOST_SAID} more; --json and the run contain them all")
     for note in audit.notes:
         say(f"Note: {note}")
     if audit.directory is not None:

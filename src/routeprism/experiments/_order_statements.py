@@ -15,7 +15,7 @@ __all__ = ["order_statements", "position_statements"]
 _METHODS = {
     "enumerated": "every order",
     "merged": "every order, by merged states",
-    "replayed": "every order, one by one",
+    "replayed": "every order, built one by one",
     "shared": "every order, with shared beginnings",
     "sampled": "drawn orders",
 }
@@ -35,7 +35,7 @@ def order_statements(
     for (policy, arrival), quantities in grouped.items():
         orders = counts.orders[policy, arrival]
         methods = [
-            f"{method} of {pluralise(number, 'pool')}"
+            f"{method} in {pluralise(number, 'pool')}"
             for name, method in _METHODS.items()
             if (number := counts.methods[policy, arrival, name])
         ]
@@ -60,7 +60,7 @@ def order_statements(
 def _describe(quantities: Mapping[str, EstimateRow]) -> Iterator[tuple[Part, ...]]:
     if "order_change" in quantities:
         yield compose(
-            "{share} of orders keep a different set of records than forward",
+            "in {share} of orders the memory keeps a different set of records from source order",
             share=show_estimate(quantities["order_change"]),
         )
     across = quantities.get("support_kept.uniform") or quantities.get("support_kept.arrival")
@@ -71,7 +71,7 @@ def _describe(quantities: Mapping[str, EstimateRow]) -> Iterator[tuple[Part, ...
             if (name := f"support_kept.{side}") in quantities
         ]
         yield compose(
-            "support is kept in {share} of orders, {ends} (labels {labels})",
+            "evidence is kept in {share} of orders, {ends} (labels: {labels})",
             share=show_estimate(across),
             ends=join_parts(", ", ends),
             labels=across.labels,
@@ -111,9 +111,10 @@ def _reordering_statements(findings: Iterable[Finding]) -> Iterator[Statement]:
         saved = [value for value in dropped if value["found"]]
         neighbours = sum(value["inversions"] == 1 for value in lost)
         text = (
-            f"of {len(retained)} questions whose support source order keeps, {len(lost)} lose it "
-            f"by some reordering, {neighbours} by exchanging two neighbours; of {len(dropped)} "
-            f"whose support it drops, {len(saved)} keep it by some reordering"
+            f"of {len(retained)} questions whose evidence is kept in source order, {len(lost)} "
+            f"lose it in some order, {neighbours} of them if two neighbours change places; of "
+            f"{len(dropped)} whose evidence is dropped in source order, {len(saved)} keep it in "
+            f"some order"
             f"{_describe_search(values)}"
         )
         yield Statement((text,), "orders", policy)
@@ -129,8 +130,9 @@ def _stale_statements(findings: Iterable[Finding]) -> Iterator[Statement]:
         changed = [value for value in values if value["found"]]
         neighbours = sum(value["inversions"] == 1 for value in changed)
         text = (
-            f"for {len(changed)} of {len(values)} questions about updates some reordering decides "
-            f"between the old and the new value, for {neighbours} the exchange of two neighbours"
+            f"for {len(changed)} of {len(values)} questions about updates, order decides between "
+            f"the old and the new value; for {neighbours} of them, two neighbours that change "
+            f"places are enough"
             f"{_describe_search(values)}"
         )
         severity: Severity = "problem" if changed else "good"

@@ -449,13 +449,17 @@ def _restore_order(
     after = verdicts[best.policy].levels
     if rank(best)[:3] >= _rank_unrepaired(verdict, schedule):
         return Recommendation(verdict.policy, None, "No standard repair helps", is_unsolved=True)
-    lines = [f"{after[s]} under {describe_arrival(s)}" for s in verdict.levels if s in after]
-    reason = f"Verdict afterwards: {', '.join(lines)}"
+    levels: dict[str, list[str]] = {}
+    for name in verdict.levels:
+        if name in after:
+            levels.setdefault(after[name], []).append(describe_arrival(name))
+    phrases = [f"“{level}” under {join_names(names)}" for level, names in levels.items()]
+    reason = f"Verdict afterwards: {', '.join(phrases)}"
     whole = None
     thorough = min(repairs, key=lambda r: (LEVELS.index(verdicts[r.policy].level), rank(r)))
     level = verdicts[thorough.policy].level
     if LEVELS.index(level) < LEVELS.index(verdicts[best.policy].level):
-        reason += f". For all of these orders: {thorough.action} (then {level})"
+        reason += f". For all of these orders: {thorough.action} (then “{level}”)"
         whole = thorough
     return Recommendation(verdict.policy, best, reason, levels=after, thorough=whole)
 

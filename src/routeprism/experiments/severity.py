@@ -310,8 +310,8 @@ def _explain_columns(schedules: Sequence[str], *, labelled: bool) -> str:
     """Explain what the shares of the table are shares of."""
     names = join_names([describe_arrival(schedule) for schedule in schedules] or [""])
     return (
-        "Kept: share of the records that arrived which the memory keeps in source order. "
-        + ("Evidence: share of the evidence that questions are shown then. " if labelled else "")
+        "Kept: share of the records that the memory keeps in source order. "
+        + ("Evidence: share of the evidence that it then shows. " if labelled else "")
         + f"{names[:1].upper()}{names[1:]}: share of questions that "
         + ("lose evidence" if labelled else "are shown different records")
         + " compared with source order."
@@ -384,7 +384,7 @@ def _list_sanity(verdict: MemoryVerdict) -> tuple[Part, ...]:
             "questions whose evidence is kept",
             _percent(verdict.find("all_covered.retained.forward")),
         ),
-        ("questions that are shown all of it", _percent(verdict.find(_EVIDENCE))),
+        ("questions that are shown all of their evidence", _percent(verdict.find(_EVIDENCE))),
         ("characters shown", characters),
     )
     phrases = [(f"{name} ", value) for name, value in values if value]
@@ -508,7 +508,7 @@ def describe_answers(verdict: MemoryVerdict) -> Iterator[Statement]:
             tail = "no change of accuracy is shown, which does not mean that there is none"
             tail = describe_doubt(change) or tail
         parts = (
-            f"Accuracy read by {change.model}: ",
+            f"Accuracy of the answers by {change.model}: ",
             _percent(before),
             " in source order, ",
             _percent(after),

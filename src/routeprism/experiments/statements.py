@@ -119,7 +119,7 @@ def describe_doubt(row: EstimateRow) -> str:
         return ""
     if row.units is not None and 2 / 2**row.units >= RISK:  # the least p-value of sign flips
         return f"{pluralise(row.units, row.unit)} are too few to show a change"
-    return "this change does not hold after the adjustment for all claims of the run"
+    return "the change is not shown after the adjustment for all claims of the run"
 
 
 def is_small(row: EstimateRow) -> bool:

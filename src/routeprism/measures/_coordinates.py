@@ -143,7 +143,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
     Coordinate(
         "kept.forward",
         "|S|/n forward",
-        "share of the records that arrived which the forward route keeps",
+        "share of the records that the forward route keeps",
         "no record kept",
         "every record kept",
         "severity",
@@ -152,7 +152,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
     Coordinate(
         "kept.route",
         "|S|/n route",
-        "share of the records that arrived which the other route keeps",
+        "share of the records that the other route keeps",
         "no record kept",
         "every record kept",
         "severity",

@@ -11,6 +11,7 @@ from typing import Any
 from routeprism.errors import RunError, SpecError, nearest
 from routeprism.exhibits import Severity, Statement
 from routeprism.experiments.reach import Reach, read_reaches
+from routeprism.experiments.severity import describe_arrival
 from routeprism.experiments.statements import pluralise
 from routeprism.measures import (
     RESAMPLES,
@@ -358,7 +359,7 @@ def _pair_reaches(
 def _compare_reaches(pair: tuple[Reach, Reach]) -> Statement:
     """Compare the verdicts on two versions of a memory."""
     before, after = pair
-    text = f"in the first version, {before.phrase}; in the second, {after.phrase}"
+    text = f"in the old version, {before.phrase}; in the new version, {after.phrase}"
     if before.title == after.title:
         text = f"in both versions, {after.phrase}"
     return Statement((text,), "comparison", _name_policies(before.policy, after.policy))
@@ -395,7 +396,7 @@ def _difference_statements(differences: Sequence[Difference]) -> Iterator[Statem
 def _support_statements(support: Sequence[SupportChange], *, labelled: bool) -> Iterator[Statement]:
     """Count the questions whose support one of the versions does not show."""
     if not labelled:
-        text = "The benchmark has no support labels, so support is not compared."
+        text = "The benchmark has no support labels, so evidence is not compared."
         yield Statement((text,), "comparison")
         return
     counts: dict[tuple[str, str], list[int]] = {}
@@ -405,14 +406,18 @@ def _support_statements(support: Sequence[SupportChange], *, labelled: bool) -> 
         numbers[0] += bool(change.lost)
         numbers[1] += bool(change.kept)
     for (policies, schedule), (lost, gained) in counts.items():
-        text = (
-            f"the second version loses support for {pluralise(lost, 'question')} and gains support "
-            f"for {pluralise(gained, 'question')}"
-        )
         severity: Severity = "problem" if lost else "good"
+        text = _count_support(lost, gained)
         yield Statement((text,), "comparison", policies, schedule, severity, scope=schedule)
     if not counts:
-        yield Statement(("No question lost or gained support.",), "comparison", severity="good")
+        yield Statement(("No question lost or gained evidence.",), "comparison", severity="good")
+
+
+def _count_support(lost: int, gained: int) -> str:
+    if not lost:
+        return f"the new version gains evidence for {pluralise(gained, 'question')} and loses none"
+    losses = f"the new version loses evidence for {pluralise(lost, 'question')}"
+    return f"{losses} and gains {f'it for {gained}' if gained else 'none'}"
 
 
 def _describe_difference(difference: Difference) -> tuple[str, Severity]:
@@ -440,8 +445,10 @@ def name_experiment(difference: Difference) -> str:
 
 
 def name_pair(difference: Difference) -> str:
-    """Name the policies and the schedule, and the experiment if the quantity does not."""
+    """Name the policies and the arrivals, and the experiment if the quantity does not."""
     column = difference.column
     policies = _name_policies(difference.policy_before, column.policy)
-    parts = (policies, column.schedule, name_experiment(difference))
+    plain = describe_arrival(column.schedule)
+    arrivals = plain if plain == column.schedule else f"{plain} ({column.schedule})"
+    parts = (policies, arrivals, name_experiment(difference))
     return ", ".join(filter(None, parts))

@@ -225,15 +225,16 @@ def _describe_check(
     if rebuilt := counts.rebuilt[name]:
         likely = 1 - (1 - 1 / RARE) ** (2 * rebuilt)
         yield (
-            f"{rebuilt} of {counts.traced[name]} routes were built a second time and came out the "
-            f"same; chance in 1 of {RARE} builds would have shown with probability {likely:.2f}"
+            f"{rebuilt} of {counts.traced[name]} routes were built a second time, with the same "
+            f"result; randomness in 1 of {RARE} builds would have been detected with probability "
+            f"{likely:.2f}"
         )
     if name in checks.skipped:
         reason = checks.skipped[name]
         rest = (
             ": shared state could not be distinguished from chance"
             if "deterministic" in reason
-            else "; rebuilds=N builds N routes a second time and checks it"
+            else "; pass rebuilds=N to check it"
         )
         yield f"shared state between builds was not checked, because {reason}{rest}"
     yield from _describe_outcomes(name, counts, pools)
@@ -251,8 +252,8 @@ def _describe_outcomes(name: str, counts: RouteCounts, pools: int) -> Iterable[s
     }
     if outcomes["separate"]:
         yield (
-            f"on {outcomes['separate']} of {pools} pools the same records were built in "
-            f"two orders, in both sequences and alternating, and no build influenced another"
+            f"no build influenced another on {outcomes['separate']} of {pools} pools, on which the "
+            f"same records were built in two orders, one after the other and alternating"
         )
     if outcomes["alternating"]:
         yield (

@@ -297,7 +297,7 @@ class _Kit:
                 unclear.append(pool.user)
         if len(unclear) == len((_MOVING, _COOKING, _VARIED)):
             return "not in two orders: the memory depends on ids or texts as such, or on chance"
-        return "the same records in two orders, in both sequences and alternating, stayed separate"
+        return "builds of the same records in two orders did not influence each other"
 
     def _take_opposite_order(self, pool: Pool) -> None:
         """Build a pool in the opposite order: a memory that raises there cannot be audited."""

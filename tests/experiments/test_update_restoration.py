@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import routeprism
@@ -18,8 +22,8 @@ def test_the_reader_lacks_the_new_record_and_is_misled_by_the_old_one() -> None:
     )
     rows = found.rows.where(experiment="restoration", arm="update", stratum="all", mask="")
     values = {row.quantity: row.estimate for row in rows}
-    assert values["count.eligible"] == 108
-    assert values["count.no-replacement"] == 36
+    assert values["count.eligible"] == 141
+    assert values["count.no-replacement"] == 3
     assert values["accuracy.current"] == 1
     assert values["outdated_answer.current"] == 0
     assert (values["outdated_answer.stale"] or 0) > 0.9
@@ -28,7 +32,31 @@ def test_the_reader_lacks_the_new_record_and_is_misled_by_the_old_one() -> None:
     (statement,) = [
         str(one) for one in found.statements if "where only the old value is shown" in str(one)
     ]
-    assert "the new record is missing, and the old one misleads (108 pairs" in statement
+    assert "the new record is missing, and the old one misleads (141 pairs" in statement
+
+
+def test_a_model_that_is_never_right_allows_no_conclusion(
+    scripted: Any, own_data: Callable[..., Path]
+) -> None:
+    records = [
+        {"user": user, "id": name, "text": f"Words about {name}."}
+        for user in ("ann", "bob")
+        for name in "xyabz"
+    ]
+    for record in records[3::5]:
+        record["supersedes"] = ["a"]  # type: ignore[assignment]
+    asked = {"text": "Which one?", "options": ["old", "new"], "gold": "b", "support": ["b"]}
+    questions = [{**asked, "user": user, "id": user, "outdated": ["a"]} for user in ("ann", "bob")]
+    found = routeprism.restore(
+        own_data(records, questions),
+        "recent:k=3",
+        models=[scripted(lambda ask: "a")],
+        designs=["update"],
+        resamples=100,
+    )
+    (statement,) = [str(s) for s in found.statements if "old and the new record" in str(s)]
+    assert "no answer is correct, so the model is at floor" in statement
+    assert not any("misleads" in str(s) for s in found.statements)
 
 
 def test_a_benchmark_without_such_labels_is_refused() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import routeprism
 from routeprism.experiments import Audit
+from routeprism.experiments.remedies import summarise_remedies
 from routeprism.runs import Rows
 
 from .update_faults import (
@@ -305,6 +306,20 @@ def test_displacements_over_an_arrival_model_are_means_over_its_orders(own_data:
     assert values["count.inverted_supersessions"] == pytest.approx(1 / 3)
     late = found.rows.where(quantity="count.updates_out_of_order", schedule="jitter:w=1")
     assert [row.estimate for row in late] == pytest.approx([1 / 3])
+
+
+def test_a_recommended_repair_names_what_it_does_to_old_values(own_data: OwnData) -> None:
+    """A window of one record, reversed: `a` is left; held back with w=1, both are shown."""
+    found = routeprism.remedy(
+        write_chain(own_data, "ab"), "recent:k=1", schedules=["replay"], arrivals=[], resamples=100
+    )
+    (advice,) = (s for s in found.statements if s.kind == "recommendation")
+    assert "".join(map(str, advice.parts)).endswith(
+        "Questions that end with the old value: 0 of 1 instead of 1 under reversal"
+    )
+    (benefit, _) = summarise_remedies(found.results)
+    column = benefit.columns.index("old value alone")
+    assert {line[0]: line[column] for line in benefit.rows}["(no repair)"] == "1 of 1"
 
 
 def test_a_record_that_arrives_again_counts_with_its_last_arrival(own_data: OwnData) -> None:

@@ -54,6 +54,18 @@ def test_conditions_keep_number_and_position() -> None:
     assert stale[new] == neither[new] == made.control
 
 
+def test_a_memory_that_shows_everything_else_leaves_one_record_out() -> None:
+    """With all of a, b, c and d shown, no unseen record is left to stand in for o or for n."""
+    made = decide("abncd", "aobcd")
+    assert isinstance(made, Update)
+    assert made.conditions == {
+        "stale": ("o", "b", "c", "d"),
+        "both": ("o", "n", "c", "d"),
+        "neither": ("a", "b", "c", "d"),
+        "current": ("a", "n", "c", "d"),
+    }
+
+
 def test_the_forward_route_may_be_the_one_with_the_old_value() -> None:
     made = decide("oc", "nc")
     assert isinstance(made, Update)
@@ -70,7 +82,7 @@ def test_the_forward_route_may_be_the_one_with_the_old_value() -> None:
         ("nc", "oac", "n", "oa", "several-records"),
         ("nc", "oc", "nd", "o", "several-records"),
         ("nc", "o", "n", "o", "not-removable"),  # nothing to exchange the current record for
-        ("n", "oabcd", "n", "o", "no-replacement"),  # everything is shown already
+        ("n", "od", "n", "oabc", "no-replacement"),  # d alone is left to fill two places
     ],
 )
 def test_why_a_pair_is_not_eligible(

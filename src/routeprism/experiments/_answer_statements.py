@@ -239,6 +239,15 @@ def _show_gain(row: EstimateRow | None) -> Part:
 
 def _describe_update(answers: _Answers, put_back: EstimateRow) -> Statement:
     """Distinguish a reader that the old record misleads from a reader that lacks the new one."""
+    if is_at_floor(put_back):
+        return answers.state(
+            "restoration",
+            put_back,
+            "{floor} about the old and the new record ({size}, labels {labels})",
+            severity="warning",
+            floor=describe_floor(put_back),
+            labels=put_back.labels,
+        )
     taken_out = answers.find("neither-stale", "update")
     both = answers.find("current-stale", "update")
     beside = answers.find("current-both", "update")

@@ -17,6 +17,7 @@ from routeprism.exhibits import (
     Statement,
     Table,
     compose,
+    format_count,
     format_row,
     make_table,
     name_chart,
@@ -161,6 +162,10 @@ class RemedyOutcome:
     """
     growth: float = 1.0
     """Length of the text shown, divided by that of the memory without the repair."""
+    stale: EstimateRow | None = None
+    """Questions that end with the old value of a changed fact; None without such labels."""
+    stale_before: EstimateRow | None = None
+    """The same for the memory without the repair."""
 
     @property
     def remaining(self) -> float:
@@ -195,6 +200,7 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
     traced = routes.where(model="").group("policy", "schedule")
     answer_rows = Rows.of(row for row in routes if row.model).group("policy", "schedule")
     evidence = rows.where(experiment="retention", arm="").group("policy", "schedule")
+    updates = rows.plain(experiment="updates", model="").group("policy", "schedule")
     outcomes = []
     for repair in repairs:
         for (policy, schedule), group in traced.items():
@@ -225,6 +231,8 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
                         - _value_of(evidence_rows.get(_COVERED)),
                     ),
                     _value_of(group.get("context_length.route")) / length if length else 1.0,
+                    updates.get((policy, schedule), {}).get(_STALE),
+                    updates.get((repair.memory, schedule), {}).get(_STALE),
                 )
             )
     return outcomes
@@ -232,6 +240,8 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
 
 _COVERED = "all_covered.exposed.forward"
 """Share of questions that source order shows all of their evidence."""
+_STALE = "stale_only.route_count"
+"""Questions that are shown the old value of a changed fact alone."""
 
 
 def _share(part: EstimateRow | None, whole: EstimateRow | None) -> float:
@@ -383,8 +393,20 @@ def recommend_repairs(
             continue
         choose = _restore_evidence if verdict.lacks_evidence else _restore_order
         recommendation = choose(verdict, own, verdicts, outcomes)
-        advice.append(replace(recommendation, flags=verdict.flags))
+        reason = recommendation.reason + _describe_stale(recommendation.repair, outcomes)
+        advice.append(replace(recommendation, reason=reason, flags=verdict.flags))
     return advice
+
+
+def _describe_stale(repair: Repair | None, outcomes: Outcomes) -> str:
+    """Describe how many questions end with the old value of a changed fact after the repair."""
+    changes = [
+        f"{_write_stale(outcome)} instead of {format_count(_value_of(before))} under "
+        f"{describe_arrival(outcome.schedule)}"
+        for (own, _), outcome in outcomes.items()
+        if own == repair and (before := outcome.stale_before) is not None and before.estimate
+    ]
+    return f". Questions that end with the old value: {', '.join(changes)}" if changes else ""
 
 
 def recommend_results(results: Results) -> list[Recommendation]:
@@ -499,18 +521,22 @@ def tabulate_remedies(results: Results) -> list[Table]:
         "Repairs and their costs",
         "Each repair around the memory, under each order of arrival. Loss prevented: the share of "
         "the evidence loss that the repair prevents (without labels, of the missing overlap). "
+        "Old value alone: questions about updates that end with it. "
         f"Writes: extra writes per record. {CALLS} Delay: later arrivals that a record waits for. "
         "No other repair is at least as good as an efficient one in these and in the length of "
         "the text.",
         (
             *("memory", "arrival", "repair", "efficient", "loss prevented", "evidence lost"),
-            *("evidence shown", "J", "accuracy", "writes", "model calls", "delay", "length"),
+            *("evidence shown", "old value alone", "J", "accuracy", "writes", "model calls"),
+            *("delay", "length"),
         ),
         [
             (
                 *(o.repair.memory, o.schedule, o.repair.label, "yes" if o in efficient else ""),
                 "" if o.prevented is None else f"{100 * o.prevented:.0f}%",
-                *map(format_row, (o.loss, o.evidence, o.overlap, o.accuracy)),
+                *map(format_row, (o.loss, o.evidence)),
+                _write_stale(o),
+                *map(format_row, (o.overlap, o.accuracy)),
                 f"{o.writes:.2f}",
                 _format_calls(o.calls),
                 f"{o.delay:.0f}",
@@ -539,6 +565,8 @@ def summarise_remedies(results: Results) -> list[Table]:
 
 
 Lines = Mapping[Repair, Mapping[str, RemedyOutcome]]
+Benefit = tuple[str, Callable[[Mapping[str, RemedyOutcome]], str], str]
+"""A column: its heading, how a repair's outcomes are written in it, and how to read it."""
 
 
 def _tabulate_benefit(memory: str, lines: Lines) -> list[Table]:
@@ -546,36 +574,58 @@ def _tabulate_benefit(memory: str, lines: Lines) -> list[Table]:
     outcomes = [outcome for line in lines.values() for outcome in line.values()]
     if not outcomes:
         return []
-    schedules = list(dict.fromkeys(outcome.schedule for outcome in outcomes))
-    first = describe_arrival(schedules[0])
-    has_labels = any(outcome.is_labelled for outcome in outcomes)
-    columns = [_column(s, lambda outcome: outcome.prevented) for s in schedules]
-    caption = (
-        f"Columns named after an order of arrival: share of "
-        f"{'the evidence loss' if has_labels else 'the missing overlap'} that the repair prevents."
-    )
-    if has_labels:
-        columns.append(_column(schedules[0], lambda o: _estimate(o.evidence), "evidence kept"))
-        caption += f" Evidence kept: share of the evidence that questions are shown under {first}."
-    columns.append(_column(schedules[0], lambda o: o.overlap.estimate, "same records"))
-    caption += f" Same records: overlap of the records shown under {first} and in source order."
-    schedule_with_answers = next((o.schedule for o in outcomes if o.accuracy is not None), None)
-    if schedule_with_answers is not None:
-        columns.append(
-            _column(schedule_with_answers, lambda o: _estimate(o.accuracy), "right answers")
-        )
-        caption += f" Right answers: share under {describe_arrival(schedule_with_answers)}."
+    columns = list(_list_benefits(outcomes))
     return make_table(
         f"remedy-benefit-{name_chart(memory)}",
         f"{memory}: what each repair prevents and keeps",
-        caption,
-        ("repair", *(heading for heading, _ in columns)),
+        " ".join(filter(None, (explanation for _, _, explanation in columns))),
+        ("repair", *(heading for heading, _, _ in columns)),
         [
-            (_name_repair(repair), *(write(line) for _, write in columns))
+            (_name_repair(repair), *(write(line) for _, write, _ in columns))
             for repair, line in lines.items()
         ],
         names=1,
     )
+
+
+def _list_benefits(outcomes: Sequence[RemedyOutcome]) -> Iterator[Benefit]:
+    """List the columns: the loss under each order, then what questions see under the first."""
+    schedules = list(dict.fromkeys(outcome.schedule for outcome in outcomes))
+    first = describe_arrival(schedules[0])
+    has_labels = any(outcome.is_labelled for outcome in outcomes)
+    loss = "the evidence loss" if has_labels else "the missing overlap"
+    explanation = f"Columns named after an order of arrival: share of {loss} that the repair "
+    for at, schedule in enumerate(schedules):
+        yield (
+            *_column(schedule, lambda outcome: outcome.prevented),
+            "" if at else f"{explanation}prevents.",
+        )
+    if has_labels:
+        yield (
+            *_column(schedules[0], lambda o: _estimate(o.evidence), "evidence kept"),
+            f"Evidence kept: share of the evidence that questions are shown under {first}.",
+        )
+    yield (
+        *_column(schedules[0], lambda o: o.overlap.estimate, "same records"),
+        f"Same records: overlap of the records shown under {first} and in source order.",
+    )
+    if any(outcome.stale is not None for outcome in outcomes):
+        yield (
+            "old value alone",
+            lambda line: _write_stale(line.get(schedules[0])),
+            f"Old value alone: questions about updates that end with it under {first}.",
+        )
+    answer_schedule = next((o.schedule for o in outcomes if o.accuracy is not None), None)
+    if answer_schedule is not None:
+        yield (
+            *_column(answer_schedule, lambda o: _estimate(o.accuracy), "right answers"),
+            f"Right answers: share under {describe_arrival(answer_schedule)}.",
+        )
+
+
+def _write_stale(outcome: RemedyOutcome | None) -> str:
+    row = None if outcome is None else outcome.stale
+    return "" if row is None else f"{format_count(_value_of(row))} of {row.queries}"
 
 
 def _name_repair(repair: Repair) -> str:

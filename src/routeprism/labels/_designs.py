@@ -19,6 +19,7 @@ from a reader that lacks the new one (docs/updates.md).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
@@ -341,7 +342,9 @@ def update_design(
 ) -> Update | Ineligible:
     """Decide about a pair of which one route shows outdated evidence alone.
 
-    Both exchanges keep the number of records and the display position of what they exchange.
+    Both exchanges keep the number of records and the display position of what they exchange. The
+    places are those of the outdated record and of one unrelated record that is shown. Where too few
+    records are left to fill them, a second unrelated record is left out of all four conditions.
     """
     if not (current and stale):
         return Ineligible("unlabelled")
@@ -355,10 +358,10 @@ def update_design(
     if not unrelated:
         return Ineligible("not-removable")
     unseen = [id for id in candidates or pool if id not in current | stale | side.sources]
-    for removed in unrelated:
-        rest = side.sources - {outdated, removed}
-        free = [removed, *unseen]
-        controls = _find_controls(pool, rest, restored, outdated, free)
+    pairs = itertools.combinations(unrelated, 2)
+    for removed in (*((record,) for record in unrelated), *pairs):
+        rest = side.sources - {outdated, *removed}
+        controls = _find_controls(pool, rest, restored, outdated, [*removed, *unseen])
         if controls is not None:
             displaced, replacement = controls
             conditions = {

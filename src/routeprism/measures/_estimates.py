@@ -11,7 +11,6 @@ resamples.
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypedDict, TypeVar
@@ -20,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from routeprism.measures._intervals import Interval, difference_limits, limits
+from routeprism.measures._patterns import MANY_UNITS, UnitPatterns
 from routeprism.measures._sequences import sequence_limits
+from routeprism.measures._series import Series
 from routeprism.measures._significance import Alternative, flip_signs
 
 __all__ = ["RESAMPLES", "Drawing", "Estimate", "Sums", "Tally"]
@@ -86,17 +87,15 @@ class Tally(Generic[Key]):
     def __init__(self, weighting: Literal["unit", "question"]) -> None:
         self._weighting = weighting
         self._units = 0
-        self._series: dict[Key, _Series] = {}
+        self._series: dict[Key, Series] = {}
 
     def append(self, sums: Sums[Key]) -> None:
         """Add one unit."""
         for key, addition in sums.items():
             series = self._series.get(key)
             if series is None:
-                series = self._series[key] = _Series()
-            series.units.append(self._units)
-            series.sums.append(addition[0])
-            series.counts.append(addition[1])
+                series = self._series[key] = Series()
+            series.append(self._units, addition[0], addition[1])
         self._units += 1
 
     def keys(self) -> Sequence[Key]:
@@ -134,7 +133,7 @@ class Tally(Generic[Key]):
         """Estimate every quantity, with limits over resampled units."""
         groups: dict[int, list[Key]] = {}
         for key, series in self._series.items():
-            groups.setdefault(len(series.units), []).append(key)
+            groups.setdefault(len(series), []).append(key)
         estimates: dict[Key, Estimate] = {}
         for keys in groups.values():
             estimates.update(self._group(keys, seed, resamples, interval))
@@ -145,7 +144,7 @@ class Tally(Generic[Key]):
 
         None where units do not count equally.
         """
-        if self._weighting != "unit" and any(count != 1 for count in self._series[key].counts):
+        if self._weighting != "unit" and (self._series[key].counts != 1).any():
             return None
         lower, upper = sequence_limits(list(self._series[key].means().values()), bounds)
         return trim_noise(lower), trim_noise(upper)
@@ -182,9 +181,9 @@ class Tally(Generic[Key]):
         estimate = both.estimates(seed=seed, resamples=resamples, interval=interval).get("")
         if estimate is None:
             return None
-        questions = sum(self._series[key].asked(shared) for key in (first, second))
+        questions = sum(self._series[key].count_questions(shared) for key in (first, second))
         if union is not None:
-            questions = min(questions, self._series[union].asked(shared))
+            questions = min(questions, self._series[union].count_questions(shared))
         return replace(estimate, queries=questions)
 
     def difference_left_out(self, first: Key, second: Key) -> tuple[float, float] | None:
@@ -219,11 +218,11 @@ class Tally(Generic[Key]):
         """
         if first not in self._series or second not in self._series:
             return None
-        units = sorted({*self._series[first].units, *self._series[second].units})
+        units = sorted({*self._series[first].units.tolist(), *self._series[second].units.tolist()})
         place = {unit: at for at, unit in enumerate(units)}
         above, below = np.zeros((2, len(units))), np.zeros((2, len(units)))
         for row, key in enumerate((first, second)):
-            at = [place[unit] for unit in self._series[key].units]
+            at = [place[unit] for unit in self._series[key].units.tolist()]
             numerators, denominators = self._weigh_units([key])
             above[row, at], below[row, at] = numerators[0], denominators[0]
         means = above.sum(axis=1) / below.sum(axis=1)
@@ -237,7 +236,7 @@ class Tally(Generic[Key]):
             trim_noise(means[0] - means[1]),
             lower,
             upper,
-            sum(sum(self._series[key].counts) for key in (first, second)),
+            sum(self._series[key].questions for key in (first, second)),
             len(units),
             _contrast_doubts(least, degenerate=lower is not None and lower == upper, used=interval),
         )
@@ -254,6 +253,8 @@ class Tally(Generic[Key]):
         self, keys: Sequence[Key], seed: int, resamples: int, interval: Interval
     ) -> dict[Key, Estimate]:
         """Estimate quantities that are defined on as many units, under the same resamples."""
+        if len(self._series[keys[0]]) >= MANY_UNITS and interval in ("percentile", "expanded"):
+            return self._group_many(keys, seed, resamples, interval)
         numerators, denominators = self._weigh_units(keys)
         values = numerators.sum(axis=1) / denominators.sum(axis=1)
         units = numerators.shape[1]
@@ -272,8 +273,27 @@ class Tally(Generic[Key]):
             ends = [(trim_noise(lower[at]), trim_noise(upper[at])) for at in np.ravel(where)]
         doubts = _doubts(numerators / denominators, interval)
         return {
-            key: Estimate(trim_noise(value), low, high, sum(self._series[key].counts), units, doubt)
+            key: Estimate(trim_noise(value), low, high, self._series[key].questions, units, doubt)
             for key, value, (low, high), doubt in zip(keys, values, ends, doubts, strict=True)
+        }
+
+    def _group_many(
+        self, keys: Sequence[Key], seed: int, resamples: int, interval: Interval
+    ) -> dict[Key, Estimate]:
+        """Do what `_group` does for many units, with the values of one quantity at a time."""
+        units = len(self._series[keys[0]])
+        patterns = UnitPatterns(units)
+        quantities = []
+        for key in keys:
+            numerators, denominators = self._weigh_units([key])
+            value = trim_noise(numerators.sum() / denominators.sum())
+            (doubt,) = _doubts(numerators / denominators, interval)
+            quantities.append((key, value, patterns.add(numerators[0], denominators[0]), doubt))
+        ends = patterns.limits(seed=seed, resamples=resamples, expanded=interval == "expanded")
+        trimmed = [(trim_noise(lower), trim_noise(upper)) for lower, upper in ends]
+        return {
+            key: Estimate(value, *trimmed[place], self._series[key].questions, units, doubt)
+            for key, value, place, doubt in quantities
         }
 
 
@@ -312,24 +332,3 @@ def _contrast_doubts(least: int, *, degenerate: bool, used: Interval) -> tuple[s
 def trim_noise(value: float) -> float:
     """Cut rounding noise off, so that equal values are equal."""
     return round(float(value), 12) + 0.0
-
-
-class _Series:
-    """One quantity's units with their sums and counts."""
-
-    def __init__(self) -> None:
-        self.units: array[int] = array("q")
-        self.sums: array[float] = array("d")
-        self.counts: array[int] = array("q")
-
-    def asked(self, units: Set[int]) -> int:
-        """Count the questions of some units."""
-        pairs = zip(self.units, self.counts, strict=True)
-        return sum(count for unit, count in pairs if unit in units)
-
-    def means(self) -> dict[int, float]:
-        """Return each unit's mean."""
-        return {
-            unit: total / count
-            for unit, total, count in zip(self.units, self.sums, self.counts, strict=True)
-        }

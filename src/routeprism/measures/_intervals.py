@@ -26,8 +26,10 @@ __all__ = [
     "bootstrap_counts",
     "chosen_interval",
     "difference_limits",
+    "draw_units",
     "limits",
     "limits_said",
+    "multiply",
     "percentiles",
     "student",
 ]
@@ -84,7 +86,11 @@ def limits_said(used: Interval, declared: str) -> str:
 
 def bootstrap_counts(units: int, resamples: int, generator: np.random.Generator) -> Floats:
     """Draw how often each unit is in each resample: resamples × units."""
-    indices = generator.integers(0, units, size=(resamples, units))
+    return _count_units(generator.integers(0, units, size=(resamples, units)))
+
+
+def _count_units(indices: npt.NDArray[np.int64]) -> Floats:
+    resamples, units = indices.shape
     indices += np.arange(resamples)[:, None] * units
     flat = np.bincount(indices.ravel(), minlength=resamples * units)
     return flat.reshape(resamples, units).astype(np.float64)
@@ -109,7 +115,8 @@ def limits(
     different, which = np.unique(denominators, axis=0, return_inverse=True)
     which = which.reshape(-1)
     for part, counts in _draw_resamples(numerators.shape[1], seed, resamples):
-        np.divide(numerators @ counts, (different @ counts)[which], out=results[:, part])
+        below = multiply(different, counts)
+        np.divide(multiply(numerators, counts), below[which], out=results[:, part])
     if interval == "bca":
         return _correct_percentiles(results, numerators, denominators)
     return percentiles(results, numerators.shape[1], expanded=interval == "expanded")
@@ -127,10 +134,10 @@ def difference_limits(
     units = numerators.shape[1]
     results = np.empty((1, resamples))
     for part, counts in _draw_resamples(units, seed, resamples):
-        below = denominators @ counts
+        below = multiply(denominators, counts)
         if not below.all():
             return None
-        means = (numerators @ counts) / below
+        means = multiply(numerators, counts) / below
         results[0, part] = means[0] - means[1]
     lower, upper = percentiles(results, units, expanded=interval != "percentile")
     return float(lower[0]), float(upper[0])
@@ -170,11 +177,45 @@ def _place(share: float, resamples: int) -> int:
 
 def _draw_resamples(units: int, seed: int, resamples: int) -> Iterator[tuple[slice, Floats]]:
     """Yield the resamples in portions: their places, and how often each unit is in each of them."""
+    for part, indices in draw_units(units, seed, resamples):
+        yield part, _count_units(indices).T
+
+
+_SERIAL, _SERIAL_VECTOR = 262_144, 9_216
+"""Products of at most this size are not divided between threads by OpenBLAS."""
+_COLUMNS = 8
+
+
+def multiply(values: Floats, counts: Floats) -> Floats:
+    """Return `values @ counts`, computed in blocks that are too small for several threads.
+
+    Threads that wait for each other take ten times the processor time of the product itself.
+    """
+    rows, units = values.shape
+    number = counts.shape[1]
+    width = max(1, (_SERIAL if rows > 1 else _SERIAL_VECTOR) // (rows * units))
+    height = rows
+    if width < _COLUMNS:
+        width, height = _COLUMNS, _SERIAL // (_COLUMNS * units)
+        if height < 2:  # too large for small blocks
+            return values @ counts
+    result = np.empty((rows, number))
+    for top in range(0, rows, height):
+        for left in range(0, number, width):
+            block = np.s_[top : top + height, left : left + width]
+            result[block] = values[block[0]] @ counts[:, block[1]]
+    return result
+
+
+def draw_units(
+    units: int, seed: int, resamples: int
+) -> Iterator[tuple[slice, npt.NDArray[np.int64]]]:
+    """Draw the units of all resamples in portions: their places, and the units of each of them."""
     generator = np.random.default_rng([seed, units])
     step = max(1, _CELLS // units)
     for start in range(0, resamples, step):
         stop = min(start + step, resamples)
-        yield slice(start, stop), bootstrap_counts(units, stop - start, generator).T
+        yield slice(start, stop), generator.integers(0, units, size=(stop - start, units))
 
 
 def _correct_percentiles(

@@ -8,7 +8,7 @@ import pytest
 from routeprism.measures import Tally
 from routeprism.measures._intervals import limits, multiply
 from routeprism.measures._patterns import UnitPatterns
-from routeprism.measures._series import Series
+from routeprism.measures._series import UnitSeries
 
 
 @pytest.mark.parametrize("expanded", [False, True])
@@ -51,7 +51,7 @@ def test_a_tally_of_many_units_gives_the_same_numbers(kinds: int) -> None:
 
 @pytest.mark.parametrize("different", [1, 200, 300, 5_000])
 def test_a_series_gives_back_what_was_added(different: int) -> None:
-    series = Series()
+    series = UnitSeries()
     added = [(unit, float(unit % different), 1 + unit % 3) for unit in range(3, 6_000) if unit % 7]
     for unit, total, count in added:
         series.append(unit, total, count)

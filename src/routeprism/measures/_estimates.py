@@ -21,7 +21,7 @@ import numpy.typing as npt
 from routeprism.measures._intervals import Interval, difference_limits, limits
 from routeprism.measures._patterns import MANY_UNITS, UnitPatterns
 from routeprism.measures._sequences import sequence_limits
-from routeprism.measures._series import Series
+from routeprism.measures._series import UnitSeries
 from routeprism.measures._significance import Alternative, flip_signs
 
 __all__ = ["RESAMPLES", "Drawing", "Estimate", "Sums", "Tally"]
@@ -87,14 +87,14 @@ class Tally(Generic[Key]):
     def __init__(self, weighting: Literal["unit", "question"]) -> None:
         self._weighting = weighting
         self._units = 0
-        self._series: dict[Key, Series] = {}
+        self._series: dict[Key, UnitSeries] = {}
 
     def append(self, sums: Sums[Key]) -> None:
         """Add one unit."""
         for key, addition in sums.items():
             series = self._series.get(key)
             if series is None:
-                series = self._series[key] = Series()
+                series = self._series[key] = UnitSeries()
             series.append(self._units, addition[0], addition[1])
         self._units += 1
 

@@ -27,7 +27,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class _Batch:
-    """Some quantities, and the kinds of units that they tell apart."""
+    """Some quantities, and the kinds of units that they distinguish."""
 
     kinds: Integers
     """The kind of each unit."""
@@ -38,7 +38,7 @@ class _Batch:
     denominators: list[Floats] = field(default_factory=list)
 
     def divide(self, codes: Integers) -> _Batch:
-        """Tell units apart by one more quantity."""
+        """Distinguish units by one more quantity."""
         joint = self.kinds * (int(codes.max()) + 1) + codes
         _, examples, kinds = np.unique(joint, return_index=True, return_inverse=True)
         before = self.kinds[examples]

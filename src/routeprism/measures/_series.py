@@ -8,7 +8,7 @@ from collections.abc import Set
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Series"]
+__all__ = ["UnitSeries"]
 
 _FEW_PAIRS = 4096
 """Up to how many different pairs are stored once; with more of them, each unit has its own."""
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
-class Series:
+class UnitSeries:
     """The units that have a quantity, with the sum and the number of their values.
 
     A hundred thousand users take a byte or four each, not 24.

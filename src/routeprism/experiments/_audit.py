@@ -421,7 +421,17 @@ def trace_cases(audit: Preparation, run: Run | None) -> Traces:
             audit.adding.end_pool()
 
     with nullcontext() if audit.gateway is None else audit.gateway.serving(run):
-        map_cases(work, plan, add, number, run, audit.execution, until_limit=True, stop=is_enough)
+        map_cases(
+            work,
+            plan,
+            add,
+            number,
+            run,
+            audit.execution,
+            until_limit=True,
+            stop=None if watch is None else is_enough,
+            resumable=audit.pacing.allowance is None and audit.gateway is None,
+        )
     if watch is not None:
         traces.stop = watch.stop(number)
     allowance = audit.pacing.allowance

@@ -20,6 +20,7 @@ from routeprism import workers as pool
 from routeprism.answers import AnswerProgress, Cost
 from routeprism.errors import LimitError, SpecError, nearest
 from routeprism.exhibits import Results, Statement
+from routeprism.experiments._checkpoints import Checkpoints, name_job
 from routeprism.experiments._experiment import (
     list_own_masks,
     map_own_entries,
@@ -535,18 +536,26 @@ def map_cases(
     batch: int = 8,
     until_limit: bool = False,
     stop: Callable[[ResultType], bool] | None = None,
+    resumable: bool = False,
 ) -> None:
     """Work on every case in order, store its tables, `add` its result, and report progress.
 
     With `until_limit`, results from before the spending limit was reached are kept. If `stop`
-    returns true for a result, the cases after it are left out.
+    returns true for a result, the cases after it are left out. If the work is `resumable`, an
+    interrupted call is continued after its last checkpoint.
     """
-    results, number = _open_results(work, plan, number, execution, batch)
-    with nullcontext() if run is None else run.writing() as writer:
-        for done, result in enumerate(_until_limit(results) if until_limit else results, start=1):
-            if writer is not None:
-                for table, entries in result.tables.items():
-                    writer.insert(table, entries)
+    alone = execution.shard is None and execution.merged is None and stop is None
+    job = name_job(run, number) if run is not None and resumable and alone else ""
+    with nullcontext() if run is None else run.writing(job) as writer:
+        checkpoints = Checkpoints(writer)
+        done = 0
+        for result in checkpoints.read():
+            done += 1
+            add(result)
+        results, number = _open_results(work, plan, number, execution, batch, first=done)
+        for result in _until_limit(results) if until_limit else results:
+            done += 1
+            checkpoints.write(result)
             add(result)
             if execution.progress is not None:
                 execution.progress(done, number)
@@ -560,14 +569,19 @@ def _open_results(
     number: int,
     execution: RunExecution,
     batch: int,
+    *,
+    first: int = 0,
 ) -> tuple[Iterator[ResultType], int]:
-    """Begin the work on the pools, of a shard if there is one; or read what shards have done."""
+    """Begin the work on the pools, of a shard if there is one; or read what shards have done.
+
+    The pools before the `first` are done already.
+    """
     if execution.merged is not None:
         return execution.merged.read(number), number
     shard = execution.shard
-    places = range(number) if shard is None else shard.choose(number)
+    places = range(first, number) if shard is None else shard.choose(number)
     results = pool.ordered_map(
-        work if shard is None else partial(_work_at, work, places),
+        work if places == range(number) else partial(_work_at, work, places),
         plan,
         len(places),
         workers=execution.workers or 1,
@@ -575,7 +589,7 @@ def _open_results(
         batch=batch,
         crew=execution.crew,
     )
-    return results if shard is None else shard.keep(results), len(places)
+    return results if shard is None else shard.keep(results), first + len(places)
 
 
 def _work_at(

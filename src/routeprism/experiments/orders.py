@@ -171,7 +171,8 @@ def _explore_pools(
     """Look at the orders of every pool, and store what comes back."""
     number = len(plan.benchmark.cases)
     if not plan.sharing.consultants:
-        map_cases(explore_pool, plan, totals.add, number, run, execution, batch=1)
+        free = plan.sharing.allowance is None
+        map_cases(explore_pool, plan, totals.add, number, run, execution, batch=1, resumable=free)
         return
     # Replies go to the ledger while memories are built, so that nothing else is written meanwhile.
     results: list[PoolResult] = []

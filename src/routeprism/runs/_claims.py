@@ -23,6 +23,7 @@ from routeprism.runs._store import (
     STORE,
     STORE_FILES,
     check_regular,
+    find_progress,
     settle_store,
 )
 
@@ -54,13 +55,17 @@ class Claim:
             ) from error
         return self._stage
 
-    def settle(self, *, finished: bool) -> str:
-        """Remove what a failed start wrote, and describe what stays."""
+    def settle(self, *, finished: bool, interrupted: bool = False) -> str:
+        """Remove what a failed start wrote, and describe what stays.
+
+        Checkpoints of a start that was interrupted stay; those of one that failed may be wrong.
+        """
         if self._stage is not None:
             _remove_stage(self._stage)
         store = self.directory / STORE
         answers = count_answers(store)
-        if self.fresh and not finished and answers == 0:
+        resumable = interrupted and find_progress(store)
+        if self.fresh and not finished and answers == 0 and not resumable:
             self._remove()
             return "The run had no answers yet, so nothing of it is left"
         settle_store(store)

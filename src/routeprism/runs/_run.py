@@ -24,10 +24,12 @@ from routeprism.runs._store import (
     FORMAT,
     INCOMPLETE,
     MANIFEST,
+    PROGRESS,
     RUNNING,
     STORE,
     StorageError,
     check_store,
+    has_progress,
     storing,
 )
 from routeprism.runs._stored_run import StoredRun
@@ -167,18 +169,22 @@ class Run:
             except LimitError:
                 claim.settle(finished=True)  # the same command resumes from what was built
                 raise
-            except BaseException:
-                claim.settle(finished=run.finished)
+            except BaseException as error:
+                interrupted = isinstance(error, KeyboardInterrupt)
+                claim.settle(finished=run.finished, interrupted=interrupted)
                 raise
             claim.settle(finished=run.finished or not trial)
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """Replace the stored traces in one transaction."""
+    def writing(self, job: str = "") -> Iterator[Writer]:
+        """Replace the stored traces in one transaction.
+
+        If an earlier call kept checkpoints of the same job, its rows stay.
+        """
         with self._store() as connection:
-            writer = Writer(connection, self.store)
-            for table in _TABLES:
-                writer.execute(f"DELETE FROM {table}")  # noqa: S608 (fixed names)
+            writer = Writer(connection, self.store, "" if self._stage else job)
+            if not writer.read_progress():
+                writer.clear()
             yield writer
 
     def add(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -253,6 +259,7 @@ class Run:
         """
         unique(rows)
         with self._store() as connection, storing(self.store):
+            connection.execute(f"DROP TABLE IF EXISTS {PROGRESS}")
             connection.execute("DELETE FROM estimates")
             places = ", ".join("?" * len(COLUMNS))
             connection.executemany(
@@ -331,14 +338,40 @@ class Run:
 class Writer:
     """Inserts rows into the tables of an open run."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, job: str = "") -> None:
         self._connection = connection
         self._path = path
+        self.job = job
+        """Identifies the work that an interrupted call can continue; empty if it cannot."""
 
     def execute(self, statement: str) -> None:
         """Run a statement without values."""
         with storing(self._path):
             self._connection.execute(statement)
+
+    def clear(self) -> None:
+        """Empty the tables, and forget earlier checkpoints."""
+        self.execute(f"DROP TABLE IF EXISTS {PROGRESS}")
+        for table in _TABLES:
+            self.execute(f"DELETE FROM {table}")  # noqa: S608 (fixed names)
+
+    def read_progress(self) -> list[bytes]:
+        """Read what the checkpoints of the job kept, in their order."""
+        if not (self.job and has_progress(self._connection)):
+            return []
+        query = f"SELECT content FROM {PROGRESS} WHERE job = ? ORDER BY part"  # noqa: S608 (fixed name)
+        return [content for (content,) in self._connection.execute(query, (self.job,))]
+
+    def keep_progress(self, content: bytes) -> None:
+        """Commit the rows so far, with what is needed to continue after them."""
+        columns = "(part INTEGER PRIMARY KEY, job TEXT, content BLOB)"
+        with storing(self._path):
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS {PROGRESS} {columns}")
+            self._connection.execute(
+                f"INSERT INTO {PROGRESS} (job, content) VALUES (?, ?)",  # noqa: S608 (fixed name)
+                (self.job, content),
+            )
+            self._connection.commit()
 
     def insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
         """Add rows; a text that is stored already stays."""

@@ -25,6 +25,10 @@ FINISHED = (COMPLETE, INCOMPLETE)
 """The states in which a run's estimates count."""
 
 
+PROGRESS = "progress"
+"""The table of checkpoints, which exists only while a run is made."""
+
+
 class StorageError(RunError):
     """A file of a run cannot be written: the disk is full, or for another reason."""
 
@@ -72,6 +76,20 @@ def settle_store(path: Path) -> None:
         return
     with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=1.0)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
+
+
+def has_progress(connection: sqlite3.Connection) -> bool:
+    """Whether a store has checkpoints."""
+    query = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    return connection.execute(query, (PROGRESS,)).fetchone() is not None
+
+
+def find_progress(path: Path) -> bool:
+    """Whether there is a store with checkpoints at a path."""
+    if path.is_file():
+        with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+            return has_progress(connection)
+    return False
 
 
 class Tables:

@@ -59,7 +59,7 @@ class Checkpoints:
 
 
 def _remove_rows(result: Any) -> Any:
-    """Give a result without what is in the tables of the store."""
+    """Return a result without what is in the tables of the store."""
     sums = {name: getattr(result, name) for name in _SUMS if hasattr(result, name)}
     short = {n: {key: entry[:2] for key, entry in each.items()} for n, each in sums.items()}
     return replace(result, tables={}, **short)

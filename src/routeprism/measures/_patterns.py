@@ -81,7 +81,7 @@ class UnitPatterns:
         self._places.append((len(self._batches) - 1, len(batch.numerators) - 1))
 
     def limits(self, *, seed: int, resamples: int, expanded: bool) -> list[tuple[float, float]]:
-        """Give lower and upper limits of each quantity's ratio, by their places."""
+        """Return lower and upper limits of each quantity's ratio, by their places."""
         sides = [(np.array(b.numerators), np.array(b.denominators)) for b in self._batches]
         results = [np.empty((len(above), resamples)) for above, _ in sides]
         for part, drawn in draw_units(self._units, seed, resamples):

@@ -101,5 +101,5 @@ class UnitSeries:
         return sum(count for unit, count in pairs if unit in units)
 
     def means(self) -> dict[int, float]:
-        """Give each unit's mean."""
+        """Return each unit's mean."""
         return dict(zip(self.units.tolist(), (self.sums / self.counts).tolist(), strict=True))

@@ -439,3 +439,11 @@ def test_without_a_directory_it_says_how_to_name_one(cli: Callable[..., Any]) ->
     )
     ended = cli("audit", "personamem", "-p", "raw", "--data", "nowhere")
     assert (ended.code, ended.err) == (2, "routeprism: nowhere: there is no such directory\n")
+
+
+def test_python_reads_the_directory_from_the_environment(
+    small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message of a missing directory recommends it."""
+    monkeypatch.setenv("ROUTEPRISM_DATA", str(small()))
+    assert load_benchmark("personamem").name == "personamem"

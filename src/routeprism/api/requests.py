@@ -6,7 +6,6 @@ import functools
 import hashlib
 import inspect
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,8 +184,7 @@ def load_named(settings: Any) -> Benchmark:
     """Load the benchmark, with the labels of further files and the questions of some kinds."""
     benchmark = settings.benchmark
     if not isinstance(benchmark, Benchmark):
-        directory = settings.data or os.environ.get("ROUTEPRISM_DATA")
-        benchmark = load_benchmark(str(benchmark), Path(directory) if directory else None)
+        benchmark = load_benchmark(str(benchmark), Path(settings.data) if settings.data else None)
     readings = getattr(settings, "readings", ())
     for file in readings:
         benchmark = with_label_file(benchmark, Path(file))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,10 @@ def registered_benchmarks() -> Mapping[str, specs.Registration]:
 
 
 def load_benchmark(text: str, data: Path | None = None) -> Benchmark:
-    """Load a benchmark by name (`sample`, `sample:seed=7`, `personamem`, …) or directory."""
+    """Load a benchmark by name (`sample`, `sample:seed=7`, `personamem`, …) or directory.
+
+    Without `data`, its files are looked for in the directory that ROUTEPRISM_DATA names.
+    """
     loaders = registered_benchmarks()
     path = Path(text)
     is_registered = text.partition(":")[0] in loaders
@@ -37,6 +41,8 @@ def load_benchmark(text: str, data: Path | None = None) -> Benchmark:
         )
     if isinstance(loader, Benchmark):
         return loader
+    if data is None and (directory := os.environ.get("ROUTEPRISM_DATA")):
+        data = Path(directory)
     arguments = {"data": data} if "data" in inspect.signature(loader).parameters else {}
     benchmark = specs.construct(loader, spec, **arguments)
     if not isinstance(benchmark, Benchmark):

@@ -94,7 +94,12 @@ def test_the_rest_follows_the_schema(cli: Cli, mine: Path) -> None:
     assert checks["adapter"] == "recent:k=3"
     assert cli("check-adapter", "recent:k=3", "--quiet").out == "recent:k=3 can be audited\n"
     one = cli("reproduce", "tab:mechanism-state", "--quiet")
-    assert (one.code, one.out) == (0, "12 numbers: 12 reproduced\n")
+    assert (one.code, one.out) == (0, "12 numbers: reproduced: measured 12\n")
+    counts = (
+        "2280 numbers: reproduced: measured 42, reproduced: denominators 36, reproduced: "
+        "arithmetic 14, differs 15, machinery 2106, not derivable 67\n"
+    )
+    assert cli("reproduce", "--quiet").out == counts
     table = cli("reproduce", "tab:mechanism-state", "--json").out
     assert validate("reproduce", table)["tables"][0]["label"] == "tab:mechanism-state"
     sheet = validate("cards", cli("support", mine, "--export", "cards.csv", "--json").out)

@@ -25,6 +25,7 @@ from routeprism.reproduction import (
     count_numbers,
     count_tables,
     explain_blanks,
+    format_heading,
     group_lines,
     list_commands,
     list_reasons,
@@ -108,9 +109,9 @@ def _state_verdict(tables: Sequence[PublishedTable], obtained: ObtainedValues) -
     printed = (table for table in tables if table.label != PROTOCOL)
     counts: Counter[str] = Counter()
     for table in printed:
-        counts.update(number.status for number in check_table(table, obtained))
-    counted_statuses = ", ".join(f"{number} {status}" for status, number in counts.most_common())
-    return f"{counts.total()} numbers: {counted_statuses}"
+        counts.update(count_numbers(check_table(table, obtained)))
+    parts = [f"{format_heading(name)} {counts[name]}" for name in COUNTED if counts[name]]
+    return f"{counts.total()} numbers: {', '.join(parts)}"
 
 
 def _show(

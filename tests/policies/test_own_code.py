@@ -147,6 +147,32 @@ def test_the_command_line_shows_no_frames_of_its_library(
     assert all(str(own) in line for line in files)
 
 
+@pytest.mark.parametrize("raised", ["asyncio.CancelledError('too slow')", "GeneratorExit('end')"])
+def test_what_is_no_exception_shows_the_owners_frames_as_well(
+    own: Path, cli: Callable[..., Any], raised: str
+) -> None:
+    """Python prints a traceback for these and exits with 1, which would say that a gate failed."""
+    lines = (
+        "import asyncio",
+        "from own_classes import Adds",
+        "class Cancels(Adds):",
+        "    def add(self, record):",
+        f"        raise {raised}",
+    )
+    own.with_name("own_cancels.py").write_text("\n".join(lines) + "\n")
+    ended = cli("audit", "sample", "-p", "own_cancels:Cancels")
+    sys.modules.pop("own_cancels")
+    name, _, rest = raised.partition("(")
+    first, *frames = ended.err.splitlines()[:3]
+    assert ended.code == 2
+    said = f"{name.rpartition('.')[2]}: {rest[1:-2]}"
+    assert first == f"routeprism: in add(), record 'u01-r0' raised {said}"
+    assert frames == [
+        f'  File "{own.with_name("own_cancels.py")}", line 5, in add',
+        f"    raise {raised}",
+    ]
+
+
 def test_a_module_that_cannot_be_imported(own: Path, cli: Callable[..., Any]) -> None:
     own.with_name("own_broken.py").write_text("import sys\nsys.exit(0)\n")
     ended = cli("audit", "sample", "-p", "own_broken:Name")

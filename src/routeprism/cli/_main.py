@@ -18,6 +18,7 @@ from typing import Any
 
 from routeprism.cli._app import run_command
 from routeprism.errors import OwnCodeError, RoutePrismError
+from routeprism.frames import describe_error
 from routeprism.printing import printable
 from routeprism.redaction import Redactor, address_secrets, hide_credentials
 
@@ -43,7 +44,7 @@ def main() -> None:
     with _foreign_logs(), Termination() as termination:
         try:
             _run_app()
-        except (KeyboardInterrupt, SystemExit, Exception) as error:
+        except BaseException as error:
             # What fails after a signal, fails because the command is being stopped.
             if isinstance(error, KeyboardInterrupt) or termination.requested:
                 _print_resume_command()
@@ -121,8 +122,11 @@ class Termination:
         signal.raise_signal(signal.SIGINT)
 
 
-def _report(error: Exception) -> int:
+def _report(error: BaseException) -> int:
     """Print an error without secrets; give the exit code."""
+    if not isinstance(error, Exception):
+        # Such as a cancelled task: RoutePrism handles its own, so this is one of the user's code.
+        error = describe_error(error, "")
     is_expected = isinstance(error, RoutePrismError)
     text = f"routeprism: {error}" if is_expected else _format_traceback(error)
     redactor = Redactor.configured(*_address_secrets())
@@ -147,7 +151,7 @@ def _print_any_letter() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _format_traceback(error: Exception) -> str:
+def _format_traceback(error: BaseException) -> str:
     """Write an exception with its traceback, without the frames of the command line itself."""
     frames = traceback.extract_tb(error.__traceback__)
     libraries = [at for at, frame in enumerate(frames) if _LIBRARY.search(frame.filename)]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -88,6 +89,11 @@ class Calling:
 
 class Declaring(Calling):
     calls_per_add = 1
+
+class Connecting(Calling):
+    def __init__(self, k=3):
+        super().__init__()
+        self.add(k)
 
 class Offline:
     offline = True
@@ -190,6 +196,41 @@ def test_a_dry_run_of_any_other_command_makes_no_request(
         assert done.code == 0, (call, done.err)
         assert done.left == ()
     assert (counting.connections, counting.requests) == (0, [])
+
+
+def test_a_dry_run_makes_no_object_of_a_memory_class(
+    counting: Any, own: str, cli: Callable[..., Any]
+) -> None:
+    """Its `__init__` may connect: with and without parameters, behind a wrapper, and partial."""
+    for spec in (f"{own}:Connecting", f"{own}:Connecting:k=2", f"queue({own}:Connecting:k=2)"):
+        for schedule in ("replay", "overlap:k=2"):
+            done = cli("audit", "sample", "-p", spec, "-s", schedule, "--dry-run")
+            assert done.code == 0, done.err
+        assert cli("check-adapter", spec, "--dry-run").code == 0
+    configured = partial(sys.modules[own].Connecting, k=2)
+    assert routeprism.audit(SMALL, configured, dry_run=True).costs
+    assert counting.connections == 0
+
+
+def test_enlarging_a_budget_of_a_memory_that_costs_money_builds_nothing_again(
+    counting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`remedy` doubles k, which is a default of the class: it still declares what it costs."""
+    source = OWN.replace("ADDRESS", counting.address) + (
+        "\nclass Newest(Declaring):\n"
+        "    def __init__(self, k=3):\n"
+        "        super().__init__()\n"
+        "        self.k = k\n"
+        "    def expose(self, query):\n"
+        "        return self.held[-self.k:]\n"
+    )
+    (tmp_path / "newest_calls.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    costs = routeprism.remedy(SMALL, "newest_calls:Newest", dry_run=True).costs
+    assert costs["building newest_calls:Newest:k=6"].calls == 2 * RECORDS
+    routeprism.remedy(SMALL, "newest_calls:Newest", resamples=100)
+    most = sum(cost.calls or 0 for cost in costs.values())  # `hold` drops writes that are late
+    assert most - 2 * RECORDS < counting.model_calls() <= most
 
 
 def test_a_dry_run_counts_a_judge_and_asks_none(counting: Any, cli: Callable[..., Any]) -> None:

@@ -115,7 +115,7 @@ def list_serial_outcomes(trial: Trial) -> SerialOutcomes:
     drawn.
     """
     number = len(trial.writes)
-    if callable(getattr(trial.policy.factory, "key", None)):
+    if callable(getattr(trial.policy.kind, "key", None)):
         merged = _merge_serial_states(trial)
         if merged is not None:
             return merged

@@ -183,8 +183,8 @@ def find_overlap(policy: Policy) -> str:
     if own is not None and own.outside:
         return "requests"
     if own is not None:
-        add = getattr(own.factory, "add", None)
-        concurrent = getattr(own.factory, "concurrent", None)
+        add = getattr(own.kind, "add", None)
+        concurrent = getattr(own.kind, "concurrent", None)
         if add is None or isinstance(concurrent, property):
             memory = own.factory()
             add, concurrent = getattr(memory, "add", None), getattr(memory, "concurrent", None)

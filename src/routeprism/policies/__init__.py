@@ -9,7 +9,6 @@ from routeprism.policies._abilities import (
     connect_model,
     count_calls,
     describe_client,
-    find_class,
     fit_policy,
     interface_of,
     is_deterministic,
@@ -59,7 +58,7 @@ from routeprism.policies.interfaces import (
     parse_interface,
     record_block,
 )
-from routeprism.policies.own import as_policy, own_source, report_own_errors
+from routeprism.policies.own import as_policy, find_class, own_source, report_own_errors
 
 __all__ = [
     "REPAIRS",

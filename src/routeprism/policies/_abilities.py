@@ -9,7 +9,6 @@ receive. A memory class of the user's own counts among them unless it declares `
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -39,7 +38,7 @@ from routeprism.policies._wrappers import (
     StandIn,
     check_calls,
 )
-from routeprism.policies.own import OwnMemory, accepts
+from routeprism.policies.own import OwnMemory, accepts, find_class
 from routeprism.policies.remedies import Fallback, Hold, Rebuild, TimeTied, read_calls
 from routeprism.records import Pool, Record
 
@@ -291,13 +290,6 @@ def count_calls(policy: Policy, counts: Mapping[str, int]) -> Mapping[str, int]:
     client = describe_client(policy)
     calls = 0.0 if client is None else client.calls_per_add
     return counts if calls is None else {**counts, "model_calls": round(calls * counts["writes"])}
-
-
-def find_class(item: Any) -> Any:
-    """Find the class behind a policy or a memory factory."""
-    while not inspect.isclass(item) and (factory := getattr(item, "factory", None)) is not None:
-        item = factory
-    return item if inspect.isclass(item) or inspect.isfunction(item) else type(item)
 
 
 def meter_policy(policy: Policy, allowance: Allowance | None) -> Policy:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from routeprism.errors import ContractError, PeekError, RoutePrismError
@@ -36,6 +36,7 @@ __all__ = [
     "check_build",
     "check_expose",
     "close_memory",
+    "find_class",
     "find_own_memory",
     "check_memory",
     "check_retained",
@@ -59,10 +60,13 @@ def as_policy(item: Any, *, name: str = "") -> Policy:
                 f"Expected a class or a policy but got {item!r:.60}: each build makes a fresh one"
             )
         _check_factory(item)
-        memory = None if inspect.isclass(item) else item()
+        kind = find_class(item)
+        # A class shows what it is. The result of a function must be made, which may cost.
+        is_memory = inspect.isclass(item) or (hasattr(kind, "add") and not hasattr(kind, "build"))
+        memory = None if is_memory else item()
         if not hasattr(memory, "build"):
             close_memory(memory)
-            label = name or getattr(item, "__name__", type(item).__name__)
+            label = name or getattr(kind, "__name__", type(item).__name__)
             return OwnMemory(item, label, chance=_declares_chance(item, memory))
         item = memory
     elif inspect.isclass(item):
@@ -78,9 +82,19 @@ def as_policy(item: Any, *, name: str = "") -> Policy:
     return policy
 
 
+def find_class(item: Any) -> Any:
+    """Find the class behind a policy or a memory factory; a function stays a function."""
+    while not inspect.isclass(item):
+        deeper = item.func if isinstance(item, partial) else getattr(item, "factory", None)
+        if deeper is None:
+            return item if inspect.isfunction(item) else type(item)
+        item = deeper
+    return item
+
+
 def _declares_chance(factory: Any, memory: Any) -> bool:
     """Whether a memory class declares `deterministic = False`, on itself or on its objects."""
-    declared = getattr(factory, "deterministic", True)
+    declared = getattr(find_class(factory), "deterministic", True)
     if isinstance(declared, property):
         memory = factory()
         close_memory(memory)
@@ -175,7 +189,12 @@ class OwnMemory:
     @property
     def deterministic(self) -> bool:
         """Whether the same arrivals always give the same memory, as far as the class declares."""
-        return not self.chance and getattr(self.factory, "deterministic", True) is not False
+        return not self.chance and getattr(self.kind, "deterministic", True) is not False
+
+    @property
+    def kind(self) -> Any:
+        """The class that makes its memories, or the function if that is not known."""
+        return find_class(self.factory)
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Make a new memory and add every arrival; close it if one cannot be added."""
@@ -400,6 +419,8 @@ def own_source(policy: Policy) -> str:
         if not _built_in(type(inner)):
             break
         deeper = getattr(inner, "inner", None) or getattr(inner, "factory", None)
+        if isinstance(deeper, partial):
+            deeper = find_class(deeper)
         if deeper is None:
             break
         inner = deeper

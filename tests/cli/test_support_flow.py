@@ -155,6 +155,15 @@ def test_outdated_evidence_from_two_sheets_with_agreement(
     assert study["rubric"] == "stale"
     assert study["stale"]["source"] == "audited:ann"
     assert {id: frozenset(ids) for id, ids in study["stale"]["questions"].items()} == stale
+    # Each of the 144 questions lists all records of its user; bob overlooks the outdated records
+    # of the six questions about u01.
+    labels = sum(len(case.pool) * len(case.questions) for case in sample.cases)
+    wrong = sum(len(ids) for id, ids in stale.items() if id.startswith("u01-"))
+    (agreement,) = [text for text in study["sentences"] if text.startswith("ann and bob agree")]
+    assert agreement.startswith(
+        f"ann and bob agree on {labels - wrong} of {labels} record labels ("
+    )
+    assert " and on 138 of 144 sets of outdated records (" in agreement
     kappas = [row for row in study["estimates"] if row["quantity"] == "kappa"]
     assert kappas
     assert all(0.9 < row["estimate"] < 1 for row in kappas if row["stratum"] == "all")

@@ -174,7 +174,7 @@ def test_expectations_over_an_arrival_model_are_means_over_its_orders(own_data: 
     assert values["current_exposed.route"] == pytest.approx(2 / 3)
     assert values["stale_only.forward"] == 0
     assert told(found, "jitter:w=1") == [
-        "on average 0.3 of 1 questions about updates end with the old value under ordinary "
+        "on average 0.3 of 1 questions about updates end with the old value under 1-place "
         "disorder; resolving by event time prevents all of them"
     ]
 

@@ -39,7 +39,7 @@ def pass_statements(passes: Sequence[Readings], rows: Sequence[EstimateRow]) -> 
         yield Statement((_describe_readings(readings),), kind)
     for at, first in enumerate(passes):
         for second in passes[at + 1 :]:
-            yield Statement(_describe_agreement(first.name, second.name, arms, _ITEMS[kind]), kind)
+            yield Statement(_describe_agreement(first, second, arms), kind)
     names = [readings.name for readings in passes]
     quoted, joined = ",".join(names), ", ".join(names[:-1]) + f" and {names[-1]}"
     if kind == "screen" and len(passes) == 2:
@@ -60,8 +60,9 @@ def pass_statements(passes: Sequence[Readings], rows: Sequence[EstimateRow]) -> 
 
 
 def _name_arm(row: EstimateRow) -> str:
-    prefixed = ":" in row.arm and not row.arm.startswith("direct-sets:")
-    return row.arm.rpartition(":")[2] if prefixed else row.arm
+    """Name an arm without the rubric that precedes it, such as `stale:direct-sets:A~B`."""
+    rubric, _, name = row.arm.partition(":")
+    return row.arm if not name or rubric == "direct-sets" else name
 
 
 def _describe_readings(readings: Readings) -> str:
@@ -75,24 +76,25 @@ def _describe_readings(readings: Readings) -> str:
     return text + (f"; {unread} {_READ[readings.kind]} unread." if unread else ".")
 
 
-def _describe_agreement(first: str, second: str, arms: Arms, noun: str) -> tuple[Part, ...]:
-    arm = f"{first}~{second}"
+def _describe_agreement(first: Readings, second: Readings, arms: Arms) -> tuple[Part, ...]:
+    arm = f"{first.name}~{second.name}"
     quantities = arms[arm]
     kappa = _show(quantities["kappa"])
     parts = compose(
         "{first} and {second} agree on {agreed} of {compared} {noun} ({share}; {kappa})",
-        first=first,
-        second=second,
+        first=first.name,
+        second=second.name,
         agreed=_count(quantities, "agreed"),
         compared=_count(quantities, "compared"),
-        noun=noun,
+        noun=_ITEMS[first.kind],
         share=_show(quantities["agreement"]) or "nothing to compare",
         kappa=("κ = ", kappa) if kappa else "κ is not defined",
     )
     sets = arms.get(f"direct-sets:{arm}")
     if sets is not None:
         parts += compose(
-            " and on {agreed} of {compared} direct-support sets ({share})",
+            " and on {agreed} of {compared} {noun} ({share})",
+            noun="sets of outdated records" if first.rubric == "stale" else "direct-support sets",
             agreed=_count(sets, "agreed"),
             compared=_count(sets, "compared"),
             share=_show(sets["agreement"]) or "nothing to compare",

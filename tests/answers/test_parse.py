@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routeprism.answers import normalise, parse, parse_text
+from routeprism.answers import parse, parse_text
+from routeprism.records import normalise
 
 OPTIONS = ("a red bicycle", "The blue kettle", "I can't answer that", "A garden, on Sundays.")
 

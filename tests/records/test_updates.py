@@ -13,6 +13,7 @@ from routeprism.orders import parse_schedule
 from routeprism.records import (
     Case,
     Pool,
+    Question,
     Record,
     derive_stale,
     event_order,
@@ -80,6 +81,15 @@ def test_stale_evidence_that_is_named_replaces_what_would_be_derived(
 def test_outdated_answers_of_a_free_text_question_are_texts(own_data: OwnData) -> None:
     asked = {"user": "ann", "id": "q", "text": "Which street?", "gold": "Ash", "outdated": ["Elm"]}
     assert load_benchmark(str(own_data(CHAIN, [asked]))).cases[0].questions[0].outdated == ("Elm",)
+
+
+def test_an_outdated_answer_in_words_is_known_however_it_is_written() -> None:
+    question = Question("q", "ann", "Which street?", gold="Ash", outdated=("Elm Street",))
+    assert question.is_outdated(" the elm street. ")
+    assert not question.is_outdated("Elm")
+    with_options = Question("q", "ann", "Which?", ("Elm", "Ash"), gold="b", outdated=("a",))
+    assert with_options.is_outdated("a")
+    assert not with_options.is_outdated("b")
 
 
 def test_data_without_such_labels_have_none(own_data: OwnData) -> None:
@@ -185,6 +195,22 @@ BAD: Mapping[str, tuple[list[Any], list[Entry], str, int, str, str]] = {
         "outdated",
         "outdated='Birch' is neither one of the option letters a, b, c nor the exact text of an "
         "option",
+    ),
+    "a right answer in words that is outdated, written differently": (
+        CHAIN,
+        [{**QUESTION, "options": None, "gold": "the Ash", "outdated": ["ash."]}],
+        "questions.jsonl",
+        1,
+        "outdated",
+        "question 'q1': the right answer 'the Ash' cannot be outdated",
+    ),
+    "a blank outdated answer": (
+        CHAIN,
+        [{**QUESTION, "options": None, "gold": "Ash", "outdated": [" "]}],
+        "questions.jsonl",
+        1,
+        "outdated",
+        "question 'q1': an outdated answer is blank; leave it out",
     ),
 }
 

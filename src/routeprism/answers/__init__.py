@@ -23,7 +23,7 @@ from routeprism.answers._judges import (
     read_verdict,
     rubric_of,
 )
-from routeprism.answers._parse import Parsed, normalise, parse, parse_text
+from routeprism.answers._parse import Parsed, parse, parse_text
 from routeprism.answers._results import AnswerProgress, Collected, Progress
 
 __all__ = [
@@ -51,7 +51,6 @@ __all__ = [
     "make_judge",
     "match_prompts",
     "key_of",
-    "normalise",
     "parse",
     "parse_text",
     "plan",

@@ -15,10 +15,10 @@ from typing import Protocol, runtime_checkable
 from routeprism import specs
 from routeprism.answers._cells import Cell, Cost, money
 from routeprism.answers._collector import collect
-from routeprism.answers._parse import normalise
 from routeprism.answers._results import Progress
 from routeprism.errors import SpecError
 from routeprism.models import Allowance, Ask, Model, make_model, registered_models
+from routeprism.records import normalise
 from routeprism.runs import Run
 from routeprism.text import tokens
 

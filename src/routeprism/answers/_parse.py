@@ -14,7 +14,7 @@ from typing import NamedTuple
 from routeprism.records import letters
 from routeprism.runs import Outcome
 
-__all__ = ["Parsed", "normalise", "parse", "parse_text"]
+__all__ = ["Parsed", "parse", "parse_text"]
 
 
 class Parsed(NamedTuple):
@@ -91,13 +91,6 @@ def parse_text(raw: str) -> Parsed:
     if declined and _SAFETY.match(plain[declined.end() :].lstrip()):
         return _REFUSED
     return Parsed("answered", text)
-
-
-def normalise(text: str) -> str:
-    """Fold case, accents' encoding, punctuation, articles and white space, for comparing texts."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    words = re.sub(r"[^\w\s]", " ", folded.replace("'", "").replace("’", "")).split()
-    return " ".join(word for word in words if word not in ("a", "an", "the"))
 
 
 def _read_statement(text: str, raw: str, options: Sequence[str], marks: Sequence[str]) -> Parsed:

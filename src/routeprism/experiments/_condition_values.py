@@ -137,11 +137,11 @@ def _accuracy(name: str, answers: Answers, comparison: Comparison) -> float | No
 
 def _outdated(name: str, answers: Answers, comparison: Comparison) -> float | None:
     """Return the share of a condition's answers that were once right."""
-    symbols, outdated = answers.symbols.get(comparison), comparison.question.outdated
-    if symbols is None or not outdated or not comparison.question.options:
+    symbols, question = answers.symbols.get(comparison), comparison.question
+    if symbols is None or not question.outdated:
         return None
     draws = symbols[comparison.names.index(name)]
-    return sum(symbol in outdated for symbol in draws) / len(draws)
+    return sum(map(question.is_outdated, draws)) / len(draws)
 
 
 def _disagreement(

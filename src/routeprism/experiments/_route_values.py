@@ -231,20 +231,11 @@ class _Readings:
 
 
 def _outdated_answers(pair: Comparison, answers: PairAnswers) -> OutdatedAnswers:
-    """Return the answers of a pair and those that were once right; free texts in lower case."""
+    """Return the answers of a pair, and those that were once right."""
     forward, route = answers.symbols.get(pair, ((), ()))
-    outdated = pair.question.outdated
-    if pair.question.options:
-        return OutdatedAnswers(tuple(forward), tuple(route), frozenset(outdated))
-    return OutdatedAnswers(
-        tuple(map(_normalise, forward)),
-        tuple(map(_normalise, route)),
-        frozenset(map(_normalise, outdated)),
-    )
-
-
-def _normalise(text: str) -> str:
-    return " ".join(text.split()).rstrip(".!").casefold()
+    question = pair.question
+    matches = filter(question.is_outdated, (*forward, *route))
+    return OutdatedAnswers(tuple(forward), tuple(route), frozenset((*question.outdated, *matches)))
 
 
 def _enter_contrast(

@@ -14,6 +14,7 @@ from routeprism.records._benchmarks import (
 )
 from routeprism.records._files import decode_utf8, parse_json
 from routeprism.records._registry import load_benchmark, registered_benchmarks
+from routeprism.records._texts import normalise
 from routeprism.records._times import TIME_EXAMPLES, read_time
 from routeprism.records._updates import (
     derive_stale,
@@ -40,6 +41,7 @@ __all__ = [
     "is_in_event_order",
     "letters",
     "load_benchmark",
+    "normalise",
     "only_kinds",
     "only_questions",
     "parse_json",

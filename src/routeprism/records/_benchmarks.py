@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar, overload
 
 from routeprism.errors import InputError, SpecError, nearest
+from routeprism.records._texts import normalise
 from routeprism.records._updates import check_supersedes
 
 __all__ = [
@@ -215,7 +216,11 @@ class Question:
                     f"as outdated evidence",
                     field="stale",
                 )
-        if self.gold is not None and self.gold in self.outdated:
+        if any(not answer.strip() for answer in self.outdated):
+            raise InputError(
+                f"question '{self.id}': an outdated answer is blank; leave it out", field="outdated"
+            )
+        if self.gold is not None and self.is_outdated(self.gold):
             raise InputError(
                 f"question '{self.id}': the right answer {self.gold!r:.60} cannot be outdated",
                 field="outdated",
@@ -227,6 +232,12 @@ class Question:
                 f"letters {', '.join(letters(len(self.options)))}",
                 field="outdated",
             )
+
+    def is_outdated(self, answer: str) -> bool:
+        """Whether an answer was once right; texts may differ in case, articles and punctuation."""
+        if self.options:
+            return answer in self.outdated
+        return normalise(answer) in map(normalise, self.outdated)
 
     @property
     def duplicate_options(self) -> bool:

@@ -67,13 +67,17 @@ class Redactor:
         """Replace every secret in a text and nothing else, such as in an answer."""
         return text if self._forms is None else self._forms.sub(HIDDEN, text)
 
+    def redact_text(self, text: str) -> str:
+        """Replace every secret in a message, and what addresses in it contain."""
+        # First the secrets: one with `&` or `@` in it is cut where an address has these.
+        return hide_credentials(self.redact(repair_text(text)))
+
     def redact_line(self, text: str, *, end: bool = False) -> str:
         """Make one short line of a message, without anything that looks like a secret.
 
         Of a long message its beginning is shown, or its `end`.
         """
-        hidden = _LOOKS_SECRET.sub(HIDDEN, self.redact(hide_credentials(repair_text(text))))
-        short = " ".join(hidden.split())
+        short = " ".join(_LOOKS_SECRET.sub(HIDDEN, self.redact_text(text)).split())
         if len(short) <= _SHORT_LINE:
             return short
         return "…" + short[1 - _SHORT_LINE :] if end else short[: _SHORT_LINE - 1] + "…"

@@ -211,9 +211,10 @@ def _check(item: Option, value: Any) -> Any:
     for number in value if isinstance(value, tuple) else (value,):
         if number is None or isinstance(number, (str, bool)):
             continue
-        if (item.minimum is not None and number < item.minimum) or (
-            item.maximum is not None and number > item.maximum
-        ):
+        # Written so that "not a number" is outside every range.
+        above = item.minimum is None or number >= item.minimum
+        below = item.maximum is None or number <= item.maximum
+        if not (above and below):
             raise SpecError(f"Expected {_write_range(item)} but got {item.name}={number}")
     return value
 

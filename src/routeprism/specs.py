@@ -280,13 +280,16 @@ SIZES: Mapping[str, tuple[int, int]] = {
     "builds": (1, 10_000),
     "bundle_tokens": (1, 100_000_000),
     "concurrency": (1, 4_096),
+    "disorder": (1, 1_000),
     "drawn": (1, 10_000_000),
     "draws": (1, 10_000),
     "max_calls": (0, 10**12),
     "most_drawn": (1, 10_000_000),
     "most_states": (0, 100_000_000),
     "orders": (1, 10_000_000),
+    "overlap_trials": (1, 100_000),
     "resamples": (100, 1_000_000),
+    "retries": (0, 100),
 }
 """The least and the most; numbers beyond would fill the memory or never end."""
 

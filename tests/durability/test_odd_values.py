@@ -10,12 +10,14 @@ import pytest
 
 import routeprism
 from routeprism.errors import SpecError
+from routeprism.orders import parse_schedule
 from routeprism.report import write_report
 
 HUGE = str(10**23)
 AUDIT = ("audit", "DATA", "-p", "recent:k=2", "--run", "RUN")
 ORDERS = ("orders", "DATA", "-p", "recent:k=2", "--run", "RUN")
-CURVE = ("curve", "DATA", "--budget", "k=1,2", "--run", "RUN")
+CURVE = ("curve", "DATA", "-p", "recent", "--budget", "k=1,2", "--run", "RUN")
+REMEDY = ("remedy", "DATA", "-p", "recent:k=2", "--run", "RUN")
 LOCAL = ("--yes", "--base-url", "http://127.0.0.1:1/v1")
 SEED = f"Expected a seed from 0 to 9223372036854775807 but got seed={HUGE}"
 CASES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -62,6 +64,23 @@ CASES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     ((*AUDIT, "--model", "reader", "--rate-limit", "nan"), "Expected a rate limit above 0"),
     (
+        (*AUDIT, "--model", f"openai:m,retries={HUGE}", *LOCAL),
+        f"Expected from 0 to 100 retries but got retries={HUGE}",
+    ),
+    (
+        (*AUDIT, "--schedule", "overlap:k=2", "--overlap-trials", HUGE),
+        f"Expected from 1 to 100,000 overlap_trials but got overlap_trials={HUGE}",
+    ),
+    (
+        (*REMEDY, "--disorder", HUGE),
+        f"Expected from 1 to 1,000 disorder but got disorder={HUGE}",
+    ),
+    ((*CURVE, "--stable", "nan"), "Expected from 0 to 1 stable but got stable=nan"),
+    (
+        ("audit", "DATA", "-p", "source-order(" * 60 + "raw" + ")" * 60, "--run", "RUN"),
+        "Expected at most 50 brackets in a policy but got source-order(source-order(",
+    ),
+    (
         ("report", "GOOD", "--out", "page.html", "--megabytes", "inf"),
         "Expected from 0 to 10,000 megabytes but got megabytes=inf",
     ),
@@ -90,6 +109,14 @@ def test_an_odd_value_is_refused_in_one_line(
     assert outcome.err.startswith(f"routeprism: {message}")
     assert len(outcome.err.splitlines()) == 1
     assert outcome.left == ()
+
+
+@pytest.mark.parametrize("split", ["", ",split=turns"])
+def test_more_streams_than_records_end_at_once(split: str) -> None:
+    """Streams without a record are not listed, however many there are."""
+    for size in (0, 1, 5):
+        drawn = parse_schedule(f"interleave:k={HUGE}{split},seed=1").order(size, "user")
+        assert sorted(drawn) == list(range(size))
 
 
 @pytest.mark.parametrize("megabytes", [float("nan"), float("inf"), -1.0])

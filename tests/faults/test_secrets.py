@@ -385,6 +385,15 @@ def test_ordinary_text_stays_as_it_is() -> None:
     )
 
 
+@pytest.mark.parametrize("secret", [SECRET, "abcd&efgh-ijkl", "abcd@efgh-ijkl", "abcd?efgh=ijkl#m"])
+def test_a_secret_in_an_address_is_replaced_as_a_whole(secret: str) -> None:
+    """An address is cut at characters that a secret may contain."""
+    for text in (f"see http://h/p?k={secret}&x=1", f"http://{secret}@h/p", f"http://h/{secret}"):
+        shown = Redactor((secret,)).redact_line(text)
+        pieces = [piece for piece in re.split(r"[&@?#=/]", secret) if len(piece) > 3]
+        assert not any(piece in shown for piece in pieces), shown
+
+
 def test_a_secret_is_replaced_before_a_text_is_cut() -> None:
     for at in range(170, 215):
         shown = Redactor((SECRET,)).redact_line("x" * at + SECRET)

@@ -212,8 +212,8 @@ def test_it_is_a_model_and_travels_without_connections(server: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"concurrency": 0}, "concurrency of 1 or more but got concurrency=0"),
-        ({"retries": -1}, "retries of 0 or more but got retries=-1"),
+        ({"concurrency": 0}, "from 1 to 4,096 concurrency but got concurrency=0"),
+        ({"retries": -1}, "from 0 to 100 retries but got retries=-1"),
         ({"timeout": 0}, "a timeout above 0 and up to 604800 seconds but got timeout=0"),
         ({"price_in": 1.0}, "both price_in and price_out"),
         ({"base_url": "127.0.0.1:80"}, "to be an address such as"),

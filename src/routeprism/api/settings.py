@@ -166,7 +166,9 @@ class ArrivalsOptions:
 class Repairs:
     """Which repairs are measured."""
 
-    disorder: int = _arrival(2, help="Largest number of records to hold back.", minimum=1)
+    disorder: int = _arrival(
+        2, help="Largest number of records to hold back.", **_limits("disorder")
+    )
     every: int = _arrival(
         8, help="Number of records between two snapshots of the repair checkpoint.", minimum=1
     )

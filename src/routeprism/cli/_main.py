@@ -130,7 +130,7 @@ def _report(error: BaseException) -> int:
     is_expected = isinstance(error, RoutePrismError)
     text = f"routeprism: {error}" if is_expected else _format_traceback(error)
     redactor = Redactor.configured(*_address_secrets())
-    print(printable(redactor.redact(hide_credentials(text)), lines=True), file=sys.stderr)
+    print(printable(redactor.redact_text(text), lines=True), file=sys.stderr)
     if isinstance(error, RoutePrismError) and not isinstance(error, OwnCodeError):
         return error.exit_code
     # A memory class of the user's own may raise anything; 1 would say that a gate failed.

@@ -38,6 +38,7 @@ from routeprism.policies.own import find_own_memory
 from routeprism.records import Benchmark, Case
 from routeprism.runs import Column, EstimateRow, Finding
 from routeprism.settings import ARRIVALS, option
+from routeprism.specs import SIZES
 
 __all__ = ["OverlapSettings", "experiment", "list_trials"]
 
@@ -74,7 +75,8 @@ class OverlapSettings:
         help="Trials of overlapping writes in each pool, for --schedule overlap:k=N. Default: "
         "100, or 10 for a system outside the process.",
         group=ARRIVALS,
-        minimum=1,
+        minimum=SIZES["overlap_trials"][0],
+        maximum=SIZES["overlap_trials"][1],
     )
     schedules: Sequence[str | Schedule] = field(default=())
     """The schedules of the run, which decide whether writes overlap."""

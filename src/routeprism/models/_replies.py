@@ -48,6 +48,26 @@ def read_chat(content: bytes) -> ChatReply:
     return ChatReply(text, usage, tuple(marks))
 
 
+def read_body(content: bytes, path: str) -> str:
+    """Return the JSON text for a client that asked at this path; refuse a body without a reply.
+
+    What is stored once is given to the client each time, so an error must not be stored.
+    """
+    body = _decode(content)
+    if path.endswith("chat/completions"):
+        read_chat(content)
+    elif problem := body.get("error"):
+        reason = problem.get("message") if isinstance(problem, Mapping) else problem
+        raise UnreadableError(f"an error in place of an answer: {reason}")
+    elif path.endswith("embeddings") and not isinstance(body.get("data"), list):
+        raise UnreadableError("an answer that cannot be read (no list of embeddings)")
+    written = json.dumps(body, ensure_ascii=False)
+    repaired = repair_text(written)
+    if repaired != written:
+        return repaired
+    return content.decode(json.detect_encoding(content), "replace")
+
+
 def _read_message(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
     """Read the message of the first choice, and why it ended."""
     choices = body.get("choices")
@@ -66,7 +86,7 @@ def _decode(content: bytes) -> Mapping[str, Any]:
         body = json.loads(content)
     except (ValueError, RecursionError):
         start = content.lstrip()[:1]
-        kind = "HTML or XML" if start == b"<" else "no valid JSON"
+        kind = "HTML or XML" if start == b"<" else "not valid JSON"
         reason = f"it is {kind}" if start else "it is empty"
         raise UnreadableError(f"an answer that cannot be read ({reason})") from None
     if not isinstance(body, Mapping):

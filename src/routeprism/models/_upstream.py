@@ -5,14 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import os
+import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from routeprism.models._loopback import Response
+from routeprism.models._replies import UnreadableError, read_body
 from routeprism.redaction import Redactor, address_secrets, bare_address
 
 __all__ = ["LARGEST", "PUBLIC", "Upstream", "UpstreamError"]
@@ -22,7 +26,7 @@ LARGEST = 16 * 2**20
 """The largest reply that is read, in bytes after decompression."""
 
 _TIMEOUT = 300.0
-"""Seconds that a server may stay silent."""
+"""Seconds that a request may take in all."""
 _PASSED = ("retry-after", "retry-after-ms")
 """Headers of an error that the client reads."""
 
@@ -38,8 +42,10 @@ class UpstreamError(Exception):
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """A prompt goes only to the address that was passed."""
 
-    def redirect_request(self, *arguments: Any) -> None:
-        """Follow nothing."""
+    def http_error_302(self, *arguments: Any) -> None:
+        """Follow nothing, and do not read the target, which may not be an address."""
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +70,67 @@ class Upstream:
             json.dumps(body).encode(),
             {"Content-Type": "application/json", "Authorization": _authorize(self.address, key)},
         )
-        opener = urllib.request.build_opener(_NoRedirects)
         try:
-            with opener.open(request, timeout=_TIMEOUT) as reply:
-                content = reply.read(LARGEST + 1)
+            content = _Exchange(request).run(_TIMEOUT)
         except urllib.error.HTTPError as error:
             raise _explain_status(error, redactor) from None
-        except (OSError, ValueError) as error:  # ValueError: no usable address
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: no usable address
             reason = type(getattr(error, "reason", error)).__name__
-            message = f"no connection to {bare_address(self.address)} ({reason})"
-            raise UpstreamError(Response.error(502, message, "no_connection"), message) from None
+            raise _refuse(
+                f"no connection to {bare_address(self.address)} ({reason})", "no_connection"
+            ) from None
+        if content is None:
+            raise _refuse(f"no reply within {_TIMEOUT:g} seconds", "no_connection")
         if len(content) > LARGEST:
-            message = f"a reply of more than {LARGEST // 2**20} MiB"
-            raise UpstreamError(Response.error(502, message, "too_long"), message)
-        return Response(200, redactor.redact(content.decode(errors="replace")).encode())
+            raise _refuse(f"a reply of more than {LARGEST // 2**20} MiB", "too_long")
+        try:
+            text = read_body(content, path)
+        except UnreadableError as error:
+            raise _refuse(redactor.redact_line(str(error)), "no_reply") from None
+        return Response(200, redactor.redact(text).encode())
+
+
+class _Exchange:
+    """One request and its reply, in a separate thread, so that it can be timed as a whole.
+
+    A server that sends a byte now and then would be in time for each of them.
+    """
+
+    def __init__(self, request: urllib.request.Request) -> None:
+        self._request = request
+        self._content = b""
+        self._error: BaseException | None = None
+
+    def run(self, timeout: float) -> bytes | None:
+        """Return the content of the reply, None if there is none in time; raise its error."""
+        thread = threading.Thread(target=self._work, args=(timeout,), daemon=True)
+        thread.start()
+        thread.join(timeout)
+        if thread.is_alive():
+            return None
+        if self._error is not None:
+            raise self._error
+        return self._content
+
+    def _work(self, timeout: float) -> None:
+        until = time.monotonic() + timeout
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            opener = urllib.request.build_opener(_NoRedirects)
+            with opener.open(self._request, timeout=timeout) as reply:
+                while size <= LARGEST and time.monotonic() < until and (piece := reply.read1()):
+                    pieces.append(piece)
+                    size += len(piece)
+                if size <= LARGEST and reply.length:
+                    raise HTTPException("the reply ended before its stated length")
+            self._content = b"".join(pieces)
+        except BaseException as error:  # raised where the request was made
+            self._error = error
+
+
+def _refuse(message: str, code: str) -> UpstreamError:
+    return UpstreamError(Response.error(502, message, code), message)
 
 
 def _authorize(address: str, key: str) -> str:
@@ -89,14 +142,21 @@ def _authorize(address: str, key: str) -> str:
 
 
 def _explain_status(error: urllib.error.HTTPError, redactor: Redactor) -> UpstreamError:
-    """Pass the status on, with what the server says about it."""
+    """Pass the status on, with what the server says about it; name where it redirects to."""
+    if error.code < 400:
+        error.close()
+        target = redactor.redact_line(error.headers["Location"] or "nowhere")
+        return _refuse(
+            f"HTTP {error.code}: the server redirects to {target}, and RoutePrism follows no "
+            f"redirects",
+            "no_reply",
+        )
     with error:
         text = redactor.redact(error.read(LARGEST).decode(errors="replace"))
     headers = {name: error.headers[name] for name in _PASSED if name in error.headers}
     message = f"HTTP {error.code}: {redactor.redact_line(text)[:300]}"
-    status = error.code if error.code >= 400 else 502
     try:
         json.loads(text)
     except (ValueError, RecursionError):
-        text = Response.error(status, message, "no_reply").body.decode()
-    return UpstreamError(Response(status, text.encode(), headers), message)
+        text = Response.error(error.code, message, "no_reply").body.decode()
+    return UpstreamError(Response(error.code, text.encode(), headers), message)

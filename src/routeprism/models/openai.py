@@ -35,7 +35,7 @@ from routeprism.models._sessions import (
 )
 from routeprism.models._upstream import LARGEST, PUBLIC
 from routeprism.redaction import bare_address, hide_credentials
-from routeprism.specs import check_timeout
+from routeprism.specs import check_sizes, check_timeout
 
 __all__ = ["PUBLIC", "OpenAI"]
 
@@ -77,7 +77,8 @@ class OpenAI:
             raise SpecError("Expected a model's name behind 'openai:'")
         if find_spec("openai") is None:
             raise MissingExtraError(f"openai:{self.model}", "openai")
-        lowest = {"concurrency": 1, "retries": 0, "max_tokens": 1, "price_in": 0, "price_out": 0}
+        check_sizes(concurrency=self.concurrency, retries=self.retries)
+        lowest = {"max_tokens": 1, "price_in": 0, "price_out": 0}
         for name, least in lowest.items():
             value = getattr(self, name)
             if value is not None and value < least:

@@ -197,10 +197,11 @@ class _Interleave:
     split: str
 
     def __call__(self, size: int, user: str, records: Sequence[Record] | None) -> Process:
+        sources = min(self.sources, max(size, 1))  # further ones have no record
         if self.split == "turns":
-            streams = [range(first, size, self.sources) for first in range(self.sources)]
+            streams = [range(first, size, sources) for first in range(sources)]
         else:
-            bounds = [size * part // self.sources for part in range(self.sources + 1)]
+            bounds = [size * part // sources for part in range(sources + 1)]
             streams = [range(*pair) for pair in pairwise(bounds)]
         return Interleaved(tuple(tuple(stream) for stream in streams if stream))
 

@@ -18,6 +18,8 @@ from routeprism.policies.own import as_policy
 from routeprism.policies.remedies import parse_remedy
 
 _COMPARATOR = "source-order("
+_DEEPEST = 50
+"""Policies around a policy; each of them is a call within a call."""
 
 
 def registered_policies() -> Mapping[str, specs.Registration]:
@@ -33,6 +35,8 @@ def make_policy(
     A model that it asks while building is served at `base_url`, where that is not a fixed one.
     """
     text = text.strip()
+    if text.count("(") > _DEEPEST:
+        raise SpecError(f"Expected at most {_DEEPEST} brackets in a policy but got {text[:60]}…")
     if text.startswith(_COMPARATOR):
         if not text.endswith(")"):
             raise SpecError(f"Expected 'source-order(SPEC)' but got {text!r}")

@@ -39,7 +39,7 @@ from routeprism.policies.own import (
     retained_ids,
 )
 from routeprism.records import Case, Question
-from routeprism.redaction import Redactor, hide_credentials, repair_text
+from routeprism.redaction import Redactor
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 Digests = dict[tuple[Block, ...], tuple[frozenset[str], str, int]]
@@ -235,7 +235,7 @@ def _trace_route(
             exposures=(),
             events=(),
             stand_ins={},
-            failed=Redactor.configured().redact(hide_credentials(repair_text(str(error)))),
+            failed=Redactor.configured().redact_text(str(error)),
             applicable=not isinstance(error, InapplicableError),
         )
 

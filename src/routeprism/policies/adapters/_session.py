@@ -322,7 +322,7 @@ def show_record(record: Record) -> Mapping[str, Any]:
 
 def _sortable(value: Any) -> str:
     """Write a time so that it sorts: numbers with leading zeros, texts as they are."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18:
         return f"{value:030.9f}"
     return "" if value is None else str(value)
 

@@ -1,0 +1,88 @@
+"""The proxy of memory systems: no fault of an endpoint is stored as a reply, or hangs a build."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sqlite3
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism.models import Gateway, Line
+from routeprism.runs import Run
+
+HERE = Path(__file__).parent
+FAULTS = runpy.run_path(str(HERE / "fault_endpoint.py"))
+SYSTEM = runpy.run_path(str(HERE.parent / "models" / "asking_memory.py"))
+READ_ANYWAY = {"length-garbage", "length-negative"}
+"""The proxy ignores a wrong length if the connection ends after a whole reply."""
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Any]:
+    with FAULTS["Endpoint"]() as running:
+        yield running
+
+
+def post(gateway: Gateway, url: str) -> tuple[int, bytes]:
+    """Ask through the proxy, as the client of a memory system does."""
+    address, key = gateway.connect(Line("memory", [("r", "text")], url))
+    request = urllib.request.Request(  # noqa: S310
+        f"{address}/chat/completions",
+        json.dumps({"model": "m", "messages": [{"role": "user", "content": "q"}]}).encode(),
+        {"Authorization": f"Bearer {key}"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310
+            return reply.status, reply.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+@pytest.mark.parametrize("fault", FAULTS["FAULTS"], ids=lambda fault: fault.name)
+def test_a_fault_is_an_error_for_the_client_and_not_stored(
+    endpoint: Any, fault: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("routeprism.models._upstream._TIMEOUT", min(fault.timeout, 5.0))
+    with Run.open(tmp_path / "run", {}, inputs={}) as run, Gateway().serving(run) as gateway:
+        status, body = post(gateway, endpoint.url(fault.name))
+        with closing(sqlite3.connect(run.store)) as store:
+            (answers,) = store.execute("SELECT count(*) FROM answers").fetchone()
+            (failures,) = store.execute("SELECT count(*) FROM failures").fetchone()
+    value = json.loads(body)
+    if status == 200:
+        assert (answers, failures) == (1, 0)
+        assert fault.outcome != "missing" or fault.name in READ_ANYWAY
+        json.dumps(value, ensure_ascii=False).encode()  # no half of a surrogate pair
+        assert isinstance(value["choices"][0]["message"], dict)
+    else:
+        assert (answers, failures) == (0, 1)
+        assert status >= 400
+        assert value["error"]
+
+
+def test_a_build_that_met_a_fault_is_repeated_with_a_proper_reply(tmp_path: Path) -> None:
+    """A page in place of a reply, once: the next command does not get it from the ledger."""
+    pages = [b"<html>Log in</html>"]
+
+    def respond(connection: Any, request: Any) -> None:
+        body = pages.pop() if pages else json.dumps(FAULTS["completion"]("noted")).encode()
+        connection.sendall(FAULTS["reply"](body))
+
+    with FAULTS["Endpoint"]({"once": respond}) as endpoint:
+        policy = SYSTEM["Asking"](endpoint.url("once"))
+        with pytest.raises(routeprism.errors.OwnCodeError, match="502"):
+            routeprism.audit(SYSTEM["SMALL"], policy, run=tmp_path / "run", resamples=100)
+        routeprism.audit(SYSTEM["SMALL"], policy, run=tmp_path / "run", resamples=100)
+    with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite")) as store:
+        raw = {text for (text,) in store.execute("SELECT raw FROM answers")}
+    assert raw
+    assert all("noted" in text for text in raw)

@@ -378,7 +378,7 @@ def coordinates() -> str:
         lines += ["", f"## {title}", "", "| name | symbol | meaning | 0 | 1 | defined in |"]
         lines += ["| --- | --- | --- | --- | --- | --- |"]
         for one in every:
-            cells = (one.symbol, one.meaning, one.zero, one.one, one.reference)
+            cells = (one.symbol, one.meaning, one.zero, one.meaning_of_one, one.reference)
             lines.append(f"| {_code(one.name)} | {' | '.join(map(_cell, cells))} |")
     lines += ["", "## Derived from these", "", "Q stands for any quantity above.", ""]
     lines += ["| name | meaning | page |", "| --- | --- | --- |"]

@@ -90,7 +90,7 @@ def test_everything_is_asked_once_and_kept(tmp_path: Path) -> None:
     told: list[Progress] = []
     with opened(tmp_path / "run") as run:
         collected = collect(run, model, [*cells, *cells[:7]], progress=told.append)
-        assert (len(model.asked), collected.asked, model.peak) == (30, 30, 4)
+        assert (len(model.asked), collected.new_requests, model.peak) == (30, 30, 4)
         for one in cells:
             kept = collected.of(one)
             assert kept is not None
@@ -99,7 +99,7 @@ def test_everything_is_asked_once_and_kept(tmp_path: Path) -> None:
         assert (told[-1].done, told[-1].total, told[-1].failed) == (30, 30, 0)
         assert (told[-1].cost, told[-1].seconds_left) == (15.0, 0.0)
         again = collect(run, model, cells)
-        assert (again.asked, len(model.asked)) == (0, 30)
+        assert (again.new_requests, len(model.asked)) == (0, 30)
         assert again.answers == {
             key_of(model, c.ask): collected.of(c) for c in dispatch_order(cells)
         }
@@ -114,7 +114,7 @@ def test_draws_and_batches_are_different_requests(tmp_path: Path) -> None:
         # The second batch is another realisation for models that are seeded by the draw too.
         assert len({ask.draw for ask in model.asked}) == 4
         other = collect(run, model, [cell("same")], batch="second")
-        assert (other.asked, other.batch) == (0, "second")
+        assert (other.new_requests, other.batch) == (0, "second")
 
 
 def test_which_route_goes_first_alternates(tmp_path: Path) -> None:

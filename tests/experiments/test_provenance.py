@@ -86,7 +86,7 @@ def test_arms_show_order_of_arrival(pools, scripted, tmp_path: Path) -> None:
         if row.quantity == "H" and row.arm in ("", "preserved") and row.stratum == "all"
     ]
     replies = {
-        trail.row.arm: {(one.given.condition, one.given.answer) for one in trail.answers}
+        trail.row.arm: {(one.answer.condition, one.answer.answer) for one in trail.answers}
         for trail in trace_rows(tmp_path / "run", numbers)
         if not trail.row.mask
     }

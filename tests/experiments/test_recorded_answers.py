@@ -292,7 +292,7 @@ def test_recorded_verdicts_on_free_text_are_taken_or_the_text_is_judged(tmp_path
     assert not [row for row in by_file.rows if "embedded" in row.flags]
     by_words = heard(file, judge="embedded")
     trail = trace_row(tmp_path / "run", "quantity=Delta_rep,arm=,mask=,stratum=all")
-    assert {(one.given.side, one.correct) for one in trail.answers} == {
+    assert {(one.answer.side, one.correct) for one in trail.answers} == {
         ("forward", False), ("replay", True)
     }  # fmt: skip
     judged = by_words.value("Delta_rep", judge="embedded:f1=0.5", arm="", mask="")

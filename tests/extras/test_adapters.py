@@ -165,7 +165,7 @@ def test_llamaindex_vector_joins_an_answer_to_whoever_spoke_last() -> None:
 def test_a_record_is_cut_where_that_is_asked_for() -> None:
     present("langgraph-store")
     memory: Any = make_policy("langgraph-store:chars=12").build(CASE.pool.records)
-    assert [len(block.text) for block in memory.held()] == [12] * len(CASE.pool)
+    assert [len(block.text) for block in memory.list_blocks()] == [12] * len(CASE.pool)
 
 
 def test_a_missing_package_names_the_extra() -> None:

@@ -36,7 +36,7 @@ def build(*arrivals: Record, spec: str = SPEC) -> Any:
 
 
 def held(memory: Any) -> Sequence[tuple[str, list[str]]]:
-    return sorted((block.text, sorted(block.sources)) for block in memory.held())
+    return sorted((block.text, sorted(block.sources)) for block in memory.list_blocks())
 
 
 def log(memory: Any) -> Sequence[tuple[str, str, str, int]]:

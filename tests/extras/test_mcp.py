@@ -68,7 +68,7 @@ def test_a_published_server_is_a_memory_with_provenance(published) -> None:
 
 def test_a_published_server_passes_check_adapter(published) -> None:
     checks = check_adapter(make_policy(published))
-    assert {check.name: check.said for check in checks if check.outcome == "failed"} == {}
+    assert {check.name: check.message for check in checks if check.outcome == "failed"} == {}
     assert {check.name for check in checks if check.outcome == "passed"} >= {
         *("contract", "isolation", "ids", "provenance", "clean-up"),
     }

@@ -78,7 +78,7 @@ def test_the_model_and_the_embedder_of_the_file_are_used(
     assert not policy.deterministic
     assert policy.client.model == "m" and policy.client.address == endpoint.base_url
     memory: Any = policy.build(RECORDS)
-    assert sorted(block.text for block in memory.held()) == sorted(TEXTS)
+    assert sorted(block.text for block in memory.list_blocks()) == sorted(TEXTS)
     memory.close()
 
 

@@ -31,7 +31,7 @@ SYSTEMS = {
 def read_items(policy: Policy, arrivals: Sequence[Record]) -> Sequence[Block]:
     """Give all items that a system holds after these arrivals, with the sources it reports."""
     with closing_memory(policy.build(arrivals)) as memory:
-        return tuple(memory.held())  # type: ignore[attr-defined]
+        return tuple(memory.list_blocks())  # type: ignore[attr-defined]
 
 
 def name_items(blocks: Sequence[Block]) -> dict[str, Block]:

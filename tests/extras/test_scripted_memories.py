@@ -64,7 +64,7 @@ def test_langmem_updates_and_deletes_by_the_rules_of_the_model() -> None:
     present("langmem")
     memory: Any = make_policy(LANGMEM).build(RECORDS)
     assert log_of(memory) == DECISIONS
-    assert [block.text for block in memory.held()] == ["My dentist is Dr Roe."]
+    assert [block.text for block in memory.list_blocks()] == ["My dentist is Dr Roe."]
     memory.close()
 
 
@@ -78,7 +78,7 @@ policy = make_policy("mem0:model=scripted")
 records = [Record(id, at, text) for at, (id, text) in enumerate(json.loads(sys.argv[1]))]
 memory = policy.build(records)
 log = [[event.kind, event.record, event.by] for event in memory.events()]
-held = [block.text for block in memory.held()]
+held = [block.text for block in memory.list_blocks()]
 memory.close()
 failed = [check.name for check in check_adapter(policy) if check.outcome == "failed"]
 print(json.dumps({"origin": policy.origin(), "log": log, "held": held, "failed": failed}))

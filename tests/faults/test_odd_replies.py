@@ -65,7 +65,7 @@ def test_the_answer_is_stored_and_marked(
         assert all(mark.startswith(start) for mark, start in zip(answer.marks, marks, strict=True))
         assert collected.outcomes["answered"] + collected.outcomes["unparsable"] == 6
         again = collect(run, Odd(lambda: reply), CELLS)
-        assert (again.asked, again.of(CELLS[3])) == (0, answer)
+        assert (again.new_requests, again.of(CELLS[3])) == (0, answer)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_sampling_covers_what_enumeration_says() -> None:
     policy = make_policy("recent:k=2")
     truth = explore(policy, pool).changed.value
     support = frozenset({pool.ids[1]})
-    kept = explore(policy, pool).kept(support).value
+    kept = explore(policy, pool).share_keeping(support).value
     assert kept == pytest.approx(1 / 3)
     inside = {"fixed": 0, "kept": 0, "stopped": 0, "stopped, kept": 0}
     for seed in range(120):
@@ -73,13 +73,14 @@ def test_sampling_covers_what_enumeration_says() -> None:
         fixed = explore(policy, pool, name, method="sampled", drawn_orders=60)
         assert (fixed.changed.lower, fixed.changed.upper) == fixed_limits(fixed.changed.count, 60)
         inside["fixed"] += _inside(truth, (fixed.changed.lower, fixed.changed.upper))  # type: ignore[arg-type]
-        inside["kept"] += _inside(kept, (fixed.kept(support).lower, fixed.kept(support).upper))  # type: ignore[arg-type]
+        share = fixed.share_keeping(support)
+        inside["kept"] += _inside(kept, (share.lower, share.upper))  # type: ignore[arg-type]
         stopped = explore(policy, pool, name, method="sampled", half_width=0.15, supports=[support])
         assert stopped.stopped
         share = stopped.changed
         assert share.upper - share.lower <= 0.3  # type: ignore[operator]
         inside["stopped"] += _inside(truth, (share.lower, share.upper))  # type: ignore[arg-type]
-        share = stopped.kept(support)
+        share = stopped.share_keeping(support)
         assert share.upper - share.lower <= 0.3  # type: ignore[operator]
         inside["stopped, kept"] += _inside(kept, (share.lower, share.upper))  # type: ignore[arg-type]
     # 120 draws of a coverage of 95% are below 109 with a probability of 0.5%.

@@ -132,7 +132,7 @@ def check(run: Path, experiments: set[str]) -> None:
             from_answers += 1
             right: dict[str, list[bool]] = {}
             for one in trail.answers:
-                right.setdefault(one.given.question, []).append(bool(one.correct))
+                right.setdefault(one.answer.question, []).append(bool(one.correct))
             shares = {question: sum(found) / len(found) for question, found in right.items()}
             values = {q: v for unit in trail.groups[""] for q, v in unit.questions.items()}
             assert values == pytest.approx(shares, abs=1e-12), told
@@ -162,11 +162,11 @@ def test_restoration(small: Benchmark, masks: dict[str, list[str]], tmp_path: Pa
     check(tmp_path / "run", {"routes", "retention", "restoration"})
     names = "quantity=restored-absent,filler=A"
     trail = trace_row(tmp_path / "run", names)
-    assert {one.given.side for one in trail.answers} == {"restored", "absent"}
+    assert {one.answer.side for one in trail.answers} == {"restored", "absent"}
     # From answers alone: the share of right ones, restored minus absent, by user and question.
     shares: dict[tuple[str, str], list[bool]] = {}
     for one in trail.answers:
-        shares.setdefault((one.given.question, one.given.side), []).append(bool(one.correct))
+        shares.setdefault((one.answer.question, one.answer.side), []).append(bool(one.correct))
     for unit in trail.groups[""]:
         for question, value in unit.questions.items():
             sides = [shares[question, side] for side in ("restored", "absent")]
@@ -234,16 +234,16 @@ def test_every_number_of_a_study(kind: str, small: Benchmark, tmp_path: Path) ->
 def test_an_answer_is_the_one_that_the_ledger_has(asked: Path) -> None:
     names = "experiment=routes,policy=focal,quantity=accuracy.route,batch=again"
     trail = trace_row(asked, names, prompts=True)
-    assert {one.given.side for one in trail.answers} == {"replay"}
+    assert {one.answer.side for one in trail.answers} == {"replay"}
     assert len(trail.answers) == 9 * 2  # questions and draws
     assert trail.prompts is not None
     with StoredRun(asked) as stored:
         questions = stored.questions()
     for one in trail.answers:
-        assert questions[one.given.question].text in trail.prompts[one.given.prompt_sha256]
+        assert questions[one.answer.question].text in trail.prompts[one.answer.prompt_sha256]
     right: dict[str, list[bool]] = {}
     for one in trail.answers:
-        right.setdefault(one.given.question, []).append(bool(one.correct))
+        right.setdefault(one.answer.question, []).append(bool(one.correct))
     values = {q: v for unit in trail.groups[""] for q, v in unit.questions.items()}
     assert values == {question: sum(found) / 2 for question, found in right.items()}
 

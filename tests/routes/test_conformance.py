@@ -51,7 +51,7 @@ class Kept:
 
 def failed(policy: Policy | Any) -> dict[str, tuple[str, str]]:
     checks = check_adapter(as_policy(policy))
-    return {check.name: (check.said, check.fix) for check in checks if check.outcome == "failed"}
+    return {check.name: (check.message, check.fix) for check in checks if check.outcome == "failed"}
 
 
 def adapter(memory: Callable[[Sequence[Record]], Any]) -> Any:
@@ -211,12 +211,13 @@ def test_declared_chance_is_no_fault_and_is_counted() -> None:
     type(policy).deterministic = False
     checks = {check.name: check for check in check_adapter(policy)}
     assert checks["determinism"].outcome == "passed"
-    assert checks["determinism"].said.startswith("declared nondeterministic: 3 of 3 builds differ")
+    message = checks["determinism"].message
+    assert message.startswith("declared nondeterministic: 3 of 3 builds differ")
 
 
 def test_what_rests_on_a_failed_check_is_not_tried() -> None:
     checks = {c.name: c for c in check_adapter(adapter(lambda arrivals: object()))}
-    assert checks["contract"].said == "build gave object"
+    assert checks["contract"].message == "build gave object"
     assert {c.outcome for name, c in checks.items() if name != "contract"} == {"not tried"}
 
 
@@ -227,7 +228,7 @@ def test_an_adapter_that_wants_the_question() -> None:
 
     policy: Any = Curious()
     (contract, *_) = check_adapter(policy)
-    assert "construction receives the arriving records and nothing else" in contract.said
+    assert "construction receives the arriving records and nothing else" in contract.message
 
 
 @pytest.mark.slow

@@ -621,7 +621,7 @@ def test_check_adapter_names_the_fault(name: str) -> None:
         assert fault.checks["contract"] in str(error)
         return
     failed = {
-        check.name: check.said for check in check_adapter(policy) if check.outcome == "failed"
+        check.name: check.message for check in check_adapter(policy) if check.outcome == "failed"
     }
     assert list(failed) == list(fault.checks)
     for check, said in fault.checks.items():

@@ -273,7 +273,7 @@ class _Collector:
             batch=self._batch,
             answers={key: self._kept[key] for key in self._wanted if key in self._kept},
             failures=dict(self._failures),
-            asked=self._asked,
+            new_requests=self._asked,
             cost=self._cost,
             seconds=time.monotonic() - self._began,
         )

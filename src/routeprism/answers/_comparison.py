@@ -36,7 +36,7 @@ class Comparison:
     """What distinguishes it from comparisons of the same routes, such as a layout or a design."""
     reason: str = ""
     """Why there are no prompts."""
-    shown: tuple[StoredExposure, ...] = ()
+    exposures: tuple[StoredExposure, ...] = ()
     """What forward and the other route exposed."""
     records: tuple[RecordSpans, ...] = ()
     """For each prompt, where whole records are in it."""
@@ -67,7 +67,7 @@ class Comparison:
     @property
     def same_sources(self) -> bool:
         """Whether both routes show the same sources in different texts."""
-        forward, route = self.shown
+        forward, route = self.exposures
         return forward.sources == route.sources and forward.context_sha256 != route.context_sha256
 
 

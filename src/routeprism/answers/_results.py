@@ -44,7 +44,7 @@ class Collected:
     answers: Mapping[Key, Answer]
     failures: Mapping[Key, Failure]
     """What failed now; the next collecting asks again."""
-    asked: int
+    new_requests: int
     """How many answers were asked for now; the others were there."""
     cost: float | None
     seconds: float

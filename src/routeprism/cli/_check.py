@@ -238,7 +238,7 @@ def show_adapter_checks(settings: Any) -> None:
         print_json({"adapter": policy.name, "checks": [asdict(check) for check in checks]})
     else:
         for check in () if settings.quiet else checks:
-            detail = f": {check.said}" if check.said else ""
+            detail = f": {check.message}" if check.message else ""
             print(printable(f"{_MARKS[check.outcome]}{check.name}{detail}", lines=True))
             if check.fix:
                 print(printable(f"       to fix it: {check.fix}", lines=True))

@@ -190,6 +190,6 @@ def _details(cells: Sequence[CheckedNumber]) -> Shown:
     grid.add_column("here", overflow="fold")
     grid.add_column("status", overflow="fold")
     for line in group_lines(cells):
-        texts = (line.row, line.column, line.printed, line.here, line.status)
+        texts = (line.row, line.column, line.printed, line.obtained, line.status)
         grid.add_row(*map(escape, texts))
     return grid

@@ -135,7 +135,7 @@ def _unit(unit: UnitValues) -> tuple[str, ...]:
 def _answers(trail: Trail) -> Table:
     rows = []
     for answer in trail.answers:
-        cell = answer.given
+        cell = answer.answer
         right = {True: "yes", False: "no", None: "n/a"}[answer.correct]
         names = (cell.policy, cell.question, cell.side, cell.condition, cell.filler)
         text = cell.answer if cell.answer is not None else f"({cell.outcome})"
@@ -188,7 +188,7 @@ def _as_json(trail: Trail) -> dict[str, Any]:
         "questions": {id: trail.texts[id] for id in sorted(_list_questions(trail))},
         "sources": [asdict(source) for source in trail.sources],
         "answers": [
-            {**asdict(source.given), "correct": source.correct} for source in trail.answers
+            {**asdict(source.answer), "correct": source.correct} for source in trail.answers
         ],
         "items": [asdict(source) for source in trail.items],
         "findings": [asdict(source) for source in trail.findings],

@@ -97,7 +97,7 @@ class Preparation:
 
     def take(self, stop: Stop | None) -> Preparation:
         """Return the audit of the units that were used before tracing stopped."""
-        if stop is None or not stop.held:
+        if stop is None or not stop.settled:
             return self
         benchmark = take_cases(self.plan.benchmark, stop.units)
         return replace(
@@ -210,8 +210,8 @@ def prepare_audit(
         statistics.setting(
             subject,
             policies,
-            counted={
-                coordinate.name for _, _, coordinate in plan.coordinates if coordinate.counted
+            counts={
+                coordinate.name for _, _, coordinate in plan.coordinates if coordinate.is_count
             },
         ),
         pacing,
@@ -245,11 +245,11 @@ def _watch_building(
 ) -> AddProgress | None:
     """Begin to count records that are added, if a progress callback is set."""
     cases = subject.benchmark.cases
-    if execution.asked is None or len(cases) > _MANY_CASES:
+    if execution.answer_progress is None or len(cases) > _MANY_CASES:
         return None
     orders = (1 + len(subject.schedules)) * tracing.builds + DRAWN_ORDERS * len(subject.arrivals)
     sizes = [len(case.pool) for case in cases]
-    return AddProgress(execution.asked, sizes, orders * len(subject.policies))
+    return AddProgress(execution.answer_progress, sizes, orders * len(subject.policies))
 
 
 def _refuse_stopping(
@@ -455,10 +455,10 @@ def prepare_memories(
     if policies:
         plan = replace(plan, states=states)
         builds = partial(builds_of, plan, builds=plan.builds)
-        progress = None if audit.pacing.dry_run else audit.execution.asked
+        progress = None if audit.pacing.dry_run else audit.execution.answer_progress
         costs = construct(run, states, policies, builds, audit.pacing, progress, audit.building)
     if not run.fresh and any(map(is_external, plan.policies)) and run.store.exists():
-        plan = replace(plan, kept=run.directory)
+        plan = replace(plan, earlier_run=run.directory)
     return plan, costs
 
 

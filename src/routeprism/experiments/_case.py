@@ -85,7 +85,7 @@ class Plan:
     """The store with snapshots of memories that are not to be built again."""
     over_time: bool = False
     """Whether to examine every pool as it grows."""
-    kept: Path | None = None
+    earlier_run: Path | None = None
     """The run whose routes of memory systems outside are not to be traced again."""
     builds: int = 1
     """How often each route is built."""
@@ -216,9 +216,11 @@ def _trace(
     with ExitStack() as stack:
         states = None if plan.states is None else stack.enter_context(States(plan.states))
         snapshot = None
-        if plan.kept is not None:
+        if plan.earlier_run is not None:
             interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
-            snapshot = StoredRoutes(stack.enter_context(StoredRun(plan.kept)), interfaces).route
+            snapshot = StoredRoutes(
+                stack.enter_context(StoredRun(plan.earlier_run)), interfaces
+            ).route
         repeated = [
             trace_case(
                 case,

@@ -282,11 +282,11 @@ def _measure_memory(policy: StandIn, case: Case, limits: Allowance | None) -> St
     client = policy.client
     if isinstance(unwrap_policy(policy.inner), Metered) and calls:
         policy.build(case.pool.records)
-        alone = policy.counted["tokens"] / len(order)
-        policy.counted.clear()
+        alone = policy.counters["tokens"] / len(order)
+        policy.counters.clear()
         more = max(0, round(input_tokens / calls - alone))
         client = replace(client, calls_per_add=calls / len(order), tokens_per_call=more)
-    return replace(policy, client=client, shown=length, measured=True)
+    return replace(policy, client=client, characters=length, measured=True)
 
 
 def asks_more(policy: Policy, costs: Mapping[str, Cost]) -> bool:
@@ -387,7 +387,7 @@ def mark_assumptions(cost: Cost, absent: Sequence[StandIn], unread: Sequence[Pol
 
 def _describe_length(policy: StandIn) -> str:
     if policy.measured:
-        return f"{policy.shown:,} characters, as on one pool"
+        return f"{policy.characters:,} characters, as on one pool"
     return f"{policy.client.k} records" if policy.client.k else "the whole pool"
 
 

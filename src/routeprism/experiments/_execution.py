@@ -278,7 +278,7 @@ class RunExecution:
     crew: Crew | None = None
     """Processes that were started before, which saves their start."""
     progress: Progress | None = None
-    asked: AnswerProgress | None = None
+    answer_progress: AnswerProgress | None = None
     """Progress callback for answer collection."""
     command_line: tuple[str, ...] = ()
     """The words of the command that resumes the run; empty if there is no such command."""

@@ -94,7 +94,7 @@ def _steps(
 ) -> dict[str, bool]:
     """Describe how far one pair goes, by its exposed support and its formal answers."""
     forward, route = sides
-    visible = pair.shown[0].sources != pair.shown[1].sources
+    visible = pair.exposures[0].sources != pair.exposures[1].sources
     lost = visible and bool(forward) != bool(route)
     answers = bool(draws.forward and draws.route) and draws.forward[0] != draws.route[0]
     right = bool(draws.forward_right) and draws.forward_right[0] and draws.route_right[0]
@@ -123,5 +123,5 @@ def _exposed_support(pair: Comparison, labels: str) -> tuple[frozenset[str], fro
     support = pair.question.labels.get(labels)
     if support is None:
         return None
-    forward, route = pair.shown
+    forward, route = pair.exposures
     return forward.sources & support, route.sources & support

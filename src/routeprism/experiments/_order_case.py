@@ -60,7 +60,7 @@ class Looking:
 
     arrivals: tuple[ArrivalModel, ...]
     method: Method | None = None
-    drawn: int = DRAWN
+    drawn_orders: int = DRAWN
     half_width: float | None = None
     most_drawn: int = MOST_DRAWN
     most_states: int = MOST_STATES
@@ -239,7 +239,7 @@ class _Exploration:
             model,
             method=looking.method,
             supports=list(dict.fromkeys(support for support in self.supports if support)),
-            drawn_orders=looking.drawn,
+            drawn_orders=looking.drawn_orders,
             half_width=looking.half_width,
             most_drawn=looking.most_drawn,
             most_states=looking.most_states,
@@ -271,7 +271,7 @@ class _Exploration:
         """Add how often support is kept in source order, in reverse, and over all orders."""
         if not (self.plan.labels and any(self.supports) and landscape.total):
             return
-        shares = {s: landscape.kept(s).value for s in dict.fromkeys(self.supports) if s}
+        shares = {s: landscape.share_keeping(s).value for s in dict.fromkeys(self.supports) if s}
         sides: dict[str, Values] = {
             "forward": self._keeps(landscape.forward),
             _name_orders(model): [shares.get(s) for s in self.supports],

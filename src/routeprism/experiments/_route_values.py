@@ -184,7 +184,7 @@ class _Readings:
     def _enter_readouts(self) -> None:
         """Count what simpler readouts miss or flag beside full-prompt identity (Appendix M.3)."""
         readouts: Mapping[str, Callable[[Comparison], bool | None]] = {
-            "sources": lambda pair: pair.shown[0].sources != pair.shown[1].sources,
+            "sources": lambda pair: pair.exposures[0].sources != pair.exposures[1].sources,
             "answer": self._answer_changed,
             "correctness": self._correctness_changed,
         }

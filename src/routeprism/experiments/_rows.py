@@ -66,7 +66,7 @@ class Setting:
     interval: Interval
     """How limits are read from the resamples."""
     resamples: int = RESAMPLES
-    counted: Collection[str] = ()
+    counts: Collection[str] = ()
     """Quantities whose ones are also counted."""
     embedded: Collection[str] = ()
     """Models and judges that are built in, and policies built by them; their rows are flagged."""
@@ -106,7 +106,7 @@ def estimate_rows(
             continue
         sequential = _hold_at_every_look(tally, (column, stratum), estimate, setting)
         rows.append(_with_limits(template, sequential, setting.seed))
-        if column.quantity in setting.counted:
+        if column.quantity in setting.counts:
             rows.append(replace(template, quantity=f"{column.quantity}_count"))
         plain = not column.arm and column.quantity in left_out
         if plain and (limits := tally.leave_one_out((column, stratum))):

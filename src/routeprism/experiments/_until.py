@@ -101,7 +101,7 @@ class Stop:
     """How far collecting came."""
 
     until: Until
-    held: bool
+    settled: bool
     """Whether the statement held before all units were used."""
     units: int
     """The units that were used."""
@@ -115,7 +115,7 @@ class Stop:
         """Describe the stop in one sentence."""
         text, used = self.until.text, f"{self.units} of {self.all_units} {unit}s"
         order = f"in a random order (seed {seed})"
-        if not self.held:
+        if not self.settled:
             every = f"all {self.all_units} {unit}s"
             return f"Sequential stopping: {text} did not hold before {every} were used, {order}"
         saved = f", which saved {self.calls:,} calls" if self.calls else ""
@@ -130,7 +130,7 @@ class Stop:
         """Record the stop, with the users in the order in which they were taken."""
         value = {
             "until": self.until.text,
-            "held": self.held,
+            "held": self.settled,
             "units": self.units,
             "all_units": self.all_units,
             "calls_saved": self.calls,

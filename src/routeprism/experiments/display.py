@@ -171,7 +171,7 @@ def _enter_fresh(
 
 def _selections(cells: Sequence[Comparison]) -> dict[str, list[bool]]:
     """Return all questions, and those whose selected sources differ or agree between the routes."""
-    changed = [cell.shown[0].sources != cell.shown[1].sources for cell in cells]
+    changed = [cell.exposures[0].sources != cell.exposures[1].sources for cell in cells]
     return {
         "": [True] * len(cells),
         "selection-changed": changed,

@@ -86,7 +86,7 @@ class EveryOrder(AsksNobody):
             for table in ("per_question", "per_unit"):
                 traced.run.add(table, result.tables[table])
         names = [policy.name for policy in traced.policies]
-        rows = totals.rows(replace(traced.setting, counted=()), names, self.looking)
+        rows = totals.rows(replace(traced.setting, counts=()), names, self.looking)
         traced.run.keep("orders", totals.all_findings)
         return StageResult(rows, totals.statements(rows, traced.labels), totals.list_notes())
 
@@ -228,7 +228,7 @@ def _prepare(
         cases,
         looking.arrivals,
         method=looking.method,
-        drawn_orders=looking.drawn,
+        drawn_orders=looking.drawn_orders,
         allowance=pacing.allowance,
     )
     if pacing.dry_run:
@@ -426,7 +426,7 @@ def _describe_looking(looking: Looking) -> Mapping[str, object]:
     return {
         "arrivals": [model.name for model in looking.arrivals],
         "method": looking.method or "auto",
-        "drawn": looking.drawn,
+        "drawn": looking.drawn_orders,
         "half_width": looking.half_width,
         "most_drawn": looking.most_drawn,
         "most_states": looking.most_states,

@@ -93,7 +93,7 @@ class _Series:
     kinds: Counter[Kind] = field(default_factory=Counter)
     anomalies: dict[Kind, tuple[Anomaly, str]] = field(default_factory=dict)
     """Kind → the first anomaly of it, and its user."""
-    kept: Counter[tuple[int, int]] = field(default_factory=Counter)
+    retained: Counter[tuple[int, int]] = field(default_factory=Counter)
     """(records added at once, of which kept) → trials with an anomaly."""
     serial: Counter[int] = field(default_factory=Counter)
     """Records kept of the largest number added one by one → serial outcomes."""
@@ -219,7 +219,7 @@ def _note_anomaly(
 ) -> None:
     series.kinds[kind] += 1
     added = {record.id for record in trial.writes}
-    series.kept[len(added), len(added & {*execution.outcome.retained})] += 1
+    series.retained[len(added), len(added & {*execution.outcome.retained})] += 1
     if kind not in series.anomalies:
         anomaly = shrink_anomaly(describe_anomaly(trial, serial, execution, kind, seed))
         series.anomalies[kind] = anomaly, user
@@ -327,8 +327,8 @@ def _describe_manner(series: _Series) -> str:
 def _describe_cause(series: _Series, kind: Kind) -> str:
     """Describe what goes wrong, and how many records are kept at once and one by one."""
     cause = _CAUSES[kind]
-    added = max(size for size, _ in series.kept)
-    numbers = [number for size, number in series.kept if size == added]
+    added = max(size for size, _ in series.retained)
+    numbers = [number for size, number in series.retained if size == added]
     serial = sorted({number for number in series.serial if number <= added})
     if min(numbers) == added:
         return cause[0].upper() + cause[1:]

@@ -136,7 +136,7 @@ def _enter_exposure(
     strata: Strata, column: Column, pairs: Sequence[Comparison], sums: Sums[Key]
 ) -> None:
     """Enter what the routes show to the targets, and which units have several targets."""
-    exposures = [pair.shown for pair in pairs]
+    exposures = [pair.exposures for pair in pairs]
     values: dict[str, Values] = {
         "J": [jaccard(forward.sources, route.sources) for forward, route in exposures],
         "V_changed": [float(forward.sources != route.sources) for forward, route in exposures],

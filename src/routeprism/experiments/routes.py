@@ -203,7 +203,7 @@ def _perform(audit: Preparation, run: Run | None) -> list[StageResult]:
     every = [StageResult(notes=inspect_stages(audit.stages, traced))]
     for number, stage in enumerate(audit.stages, 1):
         audit.execution.begin_step("experiments", number, len(audit.stages) + 2)
-        every.append(stage.perform(traced, audit.execution.asked))
+        every.append(stage.perform(traced, audit.execution.answer_progress))
     return every
 
 

@@ -36,7 +36,7 @@ class LabelledItems:
     """The items behind a row, and the labels that κ is taken over."""
 
     items: tuple[LabelledItem, ...]
-    known: tuple[str, ...]
+    names: tuple[str, ...]
 
     def recompute(self, quantity: str) -> float | None:
         """Compute a quantity again from the items."""
@@ -49,7 +49,7 @@ class LabelledItems:
         if quantity == "agreement":
             return agreed / len(labels) if labels else None
         if quantity == "kappa":
-            return Confusion.of(((first, second) for first, second in labels), self.known).kappa
+            return Confusion.of(((first, second) for first, second in labels), self.names).kappa
         label = quantity.removeprefix("count.")
         if "~" in label:
             return float(sum("~".join(item_labels) == label for item_labels in labels))

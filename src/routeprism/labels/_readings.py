@@ -329,7 +329,7 @@ def readings_from_json(value: object, *, file: str | Path | None = None) -> Read
     if top.get("format") != FORMAT:
         raise place.error(f"Expected format={FORMAT} but got {top.get('format')!r}", "format")
     kind = cast(Kind, place.choice(top, "kind", tuple(LABELS)))
-    cards = place.inside("cards").object(top.get("cards"))
+    cards = place.descend("cards").object(top.get("cards"))
     return Readings(
         name=place.text(top, "name"),
         kind=kind,
@@ -338,7 +338,7 @@ def readings_from_json(value: object, *, file: str | Path | None = None) -> Read
         source=place.text(top, "source"),
         source_digest=place.text(top, "source_sha256"),
         cards={
-            id: _read_reading(kind, card, place.inside("cards", id)) for id, card in cards.items()
+            id: _read_reading(kind, card, place.descend("cards", id)) for id, card in cards.items()
         },
     )
 
@@ -380,7 +380,7 @@ class JsonPlace:
     file: str | Path | None = None
     path: tuple[str, ...] = ()
 
-    def inside(self, *names: str) -> JsonPlace:
+    def descend(self, *names: str) -> JsonPlace:
         """Go deeper."""
         return JsonPlace(self.file, (*self.path, *names))
 
@@ -439,12 +439,12 @@ def _read_reading(kind: Kind, value: object, place: JsonPlace) -> Reading:
         )
     if "unread" in entry:
         return SupportReading(question, unread=place.text(entry, "unread"))
-    records = place.inside("records").object(entry.get("records"))
+    records = place.descend("records").object(entry.get("records"))
     if not records:
         raise place.error("Expected a label for every record but got none", "records")
     return SupportReading(
         question,
-        {id: _read_record(item, place.inside("records", id)) for id, item in records.items()},
+        {id: _read_record(item, place.descend("records", id)) for id, item in records.items()},
     )
 
 
@@ -463,7 +463,7 @@ def _read_passages(entry: Mapping[str, Any], place: JsonPlace) -> tuple[Passage,
         raise place.error(f"Expected a list but got passages={entries!r:.60}", "passages")
     passages = []
     for at, value in enumerate(entries):
-        inner = place.inside("passages", str(at))
+        inner = place.descend("passages", str(at))
         item = inner.object(value)
         verified = item.get("verified")
         if not isinstance(verified, bool):

@@ -63,10 +63,10 @@ class Declaration:
     @classmethod
     def from_json(cls, value: object) -> Declaration:
         """Read one back."""
-        place = JsonPlace().inside("declaration")
+        place = JsonPlace().descend("declaration")
         entry = place.object(value)
-        passes = place.inside("passes").object(entry.get("passes"))
-        inner = place.inside("passes")
+        passes = place.descend("passes").object(entry.get("passes"))
+        inner = place.descend("passes")
         return cls(
             place.text(entry, "primary"), {name: inner.text(passes, name) for name in passes}
         )

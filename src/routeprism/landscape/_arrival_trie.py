@@ -146,7 +146,7 @@ class _Left:
 
     content: Any
     """The JSON of its snapshot, or the object itself."""
-    seen: tuple[frozenset[str], str | None]
+    view: tuple[frozenset[str], str | None]
     """Retained ids and the signature of its state."""
     key: str | None
     """Its canonical state; None if it shows none."""
@@ -205,7 +205,7 @@ class _ObjectGrowth:
             _compare(self.own.name, _write(memory.snapshot(), self.own.name), left.content)
         else:
             memory = copy.deepcopy(left.content)
-        _compare(self.own.name, self._see(memory), left.seen)
+        _compare(self.own.name, self._see(memory), left.view)
         return memory
 
 

@@ -222,7 +222,7 @@ class Landscape:
         """In how many orders another set is retained than forward."""
         return self.share(lambda retained: retained != self.forward)
 
-    def kept(self, support: frozenset[str]) -> Share:
+    def share_keeping(self, support: frozenset[str]) -> Share:
         """In how many orders at least one of these records is retained."""
         return self.share(lambda retained: bool(retained & support))
 

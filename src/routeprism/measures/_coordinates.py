@@ -39,13 +39,13 @@ class Coordinate(Generic[Observed]):
     """Its meaning, in a sentence."""
     zero: str
     """The meaning of 0; empty if it has none."""
-    one: str
+    meaning_of_one: str
     """The meaning of 1; empty if it has none."""
     reference: str
     """The definition in the paper."""
     value: Callable[[Observed], float | None]
     """Its value; None where it does not apply."""
-    counted: bool = False
+    is_count: bool = False
     """Whether the number of pairs with value 1 is reported too."""
 
 
@@ -96,7 +96,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         "different sources exposed",
         "§3.4",
         lambda pair: float(pair.forward_exposure.sources != pair.route_exposure.sources),
-        counted=True,
+        is_count=True,
     ),
     Coordinate(
         "C_changed",
@@ -108,7 +108,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         lambda pair: float(
             pair.forward_exposure.context_sha256 != pair.route_exposure.context_sha256
         ),
-        counted=True,
+        is_count=True,
     ),
     Coordinate(
         "B_changed",
@@ -118,7 +118,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         "some block is another one",
         "Appendix K",
         _blocks,
-        counted=True,
+        is_count=True,
     ),
     Coordinate(
         "I_changed",
@@ -128,7 +128,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         "different internal states",
         "§3.4, Appendix J",
         _internal,
-        counted=True,
+        is_count=True,
     ),
     Coordinate(
         "retained_changed",
@@ -138,7 +138,7 @@ COORDINATES: tuple[Coordinate[Pair], ...] = (
         "different sources retained",
         "Appendix D.2",
         lambda pair: float(pair.forward.retained != pair.route.retained),
-        counted=True,
+        is_count=True,
     ),
     Coordinate(
         "kept.forward",
@@ -241,7 +241,7 @@ def _evidence_lost(labels: str) -> Coordinate[Pair]:
         "some evidence that the forward route shows is missing",
         "severity",
         value,
-        counted=True,
+        is_count=True,
     )
 
 

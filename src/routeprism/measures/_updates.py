@@ -83,8 +83,8 @@ class _Reading:
     symbol: str
     meaning: str
     zero: str
-    one: str
-    read: Callable[[Evidence, ExposureTrace], float | None]
+    meaning_of_one: str
+    measure: Callable[[Evidence, ExposureTrace], float | None]
 
 
 _READINGS = (
@@ -142,10 +142,10 @@ def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
                 f"{reading.symbol}, {side}",
                 f"{reading.meaning}, on {_SIDE_NAMES[side]}",
                 reading.zero,
-                reading.one,
+                reading.meaning_of_one,
                 _REFERENCE,
                 values[at],
-                counted=True,
+                is_count=True,
             )
             for at, side in enumerate(_SIDES)
         ]
@@ -155,7 +155,7 @@ def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
                 f"Δ {reading.symbol}",
                 f"{reading.meaning}: the other route minus the forward route",
                 "the same on both routes",
-                f"{reading.one} on the other route alone",
+                f"{reading.meaning_of_one} on the other route alone",
                 _REFERENCE,
                 partial(_subtract, values[1], values[0]),
             )
@@ -169,7 +169,7 @@ def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
             "on the other route alone",
             _REFERENCE,
             partial(_by_order, labels),
-            counted=True,
+            is_count=True,
         )
     )
     return tuple(coordinates)
@@ -177,7 +177,7 @@ def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
 
 def _read_side(reading: _Reading, labels: str, side: int, pair: Pair) -> float | None:
     exposure = (pair.forward_exposure, pair.route_exposure)[side]
-    return reading.read(_evidence(pair, labels), exposure)
+    return reading.measure(_evidence(pair, labels), exposure)
 
 
 def _subtract(

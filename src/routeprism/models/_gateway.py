@@ -63,11 +63,11 @@ class _Scope:
 
     line: Line
     batch: str
-    taken: dict[str, set[int]] = field(default_factory=dict)
+    draws: dict[str, set[int]] = field(default_factory=dict)
     """Prompt → the draws that are answered or under way; a failed one is free again."""
 
     def take(self, prompt: str) -> int:
-        draws = self.taken.setdefault(prompt, set())
+        draws = self.draws.setdefault(prompt, set())
         draw = next(number for number in range(len(draws) + 1) if number not in draws)
         draws.add(draw)
         return draw
@@ -185,7 +185,7 @@ class Gateway:
 
     def _release(self, scope: _Scope, key: Key) -> None:
         with self._lock:
-            scope.taken.get(key.prompt, set()).discard(key.draw)
+            scope.draws.get(key.prompt, set()).discard(key.draw)
 
     def _send(self, scope: _Scope, call: Call, request: Request, settings: Settings) -> Response:
         """Count a request, send it, and store its reply before the client gets it."""

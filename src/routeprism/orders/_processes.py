@@ -59,7 +59,7 @@ class Process(Protocol):
     def total(self) -> int | None:
         """Return the number of sequences where a formula says it."""
 
-    def drawn(self, generator: random.Random, /) -> Order | None:
+    def draw(self, generator: random.Random, /) -> Order | None:
         """Draw one sequence directly, where that needs no counting."""
 
 
@@ -85,7 +85,7 @@ class AllOrders:
         """Return n!."""
         return math.factorial(self.size)
 
-    def drawn(self, generator: random.Random, /) -> Order | None:
+    def draw(self, generator: random.Random, /) -> Order | None:
         """Shuffle."""
         order = list(range(self.size))
         generator.shuffle(order)
@@ -123,10 +123,10 @@ class Jittered:
         """Return n! where the width binds no record; else they have to be counted."""
         return math.factorial(self.size) if self.width >= self.size - 1 else None
 
-    def drawn(self, generator: random.Random, /) -> Order | None:
+    def draw(self, generator: random.Random, /) -> Order | None:
         """Shuffle where the width binds no record."""
         free = self.width >= self.size - 1
-        return AllOrders(self.size).drawn(generator) if free else None
+        return AllOrders(self.size).draw(generator) if free else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Interleaved:
             number //= math.factorial(len(stream))
         return number
 
-    def drawn(self, generator: random.Random, /) -> Order | None:
+    def draw(self, generator: random.Random, /) -> Order | None:
         """Shuffle whose turn it is."""
         turns = [which for which, stream in enumerate(self.streams) for _ in stream]
         generator.shuffle(turns)
@@ -202,7 +202,7 @@ class LinearExtensions:
             number *= math.factorial(len(group))
         return number
 
-    def drawn(self, generator: random.Random, /) -> Order | None:
+    def draw(self, generator: random.Random, /) -> Order | None:
         """Shuffle each tie, then mix in what has no rank."""
         if not self.ranks:
             return None
@@ -210,7 +210,7 @@ class LinearExtensions:
         for group in (*groups, free):
             generator.shuffle(group)
         ranked = [position for group in groups for position in group]
-        return Interleaved((tuple(ranked), tuple(free))).drawn(generator)
+        return Interleaved((tuple(ranked), tuple(free))).draw(generator)
 
     def _groups(self) -> tuple[list[list[int]], list[int]]:
         groups: dict[int, list[int]] = {}
@@ -261,7 +261,7 @@ class Redelivered:
         """They have to be counted."""
         return None
 
-    def drawn(self, generator: random.Random, /) -> Order | None:
+    def draw(self, generator: random.Random, /) -> Order | None:
         """Insert copies of random records, one after the other, into random gaps.
 
         A source with fewer gaps than the most is drawn again with the rest, so every sequence is
@@ -341,7 +341,7 @@ class LateBatch:
         left = self.size - start - (length or 1) - (delay or 1) + 1
         return max(0, left) if length is None or delay is None else int(left > 0)
 
-    def drawn(self, generator: random.Random, /) -> Order | None:
+    def draw(self, generator: random.Random, /) -> Order | None:
         """Draw a number and give the sequence that has it, in the order of `every_order`."""
         total = self.total()
         if total is None:
@@ -387,7 +387,7 @@ class Listed:
         """Count them."""
         return len(self.orders)
 
-    def drawn(self, generator: random.Random, /) -> Order | None:
+    def draw(self, generator: random.Random, /) -> Order | None:
         """Choose one."""
         return generator.choice(self.orders)
 
@@ -426,7 +426,7 @@ def draw(
     process: Process, generator: random.Random, counts: dict[Prefix, int] | None
 ) -> Order | None:
     """Draw one sequence uniformly; None where it would take counts that are not there."""
-    direct = process.drawn(generator)
+    direct = process.draw(generator)
     if direct is not None or counts is None:
         return direct
     order: list[int] = []

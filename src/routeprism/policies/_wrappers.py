@@ -95,11 +95,11 @@ class StandIn:
     client: Client
     deterministic: bool = True
     """Whether the policy declares that it is deterministic."""
-    shown: int = 0
+    characters: int = 0
     """The characters that a question is assumed to be shown; 0 for the client's k records."""
     measured: bool = False
     """Whether its client and the characters shown were measured on one pool."""
-    counted: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
+    counters: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -108,15 +108,15 @@ class StandIn:
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Count the arrivals."""
-        self.counted["builds"] += 1
-        self.counted["adds"] += len(arrivals)
-        self.counted["tokens"] += sum(record.derive(_count_tokens) for record in arrivals)
-        return _AssumedMemory(tuple(arrivals), self.client.k, self.shown)
+        self.counters["builds"] += 1
+        self.counters["adds"] += len(arrivals)
+        self.counters["tokens"] += sum(record.derive(_count_tokens) for record in arrivals)
+        return _AssumedMemory(tuple(arrivals), self.client.k, self.characters)
 
     def drain(self) -> Mapping[tuple[str, str], int]:
         """Return what was counted since the last call, by policy and kind."""
-        counts = {(self.name, kind): number for kind, number in self.counted.items()}
-        self.counted.clear()
+        counts = {(self.name, kind): number for kind, number in self.counters.items()}
+        self.counters.clear()
         return counts
 
 
@@ -130,7 +130,7 @@ class _AssumedMemory:
 
     arrivals: tuple[Record, ...]
     k: int
-    shown: int
+    characters: int
 
     def retained(self) -> frozenset[str]:
         return frozenset(record.id for record in self.arrivals)
@@ -140,8 +140,8 @@ class _AssumedMemory:
 
     def expose(self, query: str, /) -> Exposure:
         records = sorted(self.arrivals, key=lambda record: record.position)
-        if self.shown:
-            text = "\n\n".join(record.text for record in records)[: self.shown]
+        if self.characters:
+            text = "\n\n".join(record.text for record in records)[: self.characters]
             return Exposure((Block("record", text, self.retained()),))
         records = records[: self.k] if self.k else records
         blocks = (Block("record", record.text, frozenset({record.id})) for record in records)

@@ -18,7 +18,7 @@ __all__ = ["Dedup"]
 
 class _State(NamedTuple):
     arrived: tuple[Record, ...]
-    kept: tuple[Record, ...]
+    records: tuple[Record, ...]
     events: tuple[Event, ...]
 
 
@@ -66,24 +66,26 @@ class Dedup:
         at = len(state.arrived)
         arrived = (*state.arrived, record)
         similar = [
-            member for member in state.kept if measure_similarity(member, record) >= self.threshold
+            member
+            for member in state.records
+            if measure_similarity(member, record) >= self.threshold
         ]
         if not similar:
             event = Event("add", record.id, record.id, at)
-            return _State(arrived, (*state.kept, record), (*state.events, event))
+            return _State(arrived, (*state.records, record), (*state.events, event))
         latest = max((*similar, record), key=read_event_time)
         if self.keep == "first" or latest.id != record.id or record in similar:
             event = Event("skip", record.id, record.id, at)
-            return _State(arrived, state.kept, (*state.events, event))
-        members = (*(member for member in state.kept if member not in similar), record)
+            return _State(arrived, state.records, (*state.events, event))
+        members = (*(member for member in state.records if member not in similar), record)
         overwrites = tuple(Event("overwrite", member.id, record.id, at) for member in similar)
         return _State(arrived, members, (*state.events, *overwrites))
 
     def finish(self, state: _State, /) -> WholeRecords:
         """Keep what was not dropped."""
-        return whole_records(self.interface, state.arrived, state.kept, log=lambda: state.events)
+        return whole_records(self.interface, state.arrived, state.records, log=lambda: state.events)
 
     def key(self, state: _State, /) -> Hashable:
         """Name what is kept, in order only where the order of arrival is shown."""
-        ids = tuple(record.id for record in state.kept)
+        ids = tuple(record.id for record in state.records)
         return ids if self.interface.display == "arrival" else frozenset(ids)

@@ -16,7 +16,7 @@ __all__ = ["Facts"]
 
 class _State(NamedTuple):
     arrived: tuple[Record, ...]
-    kept: tuple[Record, ...]
+    records: tuple[Record, ...]
     """In the order in which they were last written."""
     events: tuple[Event, ...]
 
@@ -52,16 +52,16 @@ class Facts:
         """Write the record, replace one with it, or leave it out."""
         at = len(state.arrived)
         arrived = (*state.arrived, record)
-        rival = self._find_rival(state.kept, record)
+        rival = self._find_rival(state.records, record)
         if rival is None:
             event = Event("add", record.id, record.id, at)
-            return _State(arrived, (*state.kept, record), (*state.events, event))
+            return _State(arrived, (*state.records, record), (*state.events, event))
         if self._wins(record, rival):
-            members = (*(member for member in state.kept if member is not rival), record)
+            members = (*(member for member in state.records if member is not rival), record)
             event = Event("overwrite", rival.id, record.id, at)
             return _State(arrived, members, (*state.events, event))
         event = Event("skip", record.id, record.id, at)
-        return _State(arrived, state.kept, (*state.events, event))
+        return _State(arrived, state.records, (*state.events, event))
 
     def _find_rival(self, records: Sequence[Record], record: Record) -> Record | None:
         """Find the record that this one competes with: of the same fact, or itself."""
@@ -79,13 +79,13 @@ class Facts:
 
     def finish(self, state: _State, /) -> WholeRecords:
         """Keep what was written last; resolved by time, nothing of the order of arrival is left."""
-        members = state.kept
+        members = state.records
         if self.by == "time":
             members = tuple(sorted(members, key=read_event_time))
         return whole_records(self.interface, state.arrived, members, log=lambda: state.events)
 
     def key(self, state: _State, /) -> Hashable:
         """Name what is kept, in order only where the order of writing is shown."""
-        ids = tuple(record.id for record in state.kept)
+        ids = tuple(record.id for record in state.records)
         by_arrival = self.by == "arrival" and self.interface.display == "arrival"
         return ids if by_arrival else frozenset(ids)

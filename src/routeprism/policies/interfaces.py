@@ -330,7 +330,7 @@ _INTERFACE_PARTS = ("name", "display", "open", "too_long")
 class WholeRecords:
     """Records kept whole, exposed through an interface."""
 
-    kept: tuple[Record, ...]
+    records: tuple[Record, ...]
     """What is retained, in arrival order."""
     internal: JsonValue
     """What the signature is taken from."""
@@ -343,7 +343,7 @@ class WholeRecords:
 
     def retained(self) -> frozenset[str]:
         """Return the ids of the kept records."""
-        return frozenset(record.id for record in self.kept)
+        return frozenset(record.id for record in self.records)
 
     def state(self) -> JsonValue:
         """Return what the policy declares as its internal state."""

@@ -62,7 +62,7 @@ class Predictor:
 @dataclass(frozen=True, slots=True)
 class _State:
     arrived: tuple[Record, ...] = ()
-    kept: tuple[Record, ...] = ()
+    records: tuple[Record, ...] = ()
     events: tuple[Event, ...] = ()
 
 
@@ -112,8 +112,10 @@ class Streaming:
         at = len(state.arrived)
         arrived = (*state.arrived, record)
         if any(before.id == record.id for before in state.arrived):  # redelivered: never revisited
-            return _State(arrived, state.kept, (*state.events, _event("skip", record, record, at)))
-        members = (*state.kept, record)
+            return _State(
+                arrived, state.records, (*state.events, _event("skip", record, record, at))
+            )
+        members = (*state.records, record)
         events = (*state.events, _event("add", record, record, at))
         if len(members) > self.k:
             dropped = max(members, key=lambda member: self._value_without(members, member))
@@ -126,17 +128,17 @@ class Streaming:
         return whole_records(
             self.interface,
             state.arrived,
-            state.kept,
+            state.records,
             state={
                 "predictor": self._require_predictor().digest,
-                "retained": sorted(record.id for record in state.kept),
+                "retained": sorted(record.id for record in state.records),
             },
             log=lambda: state.events,
         )
 
     def key(self, state: _State, /) -> Hashable:
         """Name the buffer; its order matters only if records are displayed in it."""
-        ids = [record.id for record in state.kept]
+        ids = [record.id for record in state.records]
         return tuple(ids if self.interface.display == "arrival" else sorted(ids))
 
     def _value_without(self, records: Sequence[Record], dropped: Record) -> tuple[float, str]:

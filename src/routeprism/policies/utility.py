@@ -27,7 +27,7 @@ def salience(record: Record) -> int:
 @dataclass(frozen=True, slots=True)
 class _State:
     arrived: tuple[Record, ...] = ()
-    kept: tuple[Record, ...] = ()
+    records: tuple[Record, ...] = ()
     events: tuple[Event, ...] = ()
 
 
@@ -63,7 +63,7 @@ class Utility:
     def step(self, state: _State, record: Record, /) -> _State:
         """Add the record; if that is one too many, drop the least salient, latest arrival."""
         at = len(state.arrived)
-        members = (*state.kept, record)
+        members = (*state.records, record)
         events = (*state.events, Event("add", record.id, record.id, at))
         if len(members) > self.k:
             # min takes the first minimum: look from the latest arrival backwards.
@@ -74,8 +74,8 @@ class Utility:
 
     def finish(self, state: _State, /) -> WholeRecords:
         """Keep the buffer."""
-        return whole_records(self.interface, state.arrived, state.kept, log=lambda: state.events)
+        return whole_records(self.interface, state.arrived, state.records, log=lambda: state.events)
 
     def key(self, state: _State, /) -> Hashable:
         """Name the buffer in order: order breaks ties."""
-        return tuple(record.id for record in state.kept)
+        return tuple(record.id for record in state.records)

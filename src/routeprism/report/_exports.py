@@ -52,7 +52,7 @@ def write_inspect_log(run: Path, file: Path) -> int:
         configuration = read_configuration(stored, run)
         questions = stored.questions()
         samples = [
-            _make_sample(number, experiment, answer, questions[answer.given.question])
+            _make_sample(number, experiment, answer, questions[answer.answer.question])
             for number, (experiment, answer) in enumerate(_answers(stored, configuration), 1)
         ]
         created = str(stored.manifest().get("created", "")) or "1970-01-01T00:00:00+00:00"
@@ -100,7 +100,7 @@ def _make_sample(
     from inspect_ai.model import ModelOutput
     from inspect_ai.scorer import CORRECT, INCORRECT, Score
 
-    answer = traced.given
+    answer = traced.answer
     names = ("policy", "schedule", "side", "condition", "filler", "model", "batch")
     scores = None
     if question.gold is not None:

@@ -55,7 +55,7 @@ class PoolFindings:
     """What restoration decided."""
     anchor: str = ""
     """The question whose state reuse asks the others of; empty where it did not."""
-    others: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    remaining: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     """All other findings, by question."""
 
 
@@ -74,7 +74,7 @@ def read_pool_findings(
         elif finding.name == "anchor":
             findings_of_pool.anchor = finding.value
         else:
-            findings_of_pool.others.setdefault(finding.question, []).append(
+            findings_of_pool.remaining.setdefault(finding.question, []).append(
                 {
                     "experiment": experiment,
                     "name": finding.name,
@@ -152,12 +152,12 @@ def _read_answers(
                 )
                 sides: dict[tuple[str, ...], dict[str, list[TracedAnswer]]] = {}
                 for answer in judge_answers(stored, configuration["judge"], answers, questions):
-                    cell = answer.given
+                    cell = answer.answer
                     names = (cell.schedule, cell.question, cell.filler, cell.condition)
                     by_side = sides.setdefault((experiment, policy, *names), {})
                     by_side.setdefault(cell.side, []).append(answer)
                 for key, by_side in sides.items():
-                    ordered = sorted(by_side.values(), key=lambda answers: answers[0].given.draw)
+                    ordered = sorted(by_side.values(), key=lambda answers: answers[0].answer.draw)
                     gold = questions[key[3]].gold
                     groups.setdefault(key, []).append(
                         {
@@ -173,7 +173,7 @@ def _read_answers(
 
 
 def _symbol(answer: TracedAnswer) -> str:
-    cell = answer.given
+    cell = answer.answer
     return (cell.answer or "") if cell.outcome == "answered" else f"({cell.outcome})"
 
 

@@ -175,7 +175,7 @@ def _read_pool(
         "contexts": pool.contexts,
         "questions": details,
         "anchor": pool_findings.anchor,
-        "findings": pool_findings.others.get("", []),
+        "findings": pool_findings.remaining.get("", []),
         "texts": pool.texts.all(),
     }
     view.chunks.append(packed(chunk))
@@ -226,7 +226,7 @@ def _detail(
             for pair, sides in zip(pairs, exposures, strict=True)
         ],
         "eligibility": [pool_findings.eligibility.get((*pair, question.id)) for pair in pairs],
-        "findings": pool_findings.others.get(question.id, []),
+        "findings": pool_findings.remaining.get(question.id, []),
     }
 
 

@@ -249,7 +249,7 @@ def _rows(stored: StoredRun, run: Path) -> Iterator[list[str]]:
                 for policy in configuration["policies"]:
                     answers = stored.answers(experiment, model=model, batch=batch, policy=policy)
                     for answer in judge_answers(stored, configuration["judge"], answers, questions):
-                        has_gold = questions[answer.given.question].gold is not None
+                        has_gold = questions[answer.answer.question].gold is not None
                         names = _names(
                             experiment, answer, configuration["prompt_control"], has_gold
                         )
@@ -261,7 +261,7 @@ def _rows(stored: StoredRun, run: Path) -> Iterator[list[str]]:
 
 
 def _names(experiment: str, traced: TracedAnswer, control: str, has_gold: bool) -> dict[str, str]:
-    answer = traced.given
+    answer = traced.answer
     names = AnswerNames(
         answer.question,
         answer.policy,

@@ -52,7 +52,7 @@ def _describe(table: PublishedTable, numbers: Sequence[CheckedNumber]) -> dict[s
             [format_heading(name), counts[name]] for name in (*COUNTED, "target") if counts[name]
         ],
         "lines": [
-            [line.row, line.column, line.printed, line.here, line.status]
+            [line.row, line.column, line.printed, line.obtained, line.status]
             for line in group_lines(numbers)
         ],
         "embedded": any(number.embedded for number in numbers),

@@ -71,7 +71,7 @@ class TableLine:
         return self._combine([number.printed.text for number in self.numbers])
 
     @property
-    def here(self) -> str:
+    def obtained(self) -> str:
         """What was obtained, with one digit more than is printed."""
         if all(number.value is None for number in self.numbers):
             return ""
@@ -243,7 +243,7 @@ def _show_table(table: PublishedTable, numbers: Sequence[CheckedNumber]) -> list
     if table.note:
         lines += [_sentence(table.note), ""]
     rows = [
-        list(map(_escape, (line.row, line.column, line.printed, line.here, line.status)))
+        list(map(_escape, (line.row, line.column, line.printed, line.obtained, line.status)))
         for line in group_lines(numbers)
     ]
     lines += _format_lines(("row", "column", "published", "here", "status"), rows)

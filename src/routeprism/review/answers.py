@@ -27,7 +27,7 @@ _SINGLE = ".single"
 class TracedAnswer:
     """One answer, and whether it is correct."""
 
-    given: StoredAnswer
+    answer: StoredAnswer
     correct: bool | None
     """None if the correct answer is not known, or the judge gave no verdict."""
 

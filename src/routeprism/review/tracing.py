@@ -101,7 +101,7 @@ def trace_row(run: Path, row: str, *, question: str | None = None, prompts: bool
         if question is not None:
             trail = _narrow(trail, question)
         if prompts:
-            texts = stored.prompts(answer.given.prompt_sha256 for answer in trail.answers)
+            texts = stored.prompts(answer.answer.prompt_sha256 for answer in trail.answers)
             trail = replace(trail, prompts=texts)
     return trail
 
@@ -308,7 +308,7 @@ def _narrow(trail: Trail, question: str) -> Trail:
         trail,
         groups=groups,
         sources=tuple(exposure for exposure in trail.sources if exposure.question == question),
-        answers=tuple(answer for answer in trail.answers if answer.given.question == question),
+        answers=tuple(answer for answer in trail.answers if answer.answer.question == question),
         items=tuple(item for item in trail.items if item.question == question),
         findings=tuple(f for f in trail.findings if f.question in ("", question)),
     )

@@ -72,7 +72,7 @@ class Check:
     name: str
     """What was checked."""
     outcome: Literal["passed", "failed", "not tried"]
-    said: str = ""
+    message: str = ""
     """What is wrong, or what a reader should know."""
     fix: str = ""
     """What to do about it."""
@@ -135,7 +135,7 @@ class _CheckError(Exception):
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(problem)
-        self.said, self.fix = problem, fix
+        self.problem, self.fix = problem, fix
 
 
 def check_adapter(policy: Policy) -> tuple[Check, ...]:
@@ -154,13 +154,13 @@ def check_adapter(policy: Policy) -> tuple[Check, ...]:
         ("clean-up", kit.clean_up, ("contract", "isolation")),
     ):
         kit.attempt(name, check, needs)
-    return tuple(kit.found)
+    return tuple(kit.checks)
 
 
 @dataclass(slots=True)
 class _Kit:
     policy: Policy
-    found: list[Check] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     first: str = ""
     walked: bool = True
     """Whether every step of its profile passed, if it has one."""
@@ -168,26 +168,26 @@ class _Kit:
 
     def attempt(self, name: str, check: Callable[[], str], needs: Sequence[str]) -> None:
         """Run a check unless one that it depends on has not passed."""
-        missing = [c.name for c in self.found if c.name in needs and c.outcome != "passed"]
+        missing = [c.name for c in self.checks if c.name in needs and c.outcome != "passed"]
         if not self.walked:
-            missing = [c.name for c in self.found if c.outcome == "failed"]
+            missing = [c.name for c in self.checks if c.outcome == "failed"]
         if missing:
             reason = f"not checked, because {missing[0]} has not passed"
-            self.found.append(Check(name, "not tried", reason))
+            self.checks.append(Check(name, "not tried", reason))
             return
         try:
-            self.found.append(Check(name, "passed", check()))
+            self.checks.append(Check(name, "passed", check()))
         except _CheckError as failure:
-            self.found.append(Check(name, "failed", failure.said, failure.fix))
+            self.checks.append(Check(name, "failed", failure.problem, failure.fix))
         except (SpecError, MissingExtraError):
             raise  # nothing of the adapter was tried
         except OwnCodeError as error:
-            self.found.append(Check(name, "failed", str(error), _RAISED))
+            self.checks.append(Check(name, "failed", str(error), _RAISED))
         except BaseException as error:
             if is_interruption(error):
                 raise
             problem = str(describe_error(error, self.policy.name))
-            self.found.append(Check(name, "failed", problem, _RAISED))
+            self.checks.append(Check(name, "failed", problem, _RAISED))
 
     def walk(self) -> None:
         """Try the steps of an adapter that has a profile, and report what each found."""
@@ -196,7 +196,7 @@ class _Kit:
             return
         for step in steps():
             outcome: Literal["passed", "failed"] = "passed" if step.passed else "failed"
-            self.found.append(Check(f"profile, {step.name}", outcome, step.said, step.fix))
+            self.checks.append(Check(f"profile, {step.name}", outcome, step.message, step.fix))
             self.walked = step.passed
 
     @contextmanager

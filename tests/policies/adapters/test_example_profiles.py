@@ -71,7 +71,7 @@ def test_each_example_finds_the_sources_that_the_stand_in_knows(audited: Any) ->
     """With pages of two items, so that every listing has several."""
     name, service, policy = audited
     memory: Any = policy.build(RECORDS)
-    blocks = [(block.text, set(block.sources)) for block in memory.held()]
+    blocks = [(block.text, set(block.sources)) for block in memory.list_blocks()]
     if name == "cognee":  # two chunks have the same text, and each its own source
         assert sorted((text, sorted(ids)) for text, ids in blocks) == sorted(
             (sentence, [record.id])

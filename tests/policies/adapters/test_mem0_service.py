@@ -44,7 +44,7 @@ def spec(service: Any, api: str, more: str = "") -> str:
 def test_memories_have_sources_and_events(service: Any, api: str) -> None:
     service.polls = 2
     memory: Any = make_policy(spec(service, api, ",k=1")).build(RECORDS)
-    held = {block.text: sorted(block.sources) for block in memory.held()}
+    held = {block.text: sorted(block.sources) for block in memory.list_blocks()}
     assert held == {"Bob owns a boat.": ["r1"], "My dentist is now Dr Roe in Graz.": ["r2"]}
     assert ("overwrite", "r0", "r2", 2) in [
         (event.kind, event.record, event.by, event.at) for event in memory.events()
@@ -60,7 +60,7 @@ def test_memories_have_sources_and_events(service: Any, api: str) -> None:
 def test_turns_can_be_stored_as_they_are(service: Any, api: str) -> None:
     memory: Any = make_policy(spec(service, api, ",infer=false,text=full")).build(RECORDS)
     assert memory.retained() == {"r0", "r1", "r2"}
-    assert [block.text for block in memory.held()].count("Noted.") == 3
+    assert [block.text for block in memory.list_blocks()].count("Noted.") == 3
     assert not any("event" in path for _, path in service.requests)
     memory.close()
 

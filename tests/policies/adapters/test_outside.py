@@ -79,7 +79,7 @@ def test_the_reference_service_is_audited(serve: Callable[..., Any]) -> None:
     assert 0 < len(shown.blocks) <= 3
     assert shown.sources <= memory.retained()
     assert memory.state() == [
-        {"text": block.text, "sources": sorted(block.sources)} for block in memory.held()
+        {"text": block.text, "sources": sorted(block.sources)} for block in memory.list_blocks()
     ]
     kinds = [(event.kind, event.record) for event in memory.events() if event.at == 0]
     assert kinds[0] == ("add", RECORDS[0].id)

@@ -122,7 +122,7 @@ def _assert_absent(directory: Path, text: str) -> None:
 def test_the_walk_says_what_each_pointer_found(stranger: Any) -> None:
     steps = [*Http(stranger.url, profile=str(PROFILE)).walk()]
     assert [step.name for step in steps if not step.passed] == []
-    said = {step.name: step.said for step in steps}
+    said = {step.name: step.message for step in steps}
     assert "each build has its own {memory}" in said["headers"]
     assert "2 items; of the first, '/uid' 'n-" in said["list"]
     assert "all among the listed items" in said["search"]
@@ -176,11 +176,11 @@ def test_the_walk_names_what_is_wrong(
     *_, last = policy.walk()
     if said:
         assert (last.name, last.passed) == (step, False)
-        assert said in last.said
+        assert said in last.message
         assert last.fix
         checks = {check.name: check for check in check_adapter(policy)}
         assert checks[f"profile, {step}"].outcome == "failed"
-        assert checks["contract"].said == f"not checked, because profile, {step} has not passed"
+        assert checks["contract"].message == f"not checked, because profile, {step} has not passed"
         return
     with pytest.raises(RouteError, match=r"list: page 2 repeats page 1; is \{page\} what"):
         policy.build(LARGE[0].pool.records)
@@ -506,7 +506,7 @@ def test_reported_sources_a_job_and_a_form(plain: Callable[..., Plain], tmp_path
     )
     records = [Record("a", 0, "tea"), Record("b", 1, "dog")]
     memory: Any = Http(profile=str(path)).build(records)
-    assert [(block.text, sorted(block.sources)) for block in memory.held()] == [
+    assert [(block.text, sorted(block.sources)) for block in memory.list_blocks()] == [
         ("DOG", ["a", "b"]),
         ("TEA", ["a"]),
     ]

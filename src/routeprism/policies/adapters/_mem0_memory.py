@@ -141,7 +141,7 @@ class OpenedMem0:
             words = self.redactor.redact_line(f"{type(first).__name__}: {first}")
             raise RouteError(f"mem0 failed on record '{record.id}': {words}") from first
 
-    def listed(self) -> Mapping[str, str]:
+    def list_memories(self) -> Mapping[str, str]:
         """Return every memory by id."""
         if self.client is None:
             scope = self._scope(_EVERYTHING)

@@ -73,4 +73,4 @@ class ServiceMemory:
         session = self._session
         if session.profile.list.sources is None:
             session.lineage.check({item.key: item.text for item in session.dump()})
-        return session.held()
+        return session.list_blocks()

@@ -246,7 +246,7 @@ class ServiceSession:
     def _texts(self) -> Mapping[str, str]:
         return {item.key: item.text for item in self.dump()}
 
-    def held(self) -> list[Block]:
+    def list_blocks(self) -> list[Block]:
         """Return all items with their sources; refuse items that were not seen being written."""
         items = {item.key: item for item in self.dump()}
         if self.profile.list.sources is not None:
@@ -293,16 +293,16 @@ def build_session(profile: Profile, arrivals: Sequence[Record], timeout: float) 
         session.open()
         for record in arrivals:
             session.add(record)
-        session.held()  # a list that cannot be used is found before any question is asked
+        session.list_blocks()  # a list that cannot be used is found before any question is asked
     except BaseException:
         end()
         raise
     return AdaptedMemory(
-        held=session.held,
+        list_blocks=session.list_blocks,
         search=session.search,
         log=tuple(session.lineage.events),
         end=end,
-        counted=session.lineage.counts(),
+        counters=session.lineage.counts(),
         arrivals=arrivals,
     )
 

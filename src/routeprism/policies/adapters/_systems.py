@@ -32,7 +32,7 @@ def _nothing() -> None:
 class AdaptedMemory:
     """A memory system with all arrivals; it is read again each time, so that changes show."""
 
-    held: Callable[[], Sequence[Block]]
+    list_blocks: Callable[[], Sequence[Block]]
     """Reads all items of the system, in its own order: kinds, texts and sources."""
     search: Callable[[str], Sequence[Block]]
     """Searches the system for a question's text."""
@@ -40,27 +40,27 @@ class AdaptedMemory:
     """What each arrival did."""
     end: Callable[[], object] = _nothing
     """Releases the system's resources."""
-    inside: Callable[[], JsonValue] | None = None
+    read_state: Callable[[], JsonValue] | None = None
     """Reads the internal state, if it is more than the items."""
-    counted: Mapping[str, int] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
     """How often something happened while it was built."""
     arrivals: Sequence[Record] = ()
     """What arrived, if stored items that repeat it are counted."""
 
     def counts(self) -> Mapping[str, int]:
         """Return how often something happened while it was built."""
-        verbatim = count_verbatim(self.held(), self.arrivals) if self.arrivals else {}
-        return {**self.counted, **verbatim}
+        verbatim = count_verbatim(self.list_blocks(), self.arrivals) if self.arrivals else {}
+        return {**self.counters, **verbatim}
 
     def retained(self) -> frozenset[str]:
         """Return the ids of all records that some item came from."""
-        return frozenset().union(*(block.sources for block in self.held()))
+        return frozenset().union(*(block.sources for block in self.list_blocks()))
 
     def state(self) -> JsonValue:
         """Return the items in the system's order, or its declared state."""
-        if self.inside is not None:
-            return self.inside()
-        return [[block.kind, block.text, sorted(block.sources)] for block in self.held()]
+        if self.read_state is not None:
+            return self.read_state()
+        return [[block.kind, block.text, sorted(block.sources)] for block in self.list_blocks()]
 
     def expose(self, query: str, /) -> Exposure:
         """Search."""

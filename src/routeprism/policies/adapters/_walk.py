@@ -38,7 +38,7 @@ class ProfileStep:
 
     name: str
     passed: bool
-    said: str
+    message: str
     fix: str = ""
 
 

@@ -43,13 +43,13 @@ def build_remote(
         end()
         raise
     return AdaptedMemory(
-        held=lambda: read_items(call("dump", {}), "dump", arrived, redactor),
+        list_blocks=lambda: read_items(call("dump", {}), "dump", arrived, redactor),
         search=lambda query: read_items(
             call("search", {"query": query}), "search", arrived, redactor
         ),
         log=tuple(log),
         end=end,
-        inside=lambda: read_state(call("dump", {}), arrived, redactor),
+        read_state=lambda: read_state(call("dump", {}), arrived, redactor),
     )
 
 

@@ -92,13 +92,13 @@ class Amb:
         except BaseException:
             opened.close()
             raise
-        blocks = opened.kept
+        blocks = opened.blocks
         return AdaptedMemory(
-            held=lambda: blocks,
+            list_blocks=lambda: blocks,
             search=opened.search,
             log=log,
             end=opened.close,
-            counted=opened.lineage.counts(),
+            counters=opened.lineage.counts(),
         )
 
 
@@ -132,7 +132,7 @@ class _Provider:
     """The records that have arrived, by id."""
     lineage: Lineage = field(default_factory=lambda: Lineage("document"))
     """Follows documents whose ids the provider made up."""
-    kept: list[Block] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
     """Every document that the search for some record returned."""
 
     @classmethod
@@ -194,10 +194,10 @@ class _Provider:
         made_up = {id: text for id, text in documents if id not in self.records}
         if made_up or self.lineage.items:
             self.lineage.observe(records, made_up)
-        self.kept = list(map(self._block, documents.values()))
+        self.blocks = list(map(self._block, documents.values()))
 
     def _retained(self) -> frozenset[str]:
-        return frozenset().union(*(block.sources for block in self.kept))
+        return frozenset().union(*(block.sources for block in self.blocks))
 
     def _block(self, document: Any) -> Block:
         """Return a document with its record, or with the records that its text came from."""

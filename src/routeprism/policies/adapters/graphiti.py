@@ -152,7 +152,7 @@ class Graphiti:
         finally:
             endpoint.close()  # questions ask nobody
         return AdaptedMemory(
-            held=lambda: history.show(graph.list_facts(), self.show),
+            list_blocks=lambda: history.show(graph.list_facts(), self.show),
             search=lambda query: history.show(graph.search(query), self.show),
             log=tuple(history.events),
             end=graph.close,

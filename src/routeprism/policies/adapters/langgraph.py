@@ -61,7 +61,7 @@ class LangGraphStore:
             store.put(_PLACE, record.id, {"text": cut_text(record, self.text, self.chars)})
             changes.after(record, at, (item.key for item in _all(store)))
         return AdaptedMemory(
-            held=lambda: [_block(item) for item in _all(store)],
+            list_blocks=lambda: [_block(item) for item in _all(store)],
             search=lambda query: [
                 _block(item) for item in store.search(_PLACE, query=query, limit=self.k)
             ],

@@ -137,13 +137,13 @@ class LangMem:
                 http.close()
             endpoint.close()  # questions ask nobody
         return AdaptedMemory(
-            held=lambda: _list_blocks(store, lineage),
+            list_blocks=lambda: _list_blocks(store, lineage),
             search=lambda query: [
                 lineage.block(item.key, _words(item.value))
                 for item in search.func(query, limit=self.k)[1]
             ],
             log=tuple(lineage.events),
-            counted=lineage.counts(),
+            counters=lineage.counts(),
             arrivals=() if self.model else arrivals,  # a model may quote what it extracts
         )
 

@@ -86,7 +86,7 @@ class LlamaIndexMemory:
             loop.end(_close_memory(memory))
             raise
         return AdaptedMemory(
-            held=lambda: _blocks(loop.run(_active(memory))),
+            list_blocks=lambda: _blocks(loop.run(_active(memory))),
             search=lambda query: _blocks(loop.run(memory.aget(input=query))),
             log=tuple(changes.events),
             arrivals=arrivals,
@@ -129,7 +129,7 @@ class LlamaIndexBuffer:
                 buffer.put(message)
             changes.after(record, at, (_source(entry) for entry in buffer.get_all()))
         return AdaptedMemory(
-            held=lambda: _blocks(buffer.get_all()),
+            list_blocks=lambda: _blocks(buffer.get_all()),
             search=lambda query: _blocks(buffer.get(input=query)),
             log=tuple(changes.events),
             arrivals=arrivals,
@@ -172,9 +172,9 @@ class LlamaIndexVector:
             with _named_nodes(module, record):
                 for message in _messages(record, self.text, self.chars):
                     memory.put(message)
-            changes.after(record, at, (block.one for block in _list_stored(memory)))
+            changes.after(record, at, (block.chunk for block in _list_stored(memory)))
         return AdaptedMemory(
-            held=lambda: [stored.block for stored in _list_stored(memory)],
+            list_blocks=lambda: [stored.block for stored in _list_stored(memory)],
             search=lambda query: _blocks(memory.get(input=query)),
             log=tuple(changes.events),
             arrivals=arrivals,
@@ -242,7 +242,7 @@ class _Loop:
 @dataclass(frozen=True, slots=True)
 class _Stored:
     block: Block
-    one: str
+    chunk: str
 
 
 def _list_stored(memory: Any) -> list[_Stored]:

@@ -192,19 +192,19 @@ class Mem0:
                 for at, record in enumerate(arrivals):
                     turns = cut_turns(record, self.text, self.chars)
                     opened.add(record, turns, bool(policy.model))
-                    log.observe(record, at, opened.listed())
+                    log.observe(record, at, opened.list_memories())
         except BaseException:
             opened.end()
             raise
         lineage = log.lineage
         return AdaptedMemory(
-            held=lambda: lineage.blocks(opened.listed()),
+            list_blocks=lambda: lineage.blocks(opened.list_memories()),
             search=lambda query: [
                 lineage.block(key, words) for key, words in opened.search(query, self.k)
             ],
             log=tuple(log.events),
             end=opened.end,
-            counted=lineage.counts(),
+            counters=lineage.counts(),
             arrivals=() if policy.model else arrivals,  # a model may quote what it extracts
         )
 

@@ -74,7 +74,7 @@ class _Line:
 
     file: str
     number: int
-    held: tuple[Block, ...]
+    items: tuple[Block, ...]
     state: JsonValue
     searches: Mapping[str, tuple[Block, ...]]
     """Question id → what was shown."""
@@ -93,10 +93,10 @@ def _memory(line: _Line, case: Case) -> AdaptedMemory:
             )
         searches[question.text] = line.searches[question.id]
     return AdaptedMemory(
-        held=lambda: line.held,
+        list_blocks=lambda: line.items,
         search=searches.__getitem__,
         log=line.events,
-        inside=None if line.state is None else lambda: line.state,
+        read_state=None if line.state is None else lambda: line.state,
     )
 
 

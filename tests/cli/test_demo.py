@@ -51,3 +51,9 @@ def test_the_demonstration_includes_facts_that_change(demonstration: Any) -> Non
     with StoredRun(run) as stored:
         assert "updates" in {row.experiment for row in stored.estimates()}
     assert (run / "report.html").exists()
+
+
+def test_quiet_prints_the_verdict_of_the_protocol_in_one_line(cli: Any) -> None:
+    ended = cli("demo", "--quiet")
+    assert ended.code == 0, ended.err
+    assert ended.out.count("\n") == 1 and "Questions lose evidence" in ended.out

@@ -175,5 +175,7 @@ def test_quiet_prints_the_verdict_in_one_line(cli: Callable[..., Any]) -> None:
         assert out.count("\n") == 1
     restored = cli("restore", "sample", "-p", "recent:k=3", "-m", "reader", *few).out
     assert restored.startswith("recent:k=3") and restored.count("\n") == 1
+    repaired = cli("remedy", "sample", "-p", "recent:k=3", *few, "-s", "replay").out
+    assert repaired.startswith("recent:k=3: Recommended: ") and repaired.count("\n") == 1
     compared = cli("compare", "a", "b", "--quiet").out
     assert "recent:k=4" in compared and compared.count("\n") == 1

@@ -51,7 +51,7 @@ def show_audit(settings: Any) -> None:
 
 def show_remedies(settings: Any) -> None:
     """Run `remedy`."""
-    _run_and_show("remedy", settings, kind="remedies")
+    _run_and_show("remedy", settings, kind="recommendation")
 
 
 def show_restoration(settings: Any) -> None:
@@ -62,14 +62,13 @@ def show_restoration(settings: Any) -> None:
 def _run_and_show(command: str, settings: Any, *, kind: str = "severity") -> None:
     request = prepare(command, settings)
     published = not request.benchmark.arrivals
-    first = "recommendation" if kind == "remedies" else kind
-    show = partial(_show, settings=settings, is_published=published, kind=first)
+    show = partial(_show, settings=settings, is_published=published, kind=kind)
     run_request(request, show, kind=kind)
 
 
 def show_demo(settings: Any) -> None:
-    """Run `demo`: facts that change, then the whole protocol; JSON is that of the protocol."""
-    if not settings.json:
+    """Run `demo`: facts that change, unless --json or --quiet is given, and the whole protocol."""
+    if not (settings.json or settings.quiet):
         run_request(prepare_update_demo(settings), _show_updates, kind="updates")
     run_request(prepare_demo(settings), lambda audit: _show(_select_policies(audit), settings))
 

@@ -198,7 +198,7 @@ def _read_shard(directory: Path) -> tuple[Shard, dict[str, Any], list[str]]:
     digest = _digest(configuration)
     text = configuration.pop("shard", None)
     if text is None:
-        raise RunError(f"{directory} is not a shard: it was made without shard")
+        raise RunError(f"{directory} is not a shard: it was made without --shard")
     shard = parse_shard(str(text))
     command = configuration.pop("command_line", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):

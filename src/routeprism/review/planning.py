@@ -244,8 +244,8 @@ def _select_row(rows: Rows, run: Path, quantity: str, columns: Mapping[str, str]
     detail = "".join(f", {name}={value}" for name, value in columns.items())
     numbers = {row: number for number, row in enumerate(rows, start=1)}
     raise SpecError(
-        f"{len(selected)} rows of {run} have {quantity}{detail}. Give policy, schedule, model, "
-        f"experiment or arm; there are:\n{describe_rows(selected or every, numbers)}"
+        f"{len(selected)} rows of {run} have {quantity}{detail}. Choose one by its policy, "
+        f"schedule, model, experiment or arm:\n{describe_rows(selected or every, numbers)}"
     )
 
 

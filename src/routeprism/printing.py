@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["printable", "printable_json"]
+__all__ = ["pluralise", "printable", "printable_json"]
 
 _CONTROLS = "\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 _HIDDEN = re.compile(f"[{_CONTROLS}\ud800-\udfff]")
@@ -20,6 +20,11 @@ _LINE_BREAKS = re.compile(r"[\n\t]")
 _COMMAND = re.compile(r"(?m)^([^\S\n]*):(?=:)")
 _BRACKET_COMMAND = re.compile(r"##(?=\w*\[)")
 """`##[…]` of GitHub, `##vso[…]` of Azure, `##teamcity[…]`; anywhere in a line."""
+
+
+def pluralise(number: int | None, noun: str) -> str:
+    """Count something whose plural ends in s."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def printable(text: str, *, lines: bool = False) -> str:

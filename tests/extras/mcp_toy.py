@@ -9,12 +9,14 @@ import os
 import uuid
 from pathlib import Path
 
+import uvicorn
 from mcp.server import MCPServer
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--lag", type=float, default=0.0)
 parser.add_argument("--broken", action="store_true")
 parser.add_argument("--port", type=int, default=0)
+parser.add_argument("--token", default="", help="the bearer token that a request needs")
 options = parser.parse_args()
 server = MCPServer("toy")
 spaces: dict[str, list[dict[str, str]]] = {}
@@ -50,7 +52,26 @@ async def recall(space: str, query: str) -> list[dict[str, str]]:
     return [item for item in spaces.get(space, []) if query in item["text"]]
 
 
-if options.port:
+@server.tool()
+async def forget(space: str, ids: list[str]) -> str:
+    spaces[space] = [item for item in spaces.get(space, []) if item["id"] not in ids]
+    return "forgotten"
+
+
+async def serve_with_token(scope, receive, send) -> None:
+    """Refuse requests without the token, and repeat what they had instead."""
+    given = dict(scope.get("headers", ())).get(b"authorization", b"")
+    if scope["type"] == "http" and given != f"Bearer {options.token}".encode():
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+        await send({"type": "http.response.body", "body": b"not authorized: " + given})
+        return
+    await app(scope, receive, send)
+
+
+if options.token:
+    app = server.streamable_http_app()
+    uvicorn.run(serve_with_token, host="127.0.0.1", port=options.port, log_level="error")
+elif options.port:
     server.run(transport="streamable-http", host="127.0.0.1", port=options.port)
 else:
     server.run()

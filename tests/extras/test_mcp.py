@@ -22,11 +22,13 @@ from routeprism.orders import parse_schedule
 from routeprism.overlap import Trial, build_by_procedure, find_overlap, list_serial_outcomes
 from routeprism.policies import make_policy
 from routeprism.policies.own import closing_memory, find_own_memory
+from routeprism.records import load_benchmark
 from routeprism.routes.conformance import check_adapter
 
 pytest.importorskip("mcp", reason="pip install 'routeprism[mcp]'")
 
 HERE = Path(__file__).parent
+SAMPLE = load_benchmark("sample", None)
 BIN = Path(sys.prefix) / "node" / "node_modules" / ".bin"
 TOYS = HERE / "mcp_toy.py"
 PROFILE = HERE / "mcp_toy.toml"
@@ -118,13 +120,83 @@ def test_a_running_server_has_a_namespace_for_each_build() -> None:
             build_by_procedure(policy, RECORDS[:2], parse_schedule("restart").procedure)
 
 
+TOKEN = "tok/SECRET+mcp=67890"  # noqa: S105
+
+
+def test_a_running_server_gets_a_token_that_appears_nowhere(monkeypatch, tmp_path) -> None:
+    with serve("--token", TOKEN) as url:
+        spec = f"mcp:url={url},profile={PROFILE},token=TOY_TOKEN"
+        monkeypatch.setenv("TOY_TOKEN", TOKEN)
+        found = routeprism.audit(
+            replace(SAMPLE, cases=SAMPLE.cases[:1]),
+            spec,
+            schedules=["replay"],
+            resamples=100,
+            run=tmp_path / "run",
+        )
+        assert found.value("J").estimate == 1
+        for file in (tmp_path / "run").iterdir():
+            assert b"SECRET" not in file.read_bytes(), file
+        monkeypatch.setenv("TOY_TOKEN", f"{TOKEN}-wrong")
+        with pytest.raises(RouteError, match="cannot be used") as raised:
+            make_policy(spec).build(RECORDS[:1])
+        assert "SECRET" not in str(raised.value)
+    monkeypatch.delenv("TOY_TOKEN")
+    with pytest.raises(SpecError, match="token=TOY_TOKEN: this environment variable is not set"):
+        make_policy(spec).build(RECORDS[:1])
+    with pytest.raises(SpecError, match=r"token=… with url=…"):
+        make_policy(f"{toy()},token=TOY_TOKEN")
+
+
+def test_data_on_a_running_server_is_never_deleted_unasked(tmp_path) -> None:
+    """All builds share the space `mine`, in which someone has stored something."""
+    profile = tmp_path / "shared.toml"
+    reset = '[reset]\ntool = "forget"\narguments = { space = "mine", ids = "{keys}" }\n'
+    profile.write_text(PROFILE.read_text().replace("{memory}", "mine") + reset)
+    with serve() as url:
+        policy = make_policy(f"mcp:url={url},profile={profile}")
+        for number in (2, 3):
+            with closing_memory(policy.build(RECORDS[:number])) as memory:
+                assert len(memory.retained()) == number
+        own = make_policy(f"mcp:url={url},profile={profile}").open()
+        own.add(RECORDS[7])
+        with pytest.raises(RouteError, match="contains 1 item before any record was added"):
+            policy.build(RECORDS[:2])
+        assert own.retained() == ["r7"]
+        allowed = make_policy(f"mcp:url={url},profile={profile},discard=true")
+        assert allowed.name == policy.name
+        with closing_memory(allowed.build(RECORDS[:2])) as memory:
+            assert memory.retained() == {"r0", "r1"}
+
+
+def test_a_namespace_has_to_be_read_where_it_is_written(tmp_path) -> None:
+    profile = tmp_path / "half.toml"
+    profile.write_text(PROFILE.read_text().replace('"{memory}", query = ""', '"mine", query = ""'))
+    with pytest.raises(SpecError, match=r"\[list\] it reads all memories: use \{memory\}"):
+        make_policy(f"mcp:url=http://127.0.0.1:9/mcp,profile={profile}")
+
+
+def test_a_server_reads_secrets_from_the_environment_alone(monkeypatch, tmp_path) -> None:
+    profile = tmp_path / "secret.toml"
+    text = PROFILE.read_text().replace("[environment]\n", '[environment]\nTOY_TOKEN = "${MINE}"\n')
+    profile.write_text(text)
+    with pytest.raises(SpecError, match=r"\[environment\] TOY_TOKEN needs the environment var"):
+        make_policy(toy(profile=profile)).build(RECORDS[:1])
+    monkeypatch.setenv("MINE", TOKEN)
+    with closing_memory(make_policy(toy(profile=profile)).build(RECORDS[:1])) as memory:
+        assert memory.retained() == {"r0"}
+    profile.write_text(text.replace("${MINE}", "abc"))
+    with pytest.raises(SpecError, match="a secret does not belong into a file"):
+        make_policy(toy(profile=profile))
+
+
 @contextmanager
-def serve():
+def serve(*options: str):
     """Run the toy server on a free port of this machine."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = subprocess.Popen([sys.executable, str(TOYS), "--port", str(port)])
+    server = subprocess.Popen([sys.executable, str(TOYS), "--port", str(port), *options])
     try:
         for _ in range(200):
             with closing(socket.socket()) as probe:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from routeprism.policies import (
 )
 from routeprism.review import StudyPlan, check_run, compare_runs, plan_study
 from routeprism.review.tracing import trace_row
-from routeprism.routes.conformance import Check
+from routeprism.routes.conformance import Check, iterate_checks
 from routeprism.routes.conformance import check_adapter as try_adapter
 
 __all__ = [
@@ -127,15 +127,15 @@ def write_files(settings: Any) -> dict[str, Any]:
 @takes_settings("check-adapter", "adapter")
 def check_adapter(settings: Any) -> Sequence[Check]:
     """Check that a memory can be audited: isolation, provenance, determinism, clean-up."""
-    return run_adapter_checks(*prepare_adapter(settings))
+    return tuple(run_adapter_checks(*prepare_adapter(settings)))
 
 
-def run_adapter_checks(policy: Policy, allowance: Allowance | None) -> Sequence[Check]:
-    """Run the checks of a policy within an allowance."""
-    checks = try_adapter(meter_policy(policy, allowance))
-    if allowance is not None:
-        allowance.check()  # checks beyond the limit tell nothing about the adapter
-    return checks
+def run_adapter_checks(policy: Policy, allowance: Allowance | None) -> Iterator[Check]:
+    """Run the checks of a policy within an allowance; give each result as soon as it is there."""
+    for check in iterate_checks(meter_policy(policy, allowance)):
+        if allowance is not None:
+            allowance.check()  # checks beyond the limit tell nothing about the adapter
+        yield check
 
 
 def prepare_adapter(settings: Any) -> tuple[Policy, Allowance | None]:

@@ -21,6 +21,7 @@ from routeprism.printing import printable
 from routeprism.report import REPORT
 from routeprism.review import CheckResult, check_run
 from routeprism.review.gates import GateVerdict, list_lost_records
+from routeprism.routes.conformance import Check
 
 __all__ = ["annotation", "as_junit", "show_adapter_checks", "show_check"]
 
@@ -225,6 +226,24 @@ _NAMES = ("experiment", "policy", "schedule", "model", "arm", "labels", "stratum
 _MARKS = {"passed": "ok     ", "failed": "FAILED ", "not tried": "–      "}
 
 
+def _print_check(check: Check) -> None:
+    """Print a result at once: a check of a slow service takes a while."""
+    detail = f": {check.message}" if check.message else ""
+    print(printable(f"{_MARKS[check.outcome]}{check.name}{detail}", lines=True), flush=True)
+    if check.fix:
+        print(printable(f"       to fix it: {check.fix}", lines=True), flush=True)
+
+
+def _print_untried(checks: Sequence[Check]) -> None:
+    """Print the checks that were not tried, in one line for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for check in checks:
+        if check.outcome == "not tried":
+            reasons.setdefault(check.message, []).append(check.name)
+    for message, names in reasons.items():
+        _print_check(Check(", ".join(names), "not tried", message))
+
+
 def show_adapter_checks(settings: Any) -> None:
     """Run `check-adapter`; exit with 1 if anything is wrong with it."""
     policy, allowance = prepare_adapter(settings)
@@ -232,16 +251,16 @@ def show_adapter_checks(settings: Any) -> None:
     spends = client is not None and client.spends
     if not may_proceed(settings, spends, lambda: price_adapter(policy)):
         return
-    checks = run_adapter_checks(policy, allowance)
+    checks: list[Check] = []
+    for check in run_adapter_checks(policy, allowance):
+        checks.append(check)
+        if not (settings.json or settings.quiet) and check.outcome != "not tried":
+            _print_check(check)
     failed = [check for check in checks if check.outcome == "failed"]
     if settings.json:
         print_json({"adapter": policy.name, "checks": [asdict(check) for check in checks]})
     else:
-        for check in () if settings.quiet else checks:
-            detail = f": {check.message}" if check.message else ""
-            print(printable(f"{_MARKS[check.outcome]}{check.name}{detail}", lines=True))
-            if check.fix:
-                print(printable(f"       to fix it: {check.fix}", lines=True))
+        _print_untried(() if settings.quiet else checks)
         verdict = (
             f"{policy.name}: {len(failed)} of {len(checks)} checks failed"
             if failed

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from routeprism.exhibits import Number, Part, Statement
 from routeprism.experiments._rows import FLOOR, P_ADJUSTED
+from routeprism.printing import pluralise
 from routeprism.runs import EstimateRow, Rows, format_interval
 
 __all__ = [
@@ -53,11 +54,6 @@ def show_value(row: EstimateRow) -> Part:
 def show_count(row: EstimateRow) -> Number:
     """Show a count."""
     return Number(f"{row.estimate or 0:.0f}", row)
-
-
-def pluralise(number: int | None, noun: str) -> str:
-    """Count something whose plural ends in s."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def describe_size(row: EstimateRow) -> str:

@@ -49,7 +49,7 @@ from routeprism.routes._merging import find_disagreement
 from routeprism.routes._trace import hash_state
 from routeprism.specs import fulfils
 
-__all__ = ["BUILDS", "MOST_BUILDS", "RARE", "Check", "check_adapter"]
+__all__ = ["BUILDS", "MOST_BUILDS", "RARE", "Check", "check_adapter", "iterate_checks"]
 
 BUILDS = 3
 """How many builds a declared nondeterministic adapter is given to show how much they differ."""
@@ -140,8 +140,13 @@ class _CheckError(Exception):
 
 def check_adapter(policy: Policy) -> tuple[Check, ...]:
     """Check each property of an adapter; for a failed one, give how to repair it."""
+    return tuple(iterate_checks(policy))
+
+
+def iterate_checks(policy: Policy) -> Iterator[Check]:
+    """Check each property of an adapter, and give each result as soon as it is there."""
     kit = _Kit(fit_policy(policy, (_LEARNING,)))
-    kit.walk()
+    yield from kit.walk()
     for name, check, needs in (
         ("contract", kit.contract, ()),
         ("isolation", kit.isolation, ("contract",)),
@@ -154,7 +159,7 @@ def check_adapter(policy: Policy) -> tuple[Check, ...]:
         ("clean-up", kit.clean_up, ("contract", "isolation")),
     ):
         kit.attempt(name, check, needs)
-    return tuple(kit.checks)
+        yield kit.checks[-1]
 
 
 @dataclass(slots=True)
@@ -189,7 +194,7 @@ class _Kit:
             problem = str(describe_error(error, self.policy.name))
             self.checks.append(Check(name, "failed", problem, _RAISED))
 
-    def walk(self) -> None:
+    def walk(self) -> Iterator[Check]:
         """Try the steps of an adapter that has a profile, and report what each found."""
         inner = self.policy if isinstance(self.policy, StandIn) else unwrap_policy(self.policy)
         if not callable(steps := getattr(inner, "walk", None)):
@@ -198,6 +203,7 @@ class _Kit:
             outcome: Literal["passed", "failed"] = "passed" if step.passed else "failed"
             self.checks.append(Check(f"profile, {step.name}", outcome, step.message, step.fix))
             self.walked = step.passed
+            yield self.checks[-1]
 
     @contextmanager
     def built(self, pool: Pool) -> Iterator[Memory]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import sqlite3
 import threading
@@ -12,6 +13,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -149,8 +151,14 @@ def edited(directory: Path, *changes: tuple[str, str]) -> str:
             "list, empty",
             "'/notes' leads to nothing; the reply has at ",
         ),
-        ('"/data/notes"', '"/total"', "list, empty", "'/total' leads to int, and not to a list"),
-        ('"/content"', '"/body"', "ingestion", "item 0: text: '/body' leads to nothing; the reply"),
+        ('"/data/notes"', '"/total"', "list, empty", "'/total' leads to the number 0, and not"),
+        ('"/content"', '"/body"', "ingestion", "item 0: text: '/body' leads to nothing; the item"),
+        (
+            '"/content"',
+            '""',
+            "ingestion",
+            "leads to an object with the keys 'uid', 'content', 'seq'",
+        ),
         ("{ note = { content", "{ notes = { content", "add", "add: http"),
         (
             "POST /accounts",
@@ -222,6 +230,28 @@ def test_a_profile_without_any_separation_is_refused(tmp_path: Path) -> None:
         make_policy(f"http:profile={path}")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "GET /accounts/{memory}/find",
+            "GET /accounts/me/find",
+            "[search] request: it reads all memories: use {memory}, as [add] does",
+        ),
+        (
+            "POST /accounts/{memory}",
+            "POST /accounts/me",
+            "[add] body: [list] reads {memory}, but [add] has none",
+        ),
+    ],
+)
+def test_requests_of_different_memories_are_refused(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    with pytest.raises(SpecError, match=re.escape(said)):
+        make_policy(f"http:profile={edited(tmp_path, (old, new))}")
+
+
 def test_a_missing_variable_and_a_missing_file_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOTES_TOKEN", raising=False)
     with pytest.raises(SpecError, match="needs the environment variable NOTES_TOKEN, which is not"):
@@ -268,13 +298,66 @@ def test_builds_separated_by_a_reset_are_made_one_at_a_time(stranger: Any, tmp_p
     stranger.lag = 0
     policy = Http(stranger.url, profile=edited(tmp_path, ("{memory}", "shared")))
     assert policy.exclusive
-    first: Any = policy.build(LARGE[0].pool.records)
-    second: Any = policy.build(LARGE[1].pool.records)
-    assert second.retained() == {record.id for record in LARGE[1].pool.records[-4:]}
-    with pytest.raises(RouteError, match="items changed after the last record had been ingested"):
-        first.retained()
-    second.close()
+    for case in LARGE[:2]:
+        memory: Any = policy.build(case.pool.records)
+        assert memory.retained() == {record.id for record in case.pool.records[-4:]}
+        memory.close()
     assert stranger.accounts == {}
+
+
+def test_data_that_a_shared_memory_contains_is_never_deleted_unasked(
+    stranger: Any, tmp_path: Path
+) -> None:
+    """Neither an audit nor a check sends [reset] to a memory that someone filled."""
+    stranger.lag = 0
+    mine = [{"uid": "n-1", "content": "Someone's own note.", "seq": 1}]
+    stranger.accounts["shared"] = list(mine)
+    path = edited(tmp_path, ("{memory}", "shared"))
+    policy = Http(stranger.url, profile=path)
+    for build in (policy.build, lambda _: policy.open()):
+        with pytest.raises(RouteError, match="contains 1 item before any record was added, and a"):
+            build(LARGE[0].pool.records)
+    *_, last = policy.walk()
+    assert (last.name, last.passed) == ("shared memory", False)
+    assert stranger.accounts["shared"] == mine
+    assert "DELETE" not in {method for method, _ in stranger.requests}
+    allowed = Http(stranger.url, profile=path, discard=True)
+    assert allowed.name == policy.name
+    allowed.build(LARGE[0].pool.records).close()
+    assert stranger.accounts == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fix"),
+    [
+        ('"/content"', '"/body"', "correct [list]: request, items"),
+        ("Bearer ", "Token ", "correct [headers], or the environment variables"),
+        ('"/hits"', '"/hit"', "correct [search]: request, items"),
+    ],
+)
+def test_the_walk_advises_to_correct_the_table_that_is_wrong(
+    stranger: Any, tmp_path: Path, old: str, new: str, fix: str
+) -> None:
+    stranger.lag = 0
+    *_, last = Http(stranger.url, profile=edited(tmp_path, (old, new))).walk()
+    assert not last.passed
+    assert fix in last.fix
+
+
+def test_check_adapter_prints_one_line_for_all_checks_that_were_not_tried(
+    stranger: Any, cli: Callable[..., Any]
+) -> None:
+    done = cli("check-adapter", f"http:profile={PROFILE},url=http://127.0.0.1:9")
+    assert done.code == 1
+    assert done.out.splitlines()[-2].startswith(
+        "–      contract, isolation, ids, provenance, no qu"
+    )
+    assert done.out.count("not checked, because profile, list, empty has not passed") == 1
+
+
+def test_the_walk_says_that_the_service_is_not_there(stranger: Any) -> None:
+    *_, last = Http("http://127.0.0.1:9", profile=str(PROFILE)).walk()
+    assert last.fix == "start the service, or correct url"
 
 
 # --- other shapes of an API ------------------------------------------------------------------
@@ -316,8 +399,9 @@ class _PlainHandler(BaseHTTPRequestHandler):
         asked = json.loads(raw) if raw and is_json else raw.decode()
         self.server.heard.append((method, self.path, asked))
         given = self.server.answer(method, self.path, asked)
+        status, given = given if isinstance(given, tuple) else (200, given)
         body = given if isinstance(given, bytes) else json.dumps(given).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -339,6 +423,7 @@ def plain() -> Iterator[Callable[..., Plain]]:
         service.stop()
 
 
+FACTS = tuple(Record(f"r{n}", n, f"fact number {n}") for n in range(5))
 HOSTILE = (
     Record("../../admin?x=1#y", 0, '"}, "admin": true, {"x": "{memory} ${HOME} {{text}}'),
     Record("..", 1, "a\r\nX-Injected: yes\r\n\r\nGET / HTTP/1.1"),
@@ -396,10 +481,12 @@ def test_hostile_records_change_neither_path_nor_query_nor_body(
     assert service.heard[-1][2] == {"q": 'what"?&x=1', "k": 10}
 
 
+@pytest.mark.parametrize("size", [2, 50], ids=["pages as declared", "shorter pages"])
 @pytest.mark.parametrize("pages", ["page", "offset", "cursor", "last"])
 def test_every_kind_of_pagination_reads_everything(
-    plain: Callable[..., Plain], tmp_path: Path, pages: str
+    plain: Callable[..., Plain], tmp_path: Path, pages: str, size: int
 ) -> None:
+    """The service gives two items at once, whatever the profile declares."""
     texts: list[str] = []
 
     def answer(method: str, path: str, asked: Any) -> Any:
@@ -429,7 +516,7 @@ def test_every_kind_of_pagination_reads_everything(
         [list]
         request = "GET /{{memory}}?at={{{kind}}}"
         pages = "{kind}"
-        size = 2
+        size = {size}
         first = 0
         {'next = "/next"' if pages == "cursor" else ""}
         items = "/items"
@@ -442,10 +529,105 @@ def test_every_kind_of_pagination_reads_everything(
         text = "/t"
         """
     )
-    records = [Record(f"r{n}", n, f"fact number {n}") for n in range(5)]
-    memory: Any = Http(profile=str(path)).build(records)
-    assert memory.retained() == {record.id for record in records}
+    memory: Any = Http(profile=str(path)).build(FACTS)
+    assert memory.retained() == {record.id for record in FACTS}
     assert memory.events() == tuple(Event("add", f"r{n}", f"r{n}", n) for n in range(5))
+
+
+PAGED = """
+url = "{url}"
+[add]
+request = "POST /{{memory}}"
+body = {{ text = "{{text}}" }}
+[list]
+request = "GET /{{memory}}/items?page={{page}}"
+pages = "page"
+items = "/items"
+id = "/n"
+text = "/t"
+[search]
+request = "GET /{{memory}}/search?q={{query}}"
+items = "/items"
+id = "/n"
+text = "/t"
+[reset]
+request = "{reset}"
+"""
+
+
+class Pages:
+    """Gives two items a page; beyond the last page it refuses, or gives the last page again."""
+
+    def __init__(self, beyond: str) -> None:
+        self.texts: dict[str, str] = {}
+        self.beyond = beyond
+
+    def __call__(self, method: str, path: str, asked: Any) -> Any:
+        place = urlsplit(path)
+        if method == "DELETE":
+            for key in [path.rpartition("/")[2]] if asked == "" else asked["ids"]:
+                del self.texts[key]
+            return {}
+        if method == "POST":
+            key = f"k{len(self.texts)}"
+            self.texts[key] = asked["text"]
+            return {}
+        items = [{"n": key, "t": text} for key, text in self.texts.items()]
+        if "search" in path:
+            return {"items": items}
+        page = int(place.query.rpartition("=")[2])
+        last = max(1, -(-len(items) // 2))
+        if page > last and self.beyond == "refuses":
+            return 404, {"detail": "Invalid page."}
+        page = min(page, last)
+        return {"items": items[2 * page - 2 : 2 * page]}
+
+
+@pytest.mark.parametrize("beyond", ["refuses", "repeats"])
+def test_a_service_without_a_page_after_the_last_is_read_to_its_end(
+    plain: Callable[..., Plain], tmp_path: Path, beyond: str
+) -> None:
+    service = plain(Pages(beyond))
+    path = tmp_path / "p.toml"
+    path.write_text(PAGED.format(url=service.url, reset="DELETE /{memory}"))
+    memory: Any = Http(profile=str(path)).build(FACTS)
+    assert memory.retained() == {record.id for record in FACTS}
+
+
+@pytest.mark.parametrize("reset", ["DELETE /items/{item}", "DELETE /items"])
+def test_a_service_that_deletes_items_only_is_emptied_item_by_item(
+    plain: Callable[..., Plain], tmp_path: Path, reset: str
+) -> None:
+    pages = Pages("repeats")
+    service = plain(pages)
+    path = tmp_path / "p.toml"
+    text = PAGED.format(url=service.url, reset=reset)
+    path.write_text(text if "{item}" in reset else text + 'body = { ids = "{items}" }\n')
+    memory: Any = Http(profile=str(path)).build(FACTS)
+    assert len(pages.texts) == len(FACTS)
+    memory.close()
+    assert pages.texts == {}
+    path.write_text(path.read_text().replace('id = "/n"\n', ""))
+    with pytest.raises(SpecError, match=r"\[reset\] \{items?\}: it needs \[list\] id"):
+        make_policy(f"http:profile={path}")
+
+
+def test_hits_that_the_list_does_not_contain_fail_the_route(
+    plain: Callable[..., Plain], tmp_path: Path
+) -> None:
+    """A pointer to the next page that leads to nothing would cut the list without a word."""
+    pages = Pages("repeats")
+    service = plain(pages)
+    path = tmp_path / "p.toml"
+    text = PAGED.format(url=service.url, reset="DELETE /{memory}")
+    path.write_text(
+        text.replace('pages = "page"', 'pages = "cursor"\nnext = "/nxt"').replace(
+            "page={page}", "after={cursor}&page=1"
+        )
+    )
+    memory: Any = Http(profile=str(path)).build(FACTS)
+    with pytest.raises(RouteError, match=r"3 of 5 hits are not among the listed items.*every page"):
+        memory.expose("fact?")
 
 
 def test_reported_sources_a_job_and_a_form(plain: Callable[..., Plain], tmp_path: Path) -> None:

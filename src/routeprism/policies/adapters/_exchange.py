@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -13,7 +14,18 @@ from routeprism.errors import RouteError, SpecError
 from routeprism.policies.adapters._wire import LARGEST
 from routeprism.redaction import Redactor, hide_credentials
 
-__all__ = ["Transport", "check_service_address"]
+__all__ = ["ServiceError", "Transport", "check_service_address", "read_token"]
+
+
+class ServiceError(RouteError):
+    """A request that the service refused, or that did not reach it."""
+
+    def __init__(self, message: str, action: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.action = action
+        """The name of the request."""
+        self.status = status
+        """The status of the refusal; None if the service cannot be reached."""
 
 
 def check_service_address(url: str, instead: str) -> None:
@@ -28,6 +40,21 @@ def check_service_address(url: str, instead: str) -> None:
         raise SpecError(f"Expected an address such as http://127.0.0.1:8080 but got {display}")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise SpecError(f"Expected an address without user, password and query; {instead}")
+
+
+def read_token(variable: str) -> str:
+    """Read a bearer token; refuse one that is missing, or that no header can contain."""
+    if not variable:
+        return ""
+    token = os.environ.get(variable, "").strip()
+    if not token:
+        raise SpecError(f"token={variable}: this environment variable is not set")
+    if not (token.isascii() and token.isprintable()):
+        raise SpecError(
+            f"token={variable}: the value of this environment variable contains characters that a "
+            f"header cannot contain"
+        )
+    return token
 
 
 class Transport:
@@ -56,11 +83,12 @@ class Transport:
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             detail = self.redactor.redact_line(reason)
-            raise RouteError(f"{action}: {self.url} cannot be asked: {detail}") from None
+            message = f"{action}: {self.url} cannot be asked: {detail}"
+            raise ServiceError(message, action) from None
         if not finished:
-            raise RouteError(f"{action}: no reply within {self.timeout:g} seconds")
+            raise ServiceError(f"{action}: no reply within {self.timeout:g} seconds", action)
         if exchange.status not in accepted:
-            raise RouteError(f"{action}: {self._refusal(exchange)}")
+            raise ServiceError(f"{action}: {self._refusal(exchange)}", action, exchange.status)
         return exchange.content
 
     def _refusal(self, exchange: _Exchange) -> str:

@@ -18,12 +18,25 @@ from routeprism.policies.adapters._exchange import check_service_address
 from routeprism.policies.adapters._templates import list_placeholders
 from routeprism.redaction import names_secret
 
-__all__ = ["ItemRequest", "Profile", "ProfileRequest", "Wait", "load_profile"]
+__all__ = [
+    "LITERAL_ADVICE",
+    "VARIABLE",
+    "ItemRequest",
+    "Profile",
+    "ProfileRequest",
+    "Wait",
+    "fill_variables",
+    "load_profile",
+]
 
 Pages = Literal["", "page", "offset", "cursor"]
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+VARIABLE = re.compile(r"\$\{(\w+)\}")
+"""An environment variable in a header, or in the environment of a server."""
+LITERAL_ADVICE = (
+    "a secret does not belong into a file: set an environment variable, and write ${ITS_NAME} here"
+)
 _RECORD = ("id", "text", "user_text", "time", "messages", "turns")
 """What a request that adds a record may contain of it."""
 _REQUEST_KEYS = ("request", "body", "form", "files", "accept")
@@ -125,24 +138,32 @@ class Profile:
 
     def resolve_headers(self) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the headers with the values of their variables, and these values."""
-        headers: dict[str, str] = {}
-        secrets: set[str] = set()
-        for name, template in self.headers.items():
-            for variable in _VARIABLE.findall(template):
-                value = os.environ.get(variable, "").strip()
-                if not value:
-                    raise SpecError(
-                        f"{self.file}: [headers] {name} needs the environment variable "
-                        f"{variable}, which is not set"
-                    )
-                if not (value.isascii() and value.isprintable()):
-                    raise SpecError(
-                        f"{self.file}: [headers] {name}: the value of {variable} contains "
-                        f"characters that a header cannot contain"
-                    )
-                secrets.add(value)
-            headers[name] = _VARIABLE.sub(lambda match: os.environ[match[1]].strip(), template)
-        return headers, tuple(sorted(secrets))
+        headers, secrets = fill_variables(self.headers, f"{self.file}: [headers]")
+        for name, value in headers.items():
+            if not (value.isascii() and value.isprintable()):
+                raise SpecError(
+                    f"{self.file}: [headers] {name}: the value of a variable contains characters "
+                    f"that a header cannot contain"
+                )
+        return headers, secrets
+
+
+def fill_variables(
+    templates: Mapping[str, str], place: str
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return texts with the values of environment variables in them, and these values."""
+    filled: dict[str, str] = {}
+    values: set[str] = set()
+    for name, template in templates.items():
+        for variable in VARIABLE.findall(template):
+            value = os.environ.get(variable, "").strip()
+            if not value:
+                raise SpecError(
+                    f"{place} {name} needs the environment variable {variable}, which is not set"
+                )
+            values.add(value)
+        filled[name] = VARIABLE.sub(lambda match: os.environ[match[1]].strip(), template)
+    return filled, tuple(sorted(values))
 
 
 def load_profile(file: str, url: str = "") -> Profile:
@@ -183,7 +204,7 @@ class _Reader:
         commit = self._step("commit", record) if "commit" in self.tables else None
         self._learn(commit)
         wait = self._wait(record) if "wait" in self.tables else None
-        reset = self._step("reset", ()) if "reset" in self.tables else None
+        reset = self._step("reset", ("item", "items")) if "reset" in self.tables else None
         profile = Profile(
             self.file,
             hashlib.sha256(self.text.encode()).hexdigest(),
@@ -198,14 +219,31 @@ class _Reader:
             wait,
             reset,
         )
-        if profile.isolation == "reset" and reset is None:
+        self._check_separation(profile)
+        return profile
+
+    def _check_separation(self, profile: Profile) -> None:
+        """Refuse requests that do not all read and write the same memory of a build."""
+        if profile.isolation == "reset" and profile.reset is None:
             self._refuse(
                 "add",
                 "body",
                 "nothing separates one build from the next: use {memory}, a fresh name for each "
                 "build, in the path or the body, or add a table [reset]",
             )
-        return profile
+        for listing in (profile.list, profile.search):
+            step = listing.step
+            if profile.isolation == "reset" and "memory" in step.placeholders():
+                self._refuse("add", "body", f"[{step.name}] reads {{memory}}, but [add] has none")
+            if profile.isolation == "namespace" and not self.known & {*step.placeholders()}:
+                self._refuse(
+                    step.name,
+                    "request",
+                    "it reads all memories: use {memory}, as [add] does, in the path or the body",
+                )
+        deleted = {"item", "items"} & {*(profile.reset.placeholders() if profile.reset else ())}
+        if deleted and profile.list.id is None:
+            self._refuse("reset", f"{{{min(deleted)}}}", "it needs [list] id, by which to delete")
 
     def _learn(self, step: ProfileRequest | None) -> None:
         self.known |= set(step.capture) if step else set()
@@ -260,13 +298,8 @@ class _Reader:
                 template.isprintable() and template.isascii()
             ):
                 self._refuse("headers", name, "a header cannot contain these characters")
-            if names_secret(name) and not _VARIABLE.search(value):
-                self._refuse(
-                    "headers",
-                    name,
-                    "a secret does not belong into a file: set an environment variable, and write "
-                    "${ITS_NAME} here",
-                )
+            if names_secret(name) and not VARIABLE.search(value):
+                self._refuse("headers", name, LITERAL_ADVICE)
         return dict(headers)
 
     def _step(self, name: str, more: Sequence[str]) -> ProfileRequest:

@@ -25,6 +25,7 @@ class ServiceMemory:
         wait = session.profile.wait
         self.settle = None if wait is None else wait.limit
         """Seconds within which the service stores what it was given; None if it does so at once."""
+        session.clear()
         session.open()
 
     def add(self, record: Record) -> None:

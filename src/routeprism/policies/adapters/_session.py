@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,22 +13,24 @@ from typing import Any
 from routeprism.errors import RouteError
 from routeprism.policies._contracts import Block
 from routeprism.policies._lineage import Lineage
-from routeprism.policies.adapters._exchange import Transport
+from routeprism.policies.adapters._exchange import ServiceError, Transport
 from routeprism.policies.adapters._profile import ItemRequest, Profile, ProfileRequest, Wait
 from routeprism.policies.adapters._settling import settle
 from routeprism.policies.adapters._systems import AdaptedMemory
 from routeprism.policies.adapters._templates import (
     PointerError,
+    describe_value,
     fill_path,
     fill_pointer,
     fill_value,
     resolve_pointer,
 )
 from routeprism.policies.adapters._wire import decode_json
+from routeprism.printing import pluralise
 from routeprism.records import Record
 from routeprism.redaction import Redactor
 
-__all__ = ["Item", "ServiceSession", "build_session"]
+__all__ = ["Item", "ServiceSession", "build_session", "refuse_to_delete"]
 
 _MOST_PAGES = 10_000
 _SUCCESS = frozenset(range(200, 300))
@@ -48,9 +50,9 @@ class Item:
 class ServiceSession:
     """Sends the requests of a profile, under a name that no other build has."""
 
-    def __init__(self, profile: Profile, timeout: float) -> None:
+    def __init__(self, profile: Profile, timeout: float, *, discard: bool = False) -> None:
         headers, secrets = profile.resolve_headers()
-        self.profile = profile
+        self.profile, self._discard = profile, discard
         self.redactor = Redactor.configured(*secrets)
         self.transport = Transport(profile.url, timeout, headers, self.redactor)
         self.values: dict[str, Any] = {"memory": f"routeprism-{uuid.uuid4().hex}"}
@@ -73,25 +75,31 @@ class ServiceSession:
         )
         reply = decode_json(raw, step.name, self.redactor) if raw.strip() else None
         for name, pointer in step.capture.items():
-            self.values[name] = self._resolve(reply, pointer, f"{step.name}: capture {name}")
+            self.values[name] = self._resolve(reply, pointer, step.name, f"capture {name}")
         return reply
 
-    def _resolve(self, document: Any, pointer: str, role: str) -> Any:
-        return resolve_pointer(document, pointer, role, self.redactor)
+    def _resolve(self, document: Any, pointer: str, action: str, place: str) -> Any:
+        return resolve_pointer(document, pointer, self.redactor, action=action, place=place)
 
     # --- the steps of a build ------------------------------------------------------------------
 
     def open(self) -> None:
-        """Begin with an empty memory; refuse one that is not."""
-        if self.profile.isolation == "reset":
-            self.reset()
+        """Begin with an empty memory, after `clear`; refuse one that is not."""
         if self.profile.open is not None:
             self.send(self.profile.open, {})
         if items := self.dump():
             raise RouteError(
-                f"list: {len(items)} items are there before any record was added, so builds are "
-                f"not separate. Use {{memory}} in every path or body, or a table [reset]"
+                f"list: it has {pluralise(len(items), 'item')} before any record was added, so "
+                f"builds are not separate. Use {{memory}} in every path or body, or a table [reset]"
             )
+
+    def clear(self) -> None:
+        """Empty a memory that all builds share, unless it contains what may be someone's data."""
+        if self.profile.isolation != "reset":
+            return
+        if not self._discard and (items := self.dump()):
+            raise refuse_to_delete(len(items))
+        self.reset()
 
     def add(self, record: Record) -> None:
         """Add a record, wait until it is ingested, and observe what it did."""
@@ -105,7 +113,7 @@ class ServiceSession:
         self.record_ids[record.id] = record.id
         reply = self.send(self.profile.add, values)
         if self.profile.add.id is not None:
-            identity = self._resolve(reply, self.profile.add.id, "add: id")
+            identity = self._resolve(reply, self.profile.add.id, "add", "id")
             for name in identity if isinstance(identity, list) else [identity]:
                 self.record_ids[str(name)] = record.id
         if self.profile.commit is not None:
@@ -131,7 +139,7 @@ class ServiceSession:
         until = time.monotonic() + wait.limit
         while True:
             reply = self.send(step, values)
-            value = self._resolve(reply, fill_pointer(wait.done, self.values), "wait: done")
+            value = self._resolve(reply, fill_pointer(wait.done, self.values), "wait", "done")
             if value in wait.values:
                 return
             quoted = self.redactor.redact_line(repr(value))
@@ -147,8 +155,15 @@ class ServiceSession:
 
     def reset(self) -> None:
         """Let the service forget the memory, if the profile has a request for it."""
-        if self.profile.reset is not None:
-            self.send(self.profile.reset, {})
+        step = self.profile.reset
+        if step is None:
+            return
+        names = {*step.placeholders()}
+        if not names & {"item", "items"}:
+            self.send(step, {})
+        elif keys := [item.key for item in self.dump()]:
+            for value in keys if "item" in names else [keys]:
+                self.send(step, {"item": value, "items": value})
 
     # --- items ---------------------------------------------------------------------------------
 
@@ -156,91 +171,113 @@ class ServiceSession:
         """Read all items, page by page, the oldest first."""
         listing = self.profile.list
         items: list[Item] = []
-        last: list[Any] = []
-        cursor: Any = None
-        for number in range(_MOST_PAGES):
-            place = {
-                "page": listing.first + number,
-                "offset": listing.size * number,
-                "cursor": cursor,
-                "size": listing.size,
-            }
-            reply = self.send(listing.step, place)
-            raw = self._find_list(reply, listing)
-            if listing.pages and raw and raw == last:
-                raise RouteError(
-                    f"list: page {number + 1} repeats page {number}; is {{{listing.pages}}} what "
-                    f"this service expects?"
-                )
-            last = raw
+        for raw in self._read_pages(listing):
             page = (self._read_item(raw_item, listing, at) for at, raw_item in enumerate(raw))
             items.extend(item for item in page if item is not None)
-            cursor = self._find_cursor(reply, raw, listing)
-            if not raw or not self._has_more(listing, raw, cursor):
-                break
         if listing.id is not None:  # what is written between two pages moves items to the next
             items = [*{item.key: item for item in items}.values()]
         return sorted(_name_apart(items), key=lambda item: (item.time, item.text))
 
-    def _has_more(self, listing: ItemRequest, raw: Sequence[Any], cursor: Any) -> bool:
-        if listing.pages == "cursor":
-            if listing.next is None and len(raw) < listing.size:
-                return False
-            return cursor not in (None, "", False)
-        return bool(listing.pages) and len(raw) >= listing.size
+    def _read_pages(self, listing: ItemRequest) -> Iterator[list[Any]]:
+        """Read page after page.
+
+        Only an empty page, or the service's word, ends the list: a page that is shorter than
+        `size` may be all that the service gives at once.
+        """
+        last: list[Any] = []
+        cursor: Any = None
+        offset = 0
+        for number in range(_MOST_PAGES):
+            place = {
+                "page": listing.first + number,
+                "offset": offset,
+                "cursor": cursor,
+                "size": listing.size,
+            }
+            try:
+                reply = self.send(listing.step, place)
+            except ServiceError as error:
+                if number and listing.pages == "page" and error.status == 404:
+                    return  # some services have no page after the last
+                raise
+            raw = self._find_list(reply, listing)
+            if listing.pages and raw and raw == last:
+                if len(raw) < listing.size:
+                    return  # some services give the last page again
+                raise RouteError(
+                    f"list: page {number + 1} repeats page {number}; is {{{listing.pages}}} what "
+                    f"this service expects?"
+                )
+            yield raw
+            last = raw
+            offset += len(raw)
+            cursor = self._find_cursor(reply, raw, listing)
+            if not listing.pages or not raw:
+                return
+            if listing.pages == "cursor" and cursor in (None, "", False):
+                return
 
     def _find_cursor(self, reply: Any, raw: Sequence[Any], listing: ItemRequest) -> Any:
         if listing.pages != "cursor":
             return None
         if listing.next is not None:
             with suppress(PointerError):  # no key for a next page means that there is none
-                return self._resolve(reply, listing.next, "list: next")
+                return self._resolve(reply, listing.next, "list", "next")
             return None
-        return self._resolve(raw[-1], listing.id or "", "list: id") if raw else None
+        return self._resolve(raw[-1], listing.id or "", "list", "id") if raw else None
 
     def _find_list(self, reply: Any, listing: ItemRequest) -> list[Any]:
-        raw = self._resolve(reply, listing.items, f"{listing.step.name}: items")
+        action = listing.step.name
+        raw = self._resolve(reply, listing.items, action, "items")
         if raw is None:
             return []
         if not isinstance(raw, list):
-            raise PointerError(
-                f"{listing.step.name}: '{listing.items}' leads to {type(raw).__name__}, and not "
-                f"to a list of items"
-            )
+            raise self._make_mismatch(raw, listing.items, action, "items", "a list of items")
         return raw
+
+    def _make_mismatch(
+        self, value: Any, pointer: str, action: str, place: str, expected: str
+    ) -> PointerError:
+        """Make the error about a pointer that leads to a value of a different kind."""
+        display = self.redactor.redact_line(describe_value(value))
+        message = f"{action}: {place}: '{pointer}' leads to {display}, and not to {expected}"
+        return PointerError(message, action)
 
     def _read_item(self, raw: Any, listing: ItemRequest, at: int) -> Item | None:
         """Read an item with its pointers; None if it is of a kind that is left out."""
-        role = f"{listing.step.name}: item {at}"
+        action = listing.step.name
         for pointer, expected in listing.only.items():
             with suppress(PointerError):
-                if self._resolve(raw, pointer, role) == expected:
+                if self._resolve(raw, pointer, action, f"item {at}: only") == expected:
                     continue
             return None
-        text = self._resolve(raw, listing.text, f"{role}: text")
+        text = self._resolve(raw, listing.text, action, f"item {at}: text")
         if not isinstance(text, str):
-            raise PointerError(
-                f"{role}: '{listing.text}' leads to {type(text).__name__}, and not to a text"
-            )
-        key = "" if listing.id is None else str(self._resolve(raw, listing.id, f"{role}: id"))
+            raise self._make_mismatch(text, listing.text, action, f"item {at}: text", "a text")
+        key = ""
+        if listing.id is not None:
+            key = str(self._resolve(raw, listing.id, action, f"item {at}: id"))
         moment = ""
         if listing.time is not None:
-            moment = _sortable(self._resolve(raw, listing.time, f"{role}: time"))
-        return Item(key, text, self._read_sources(raw, listing, role), moment)
+            moment = _sortable(self._resolve(raw, listing.time, action, f"item {at}: time"))
+        return Item(key, text, self._read_sources(raw, listing, at), moment)
 
-    def _read_sources(self, raw: Any, listing: ItemRequest, role: str) -> tuple[str, ...] | None:
+    def _read_sources(self, raw: Any, listing: ItemRequest, at: int) -> tuple[str, ...] | None:
         if listing.sources is None:
             return None
-        names = self._resolve(raw, listing.sources, f"{role}: sources")
+        action = listing.step.name
+        names = self._resolve(raw, listing.sources, action, f"item {at}: sources")
         sources = []
         for name in names if isinstance(names, list) else [names]:
             record = self.record_ids.get(str(name))
             if record is None:
                 display = self.redactor.redact_line(repr(name))
-                raise RouteError(f"{role} names the source {display}, which never arrived")
+                raise RouteError(
+                    f"{action}: item {at} names the source {display}, which never arrived"
+                )
             sources.append(record)
         if not sources:
-            raise RouteError(f"{role} names no sources")
+            raise RouteError(f"{action}: item {at} names no sources")
         return tuple(sources)
 
     def _texts(self) -> Mapping[str, str]:
@@ -263,27 +300,46 @@ class ServiceSession:
         return self.lineage.blocks(texts)
 
     def search(self, query: str) -> list[Block]:
-        """Search for a question's text."""
+        """Search for a question's text; refuse hits that the list does not contain."""
         listing = self.profile.search
         reply = self.send(listing.step, {"query": query, "size": listing.size})
         items = (
             self._read_item(raw_item, listing, at)
             for at, raw_item in enumerate(self._find_list(reply, listing))
         )
-        return [
+        blocks = [
             self._make_reported(item) if item.sources else self.lineage.block(item.key, item.text)
             for item in items
             if item is not None
         ]
+        if unlisted := sum(not block.sources for block in blocks):
+            raise RouteError(
+                f"search: {unlisted} of {len(blocks)} hits are not among the listed items, neither "
+                f"by id nor by text, so their sources are unknown. Does [list] read every page? "
+                f"If these hits are of a different kind, leave them out with 'only'"
+            )
+        return blocks
 
     def _make_reported(self, item: Item) -> Block:
         text = self.redactor.redact(item.text)
         return Block(self.profile.kind, text, frozenset(item.sources or ()))
 
 
-def build_session(profile: Profile, arrivals: Sequence[Record], timeout: float) -> AdaptedMemory:
+def refuse_to_delete(number: int) -> RouteError:
+    """Make the error about items that RoutePrism did not add, and a reset would delete."""
+    return RouteError(
+        f"reset: the memory contains {pluralise(number, 'item')} before any record was added, and "
+        f"a reset would delete them. Use a memory that is empty. If they may be deleted, for "
+        f"example because an interrupted audit left them, add discard=true to the policy"
+    )
+
+
+def build_session(
+    profile: Profile, arrivals: Sequence[Record], timeout: float, *, discard: bool = False
+) -> AdaptedMemory:
     """Add every arrival to a new memory behind the API."""
-    session = ServiceSession(profile, timeout)
+    session = ServiceSession(profile, timeout, discard=discard)
+    session.clear()
 
     def end() -> None:
         with suppress(RouteError):  # a service that is gone has nothing left to forget

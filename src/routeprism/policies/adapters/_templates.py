@@ -16,6 +16,7 @@ from routeprism.redaction import Redactor
 
 __all__ = [
     "PointerError",
+    "describe_value",
     "fill_path",
     "fill_pointer",
     "fill_value",
@@ -33,6 +34,11 @@ Values = Mapping[str, Any]
 
 class PointerError(RouteError):
     """A JSON pointer that does not lead to a usable value."""
+
+    def __init__(self, message: str, action: str) -> None:
+        super().__init__(message)
+        self.action = action
+        """The name of the request whose reply was read."""
 
 
 def list_placeholders(template: Any) -> Iterator[str]:
@@ -114,8 +120,19 @@ def _fill_segment(template: str, values: Values, role: str) -> str:
     return segment.replace(".", "%2E") if not segment.strip(".") else segment
 
 
-def resolve_pointer(document: Any, pointer: str, role: str, redactor: Redactor) -> Any:
-    """Follow a JSON pointer (RFC 6901); say what is there where it leads to nothing."""
+def resolve_pointer(
+    document: Any, pointer: str, redactor: Redactor, *, action: str, place: str
+) -> Any:
+    """Follow a JSON pointer (RFC 6901); say what is there where it leads to nothing.
+
+    Args:
+        document: the reply, or an item of it.
+        pointer: the pointer.
+        redactor: removes secrets from what is quoted.
+        action: the name of the request.
+        place: which part of the reply is read, and for what, such as `item 0: id`.
+
+    """
     value = document
     walked = ""
     for part in pointer.split("/")[1:]:
@@ -125,19 +142,26 @@ def resolve_pointer(document: Any, pointer: str, role: str, redactor: Redactor) 
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
             value = value[int(key)]
         else:
-            place = f"at '{walked}'" if walked else "at its top"
+            whole = "item" if place.startswith("item ") else "reply"
+            top = f"at '{walked}'" if walked else "at its top"
             raise PointerError(
-                f"{role}: '{pointer}' leads to nothing; the reply has {place} "
-                f"{redactor.redact_line(_describe(value))}"
+                f"{action}: {place}: '{pointer}' leads to nothing; the {whole} has {top} "
+                f"{redactor.redact_line(describe_value(value))}",
+                action,
             )
         walked += f"/{part}"
     return value
 
 
-def _describe(value: Any) -> str:
+def describe_value(value: Any) -> str:
+    """Name a JSON value in words: an object by its keys, a list by its length."""
     if isinstance(value, Mapping):
         keys = ", ".join(f"'{key}'" for key in list(value)[:12])
         return f"an object with the keys {keys}" if keys else "an empty object"
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    return "nothing" if value is None else f"{type(value).__name__} {value!r}"
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"the {'text' if isinstance(value, str) else 'number'} {value!r}"

@@ -8,13 +8,16 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
 from routeprism.errors import InputError, RouteError, SpecError, nearest
 from routeprism.inputs import read_input
+from routeprism.policies.adapters._profile import LITERAL_ADVICE, VARIABLE, fill_variables
+from routeprism.policies.adapters._templates import describe_value, resolve_pointer
+from routeprism.redaction import Redactor, names_secret
 
 __all__ = ["ToolCall", "ToolListing", "ToolProfile", "fill_template", "load_tool_profile"]
 
@@ -65,20 +68,22 @@ class ToolListing:
     size: int = 10
     """The number of items that a question is shown at most."""
 
-    def read(self, result: Any, role: str) -> dict[str, str]:
+    def read(self, result: Any, tool: str, redactor: Redactor) -> dict[str, str]:
         """Return the items of a result: key → text."""
-        entries = _follow_pointer(result, self.items, role)
+        resolve = partial(resolve_pointer, redactor=redactor, action=tool)
+        entries = resolve(result, self.items, place="items")
         if not isinstance(entries, list):
-            raise RouteError(f"{role}: '{self.items}' is not a list but {type(entries).__name__}")
+            display = redactor.redact_line(describe_value(entries))
+            raise RouteError(f"{tool}: '{self.items}' leads to {display}, and not to a list")
         if self.limit and len(entries) >= self.limit:
             raise RouteError(
-                f"{role}: the server lists {self.limit} items at most, and there may be more; use "
+                f"{tool}: the server lists {self.limit} items at most, and there may be more; use "
                 f"pools with fewer records"
             )
         items: dict[str, str] = {}
-        for item in entries:
-            key = str(_follow_pointer(item, self.key, role))
-            text = _join_text(_follow_pointer(item, self.text, role))
+        for at, item in enumerate(entries):
+            key = str(resolve(item, self.key, place=f"item {at}: key"))
+            text = _join_text(resolve(item, self.text, place=f"item {at}: text"))
             items[key if key not in items else f"{key} ({len(items)})"] = text
         return dict(sorted(items.items())) if self.sort else items
 
@@ -103,6 +108,25 @@ class ToolProfile:
     def by_namespace(self) -> bool:
         """Whether each build has a namespace of its own on a shared server."""
         return "memory" in list_placeholders(self.add.arguments)
+
+    def resolve_environment(self) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Return the server's variables with their values, and the secrets among them."""
+        return fill_variables(self.environment, f"{self.name}: [environment]")
+
+    def check_separation(self) -> None:
+        """Refuse a profile whose builds would meet on a running server."""
+        if not self.by_namespace:
+            if self.reset is None:
+                _refuse(
+                    self.name,
+                    "add",
+                    "nothing separates one build from the next on a running server: use {memory} "
+                    "in its arguments, or add a table [reset]",
+                )
+            return
+        for name, listing in (("list", self.list), ("search", self.search)):
+            if "memory" not in list_placeholders(listing.call.arguments):
+                _refuse(self.name, name, "it reads all memories: use {memory}, as [add] does")
 
 
 def load_tool_profile(name: str) -> ToolProfile:
@@ -162,8 +186,10 @@ def _read_profile(file: str, text: str) -> ToolProfile:
         {key: str(value) for key, value in tables.get("environment", {}).items()},
         None if wait is None else {key: float(value) for key, value in wait.items()},
     )
-    for value in profile.environment.values():
-        _check_placeholders(file, "environment", value, ("directory",))
+    for name, value in profile.environment.items():
+        _check_placeholders(file, "environment", VARIABLE.sub("", value), ("directory",))
+        if names_secret(name) and not VARIABLE.search(value):
+            _refuse(file, "environment", f"{name}: {LITERAL_ADVICE}")
     return profile
 
 
@@ -250,21 +276,6 @@ def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(template, list):
         return [fill_template(inner, values) for inner in template]
     return template
-
-
-def _follow_pointer(document: Any, pointer: str, role: str) -> Any:
-    """Follow a JSON pointer (RFC 6901)."""
-    value = document
-    for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, Mapping) and name in value:
-            value = value[name]
-        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-            value = value[int(name)]
-        else:
-            keys = ", ".join(map(str, value)) if isinstance(value, Mapping) else type(value)
-            raise RouteError(f"{role}: '{pointer}' leads to nothing; there is {keys}")
-    return value
 
 
 def _join_text(value: Any) -> str:

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies._lineage import quotes
+from routeprism.policies.adapters._exchange import ServiceError
 from routeprism.policies.adapters._profile import Profile
 from routeprism.policies.adapters._session import Item, ServiceSession
+from routeprism.policies.adapters._templates import PointerError
+from routeprism.printing import pluralise
 from routeprism.records import Record
 
 __all__ = ["ProfileStep", "walk_profile"]
@@ -20,16 +23,22 @@ _RECORDS = (
     Record("walk-1", 1, "[USER] The ferry to Hvar leaves at a quarter past nine."),
 )
 _QUERY = "Who repairs accordions?"
+_QUOTED = 60
+"""Characters of a text that are shown."""
+_STEPS = {"list, empty": "list", "ingestion": "wait"}
+"""Steps that have a different name than the table they try."""
 _FIXES = {
     "headers": "export the variable, or correct its name in [headers]",
+    "shared memory": "use a memory for tests alone, or {memory} in the paths or bodies",
     "open": "correct [open]: request, body and the pointers of capture",
-    "list, empty": "correct [list]: request, items, and the pointers inside an item",
     "add": "correct [add]: request, body, id and capture",
-    "ingestion": "correct [wait], or raise its patience or limit",
+    "commit": "correct [commit]: request, body and capture",
+    "wait": "correct [wait], or raise its patience or limit",
     "list": "correct [list]: request, items, and the pointers inside an item",
     "search": "correct [search]: request, items, and the pointers inside an item",
     "reset": "correct [reset], or leave the table out if every build has its own {memory}",
 }
+"""Table, or step without a table → what to correct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +54,12 @@ class ProfileStep:
 class _Walk:
     """The state between the steps."""
 
-    def __init__(self, profile: Profile, timeout: float) -> None:
-        self.profile, self._timeout = profile, timeout
+    def __init__(self, profile: Profile, timeout: float, *, discard: bool) -> None:
+        self.profile, self._timeout, self._discard = profile, timeout, discard
         self.session: ServiceSession
 
     def headers(self) -> str:
-        self.session = ServiceSession(self.profile, self._timeout)
+        self.session = ServiceSession(self.profile, self._timeout, discard=self._discard)
         isolation = (
             "each build has its own {memory}"
             if self.profile.isolation == "namespace"
@@ -59,10 +68,14 @@ class _Walk:
         names = ", ".join(self.profile.headers) or "no headers"
         return f"{names} for {self.profile.url}; {isolation}"
 
+    def clear(self) -> str:
+        self.session.clear()
+        if self.profile.isolation == "namespace":
+            return "a fresh {memory} needs no reset"
+        return "all builds use it one after the other, and it is empty"
+
     def open(self) -> str:
         step = self.profile.open
-        if self.profile.isolation == "reset":
-            self.session.reset()
         if step is None:
             return "no [open]: the first add opens the memory"
         self.session.send(step, {})
@@ -72,8 +85,8 @@ class _Walk:
         items = self.session.dump()
         if items:
             raise RouteError(
-                f"{len(items)} items are there before any record was added; the first is "
-                f"{self._quote(items[0].text)}"
+                f"the list has {pluralise(len(items), 'item')} before any record was added; the "
+                f"first is {self._quote(items[0].text)}"
             )
         return f"'{self.profile.list.items}' leads to a list without items, as it should"
 
@@ -96,7 +109,8 @@ class _Walk:
         late = self.session.lineage.counts().get("uncertain_late", 0)
         if late:
             raise RouteError(
-                f"{late} items appeared after ingestion had seemed to end: raise [wait] patience"
+                f"items appeared after ingestion had seemed to end ({late} of them): raise [wait] "
+                f"patience"
             )
         return f"both records are there, the second after {time.monotonic() - start:.1f} seconds"
 
@@ -105,14 +119,14 @@ class _Walk:
         listing = self.profile.list
         first = items[0]
         id = f"'{listing.id}' {self._quote(first.key)}" if listing.id else "no id"
-        parts = [f"{len(items)} items; of the first, {id}, '{listing.text}' "]
+        parts = [f"{pluralise(len(items), 'item')}; of the first, {id}, '{listing.text}' "]
         parts.append(self._quote(first.text))
         if listing.sources is not None:
             parts.append(f", '{listing.sources}' {', '.join(first.sources or ())}")
         else:
             parts.append("; sources are observed")
         if listing.pages:
-            parts.append(f"; pages of {listing.size}, which two records may not fill")
+            parts.append("; two records may not fill a page")
         verbatim = all(any(quotes(record, item.text) for record in _RECORDS) for item in items)
         parts.append("; items repeat the records' text" if verbatim else "")
         return "".join(parts)
@@ -121,13 +135,8 @@ class _Walk:
         blocks = self.session.search(_QUERY)
         if not blocks:
             return f"no hits for {_QUERY!r}: every question would be shown nothing"
-        unsourced = sum(not block.sources for block in blocks)
-        if unsourced:
-            raise RouteError(
-                f"{unsourced} of {len(blocks)} hits are not among the listed items, neither by id "
-                f"nor by text, so their sources are unknown"
-            )
-        return f"{len(blocks)} hits for {_QUERY!r}, all among the listed items"
+        hits = pluralise(len(blocks), "hit")
+        return f"{hits} for {_QUERY!r}, all among the listed items"
 
     def reset(self) -> str:
         if self.profile.reset is None:
@@ -137,7 +146,7 @@ class _Walk:
         with suppress(RouteError):  # a deleted memory cannot be listed any more
             left = self.session.dump()
         if left:
-            raise RouteError(f"{len(left)} items are still there after the reset")
+            raise RouteError(f"the list still has {pluralise(len(left), 'item')} after the reset")
         return "nothing is left"
 
     def _describe_capture(self, capture: object) -> str:
@@ -146,14 +155,18 @@ class _Walk:
         return f"; {', '.join(captures)}" if names else ""
 
     def _quote(self, text: str) -> str:
-        return repr(self.session.redactor.redact_line(text))[:60]
+        line = self.session.redactor.redact_line(text)
+        return repr(line if len(line) <= _QUOTED else f"{line[:_QUOTED]}…")
 
 
-def walk_profile(profile: Profile, timeout: float) -> Iterator[ProfileStep]:
+def walk_profile(
+    profile: Profile, timeout: float, *, discard: bool = False
+) -> Iterator[ProfileStep]:
     """Try every step of a profile with two records; stop at the first that fails."""
-    walk = _Walk(profile, timeout)
+    walk = _Walk(profile, timeout, discard=discard)
     steps: tuple[tuple[str, Callable[[], str]], ...] = (
         ("headers", walk.headers),
+        ("shared memory", walk.clear),
         ("open", walk.open),
         ("list, empty", walk.empty),
         ("add", walk.add),
@@ -166,9 +179,20 @@ def walk_profile(profile: Profile, timeout: float) -> Iterator[ProfileStep]:
         try:
             detail = attempt()
         except (RouteError, SpecError) as error:
-            yield ProfileStep(name, False, str(error), _FIXES[name])
-            if name not in ("headers", "reset"):
+            yield ProfileStep(name, False, str(error), _advise(name, error))
+            if name not in ("headers", "shared memory", "reset"):
                 with suppress(RouteError):
                     walk.session.reset()
             return
         yield ProfileStep(name, True, detail)
+
+
+def _advise(name: str, error: Exception) -> str:
+    """Name what to correct: the table whose request or pointer failed, the address or the token."""
+    if isinstance(error, ServiceError):
+        if error.status is None:
+            return "start the service, or correct url"
+        if error.status in (401, 403):
+            return "correct [headers], or the environment variables that it names"
+    table = error.action if isinstance(error, (ServiceError, PointerError)) else ""
+    return _FIXES[table or _STEPS.get(name, name)]

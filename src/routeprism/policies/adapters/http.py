@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +13,11 @@ from typing import Any
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies._contracts import Memory
 from routeprism.policies._wrappers import Client, check_calls
-from routeprism.policies.adapters._exchange import Transport, check_service_address
+from routeprism.policies.adapters._exchange import (
+    Transport,
+    check_service_address,
+    read_token,
+)
 from routeprism.policies.adapters._profile import load_profile
 from routeprism.policies.adapters._remote import RemoteMemory
 from routeprism.policies.adapters._service_memory import ServiceMemory
@@ -44,6 +47,8 @@ class Http:
     """A TOML file that maps the memory onto an existing API (docs/adapters/profiles.md)."""
     settle: float = 0.0
     """Seconds within which an added record is stored, if the service answers before that."""
+    discard: bool = field(default=False, metadata={"named": False})
+    """Whether `[reset]` may delete what the memory contained before the first build."""
     calls_per_add: float | None = field(default=None, metadata={"named": False})
     """Model calls that the service makes for each record, for `--dry-run` and `--max-calls`."""
 
@@ -94,13 +99,14 @@ class Http:
     def walk(self) -> Iterator[ProfileStep]:
         """Try the steps of the profile one after the other, and say in words what each found."""
         if self.profile:
-            yield from walk_profile(load_profile(self.profile, self.url), self.timeout)
+            profile = load_profile(self.profile, self.url)
+            yield from walk_profile(profile, self.timeout, discard=self.discard)
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Reset a new memory, then add every arrival."""
         if self.profile:
             profile = load_profile(self.profile, self.url)
-            return build_session(profile, arrivals, self.timeout)
+            return build_session(profile, arrivals, self.timeout, discard=self.discard)
         call, end, redactor = self._connect()
         return build_remote(call, arrivals, end=end, redactor=redactor)
 
@@ -108,27 +114,14 @@ class Http:
         """Return an empty memory, to which records can be added one by one or at once."""
         if self.profile:
             profile = load_profile(self.profile, self.url)
-            return ServiceMemory(ServiceSession(profile, self.timeout))
+            session = ServiceSession(profile, self.timeout, discard=self.discard)
+            return ServiceMemory(session)
         return RemoteMemory(*self._connect(), self.settle)
 
     def _connect(self) -> tuple[Call, Callable[[], object], Redactor]:
-        service = _Service(self.url, self.timeout, self._secret())
+        service = _Service(self.url, self.timeout, read_token(self.token))
         memory = uuid.uuid4().hex  # builds at the same time must not meet
         return partial(service.call, memory), partial(service.forget, memory), service.redactor
-
-    def _secret(self) -> str:
-        """Return the bearer token; refuse one that is missing, or that no header can contain."""
-        if not self.token:
-            return ""
-        secret = os.environ.get(self.token, "").strip()
-        if not secret:
-            raise SpecError(f"token={self.token}: this environment variable is not set")
-        if not (secret.isascii() and secret.isprintable()):
-            raise SpecError(
-                f"token={self.token}: the value of this environment variable contains characters "
-                f"that a header cannot contain"
-            )
-        return secret
 
 
 class _Service:

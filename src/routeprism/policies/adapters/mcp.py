@@ -7,8 +7,8 @@ import shutil
 import tempfile
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,9 @@ from routeprism.errors import InapplicableError, RouteError, SpecError
 from routeprism.policies._contracts import Block, Event, JsonValue, Memory
 from routeprism.policies._lineage import Lineage
 from routeprism.policies._wrappers import Client, check_calls
+from routeprism.policies.adapters._exchange import read_token
 from routeprism.policies.adapters._observing import ObservedWrites
+from routeprism.policies.adapters._session import refuse_to_delete
 from routeprism.policies.adapters._settling import settle
 from routeprism.policies.adapters._systems import import_system, list_versions
 from routeprism.policies.adapters._tool_client import ToolClient
@@ -56,6 +58,10 @@ class Mcp:
     """How many seconds a call may take; then the route has failed."""
     deterministic: bool = True
     """Whether the same records in the same order always give the same memory."""
+    token: str = ""
+    """The environment variable with a bearer token, if the server at `url` requires one."""
+    discard: bool = field(default=False, metadata={"named": False})
+    """Whether `[reset]` may delete what a running server contained before the first build."""
     calls_per_add: float | None = field(default=None, metadata={"named": False})
     """Model calls that the server makes for each record, for `--dry-run` and `--max-calls`."""
 
@@ -66,17 +72,15 @@ class Mcp:
         positive(self.name, processes=self.processes)
         profile = load_tool_profile(self.profile)
         if self.command:
+            if self.token:
+                raise SpecError("Expected token=… with url=…: a command has [environment]")
             self._split_command()
             return
         if hide_credentials(self.url) != self.url or not self.url.startswith("http"):
             raise SpecError("Expected an address such as http://127.0.0.1:8000/mcp without secrets")
         if self.processes != 1:
             raise SpecError("Expected processes=N with command=…: a server at url=… is running")
-        if not profile.by_namespace and profile.reset is None:
-            raise SpecError(
-                f"{profile.name}: nothing separates one build from the next on a running server: "
-                f"use {{memory}} in the arguments of [add], or add a table [reset]"
-            )
+        profile.check_separation()
 
     def _split_command(self) -> list[str]:
         try:
@@ -122,11 +126,20 @@ class Mcp:
         """Return an empty memory, to which records can be added one by one or at once."""
         profile = load_tool_profile(self.profile)
         if self.url:
-            connect = partial(_connect_to_url, self.url)
-            return McpMemory(profile, lambda number: (connect, None), 1, self.timeout)
+            token = read_token(self.token)
+            connect = partial(_connect_to_url, self.url, token)
+            return McpMemory(
+                profile,
+                lambda number: (connect, None),
+                1,
+                self.timeout,
+                secrets=(token,),
+                discard=self.discard,
+            )
+        environment, secrets = profile.resolve_environment()
         directory = Path(tempfile.mkdtemp(prefix="routeprism-mcp-"))
         values = {"directory": str(directory)}
-        variables = {key: fill_template(text, values) for key, text in profile.environment.items()}
+        variables = {key: fill_template(text, values) for key, text in environment.items()}
         words = self._split_command()
 
         def prepare(number: int) -> tuple[Any, Path]:
@@ -134,15 +147,28 @@ class Mcp:
             return partial(_connect_to_command, words, variables, log), log
 
         try:
-            return McpMemory(profile, prepare, self.processes, self.timeout, directory)
+            return McpMemory(
+                profile, prepare, self.processes, self.timeout, directory, secrets=secrets
+            )
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
             raise
 
 
-def _connect_to_url(url: str) -> Any:
+def _connect_to_url(url: str, token: str) -> Any:
     sdk = import_system("mcp", "the MCP SDK", _EXTRA)
-    return sdk.Client(url)
+    return _connect_with_token(sdk, url, token) if token else sdk.Client(url)
+
+
+@asynccontextmanager
+async def _connect_with_token(sdk: Any, url: str, token: str) -> AsyncIterator[Any]:
+    transport = import_system("mcp.client.streamable_http", "the MCP SDK", _EXTRA)
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        transport.create_mcp_http_client(headers=headers) as http,
+        sdk.Client(transport.streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client
 
 
 def _connect_to_command(words: Sequence[str], variables: Mapping[str, str], log: Path) -> Any:
@@ -191,19 +217,22 @@ class McpMemory:
         processes: int,
         timeout: float,
         directory: Path | None = None,
+        *,
+        secrets: Sequence[str] = (),
+        discard: bool = False,
     ) -> None:
         import_system("mcp", "the MCP SDK", _EXTRA)  # a missing one is reported here
         self._profile, self._prepare, self._timeout = profile, prepare, timeout
         self._processes, self._directory = processes, directory
         self._memory = uuid.uuid4().hex
-        self._redactor = Redactor.configured()
+        self._redactor = Redactor.configured(*secrets)
         self._lineage = Lineage("entity", redactor=self._redactor)
         self._writes = ObservedWrites(self._observe)
         self._clients: list[ToolClient] = []
         self.settle = None if profile.wait is None else profile.wait.get("limit", 30.0)
         self._connect()
         if directory is None:
-            self._reset()
+            self._clear(discard=discard)
 
     def add(self, record: Record) -> None:
         """Add a record; several may be added at once."""
@@ -285,6 +314,16 @@ class McpMemory:
         while self._clients:
             self._clients.pop().close()
 
+    def _clear(self, *, discard: bool) -> None:
+        """Empty a running server, unless it contains what may be someone's data."""
+        try:
+            if not (discard or self._profile.by_namespace) and (keys := self._list_keys()):
+                raise refuse_to_delete(len(keys))
+            self._reset()
+        except BaseException:
+            self._disconnect()
+            raise
+
     def _reset(self) -> None:
         if self._profile.reset is not None:
             keys = list(self._list_keys())
@@ -309,7 +348,7 @@ class McpMemory:
 
     def _ask(self, listing: ToolListing, values: Mapping[str, Any]) -> dict[str, str]:
         result = self._call(self._clients[0], listing.call, values)
-        return listing.read(result, listing.call.tool)
+        return listing.read(result, listing.call.tool, self._redactor)
 
     def _list(self) -> dict[str, str]:
         return self._ask(self._profile.list, {})

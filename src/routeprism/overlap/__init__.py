@@ -12,7 +12,7 @@ from routeprism.overlap._anomalies import (
 from routeprism.overlap._building import build_by_procedure
 from routeprism.overlap._exploration import Exploration, explore_interleavings
 from routeprism.overlap._loop import ControlledLoop, Step
-from routeprism.overlap._trials import Execution, Outcome, Trial, find_overlap, settle_memory
+from routeprism.overlap._trials import Execution, Outcome, Trial, find_overlap
 
 __all__ = [
     "KINDS",
@@ -30,6 +30,5 @@ __all__ = [
     "explore_interleavings",
     "find_overlap",
     "list_serial_outcomes",
-    "settle_memory",
     "shrink_anomaly",
 ]

@@ -1,14 +1,17 @@
 """What a step of a write reads and changes, so that independent steps need only one order.
 
 Two steps are independent if exchanging them cannot change anything. A step is observed by the
-attributes of the memory that it uses. A step that uses an attribute with a mutable value is taken
-to change it, and so is every later step of the same write, which may still hold the value. A step
-that reaches anything outside the memory (files, global values, clocks) depends on every step.
+attributes of the memory that it uses. Mutable values may share parts, so all of them count as one
+attribute. A step that uses a mutable value is taken to change it, and so is every later step of the
+same write, which may still hold the value. A step that reaches anything outside the memory
+(files, global values, clocks) depends on every step.
 """
 
 from __future__ import annotations
 
 import dis
+import enum
+import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -16,11 +19,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from routeprism.overlap._loop import is_machinery
+from routeprism.overlap._loop import is_foreign, is_machinery
+from routeprism.records import Record
 
 __all__ = ["Access", "AccessRecorder"]
 
-_IMMUTABLE = (str, bytes, int, float, complex, bool, type(None), range, type(Ellipsis))
+_IMMUTABLE = (str, bytes, int, float, complex, bool, type(None), range, type(Ellipsis), Record)
+_MUTABLE = "values that can be changed"
+"""Stands for all attributes with a mutable value, which may share parts."""
 _CODE = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType)
 _SAFE_OWNERS = (str, bytes, int, float, list, tuple, dict, set, frozenset, bytearray)
 _SAFE_MODULES = {"builtins", "_asyncio", "_contextvars", "_heapq", "_bisect", "math", "_operator"}
@@ -51,8 +57,8 @@ class AccessRecorder:
 
     def __init__(self, memory: Any) -> None:
         self._current: Access | None = None
-        self._held: dict[int, set[str]] = {}
-        """Number of a write → attributes with mutable values that it has used."""
+        self._holders: set[int] = set()
+        """Numbers of the writes that have used a mutable value."""
         self.last = Access()
         shared = all(map(_has_constants_only, type(memory).__mro__))
         self._blind = not (shared and _observe_attributes(memory, self))
@@ -61,12 +67,16 @@ class AccessRecorder:
         """Record that the current step reads an attribute."""
         if self._current is None or isinstance(value, _CODE):
             return
-        (self._current.reads if _is_immutable(value) else self._current.changes).add(name)
+        self._current.reads.add(name)
+        if not _is_immutable(value):
+            self._current.changes.add(_MUTABLE)
 
-    def change(self, name: str) -> None:
-        """Record that the current step sets or deletes an attribute."""
+    def change(self, name: str, value: Any = None) -> None:
+        """Record that the current step sets an attribute to a value, or deletes it."""
         if self._current is not None:
             self._current.changes.add(name)
+            if not _is_immutable(value):
+                self._current.changes.add(_MUTABLE)
 
     def reach_outside(self) -> None:
         """Record that the current step may use something outside the memory."""
@@ -75,8 +85,8 @@ class AccessRecorder:
 
     def watch(self, number: int, run: Callable[[], None]) -> None:
         """Run one step of a write and record what it uses."""
-        holders = self._held.setdefault(number, set())
-        self._current = self.last = Access(changes=set(holders), outside=self._blind)
+        held = {_MUTABLE} if number in self._holders else set()
+        self._current = self.last = Access(changes=held, outside=self._blind)
         before = sys.getprofile()
         sys.setprofile(self._profile)
         try:
@@ -84,7 +94,8 @@ class AccessRecorder:
         finally:
             sys.setprofile(before)
             access, self._current = self._current, None
-            holders |= access.changes
+            if _MUTABLE in access.changes:
+                self._holders.add(number)
 
     def _profile(self, frame: types.FrameType, event: str, argument: Any) -> None:
         if event == "c_call":
@@ -107,7 +118,7 @@ def _observe_attributes(memory: Any, recorder: AccessRecorder) -> bool:
         return value
 
     def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
-        recorder.change(name)
+        recorder.change(name, value)
         kind.__setattr__(self, name, value)
 
     def __delattr__(self: Any, name: str) -> None:  # noqa: N807
@@ -122,10 +133,29 @@ def _observe_attributes(memory: Any, recorder: AccessRecorder) -> bool:
         "__slots__": (),
     }
     try:
-        memory.__class__ = type(kind.__name__, (kind,), methods)
+        observed = _observe_class(type(kind), recorder)
+        memory.__class__ = observed(kind.__name__, (kind,), methods)
     except TypeError:
         return False
     return True
+
+
+def _observe_class(kind: Any, recorder: AccessRecorder) -> Any:
+    """Make a class of classes that report the use of class variables, as in `type(self).number`."""
+
+    def __getattribute__(self: Any, name: str) -> Any:  # noqa: N807
+        value = kind.__getattribute__(self, name)
+        if not name.startswith("__") and not isinstance(value, _CODE):
+            recorder.reach_outside()
+        return value
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
+        recorder.reach_outside()
+        kind.__setattr__(self, name, value)
+
+    return type(
+        kind.__name__, (kind,), {"__getattribute__": __getattribute__, "__setattr__": __setattr__}
+    )
 
 
 def _is_immutable(value: Any) -> bool:
@@ -151,7 +181,9 @@ def _uses_globals(frame: types.FrameType) -> bool:
     code = frame.f_code
     if _sets_globals(code):
         return True
-    names = (frame.f_globals[name] for name in code.co_names if name in frame.f_globals)
+    names = [frame.f_globals[name] for name in code.co_names if name in frame.f_globals]
+    if any(map(_has_variables, names)):
+        return True
     cells = (frame.f_locals[name] for name in code.co_freevars if name in frame.f_locals)
     return not all(map(_is_constant, (*names, *cells)))
 
@@ -163,6 +195,26 @@ def _sets_globals(code: types.CodeType) -> bool:
         step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
         or (step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars)
         for step in dis.get_instructions(code)
+    )
+
+
+def _has_variables(value: Any) -> bool:
+    """Whether a value is a class of the user's own with attributes that a step could set."""
+    kind: Any = value
+    if not inspect.isclass(value) or issubclass(value, enum.Enum):
+        return False
+    return is_foreign(value.__module__) and bool(_count_variables(kind))
+
+
+@lru_cache(maxsize=512)
+def _count_variables(kind: Any) -> int:
+    """Count the attributes of a class that are not code."""
+    plain = (types.FunctionType, staticmethod, classmethod, property, types.MemberDescriptorType)
+    return sum(
+        not name.startswith("__") and not isinstance(value, plain)
+        for each in kind.__mro__
+        if is_foreign(each.__module__)
+        for name, value in vars(each).items()
     )
 
 

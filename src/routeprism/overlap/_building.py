@@ -86,6 +86,7 @@ def _build_own(
             memory = procedure.fill(memory, arrivals) or memory
         else:
             memory = _PROCEDURES[procedure.kind](policy, memory, arrivals, procedure)
+        policy.settle(memory, arrivals)
     return policy.finish(memory, arrivals)
 
 

@@ -7,11 +7,14 @@ one of them, so the same choices always give the same interleaving.
 from __future__ import annotations
 
 import asyncio
+import sys
+import sysconfig
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
+from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
@@ -27,10 +30,14 @@ Watch = Callable[[int, Callable[[], None]], None]
 _WRITE: ContextVar[int | None] = ContextVar("routeprism_write", default=None)
 """The write that a callback belongs to."""
 _SAME_MOMENT = 1.0
-"""Timers that end within this many seconds of each other may end in any order."""
+"""Sleeps that end within this many seconds of each other may end in any order."""
+LIBRARY = sysconfig.get_paths()["stdlib"]
+"""The folder of Python's own modules."""
 _DIRECTORY = __file__.replace("\\", "/").rpartition("/")[0]
 _MOST_STEPS = 100_000
 """Steps after which a write is taken to wait forever."""
+_MOST_BACKGROUND_STEPS = 1_000
+"""Steps that tasks which the writes left behind may take."""
 
 
 class UncontrolledError(Exception):
@@ -44,13 +51,16 @@ class Step:
     write: int
     """The number of the write, in the order of its record's arrival."""
     place: str
-    """File, line and code of the await that it reached; `end` if it ended."""
+    """File, line and code of the await that it reached; `end` if it ended, and `background` for a
+    step of a task that it left behind."""
 
 
 @dataclass(slots=True)
 class _Timer:
     when: float
     handle: asyncio.Handle
+    sleeps: bool
+    """Whether it ends an `asyncio.sleep`."""
 
 
 _AbstractLoop: Any = asyncio.AbstractEventLoop
@@ -83,7 +93,7 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         """Run writes at once, and give what each raised, if anything.
 
         A write that can never continue, such as one that waits for a lock that is not released,
-        gives a TimeoutError.
+        gives a TimeoutError. Tasks that the writes leave behind run until they wait for a timer.
         """
         self.steps, self._choose = [], choose
         self._watch = watch or _run_step
@@ -95,6 +105,7 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         self._tasks = dict(enumerate(tasks))
         try:
             self._spin(lambda: all(task.done() for task in tasks))
+            self._spin(lambda: False, most=_MOST_BACKGROUND_STEPS, timers=False)
         except BaseException:
             self._choose, self._watch = min, _run_step
             for task in tasks:
@@ -113,13 +124,15 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
             return asyncio.CancelledError("the write was cancelled")
         return task.exception()
 
-    def _spin(self, finished: Callable[[], bool]) -> None:
+    def _spin(
+        self, finished: Callable[[], bool], *, most: int = _MOST_STEPS, timers: bool = True
+    ) -> None:
         """Run what does not belong to a choice at once, then one chosen step, until the end."""
         before = events._get_running_loop()
         events._set_running_loop(self)
         self._running = True
         try:
-            for _ in range(_MOST_STEPS):
+            for _ in range(most):
                 while self._ready:
                     self._ready.popleft()._run()
                 if finished():
@@ -127,7 +140,7 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
                 enabled = sorted(number for number, queue in self._waiting.items() if queue)
                 if enabled:
                     self._advance(self._choose(enabled))
-                elif not self._end_timer():
+                elif not (timers and self._end_timer()):
                     return
         finally:
             self._running = False
@@ -137,21 +150,26 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         handle = self._waiting[number].popleft()
         if handle.cancelled():
             return
-        self._watch(number, handle._run)
         task = self._tasks.get(number)
+        ended = task is not None and task.done()
+        self._watch(number, handle._run)
         if task is not None:
-            self.steps.append(Step(number, "end" if task.done() else _find_place(task.get_coro())))
+            place = "end" if task.done() else _find_place(task.get_coro())
+            self.steps.append(Step(number, "background" if ended else place))
 
     def _end_timer(self) -> bool:
-        """Let a timer end when nothing else can continue; close ones end in any order."""
+        """Let a timer end when nothing else can continue; close sleeps end in any order.
+
+        A sleep often stands for a request, whose duration varies. A timeout ends at its time.
+        """
         self._timers = [timer for timer in self._timers if not timer.handle.cancelled()]
         if not self._timers:
             return False
-        first = min(timer.when for timer in self._timers)
+        timers = sorted(self._timers, key=lambda timer: timer.when)
         close: dict[int, _Timer] = {}
-        for timer in sorted(self._timers, key=lambda timer: timer.when):
+        for timer in timers if timers[0].sleeps else timers[:1]:
             number = _number_of(timer.handle)
-            if timer.when <= first + _SAME_MOMENT:
+            if timer is timers[0] or (timer.sleeps and timer.when <= timers[0].when + _SAME_MOMENT):
                 close.setdefault(-1 if number is None else number, timer)
         numbers = sorted(close)
         index = close[self._choose(numbers)]
@@ -196,7 +214,8 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
     ) -> asyncio.TimerHandle:
         """Queue a timer for a moment of the loop's own time."""
         handle = asyncio.TimerHandle(when, callback, args, self, context)
-        self._timers.append(_Timer(when, handle))
+        sleeps = getattr(callback, "__name__", "") == "_set_result_unless_cancelled"
+        self._timers.append(_Timer(when, handle, sleeps))
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
@@ -312,3 +331,11 @@ def is_machinery(code: CodeType) -> bool:
     """Whether code belongs to asyncio or to this package rather than to a memory."""
     folder = code.co_filename.replace("\\", "/").rpartition("/")[0]
     return folder == _DIRECTORY or folder.endswith("/asyncio")
+
+
+@lru_cache(maxsize=256)
+def is_foreign(module: str) -> bool:
+    """Whether a module belongs neither to Python nor to RoutePrism."""
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    library = file.startswith(LIBRARY) and "site-packages" not in file
+    return bool(file) and not library and module.partition(".")[0] != "routeprism"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dis
 import sys
-import sysconfig
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ from typing import Any
 
 from routeprism.frames import OWN_ERRORS
 from routeprism.overlap._locks import TurnLock, TurnRLock
-from routeprism.overlap._loop import Choose, Step, is_machinery
+from routeprism.overlap._loop import LIBRARY, Choose, Step, is_foreign, is_machinery
 
 __all__ = ["ThreadScheduler"]
 
@@ -46,7 +45,6 @@ _SHARED = (
 _BY_INSTRUCTION = sys.version_info < (3, 12)
 """Newer versions of Python can crash if instructions are traced on several threads; there, threads
 switch between lines."""
-_LIBRARY = sysconfig.get_paths()["stdlib"]
 _DEPTH = 3
 """How far below a memory's attributes locks are looked for."""
 _REAL: dict[str, Any] = {
@@ -137,7 +135,7 @@ class ThreadScheduler:
         for name, value in list(getattr(item, "__dict__", {}).items()):
             if (lock := self._replace(value)) is not None:
                 setattr(item, name, lock)
-            elif depth and _is_foreign(type(value).__module__):
+            elif depth and is_foreign(type(value).__module__):
                 self.replace_inner_locks(value, depth - 1)
 
     def _list_names(self) -> list[tuple[Any, str, Any]]:
@@ -175,7 +173,7 @@ class ThreadScheduler:
     def _list_module_places(self, kind: Any) -> list[tuple[Any, str, Any]]:
         """List the names in a memory's classes and modules that stand for locks or sleeping."""
         mro = getattr(kind, "__mro__", (kind,))
-        kinds = [base for base in mro if _is_foreign(base.__module__)]
+        kinds = [base for base in mro if is_foreign(base.__module__)]
         modules = {base.__module__: sys.modules.get(base.__module__) for base in kinds}
         return [
             (owner, name, replacement)
@@ -338,15 +336,7 @@ def _find_shared(code: CodeType) -> frozenset[int]:
 @lru_cache(maxsize=1024)
 def _is_library_code(code: CodeType) -> bool:
     name = code.co_filename
-    return name.startswith(("<frozen", _LIBRARY)) and "site-packages" not in name
-
-
-@lru_cache(maxsize=256)
-def _is_foreign(module: str) -> bool:
-    """Whether a module belongs neither to Python nor to RoutePrism."""
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    library = file.startswith(_LIBRARY) and "site-packages" not in file
-    return bool(file) and not library and module.partition(".")[0] != "routeprism"
+    return name.startswith(("<frozen", LIBRARY)) and "site-packages" not in name
 
 
 def _name_place(frame: FrameType) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import random
+import re
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from routeprism.overlap._access import AccessRecorder
 from routeprism.overlap._loop import Choose, ControlledLoop, Step, UncontrolledError
 from routeprism.overlap._threads import ThreadScheduler
 from routeprism.policies import JsonValue, Policy, find_class
-from routeprism.policies.own import OwnMemory, close_memory, find_own_memory
+from routeprism.policies.own import OwnMemory, close_memory, find_own_memory, settle_memory
 from routeprism.records import Record
 
 __all__ = [
@@ -28,13 +28,14 @@ __all__ = [
     "find_overlap",
     "overlap_writes",
     "run_serially",
-    "settle_memory",
 ]
 
 _SWITCH_INTERVAL = 1e-6
 """Seconds after which Python lets another thread run while writes overlap on threads."""
 _JOIN_SECONDS = 60.0
 """Seconds after which a write on a thread is taken to wait forever."""
+
+_ADDRESS = re.compile("0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Trial:
 
     def sample(self, seed: int) -> Execution:
         """Perform the trial once; the seed decides an interleaving that is controlled."""
-        return self.perform(_make_chooser(seed, self.manner))
+        return self.perform(_make_chooser(seed))
 
     def replay(self, choices: Sequence[int]) -> Execution:
         """Perform the trial with the choices of an earlier execution."""
@@ -119,6 +120,7 @@ class Trial:
             adds = [_bind(memory.inner, record) for record in self.writes]
             raised = loop.overlap(adds, note_choice, watch)
             _raise_uncontrolled(raised)
+            settle_memory(memory, (*self.prior, *self.writes))
             outcome = _read_outcome(memory, raised)
             return Execution(outcome, tuple(loop.steps), tuple(choices))
 
@@ -155,19 +157,19 @@ _STAYING = (0.0, 0.5, 0.9)
 """Probabilities that the write that ran last continues, one of which each seed draws."""
 
 
-def _make_chooser(seed: int, manner: str) -> Choose:
+def _make_chooser(seed: int, staying: Sequence[float] = _STAYING) -> Choose:
     """Choose writes by a seed.
 
-    Threads can switch at far more places than tasks. Some races show only if a write runs for long
-    before it is stopped, so some seeds switch rarely.
+    Some races show only if a write takes many steps before another continues, so some seeds switch
+    rarely.
     """
     chooser = random.Random(seed)  # noqa: S311
-    staying = chooser.choice(_STAYING) if manner == "threads" else 0.0
+    probability = chooser.choice(staying)
     last = -1
 
     def choose(enabled: Sequence[int]) -> int:
         nonlocal last
-        if last not in enabled or chooser.random() >= staying:
+        if last not in enabled or chooser.random() >= probability:
             last = chooser.choice(list(enabled))
         return last
 
@@ -209,15 +211,14 @@ def overlap_writes(
     loop = getattr(memory, "loop", None)
     if isinstance(loop, ControlledLoop):
         adds = [_bind(memory.inner, record) for record in records]
-        raised = loop.overlap(adds, _make_chooser(seed, "async"))
+        raised = loop.overlap(adds, _make_chooser(seed, _STAYING[:1]))
     elif scheduler is not None:
         adds = [_bind(memory, record) for record in records]
-        raised = scheduler.overlap(adds, _make_chooser(seed, "threads"))
-        settle_memory(memory, records)
+        raised = scheduler.overlap(adds, _make_chooser(seed))
     else:
         raised = _add_on_threads(memory, records)
-        settle_memory(memory, records)
     _raise_uncontrolled(raised)
+    settle_memory(memory, records)
     for record, error in zip(records, raised, strict=True):
         if error is not None:
             raise RouteError(
@@ -244,33 +245,6 @@ def run_serially(policy: OwnMemory, prior: Sequence[Record], writes: Sequence[Re
         return _read_outcome(memory, raised)
 
 
-def settle_memory(
-    memory: Any, records: Sequence[Record] = (), *, seconds: float = 10.0, pause: float = 0.05
-) -> None:
-    """Wait until a memory that adds records in the background has the same content twice.
-
-    Applies to a memory that declares `settle = True`, or a number of seconds to wait at most. As
-    long as one of the records is missing, it may still be on its way: that ends with the time.
-    Raises RouteError if the content still changes then.
-    """
-    declared = getattr(memory, "settle", None)
-    if declared is None or declared is False:
-        return
-    limit = seconds if declared is True else float(declared)
-    expected = {record.id for record in records}
-    deadline = time.monotonic() + limit
-    before = _read_outcome(memory, ())
-    while True:
-        time.sleep(pause)
-        after = _read_outcome(memory, ())
-        late = time.monotonic() >= deadline
-        if after == before and (late or expected <= {*after.retained}):
-            return
-        if late:
-            raise RouteError(f"the memory still changes {limit:g} seconds after the last add")
-        before = after
-
-
 @contextmanager
 def _open(policy: OwnMemory, loop: ControlledLoop | None = None) -> Iterator[Any]:
     with policy.begin(loop) as memory:
@@ -295,8 +269,13 @@ def _read_outcome(memory: Any, raised: Sequence[BaseException | None]) -> Outcom
     ids = [getattr(item, "id", None) or str(item) for item in memory.retained()]
     read_state = getattr(memory, "state", None)
     state = read_state() if callable(read_state) else None
-    errors = sorted(f"{type(error).__name__}: {error}" for error in raised if error is not None)
+    errors = sorted(_describe(error) for error in raised if error is not None)
     return Outcome(tuple(sorted(ids)), state, tuple(errors))
+
+
+def _describe(error: BaseException) -> str:
+    """Write an error without the addresses of objects, which differ each time."""
+    return _ADDRESS.sub("0x…", f"{type(error).__name__}: {error}")
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 import types
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -22,10 +23,17 @@ __all__ = [
     "AwaitedPolicy",
     "await_now",
     "is_asynchronous",
+    "pass_time",
+    "read_clock",
     "refuse_awaitable",
+    "run_tasks",
     "wrap_asynchronous",
 ]
 
+_REAL_SLEEP = time.sleep
+"""Not replaced while threads are controlled."""
+_ROUNDS = 100
+"""How often a task that a memory left behind may continue before the memory is read."""
 _METHODS = (
     "add",
     "add_many",
@@ -140,6 +148,36 @@ def await_now(value: Any) -> Any:
         return _finish(value, loop)
     finally:
         loop.close()
+
+
+def read_clock(memory: Any) -> float:
+    """Give the time by which a memory works, in seconds: that of its loop, if it has one."""
+    return memory.loop.time() if isinstance(memory, AwaitedMemory) else time.monotonic()
+
+
+def pass_time(memory: Any, seconds: float) -> None:
+    """Wait, and let the tasks of a memory run."""
+    import asyncio
+
+    if isinstance(memory, AwaitedMemory):
+        _run(memory.loop, asyncio.sleep(seconds))
+    else:
+        _REAL_SLEEP(seconds)
+
+
+def run_tasks(memory: Any) -> None:
+    """Let the tasks that a memory left behind run until they wait for something."""
+    if isinstance(memory, AwaitedMemory):
+        _run(memory.loop, _yield_to_tasks(memory.loop))
+
+
+async def _yield_to_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    import asyncio
+
+    for _ in range(_ROUNDS):
+        if not asyncio.all_tasks(loop) - {asyncio.current_task(loop)}:
+            return
+        await asyncio.sleep(0)
 
 
 def refuse_awaitable(value: Any, name: str, method: str) -> None:

@@ -10,14 +10,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from routeprism.errors import ContractError, PeekError, RoutePrismError
+from routeprism.errors import ContractError, PeekError, RouteError, RoutePrismError
 from routeprism.frames import describe_error, is_interruption
 from routeprism.policies._awaiting import (
     AwaitedMemory,
     AwaitedPolicy,
     await_now,
     is_asynchronous,
+    pass_time,
+    read_clock,
     refuse_awaitable,
+    run_tasks,
     wrap_asynchronous,
 )
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue, Memory, Policy
@@ -46,6 +49,7 @@ __all__ = [
     "refuse_awaitable",
     "report_own_errors",
     "retained_ids",
+    "settle_memory",
     "wrap_asynchronous",
 ]
 
@@ -203,6 +207,7 @@ class OwnMemory:
                 refuse_awaitable(memory.add(record), self.name, "add")
                 if self.tick is not None:
                     self.tick()
+            self.settle(memory, arrivals)
         return self.finish(memory, arrivals)
 
     @contextmanager
@@ -221,6 +226,12 @@ class OwnMemory:
             with suppress(Exception):  # the first exception matters more
                 close_memory(memory)
             raise
+
+    def settle(self, memory: Any, arrivals: Sequence[Record]) -> None:
+        """Wait for what a memory adds in the background; an adapter has waited itself."""
+        if not self.outside:
+            run_tasks(memory)
+            settle_memory(memory, arrivals)
 
     def finish(self, memory: Any, arrivals: Sequence[Record]) -> Memory:
         """Wrap the object, to which every arrival was added, in the contract."""
@@ -245,6 +256,40 @@ class OwnMemory:
                 f"{self.name}: a fresh memory holds records before any was added. Is something "
                 f"kept on the class, such as a list that all its objects share?"
             )
+
+
+def settle_memory(
+    memory: Any, records: Sequence[Record] = (), *, seconds: float = 10.0, pause: float = 0.05
+) -> None:
+    """Wait until a memory that adds records in the background has the same content twice.
+
+    Applies to a memory that declares `settle = True`, or a number of seconds to wait at most. As
+    long as one of the records is missing, it may still be on its way: that ends with the time.
+    Raises RouteError if the content still changes then.
+    """
+    declared = getattr(memory, "settle", None)
+    if declared is None or declared is False:
+        return
+    limit = seconds if declared is True else float(declared)
+    expected = {record.id for record in records}
+    deadline = read_clock(memory) + limit
+    before = _read_content(memory)
+    while True:
+        pass_time(memory, pause)
+        after = _read_content(memory)
+        late = read_clock(memory) >= deadline
+        if after == before and (late or expected <= {*after[0]}):
+            return
+        if late:
+            raise RouteError(f"the memory still changes {limit:g} seconds after the last add")
+        before = after
+
+
+def _read_content(memory: Any) -> tuple[list[str], JsonValue]:
+    """Read what a memory retains, with repetitions, and its state."""
+    read_state = getattr(memory, "state", None)
+    state = read_state() if callable(read_state) else None
+    return sorted(map(_id, memory.retained())), state
 
 
 def find_own_memory(policy: Any) -> OwnMemory | None:

@@ -116,6 +116,32 @@ def test_a_delay_is_not_a_loss() -> None:
     with serve(lag=0.1) as url:
         trial = Trial(find_own_memory(make_policy(f"http:url={url},settle=5")), (), RECORDS)
         assert trial.sample(0).outcome.retained == ("r0", "r1", "r2")
+        # The same holds for records that are added one by one.
+        with closing_memory(make_policy(f"http:url={url},settle=5").build(RECORDS)) as memory:
+            assert memory.retained() == {"r0", "r1", "r2"}
+
+
+SLOW_PROGRAM = """
+import json, sys, threading
+
+items = []
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["do"] == "add":
+        record = request["record"]
+        item = {"text": record["text"], "sources": [record["id"]]}
+        threading.Timer(0.1, items.append, (item,)).start()
+    print(json.dumps({"items": items}), flush=True)
+"""
+
+
+def test_a_program_that_stores_later_is_waited_for(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(SLOW_PROGRAM)
+    for schedule in map(parse_schedule, ("forward", "overlap:k=3")):
+        policy = make_policy(f"command:run={sys.executable} {program},settle=5")
+        with closing_memory(build_by_procedure(policy, RECORDS, schedule.procedure)) as memory:
+            assert memory.retained() == {"r0", "r1", "r2"}
 
 
 def test_overlapping_writes_through_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from routeprism.policies._contracts import Memory
 from routeprism.policies._wrappers import Client, check_calls
 from routeprism.policies.adapters._remote import RemoteMemory
 from routeprism.policies.adapters._wire import LARGEST, Call, build_remote, decode_reply
+from routeprism.policies.own import OwnMemory
 from routeprism.records import Record
 from routeprism.redaction import Redactor
 from routeprism.specs import check_timeout, written
@@ -74,6 +75,8 @@ class Command:
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Start a new process and send it every arrival."""
+        if self.settle:
+            return OwnMemory(self.open, self.name).build(arrivals)
         program, call, redactor = self._start()
         return build_remote(call, arrivals, end=program.end, redactor=redactor)
 

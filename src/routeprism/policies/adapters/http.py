@@ -24,6 +24,7 @@ from routeprism.policies.adapters._service_memory import ServiceMemory
 from routeprism.policies.adapters._session import ServiceSession, build_session
 from routeprism.policies.adapters._walk import ProfileStep, walk_profile
 from routeprism.policies.adapters._wire import Call, build_remote, decode_reply
+from routeprism.policies.own import OwnMemory
 from routeprism.records import Record
 from routeprism.redaction import Redactor
 from routeprism.specs import check_timeout, written
@@ -107,6 +108,8 @@ class Http:
         if self.profile:
             profile = load_profile(self.profile, self.url)
             return build_session(profile, arrivals, self.timeout, discard=self.discard)
+        if self.settle:
+            return OwnMemory(self.open, self.name).build(arrivals)
         call, end, redactor = self._connect()
         return build_remote(call, arrivals, end=end, redactor=redactor)
 

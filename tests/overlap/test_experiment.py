@@ -58,7 +58,7 @@ def test_anomalies_have_rows(run) -> None:
     assert {row.schedule for row in rows} == {"overlap:k=3", "replay+overlap:k=2"}
     assert {row.quantity for row in rows} == {"anomaly", *(f"anomaly.{kind}" for kind in KINDS)}
     lost = {row.quantity: row for row in rows.where(policy="LostUpdate", schedule="overlap:k=3")}
-    assert lost["anomaly"].estimate == lost["anomaly.lost"].estimate > 0.5
+    assert lost["anomaly"].estimate == lost["anomaly.lost"].estimate > 0.3
     assert lost["anomaly"].queries == 4 * 30
     assert lost["anomaly"].lower is not None
     assert all(row.estimate == 0 for row in rows.where(policy="Locked"))

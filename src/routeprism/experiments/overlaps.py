@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._rows import Key, estimate_rows
 from routeprism.experiments._stages import AsksNobody, Stage, StageResult, Traced
 from routeprism.experiments._storage import unit_rows_of
+from routeprism.experiments.severity import join_names
 from routeprism.experiments.statements import show_estimate, show_flags
 from routeprism.landscape import fixed_limits
 from routeprism.measures import Sums, Tally
@@ -25,6 +26,7 @@ from routeprism.overlap import (
     Anomaly,
     Execution,
     Kind,
+    Outcome,
     SerialOutcomes,
     Trial,
     describe_anomaly,
@@ -53,9 +55,9 @@ _MOST_INTERLEAVINGS = 2_000
 _CAUSES: Mapping[Kind, str] = {
     "error": "overlapping adds fail",
     "lost": "concurrent adds overwrite each other",
-    "duplicated": "concurrent adds insert the same record again",
+    "duplicated": "concurrent adds pass the same check, and each of them inserts",
     "torn": "parts of different adds are stored together",
-    "stale": "an add stores a value that it computed from an old one",
+    "stale": "an add acts on a value that has changed since it was read",
 }
 _REMEDIES: Mapping[Kind, str] = {
     "error": "Queue the writes, or retry those that fail",
@@ -93,16 +95,18 @@ class _Series:
     kinds: Counter[Kind] = field(default_factory=Counter)
     anomalies: dict[Kind, tuple[Anomaly, str]] = field(default_factory=dict)
     """Kind → the first anomaly of it, and its user."""
-    retained: Counter[tuple[int, int]] = field(default_factory=Counter)
-    """(records added at once, of which kept) → trials with an anomaly."""
-    serial: Counter[int] = field(default_factory=Counter)
-    """Records kept of the largest number added one by one → serial outcomes."""
+    retained: set[tuple[int, int]] = field(default_factory=set)
+    """(records added at once, of which kept), in any trial."""
+    serial: set[tuple[int, int]] = field(default_factory=set)
+    """(records added one by one, of which kept), in any serial order."""
     incomplete: int = 0
     """Trials that were judged by drawn serial orders."""
     uncontrolled: int = 0
     """Trials whose interleaving was left to chance."""
+    searched: bool = False
+    """Whether the interleavings of one pool's first writes were searched."""
     explored: tuple[int, int] = (0, 0)
-    """Interleavings that cover all of one pool's first writes, and how many writes these were."""
+    """Interleavings that cover all of these writes, and how many writes these were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,8 @@ class OverlapStage(AsksNobody):
         if not trials:
             return
         serial = [list_serial_outcomes(trial) for trial in trials]
+        for trial, outcomes in zip(trials, serial, strict=True):
+            series.serial |= {_count_kept(trial, outcome) for outcome in outcomes.outcomes}
         counts: Counter[str] = Counter()
         repeated = self.trials or (_OUTSIDE_TRIALS if trials[0].policy.outside else _TRIALS)
         for number in range(repeated):
@@ -162,19 +168,39 @@ class OverlapStage(AsksNobody):
             if trials[at].controlled and not execution.controlled:
                 trials[at] = replace(trials[at], controlled=False)
             series.uncontrolled += not execution.controlled
-            kind = serial[at].classify(execution.outcome)
             series.incomplete += not serial[at].complete
-            if kind is not None:
-                counts.update(("anomaly", f"anomaly.{kind}"))
-                _note_anomaly(
-                    series, trials[at], serial[at], execution, kind, trial_seed, case.pool.user
-                )
+            _judge(series, trials[at], serial[at], execution, trial_seed, case.pool.user, counts)
+        if not counts and not series.searched:
+            repeated += self._search(series, trials[0], serial[0], case.pool.user, counts)
         series.trials += repeated
-        if not series.explored[0] and not counts:
-            series.explored = _explore(trials[0])
         for quantity in ("anomaly", *(f"anomaly.{kind}" for kind in KINDS)):
             column = Column("overlap", quantity, policy.name, schedule.name)
             sums[column, "all"] = (float(counts[quantity]), repeated)
+
+    def _search(
+        self,
+        series: _Series,
+        trial: Trial,
+        serial: SerialOutcomes,
+        user: str,
+        counts: Counter[str],
+    ) -> int:
+        """Perform every interleaving of a pool's first writes, if there are few enough.
+
+        Gives 1 if one of them shows an anomaly, which then counts as one more trial.
+        """
+        series.searched = True
+        if trial.manner != "async":
+            return 0
+        exploration = explore_interleavings(trial, limit=_MOST_INTERLEAVINGS)
+        for execution in exploration.executions:
+            if serial.classify(execution.outcome) is not None:
+                series.incomplete += not serial.complete
+                _judge(series, trial, serial, execution, None, user, counts)
+                return 1
+        if exploration.complete:
+            series.explored = len(exploration.executions), len(trial.writes)
+        return 0
 
 
 def _draw_seed(seed: int, user: str, schedule: str, number: int) -> int:
@@ -208,35 +234,31 @@ def list_trials(case: Case, policy: Policy, schedule: Schedule) -> list[Trial]:
     ]
 
 
-def _note_anomaly(
+def _judge(
     series: _Series,
     trial: Trial,
     serial: SerialOutcomes,
     execution: Execution,
-    kind: Kind,
-    seed: int,
+    seed: int | None,
     user: str,
+    counts: Counter[str],
 ) -> None:
+    """Compare the outcome of a trial with the serial outcomes, and note an anomaly."""
+    series.retained.add(_count_kept(trial, execution.outcome))
+    kind = serial.classify(execution.outcome)
+    if kind is None:
+        return
+    counts.update(("anomaly", f"anomaly.{kind}"))
     series.kinds[kind] += 1
-    added = {record.id for record in trial.writes}
-    series.retained[len(added), len(added & {*execution.outcome.retained})] += 1
     if kind not in series.anomalies:
         anomaly = shrink_anomaly(describe_anomaly(trial, serial, execution, kind, seed))
         series.anomalies[kind] = anomaly, user
-        for outcome in serial.outcomes:
-            series.serial[len(added & {*outcome.retained})] += 1
 
 
-def _explore(trial: Trial) -> tuple[int, int]:
-    """Perform every interleaving of a pool's first writes, if there are few enough."""
-    if trial.manner != "async":
-        return (0, 0)
-    exploration = explore_interleavings(trial, limit=_MOST_INTERLEAVINGS)
-    serial = list_serial_outcomes(trial)
-    clean = not any(serial.classify(execution.outcome) for execution in exploration.executions)
-    if not (exploration.complete and clean):
-        return (0, 0)
-    return len(exploration.executions), len(trial.writes)
+def _count_kept(trial: Trial, outcome: Outcome) -> tuple[int, int]:
+    """Count the records that a trial adds at once, and those of them that an outcome retains."""
+    added = {record.id for record in trial.writes}
+    return len(added), len(added & {*outcome.retained})
 
 
 def _list_findings(series: _Series) -> Iterator[Finding]:
@@ -255,7 +277,7 @@ def _list_findings(series: _Series) -> Iterator[Finding]:
             "seed": anomaly.seed,
         }
         yield Finding(
-            name="anomaly",
+            name=f"anomaly.{kind}",
             value=value,
             policy=series.policy,
             schedule=series.schedule,
@@ -276,8 +298,8 @@ def _describe_series(series: _Series, row: EstimateRow) -> Statement:
     if not series.anomalies:
         return Statement(
             compose(
-                "{share} of {trials} trials with overlapping writes end as no serial order does "
-                "({manner}){explored}",
+                "{share} of {trials} trials with overlapping writes end in a way that no serial "
+                "order does ({manner}){explored}",
                 share=show_estimate(row),
                 trials=str(series.trials),
                 manner=_describe_manner(series),
@@ -293,7 +315,8 @@ def _describe_series(series: _Series, row: EstimateRow) -> Statement:
     kind = series.kinds.most_common(1)[0][0]
     anomaly, _ = series.anomalies[kind]
     parts = compose(
-        "{cause}. {share} of {trials} trials end as no serial order does ({manner}); {smallest}",
+        "{cause}. {share} of {trials} trials end in a way that no serial order does ({manner}); "
+        "{smallest}",
         cause=_describe_cause(series, kind),
         share=show_estimate(row),
         trials=str(series.trials),
@@ -328,28 +351,31 @@ def _describe_cause(series: _Series, kind: Kind) -> str:
     """Describe what goes wrong, and how many records are kept at once and one by one."""
     cause = _CAUSES[kind]
     added = max(size for size, _ in series.retained)
-    numbers = [number for size, number in series.retained if size == added]
-    serial = sorted({number for number in series.serial if number <= added})
-    if min(numbers) == added:
+    numbers = {number for size, number in series.retained if size == added}
+    serial = {number for size, number in series.serial if size == added}
+    if numbers <= serial:
         return cause[0].upper() + cause[1:]
+    verb = "is" if numbers == {1} else "are"
     return (
-        f"Of {added} records added at once, {_write_range(numbers)} are kept "
+        f"Of {added} records added at once, {_write_range(numbers)} {verb} kept "
         f"({_write_range(serial)} of {added} when added one by one): {cause}"
     )
 
 
-def _write_range(numbers: Sequence[int]) -> str:
+def _write_range(numbers: Collection[int]) -> str:
     least, most = min(numbers), max(numbers)
     return str(least) if least == most else f"{least} to {most}"
 
 
 def _describe_smallest(anomaly: Anomaly) -> str:
-    names = " and ".join(record.id for record in anomaly.trial.writes)
-    return f"{len(anomaly.trial.writes)} writes are enough ({names})"
+    writes = anomaly.trial.writes
+    return f"{len(writes)} writes are enough ({join_names([record.id for record in writes])})"
 
 
 def _describe_coverage(series: _Series) -> str:
     interleavings, writes = series.explored
+    if series.incomplete:
+        return "; not every serial order was built, so an anomaly may remain"
     if interleavings:
         return f"; all {interleavings} different interleavings of {writes} writes were performed"
     if 0 < series.uncontrolled < series.trials:
@@ -378,7 +404,8 @@ def _tabulate(results: Results) -> Sequence[Table]:
             ", ".join(finding.value["writes"]),
             "; ".join(finding.value["steps"]),
         )
-        for finding in results.findings.get("anomaly", ())
+        for kind in KINDS
+        for finding in results.findings.get(f"anomaly.{kind}", ())
     ]
     caption = "Share of trials whose outcome equals that of no serial order of the same writes."
     steps = "The smallest set of writes that shows each anomaly, and how their steps interleave."

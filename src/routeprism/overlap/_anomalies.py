@@ -15,6 +15,7 @@ from routeprism.overlap._exploration import explore_interleavings
 from routeprism.overlap._trials import Execution, Outcome, Trial
 from routeprism.policies import JsonValue
 from routeprism.policies.own import closing_memory
+from routeprism.records import Record
 
 __all__ = ["KINDS", "Anomaly", "Kind", "SerialOutcomes", "list_serial_outcomes", "shrink_anomaly"]
 
@@ -47,36 +48,64 @@ class SerialOutcomes:
     def classify(self, outcome: Outcome) -> Kind | None:
         """Name the anomaly that an outcome is; None if it is the outcome of a serial order.
 
-        If not all orders were built, only records that every built order keeps, and more copies
-        than any of them has, count.
+        If not all orders were built, an undrawn order may keep different records. Then only an
+        outcome with fewer records, more copies of one, or more errors than any built order counts.
         """
         serial_texts = {_write(serial, self.key) for serial in self.outcomes}
         if _write(outcome, self.key) in serial_texts:
             return None
-        if {*outcome.errors} - {error for serial in self.outcomes for error in serial.errors}:
+        if self._has_new_error(outcome):
             return "error"
         counts = [Counter(serial.retained) for serial in self.outcomes]
-        kind = _classify_counts(Counter(outcome.retained), counts, complete=self.complete)
-        if kind is not None or not self.complete:
-            return kind
-        return _classify_state(outcome.state, [serial.state for serial in self.outcomes])
-
-
-def _classify_counts(
-    retained: Counter[str], counts: Sequence[Counter[str]], *, complete: bool
-) -> Kind | None:
-    """Compare how often each record is kept with the serial outcomes; None if that agrees."""
-    copied = any(number > max(count[id] for count in counts) for id, number in retained.items())
-    if not complete:
-        lost = any(
-            retained[id] < number and all(count[id] >= number for count in counts)
-            for id, number in counts[0].items()
+        retained = Counter(outcome.retained)
+        if not self.complete:
+            return _classify_drawn(retained, counts)
+        return _classify_counts(retained, counts) or _classify_state(
+            outcome.state, [serial.state for serial in self.outcomes]
         )
-        return "lost" if lost else "duplicated" if copied else None
+
+    def _has_new_error(self, outcome: Outcome) -> bool:
+        if self.complete:
+            serial_errors = {error for serial in self.outcomes for error in serial.errors}
+            return not serial_errors.issuperset(outcome.errors)
+        most: Counter[str] = Counter()
+        for serial in self.outcomes:
+            most |= _count_errors(serial)
+        return bool(_count_errors(outcome) - most)
+
+
+def _count_errors(outcome: Outcome) -> Counter[str]:
+    """Count the errors of each class; their messages may name the records."""
+    return Counter(error.partition(":")[0] for error in outcome.errors)
+
+
+def _classify_counts(retained: Counter[str], counts: Sequence[Counter[str]]) -> Kind | None:
+    """Compare how often each record is kept with the serial outcomes; None if that agrees."""
     nearest = min(counts, key=lambda count: _distance(count, retained))
     if nearest - retained:
         return "lost"
-    return "duplicated" if copied or retained - nearest else None
+    extra = retained - nearest
+    if not extra:
+        return None
+    # A record that every serial order evicts was kept because an add saw an old state.
+    stored = set().union(*counts)
+    return "duplicated" if any(id in stored or retained[id] > 1 for id in extra) else "stale"
+
+
+def _classify_drawn(retained: Counter[str], counts: Sequence[Counter[str]]) -> Kind | None:
+    """Compare with some of the serial outcomes: name only what no order is likely to give."""
+    totals = {count.total() for count in counts}
+    missing = any(
+        retained[id] < number and all(count[id] >= number for count in counts)
+        for id, number in counts[0].items()
+    )
+    if retained.total() < min(totals) and (missing or len(totals) == 1):
+        return "lost"
+    copied = any(
+        number > 1 and number > max(count[id] for count in counts)
+        for id, number in retained.items()
+    )
+    return "duplicated" if copied else None
 
 
 def _distance(first: Counter[str], second: Counter[str]) -> int:
@@ -115,14 +144,15 @@ def list_serial_outcomes(trial: Trial) -> SerialOutcomes:
     drawn.
     """
     number = len(trial.writes)
-    if callable(getattr(trial.policy.kind, "key", None)):
-        merged = _merge_serial_states(trial)
-        if merged is not None:
-            return merged
+    merged = None if trial.policy.outside else _merge_serial_states(trial)
+    if merged is not None:
+        return merged
     most, sample_size = _OUTSIDE_ORDERS if trial.policy.outside else (_MOST_ORDERS, _DRAWN_ORDERS)
-    complete = math.factorial(number) <= most
-    orders = list(permutations(range(number))) if complete else _draw_orders(number, sample_size)
+    exhaustive = math.factorial(number) <= most
+    orders = list(permutations(range(number))) if exhaustive else _draw_orders(number, sample_size)
     outcomes = {_write(outcome): outcome for outcome in map(trial.run_in_order, orders)}
+    # By chance, an order can have outcomes that were not built.
+    complete = exhaustive and trial.policy.deterministic
     return SerialOutcomes(tuple(outcomes.values()), len(orders), complete)
 
 
@@ -134,9 +164,16 @@ def _draw_orders(number: int, orders: int) -> list[tuple[int, ...]]:
 
 
 def _merge_serial_states(trial: Trial) -> SerialOutcomes | None:
-    """Extend one order of each set of writes and key; None if there are too many states."""
+    """Extend one order of each set of writes and key.
+
+    Gives None if the memory does not declare `key(state)`, or if there are too many states.
+    """
+    if not trial.policy.deterministic:
+        return None
     with closing_memory(trial.policy.factory()) as memory:
-        key = memory.key
+        key = getattr(memory, "key", None)
+        if not callable(key) or not callable(getattr(memory, "state", None)):
+            return None
         level: dict[tuple[frozenset[int], str], tuple[int, ...]] = {(frozenset(), ""): ()}
         builds = 0
         outcomes: dict[str, Outcome] = {}
@@ -153,9 +190,9 @@ def _merge_serial_states(trial: Trial) -> SerialOutcomes | None:
                     following.setdefault((arrived | {write}, identity), longer)
                     if len(longer) == len(trial.writes):
                         outcomes[identity] = outcome
+                    if len(following) > _MOST_STATES:
+                        return None
             level = following
-            if len(level) > _MOST_STATES:
-                return None
     return SerialOutcomes(tuple(outcomes.values()), builds, complete=True, key=key)
 
 
@@ -182,9 +219,10 @@ class Anomaly:
         if not self.execution.controlled:
             return []
         verb = "waits at" if self.trial.manner == "async" else "stops before"
+        words = {"end": "ends", "background": "continues in the background"}
         return [
             f"{number}. {self.trial.writes[step.write].id}: "
-            + ("ends" if step.place == "end" else f"{verb} {step.place}")
+            + words.get(step.place, f"{verb} {step.place}")
             for number, step in enumerate(self.execution.steps, start=1)
         ]
 
@@ -203,19 +241,39 @@ def describe_anomaly(
 def shrink_anomaly(anomaly: Anomaly, *, limit: int = 200) -> Anomaly:
     """Find the fewest of the writes that show an anomaly of the same kind.
 
-    Sets of writes are tried by size, each with up to `limit` interleavings or repetitions.
+    Sets of writes are tried by size, as long as there are at most `limit` of a size, and then by
+    leaving out one write at a time. Each set gets up to `limit` interleavings or repetitions.
     """
-    trial = anomaly.trial
-    if trial.policy.outside:
+    if anomaly.trial.policy.outside:
         return _shrink_outside(anomaly)
-    for size in range(2, len(trial.writes)):
-        for writes in combinations(trial.writes, size):
-            smaller = _find_kind(replace(trial, writes=writes), anomaly.kind, limit)
-            if smaller is not None:
-                return smaller
-        if math.comb(len(trial.writes), size) > limit:
-            break
-    return anomaly
+    while True:
+        smaller, minimal = _find_smaller(anomaly, limit)
+        if smaller is None:
+            return anomaly
+        if minimal:
+            return smaller
+        anomaly = smaller
+
+
+def _find_smaller(anomaly: Anomaly, limit: int) -> tuple[Anomaly | None, bool]:
+    """Find the same anomaly in fewer writes, and give whether all smaller sets were tried."""
+    for writes, minimal in _list_smaller_sets(anomaly.trial.writes, limit):
+        smaller = _find_kind(replace(anomaly.trial, writes=writes), anomaly.kind, limit)
+        if smaller is not None:
+            return smaller, minimal
+    return None, True
+
+
+def _list_smaller_sets(
+    writes: tuple[Record, ...], limit: int
+) -> Iterator[tuple[tuple[Record, ...], bool]]:
+    """List sets of writes to try, each with whether all smaller sets come before it."""
+    number = len(writes)
+    for size in range(2, number):
+        if math.comb(number, size) > limit:
+            yield from ((chosen, False) for chosen in combinations(writes, number - 1))
+            return
+        yield from ((chosen, True) for chosen in combinations(writes, size))
 
 
 def _shrink_outside(anomaly: Anomaly) -> Anomaly:
@@ -232,13 +290,17 @@ def _shrink_outside(anomaly: Anomaly) -> Anomaly:
 
 def _find_kind(trial: Trial, kind: Kind, limit: int) -> Anomaly | None:
     serial = list_serial_outcomes(trial)
-    if trial.manner == "async":
-        candidates: Sequence[tuple[int | None, Execution]] = [
-            (None, execution) for execution in explore_interleavings(trial, limit=limit).executions
-        ]
-    else:
-        candidates = [(seed, trial.sample(seed)) for seed in range(min(limit, 50))]
-    for seed, execution in candidates:
+    for seed, execution in _list_executions(trial, limit):
         if serial.classify(execution.outcome) == kind:
             return describe_anomaly(trial, serial, execution, kind, seed)
     return None
+
+
+def _list_executions(trial: Trial, limit: int) -> Iterator[tuple[int | None, Execution]]:
+    """Perform a trial with every interleaving, and if there are too many with drawn ones also."""
+    draws = min(limit, 50)
+    if trial.manner == "async":
+        exploration = explore_interleavings(trial, limit=limit)
+        yield from ((None, execution) for execution in exploration.executions)
+        draws = 0 if exploration.complete else limit
+    yield from ((seed, trial.sample(seed)) for seed in range(draws))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from routeprism.errors import InapplicableError
 from routeprism.overlap._access import Access, AccessRecorder
 from routeprism.overlap._trials import Execution, Trial
 
@@ -120,8 +121,13 @@ class _Search:
 def explore_interleavings(trial: Trial, *, limit: int = 10_000, prune: bool = True) -> Exploration:
     """Perform every interleaving of a trial, up to a limit; without pruning, equivalent ones also.
 
-    The writes must be `async`.
+    Raises InapplicableError unless the writes are `async`.
     """
+    if trial.manner != "async":
+        raise InapplicableError(
+            f"{trial.policy.name}: every interleaving can be performed only if `add` is `async`. "
+            f"Use trial.sample(seed) instead"
+        )
     executions: list[Execution] = []
     performed = 0
     for execution in _search(trial, prune=prune):

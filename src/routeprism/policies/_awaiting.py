@@ -151,7 +151,7 @@ def await_now(value: Any) -> Any:
 
 
 def read_clock(memory: Any) -> float:
-    """Give the time by which a memory works, in seconds: that of its loop, if it has one."""
+    """Return the time by which a memory works, in seconds: that of its loop, if it has one."""
     return memory.loop.time() if isinstance(memory, AwaitedMemory) else time.monotonic()
 
 

@@ -41,7 +41,7 @@ __all__ = [
     "parse",
     "positive",
     "registered",
-    "written",
+    "write_spec",
 ]
 
 T = TypeVar("T")
@@ -244,7 +244,7 @@ def _convert(spec: Spec, key: str, value: str, kind: Any) -> Any:
         raise SpecError(f"Expected {noun} but got {key}={value} in '{spec.text}'") from None
 
 
-def written(name: str, item: Any) -> str:
+def write_spec(name: str, item: Any) -> str:
     """Write a dataclass back as a spec: its name and what is not at its default."""
     parts = []
     kind: Callable[..., Any] = type(item)

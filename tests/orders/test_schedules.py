@@ -64,7 +64,7 @@ def test_wrong_names_are_explained(text: str, message: str) -> None:
 
 
 def test_an_explicit_order_of_another_size_is_refused() -> None:
-    with pytest.raises(SpecError, match="no permutation of the 4 positions"):
+    with pytest.raises(SpecError, match="not a permutation of the 4 positions"):
         parse_schedule("explicit:order=2-0-1").order(4, "ann")
 
 

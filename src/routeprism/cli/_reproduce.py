@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.markup import escape
-from rich.table import Table as Shown
+from rich.table import Table as RichTable
 
 from routeprism.cli._console import SafeConsole, print_json, print_line
 from routeprism.cli._terminal import may_proceed, progress
@@ -157,8 +157,8 @@ _WIDE = 110
 """From how many columns on the overview has room for what each table shows."""
 
 
-def _overview(obtained: ObtainedValues, *, titles: bool) -> Shown:
-    grid = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _overview(obtained: ObtainedValues, *, titles: bool) -> RichTable:
+    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("label", no_wrap=True)
     if titles:
         grid.add_column("shows", overflow="fold")
@@ -182,8 +182,8 @@ def _counts(counts: Mapping[str, int]) -> list[str]:
     return [reproduced, *(str(counts[name] or "") for name in _REST)]
 
 
-def _details(cells: Sequence[CheckedNumber]) -> Shown:
-    grid = Shown(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _details(cells: Sequence[CheckedNumber]) -> RichTable:
+    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("row", overflow="fold", min_width=12)
     grid.add_column("column", overflow="fold", min_width=8)
     grid.add_column("published", no_wrap=True)

@@ -81,19 +81,19 @@ def _pack(results: list[Any]) -> bytes:
         entries = list(sums.values())
         return [keys, [entry[0] for entry in entries], [entry[1] for entry in entries]]
 
-    written = []
+    items = []
     for result in results:
         names = [name for name in _SUMS if hasattr(result, name)]
         rest = replace(result, **{name: {} for name in names})
-        written.append([encode(rest), {name: columns(getattr(result, name)) for name in names}])
-    content = [[encode(key) for key in places], written]
+        items.append([encode(rest), {name: columns(getattr(result, name)) for name in names}])
+    content = [[encode(key) for key in places], items]
     return zlib.compress(json.dumps(content).encode(), 1)
 
 
 def _unpack(content: bytes) -> Iterator[Any]:
-    names, written = json.loads(zlib.decompress(content))
+    names, items = json.loads(zlib.decompress(content))
     keys: list[Key] = [decode(name) for name in names]
-    for rest, sums in written:
+    for rest, sums in items:
         result = decode(rest)
         for name, (places, totals, counts) in sums.items():
             pairs = zip(totals, counts, strict=True)

@@ -363,9 +363,11 @@ def _uncertainty_notes(building: Mapping[tuple[str, str], int]) -> list[str]:
 
 def _arrival_notes(observations: Observations) -> list[str]:
     """Report for which arrival models orders were drawn rather than listed."""
-    drawn = {m: number for (m, complete), number in observations.arrivals.items() if not complete}
+    incomplete = {
+        m: number for (m, complete), number in observations.arrivals.items() if not complete
+    }
     models: dict[int, list[str]] = {}
-    for model, number in drawn.items():
+    for model, number in incomplete.items():
         models.setdefault(number, []).append(model)
     return [
         f"{' and '.join(names)}: pools with up to {LISTED_ORDERS} orders were built in all of "

@@ -18,9 +18,9 @@ from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._storage import make_tables, rows_of, unit_rows_of
 from routeprism.experiments._strata import Masks, Strata, Values, enter, strata_of
 from routeprism.landscape import (
-    DRAWN,
     MOST_DRAWN,
     MOST_STATES,
+    USUAL_ORDERS,
     ArrivalTrie,
     Landscape,
     Method,
@@ -60,7 +60,7 @@ class Looking:
 
     arrivals: tuple[ArrivalModel, ...]
     method: Method | None = None
-    drawn_orders: int = DRAWN
+    drawn_orders: int = USUAL_ORDERS
     half_width: float | None = None
     most_drawn: int = MOST_DRAWN
     most_states: int = MOST_STATES

@@ -104,8 +104,10 @@ class StaleOutcomes:
         outcome = self._outcomes.get(retained)
         if outcome is None:
             records = self.case.pool.records
-            shown = interface.open(records, [record for record in records if record.id in retained])
-            outcome = self._outcomes[retained] = self._read(shown)
+            opened = interface.open(
+                records, [record for record in records if record.id in retained]
+            )
+            outcome = self._outcomes[retained] = self._read(opened)
         return outcome
 
 

@@ -34,7 +34,7 @@ Profile = Mapping[str, Values]
 """For each coordinate its values, question by question."""
 ByRoute = dict[tuple[str, str], dict[tuple[str, str], Comparison]]
 """Comparisons by (policy, schedule), then by (question, filler)."""
-Given = TypeVar("Given")
+AnswerType = TypeVar("AnswerType")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ def select_pairs(
 
 
 def make_columns(
-    experiment: str, asking: Asking, case: Case, answers: Mapping[tuple[str, str], Given]
-) -> Iterator[tuple[Column, tuple[Filler, ...], Given]]:
+    experiment: str, asking: Asking, case: Case, answers: Mapping[tuple[str, str], AnswerType]
+) -> Iterator[tuple[Column, tuple[Filler, ...], AnswerType]]:
     """Make a column for every model, batch and filler, and over all fillers."""
     fillers = asking.manner.fillers
     selections: list[tuple[Filler, ...]] = [(filler,) for filler in fillers]

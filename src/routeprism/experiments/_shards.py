@@ -114,10 +114,10 @@ def _read_part(directory: Path, part: int) -> Iterator[Any]:
     """Read the results of one pass; the whole file is read, so that its checksum is compared."""
     with _reading(directory), open_input(directory / CASES) as stream:
         _, expected = _read_head(directory, stream.readline(UNPACKED_LIMIT))
-        found = [0] * len(expected)
+        counts = [0] * len(expected)
         while line := stream.readline(UNPACKED_LIMIT):
             number, _, content = line.partition(b"\t")
-            found[int(number)] += 1
+            counts[int(number)] += 1
             if not line.endswith(b"\n"):
                 raise _refuse_results(directory, "a line has no end, or is too long")
             if int(number) == part:
@@ -125,7 +125,7 @@ def _read_part(directory: Path, part: int) -> Iterator[Any]:
                 if not is_dataclass(result):
                     raise _refuse_results(directory, "it contains a value that is no result")
                 yield result
-        if found != expected:
+        if counts != expected:
             raise _refuse_results(directory, "it lacks the results of pools")
 
 
@@ -133,7 +133,7 @@ def _read_head(directory: Path, line: bytes) -> tuple[str, list[int]]:
     """Read the digest of the configuration, and the number of results of each pass."""
     head = json.loads(line)
     numbers = head["results"]
-    if not (isinstance(numbers, list) and all(isinstance(one, int) for one in numbers)):
+    if not (isinstance(numbers, list) and all(isinstance(item, int) for item in numbers)):
         raise _refuse_results(directory, "its first line is not that of a shard")
     return str(head["configuration"]), numbers
 

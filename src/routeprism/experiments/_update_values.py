@@ -45,8 +45,8 @@ def resolve_by_time(case: Case, routes: Sequence[Route], updates: str) -> Resolv
         if updates and route.order == order and not route.failed and route.schedule in _BY_TIME:
             resolved[route.policy] = np.array(
                 [
-                    is_stale_only(shown.sources, *pair) if all(pair) else np.nan
-                    for shown, pair in zip(route.exposures, evidence, strict=True)
+                    is_stale_only(exposure.sources, *pair) if all(pair) else np.nan
+                    for exposure, pair in zip(route.exposures, evidence, strict=True)
                 ],
                 dtype=np.float64,
             )

@@ -12,7 +12,7 @@ from routeprism.landscape._arrival_trie import (
     explore_trie,
 )
 from routeprism.landscape._builds import OrderBuilds, RetainedValue
-from routeprism.landscape._exploration import DRAWN, MOST_DRAWN, MOST_ORDERS, explore
+from routeprism.landscape._exploration import MOST_DRAWN, MOST_ORDERS, USUAL_ORDERS, explore
 from routeprism.landscape._landscape import (
     Building,
     Landscape,
@@ -57,7 +57,7 @@ __all__ = [
     "Building",
     "ArrivalTrie",
     "BINS",
-    "DRAWN",
+    "USUAL_ORDERS",
     "MOST_BUILDS",
     "MOST_DRAWN",
     "MOST_ORDERS",

@@ -188,8 +188,8 @@ def enumerate_focal(
             for rule, mask in together.items():
                 masks[rule][at] += np.bincount(mask[at], minlength=1 << size)
             numbers[at] += np.bincount(clusters.number[at], minlength=size + 1)
-            for held in clusters.size:
-                sizes[at] += np.bincount(held[at], minlength=size + 1)
+            for cluster_sizes in clusters.size:
+                sizes[at] += np.bincount(cluster_sizes[at], minlength=size + 1)
     sizes[:, 0] = 0  # places that no cluster took
     return {
         (threshold, rule): Enumerated(

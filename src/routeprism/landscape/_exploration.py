@@ -26,14 +26,14 @@ from routeprism.policies.recent import Recent
 from routeprism.records import Pool
 from routeprism.routes import Disagreement
 
-__all__ = ["DRAWN", "MOST_DRAWN", "MOST_ORDERS", "MemoryOutcome", "explore"]
+__all__ = ["USUAL_ORDERS", "MOST_DRAWN", "MOST_ORDERS", "MemoryOutcome", "explore"]
 
 
 MemoryOutcome = Callable[[Memory], Hashable]
 """What is read from the memory of every order, beside the records that it retains."""
 
 
-DRAWN = 1_000
+USUAL_ORDERS = 1_000
 """The default number of drawn orders."""
 MOST_DRAWN = 20_000
 """The largest number of orders drawn to reach a requested half-width."""
@@ -63,7 +63,7 @@ def explore(
     *,
     method: Method | None = None,
     supports: Sequence[frozenset[str]] = (),
-    drawn_orders: int = DRAWN,
+    drawn_orders: int = USUAL_ORDERS,
     half_width: float | None = None,
     most_drawn: int = MOST_DRAWN,
     most_states: int = MOST_STATES,

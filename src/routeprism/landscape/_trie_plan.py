@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from routeprism.errors import SpecError
-from routeprism.orders import LISTED, Arrivals, Order
+from routeprism.orders import MOST_LISTED, Arrivals, Order
 
 __all__ = ["TriePlan", "plan_trie"]
 
@@ -39,7 +39,7 @@ def plan_trie(
     """
     total = arrivals.count()
     ends = _ends(arrivals.size)
-    if total is not None and total <= LISTED and arrivals.countable():
+    if total is not None and total <= MOST_LISTED and arrivals.countable():
         complete = _plan_every(arrivals, total, ends, shared)
         fits = total <= drawn_orders if budget is None else complete.adds <= budget
         if fits:

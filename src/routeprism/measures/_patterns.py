@@ -84,11 +84,11 @@ class UnitPatterns:
         """Return lower and upper limits of each quantity's ratio, by their places."""
         sides = [(np.array(b.numerators), np.array(b.denominators)) for b in self._batches]
         results = [np.empty((len(above), resamples)) for above, _ in sides]
-        for part, drawn in draw_units(self._units, seed, resamples):
-            rows = np.arange(len(drawn))[:, None]
+        for part, places in draw_units(self._units, seed, resamples):
+            rows = np.arange(len(places))[:, None]
             for batch, (above, below), result in zip(self._batches, sides, results, strict=True):
                 kinds = len(batch.examples)
-                flat = (batch.kinds[drawn] + rows * kinds).ravel()
+                flat = (batch.kinds[places] + rows * kinds).ravel()
                 counts = np.bincount(flat, minlength=rows.size * kinds).astype(np.float64)
                 counts = counts.reshape(rows.size, kinds).T
                 np.divide(multiply(above, counts), multiply(below, counts), out=result[:, part])

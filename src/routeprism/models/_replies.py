@@ -61,9 +61,9 @@ def read_body(content: bytes, path: str) -> str:
         raise UnreadableError(f"an error in place of an answer: {reason}")
     elif path.endswith("embeddings") and not isinstance(body.get("data"), list):
         raise UnreadableError("an answer that cannot be read (no list of embeddings)")
-    written = json.dumps(body, ensure_ascii=False)
-    repaired = repair_text(written)
-    if repaired != written:
+    text = json.dumps(body, ensure_ascii=False)
+    repaired = repair_text(text)
+    if repaired != text:
         return repaired
     return content.decode(json.detect_encoding(content), "replace")
 

@@ -57,7 +57,7 @@ class Reader:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return specs.written("reader", self)
+        return specs.write_spec("reader", self)
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool | None]:

@@ -65,7 +65,7 @@ class SmolLM2:
     @property
     def name(self) -> str:
         """The spec in every output; the number of threads changes no answer."""
-        return specs.written("smollm2", replace(self, threads=0))
+        return specs.write_spec("smollm2", replace(self, threads=0))
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool | None]:

@@ -1,6 +1,12 @@
 """In which order records could arrive."""
 
-from routeprism.orders._arrivals import ARRIVALS, LISTED, ArrivalModel, Arrivals, every_permutation
+from routeprism.orders._arrivals import (
+    ARRIVALS,
+    MOST_LISTED,
+    ArrivalModel,
+    Arrivals,
+    every_permutation,
+)
 from routeprism.orders._procedures import ONE_BY_ONE, PROCEDURES, Procedure, name_reference
 from routeprism.orders._processes import Order, Prefix, Process, completions
 from routeprism.orders._schedules import FORWARD, SCHEDULES, Schedule
@@ -9,7 +15,7 @@ from routeprism.orders._specs import parse_arrival, parse_schedule
 __all__ = [
     "ARRIVALS",
     "FORWARD",
-    "LISTED",
+    "MOST_LISTED",
     "ONE_BY_ONE",
     "PROCEDURES",
     "SCHEDULES",

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from routeprism.errors import SpecError
 from routeprism.orders._processes import (
-    COUNTED,
+    MOST_COUNTED,
     LinearExtensions,
     Order,
     Prefix,
@@ -27,9 +27,9 @@ from routeprism.orders._processes import (
 )
 from routeprism.records import Pool, Record
 
-__all__ = ["ARRIVALS", "LISTED", "ArrivalModel", "Arrivals", "every_permutation"]
+__all__ = ["ARRIVALS", "MOST_LISTED", "ArrivalModel", "Arrivals", "every_permutation"]
 
-LISTED = 50_000
+MOST_LISTED = 50_000
 """The default for the largest number of orders that are listed."""
 
 Maker: TypeAlias = Callable[[int, str, "Sequence[Record] | None"], Process]
@@ -62,10 +62,10 @@ class Arrivals:
     def countable(self) -> bool:
         """Whether all orders can be followed at once, beginning by beginning."""
         if every_permutation(self):  # half of the records are yet to come, on average
-            return (self.size << self.size) // 2 <= COUNTED
+            return (self.size << self.size) // 2 <= MOST_COUNTED
         return self._completions() is not None
 
-    def orders(self, limit: int = LISTED) -> Iterator[tuple[Order, int]] | None:
+    def orders(self, limit: int = MOST_LISTED) -> Iterator[tuple[Order, int]] | None:
         """List every order with its weight; None if there are more than the limit."""
         total = self.count()
         if total is None or total > limit:
@@ -84,8 +84,8 @@ class Arrivals:
             order = mixed_extension(self.process.before, generator)
         if order is None:
             raise SpecError(
-                f"'{self.name}' on {self.size} records has more than {COUNTED} beginnings, too "
-                f"many to draw from uniformly; choose smaller parameters"
+                f"'{self.name}' on {self.size} records has more than {MOST_COUNTED} beginnings, "
+                f"too many to draw from uniformly; choose smaller parameters"
             )
         return order
 
@@ -128,7 +128,7 @@ class ArrivalModel:
         """Draw the order number `index` for a pool of this size."""
         return self.bound(size, user, None).sample(index)
 
-    def orders(self, size: int, limit: int = LISTED) -> Iterator[tuple[Order, int]] | None:
+    def orders(self, size: int, limit: int = MOST_LISTED) -> Iterator[tuple[Order, int]] | None:
         """List every order of a pool of this size with its weight; None if there are too many."""
         return self.bound(size, "", None).orders(limit)
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 __all__ = [
-    "COUNTED",
+    "MOST_COUNTED",
     "DISTANCE",
     "AllOrders",
     "Interleaved",
     "Jittered",
     "LateBatch",
     "LinearExtensions",
-    "Listed",
+    "ListedOrders",
     "Order",
     "Prefix",
     "Process",
@@ -37,7 +37,7 @@ Order: TypeAlias = tuple[int, ...]
 Prefix: TypeAlias = Any
 """A hashable value that only its process reads."""
 
-COUNTED = 200_000
+MOST_COUNTED = 200_000
 """Beyond how many steps between prefixes sequences are no longer counted."""
 
 _TRIES = 10_000
@@ -362,7 +362,7 @@ class LateBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedOrders:
     """A few orders, given one by one."""
 
     orders: tuple[Order, ...]
@@ -392,7 +392,7 @@ class Listed:
         return generator.choice(self.orders)
 
 
-def completions(process: Process, limit: int = COUNTED) -> dict[Prefix, int] | None:
+def completions(process: Process, limit: int = MOST_COUNTED) -> dict[Prefix, int] | None:
     """Count the sequences that continue each prefix; None if there are too many steps."""
     levels: list[dict[Prefix, Sequence[tuple[int, Prefix]]]] = []
     frontier: list[Prefix] = [process.start()]

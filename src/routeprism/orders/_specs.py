@@ -19,7 +19,7 @@ from routeprism.orders._processes import (
     Jittered,
     LateBatch,
     LinearExtensions,
-    Listed,
+    ListedOrders,
     Order,
     Process,
     Redelivered,
@@ -162,7 +162,7 @@ class _FixedOrder:
     schedule: Schedule
 
     def __call__(self, size: int, user: str, records: Sequence[Record] | None) -> Process:
-        return Listed((self.schedule.bound(size, user, records),))
+        return ListedOrders((self.schedule.bound(size, user, records),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class _LateBatch:
     def __call__(self, size: int, user: str, records: Sequence[Record] | None) -> Process:
         """Delay every run that fits; where none does, nothing can be late."""
         if (self.length or 1) + (self.delay or 1) > size:
-            return Listed((tuple(range(size)),))
+            return ListedOrders((tuple(range(size)),))
         return LateBatch(size, self.length, self.delay)
 
 

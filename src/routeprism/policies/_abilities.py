@@ -236,7 +236,7 @@ def require_consult(consult: Consult | None, policy: str) -> Consult:
 
 def write_spec(name: str, policy: Any, model: Model | None) -> str:
     """Write a policy back as a spec, with the model that it asks."""
-    text = specs.written(name, policy)
+    text = specs.write_spec(name, policy)
     if model is None:
         return text
     value = f"({model.name})" if "," in model.name else model.name

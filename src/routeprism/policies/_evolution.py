@@ -184,7 +184,7 @@ def _updates(
     return tuple(updates)
 
 
-def written(note: Note) -> dict[str, JsonValue]:
+def write_note(note: Note) -> dict[str, JsonValue]:
     """Write the fields that evolution can change."""
     return {
         "id": note.id,

@@ -78,7 +78,7 @@ class _Bodies:
 class _Notes:
     """The memory: notes in insertion order, and their bodies."""
 
-    held: Mapping[str, Note]
+    notes_by_id: Mapping[str, Note]
     bodies: _Bodies
     k: int
     log: tuple[Event, ...]
@@ -87,11 +87,11 @@ class _Notes:
     unusable: int
 
     def retained(self) -> frozenset[str]:
-        return frozenset(self.held)
+        return frozenset(self.notes_by_id)
 
     def state(self) -> JsonValue:
         """Return ids, links, tags and contexts in insertion order (Appendix L.2)."""
-        return [evolution.written(note) for note in self.held.values()]
+        return [evolution.write_note(note) for note in self.notes_by_id.values()]
 
     def canonical(self) -> JsonValue:
         """Sort notes by id, and the links and tags of each."""
@@ -102,7 +102,7 @@ class _Notes:
                 "tags": sorted(note.tags),
                 "context": note.context,
             }
-            for _, note in sorted(self.held.items())
+            for _, note in sorted(self.notes_by_id.items())
         ]
 
     def notes(self) -> Mapping[str, Mapping[str, JsonValue]]:
@@ -114,13 +114,16 @@ class _Notes:
                 "links": sorted(note.links),
                 "bodies": note.body,
             }
-            for note in self.held.values()
+            for note in self.notes_by_id.values()
         }
 
     def expose(self, query: str, /) -> Exposure:
         ids = self.bodies.nearest(query, self.k)
         return Exposure(
-            tuple(Block("note", self.held[note_id].body, frozenset((note_id,))) for note_id in ids)
+            tuple(
+                Block("note", self.notes_by_id[note_id].body, frozenset((note_id,)))
+                for note_id in ids
+            )
         )
 
     def events(self) -> Sequence[Event]:
@@ -132,7 +135,7 @@ class _Notes:
         return {"consultations": self.consultations, "unusable_replies": self.unusable}
 
     def snapshot(self) -> JsonValue:
-        notes: list[JsonValue] = [evolution.written(note) for note in self.held.values()]
+        notes: list[JsonValue] = [evolution.write_note(note) for note in self.notes_by_id.values()]
         log: list[JsonValue] = [[e.kind, e.record, e.by, e.at] for e in self.log]
         return {
             "notes": notes,
@@ -207,7 +210,7 @@ class AMem:
 
     def _add(self, notes: _Notes, record: Record) -> _Notes:
         """Add a record as a note, and let it evolve with its neighbours."""
-        stored, bodies, log = dict(notes.held), notes.bodies, list(notes.log)
+        stored, bodies, log = dict(notes.notes_by_id), notes.bodies, list(notes.log)
         at = sum(event.kind == "add" for event in log)
         note = note_of(record)
         near = [

@@ -160,7 +160,7 @@ class Focal:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return specs.written("focal", self)
+        return specs.write_spec("focal", self)
 
     @property
     def operations(self) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ class All:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return specs.written("all", self)
+        return specs.write_spec("all", self)
 
     def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
         """Show everything, whatever is asked."""
@@ -142,7 +142,7 @@ class Budget:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return specs.written("budget", self)
+        return specs.write_spec("budget", self)
 
     def unseen(self, record: Record) -> bool:
         """Whether no question's word can find the record."""
@@ -264,7 +264,7 @@ class Bm25Top:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return specs.written("bm25", self)
+        return specs.write_spec("bm25", self)
 
     def unseen(self, record: Record) -> bool:
         """Whether no question's word can find the record."""

@@ -178,7 +178,7 @@ class Lexical:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return specs.written("lexical", self)
+        return specs.write_spec("lexical", self)
 
     def unseen(self, record: Record) -> bool:
         """Whether no word can find the record; role markers do not count as words."""

@@ -40,7 +40,7 @@ from routeprism.records import Record
 
 __all__ = ["Dialog", "MemoChat", "Topic"]
 
-KEPT = 2
+KEPT_TURNS = 2
 """Dialogs that stay in the buffer, are shown as recent, and are shown of each chosen topic."""
 NAMING, LONGEST_NAME = 3, 80
 """Keywords that name a topic; characters of a topic's name that a model may write."""
@@ -176,7 +176,9 @@ class _Memo:
         blocks = [_topic_blocks(self.topics[at]) for at in best]
         summaries = (summary for summary, _ in blocks)
         dialogs = (last for _, last in blocks)
-        return Exposure((*summaries, *dialogs, *map(_recent_block, self.inner.buffer[-KEPT:])))
+        return Exposure(
+            (*summaries, *dialogs, *map(_recent_block, self.inner.buffer[-KEPT_TURNS:]))
+        )
 
     def events(self) -> Sequence[Event]:
         return self.inner.log
@@ -212,7 +214,7 @@ def _places(dialogs: Iterable[Dialog]) -> list[int]:
 
 
 def _topic_blocks(topic: Topic) -> tuple[Block, Block]:
-    last = topic.window[-KEPT:]
+    last = topic.window[-KEPT_TURNS:]
     lines = "\n".join(dialog.line for dialog in last)
     return (
         # A summary stands for its whole window, whichever sentences of it were kept.
@@ -281,7 +283,9 @@ class MemoChat:
         if topic is None:
             topic = _by_rule(buffer)
         merged = (Event("merge", dialog.record.id, record.id, at) for dialog in buffer)
-        return _State(at + 1, (*state.topics, topic), buffer[-KEPT:], (*log, *merged), unusable)
+        return _State(
+            at + 1, (*state.topics, topic), buffer[-KEPT_TURNS:], (*log, *merged), unusable
+        )
 
     def finish(self, state: _State, /) -> _Memo:
         """Group the topics by name."""

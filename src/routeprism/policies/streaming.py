@@ -89,7 +89,7 @@ class Streaming:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return specs.written("streaming", self)
+        return specs.write_spec("streaming", self)
 
     def fit(self, pools: Sequence[Pool], /) -> Streaming:
         """Learn from these pools, none of which the fitted policy is then used on."""

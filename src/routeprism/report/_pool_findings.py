@@ -17,13 +17,13 @@ from routeprism.prompts import FILLERS
 from routeprism.review.answers import TracedAnswer, judge_answers
 from routeprism.runs import Finding, StoredQuestion, StoredRun, StoredSide
 
-__all__ = ["PoolFindings", "Shown", "Texts", "read_pool_findings", "comparison"]
+__all__ = ["PoolFindings", "ExposedBlocks", "Texts", "read_pool_findings", "comparison"]
 
 Entry = Mapping[str, Any]
 """One comparison as `experiments` keeps it: its sides and its answers."""
 Place = tuple[str, str, str]
 """(policy, schedule, question)."""
-Shown = Sequence[tuple[str, Sequence[int]]]
+ExposedBlocks = Sequence[tuple[str, Sequence[int]]]
 """Blocks that may stand in a prompt: their texts, and the records that they come from."""
 
 _PADDING = {word: re.compile(f"(?:{re.escape(word)}){{8,}}") for word in FILLERS.values()}
@@ -182,7 +182,7 @@ def comparison(
     named_entry: tuple[str, Entry],
     texts: Texts,
     place: Mapping[str, int],
-    exposures: tuple[Shown, Shown],
+    exposures: tuple[ExposedBlocks, ExposedBlocks],
 ) -> dict[str, Any]:
     """Make one comparison ready to be shown; `shown` are the blocks of the pair's two contexts."""
     experiment, entry = named_entry
@@ -226,7 +226,7 @@ def _pieces(
     filler: str,
     texts: Texts,
     place: Mapping[str, int],
-    exposure: Shown,
+    exposure: ExposedBlocks,
 ) -> Iterator[list[Any]]:
     text = stored.prompt(side["prompt"])
     if not text:
@@ -246,7 +246,7 @@ def _pieces(
 
 
 def _find_blocks(
-    text: str, evidence: Sequence[int], exposure: Shown
+    text: str, evidence: Sequence[int], exposure: ExposedBlocks
 ) -> Iterator[tuple[int, int, Sequence[int]]]:
     """Find blocks in the evidence, in whatever order they stand there."""
     at, last = evidence

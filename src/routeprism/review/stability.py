@@ -38,7 +38,7 @@ ORDERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class MemoryContents:
     """What one build holds: the retained set, and what each question is shown of it."""
 
     retained: frozenset[str]
@@ -60,13 +60,13 @@ class Requirement:
     of_questions: tuple[frozenset[str], ...] = ()
     """The records that count for each question."""
 
-    def measure(self, forward: Held, outcome: Held) -> tuple[float, int]:
+    def measure(self, forward: MemoryContents, outcome: MemoryContents) -> tuple[float, int]:
         """Return the least value and its place: a question's, or -1 for the retained set."""
         places = range(-1, len(forward.exposed))
         return min((self._compare(*self.select(forward, outcome, at)), at) for at in places)
 
     def select(
-        self, forward: Held, outcome: Held, at: int
+        self, forward: MemoryContents, outcome: MemoryContents, at: int
     ) -> tuple[frozenset[str], frozenset[str]]:
         """Return the records that count of one question, or of the retained set, in both orders."""
         before, after = (h.retained if at < 0 else h.exposed[at] for h in (forward, outcome))
@@ -213,7 +213,7 @@ class _Counts:
         self._orders = self._retained = self._sources = self._context = 0
         self.shown = self.unsourced = False
 
-    def add(self, forward: Held, outcome: Held, weight: int) -> None:
+    def add(self, forward: MemoryContents, outcome: MemoryContents, weight: int) -> None:
         self.shown |= any(outcome.contexts)
         self.unsourced |= outcome.unsourced
         self._orders += weight
@@ -293,7 +293,7 @@ def _find_breach(
     forward = _build_forward(policy, pool, questions)
     looked, broken, exact = 0, 0, True
     nearest: tuple[int, Order] | None = None
-    contents: Held | str = forward
+    contents: MemoryContents | str = forward
     for order, weight, outcome, whole in _list_outcomes(policy, pool, arrivals, questions, most):
         looked += weight
         exact = whole
@@ -339,7 +339,7 @@ def _explain(breach: Breach, policy: Policy, case: Case, required: Requirement) 
     return replace(breach, displacements=tuple(displacements))
 
 
-def _build_forward(policy: Policy, pool: Pool, questions: Sequence[str]) -> Held:
+def _build_forward(policy: Policy, pool: Pool, questions: Sequence[str]) -> MemoryContents:
     """Build the source order twice; refuse a memory that fails or is not deterministic."""
     source = tuple(range(len(pool)))
     forward = _build(policy, pool, source, questions)
@@ -356,13 +356,13 @@ def _build_forward(policy: Policy, pool: Pool, questions: Sequence[str]) -> Held
 def _make_breach(
     pool: Pool,
     order: Order,
-    forward: Held,
-    outcome: Held | str,
+    forward: MemoryContents,
+    outcome: MemoryContents | str,
     questions: Sequence[str],
     required: Requirement,
 ) -> Breach:
     value, at = (0.0, -1) if isinstance(outcome, str) else required.measure(forward, outcome)
-    nothing = Held(frozenset())
+    nothing = MemoryContents(frozenset())
     before, after = required.select(forward, nothing if isinstance(outcome, str) else outcome, at)
     return Breach(
         pool,
@@ -377,7 +377,7 @@ def _make_breach(
 
 def _list_outcomes(
     policy: Policy, pool: Pool, arrivals: Arrivals, questions: Sequence[str], most: int
-) -> Iterator[tuple[Order, int, Held | str, bool]]:
+) -> Iterator[tuple[Order, int, MemoryContents | str, bool]]:
     """Yield orders, how many end alike, what they hold, and whether these are all there are."""
     graph = merge_states(policy, pool, arrivals)
     if graph is not None and not graph.failed:
@@ -393,7 +393,9 @@ def _list_outcomes(
         yield order, 1, _build(policy, pool, order, questions), False
 
 
-def _build(policy: Policy, pool: Pool, order: Order, questions: Sequence[str]) -> Held | str:
+def _build(
+    policy: Policy, pool: Pool, order: Order, questions: Sequence[str]
+) -> MemoryContents | str:
     """Build an order; an error is an outcome as well."""
     try:
         return inspect_memory(policy, pool, order, lambda memory: _read_contents(memory, questions))
@@ -403,9 +405,9 @@ def _build(policy: Policy, pool: Pool, order: Order, questions: Sequence[str]) -
         return f"{type(error).__name__}: {error}"
 
 
-def _read_contents(memory: Memory, questions: Sequence[str]) -> Held:
+def _read_contents(memory: Memory, questions: Sequence[str]) -> MemoryContents:
     exposures = [memory.expose(question) for question in questions]
-    return Held(
+    return MemoryContents(
         retained_ids(memory),
         tuple(frozenset(exposure.sources) for exposure in exposures),
         tuple(exposure.context for exposure in exposures),
@@ -418,10 +420,10 @@ def _reduce(
     pool: Pool,
     arrivals: Arrivals,
     order: Order,
-    forward: Held,
+    forward: MemoryContents,
     questions: Sequence[str],
     required: Requirement,
-) -> tuple[Order, Held]:
+) -> tuple[Order, MemoryContents]:
     """Find one exchange of neighbours that breaks, or sort a drawn order as far as it still does.
 
     Sorting towards source order leads out of no model that is too large to be listed.

@@ -316,7 +316,7 @@ def find_leak(
         if isolation.outcome in ("shared", "chance"):
             return isolation
         outcomes.append(isolation)
-    return next((one for one in outcomes if one.outcome == "separate"), outcomes[0])
+    return next((outcome for outcome in outcomes if outcome.outcome == "separate"), outcomes[0])
 
 
 def _find_leak(probe: _Probe, alternative: Order) -> Isolation:

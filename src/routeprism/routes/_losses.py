@@ -236,9 +236,9 @@ def _name_removal(
         return "evict"
     if not is_replaced:
         return "merge"
-    others = [place for place in range(len(case.pool)) if place not in two][:_MOST_PARTNERS]
-    stays = any(record in _retain(case, policy, (two[0], other)) for other in others)
-    return "evict" if others and not stays else "overwrite"
+    partners = [place for place in range(len(case.pool)) if place not in two][:_MOST_PARTNERS]
+    stays = any(record in _retain(case, policy, (two[0], partner)) for partner in partners)
+    return "evict" if partners and not stays else "overwrite"
 
 
 def _retain(case: Case, policy: Policy, order: Order) -> frozenset[str]:

@@ -232,7 +232,7 @@ class _Kit:
                         raise _CheckError(
                             f"expose gave {type(exposure).__name__}", "give an Exposure of Blocks"
                         )
-                self.first = self._written(memory, exposures)
+                self.first = self._write_view(memory, exposures)
         except PeekError as error:
             raise _CheckError(
                 str(error), "take build(arrivals) and expose(query) alone: nothing else is given"
@@ -371,7 +371,9 @@ class _Kit:
         views = set()
         for _ in range(_CONTROLS):
             with self.built(pool) as memory:
-                views.add(repr(_written([memory.expose(question) for question in _NEW_QUESTIONS])))
+                views.add(
+                    repr(_write_exposures([memory.expose(question) for question in _NEW_QUESTIONS]))
+                )
         return len(views) == 1
 
     def determinism(self) -> str:
@@ -402,11 +404,13 @@ class _Kit:
     def _build_once(self) -> str:
         """Build once, and write down all that an audit would see."""
         with self.built(_MOVING) as memory:
-            return self._written(memory, [memory.expose(question) for question in _QUESTIONS])
+            return self._write_view(memory, [memory.expose(question) for question in _QUESTIONS])
 
-    def _written(self, memory: Memory, exposures: Sequence[Exposure]) -> str:
+    def _write_view(self, memory: Memory, exposures: Sequence[Exposure]) -> str:
         retained = sorted(self.retained(memory))
-        return repr((retained, hash_state(memory.state()), _written(exposures), _events(memory)))
+        return repr(
+            (retained, hash_state(memory.state()), _write_exposures(exposures), _events(memory))
+        )
 
     def merging(self) -> str:
         """Check that states of an incremental policy, merged by key, give what building gives."""
@@ -502,7 +506,7 @@ def _events(memory: object) -> Sequence[Event]:
     return tuple(log()) if callable(log) else ()
 
 
-def _written(exposures: Sequence[Exposure]) -> list[list[tuple[str, str, list[str]]]]:
+def _write_exposures(exposures: Sequence[Exposure]) -> list[list[tuple[str, str, list[str]]]]:
     """Write exposures down, so that equal ones are written alike."""
     return [
         [(b.kind, b.text, sorted(b.sources)) for b in exposure.blocks] for exposure in exposures

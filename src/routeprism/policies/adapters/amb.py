@@ -30,7 +30,7 @@ from routeprism.policies.adapters._systems import (
 )
 from routeprism.records import Record
 from routeprism.redaction import Redactor
-from routeprism.specs import load_object, positive, written
+from routeprism.specs import load_object, positive, write_spec
 
 __all__ = ["Amb"]
 
@@ -70,7 +70,7 @@ class Amb:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("amb", self)
+        return write_spec("amb", self)
 
     @property
     def client(self) -> Client:

@@ -25,7 +25,7 @@ from routeprism.policies.adapters._wire import LARGEST, Call, build_remote, deco
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Record
 from routeprism.redaction import Redactor
-from routeprism.specs import check_timeout, written
+from routeprism.specs import check_timeout, write_spec
 
 __all__ = ["Command", "Program"]
 
@@ -62,7 +62,7 @@ class Command:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("command", self)
+        return write_spec("command", self)
 
     @property
     def client(self) -> Client:

@@ -38,7 +38,7 @@ from routeprism.policies.adapters._systems import (
 )
 from routeprism.records import Record, read_time
 from routeprism.redaction import Redactor
-from routeprism.specs import positive, written
+from routeprism.specs import positive, write_spec
 
 __all__ = ["Graphiti"]
 
@@ -96,7 +96,7 @@ class Graphiti:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("graphiti", self)
+        return write_spec("graphiti", self)
 
     @property
     def deterministic(self) -> bool:

@@ -27,7 +27,7 @@ from routeprism.policies.adapters._wire import Call, build_remote, decode_reply
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Record
 from routeprism.redaction import Redactor
-from routeprism.specs import check_timeout, written
+from routeprism.specs import check_timeout, write_spec
 
 __all__ = ["Http"]
 
@@ -74,7 +74,7 @@ class Http:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("http", self)
+        return write_spec("http", self)
 
     @property
     def client(self) -> Client:

@@ -19,7 +19,7 @@ from routeprism.policies.adapters._systems import (
     list_versions,
 )
 from routeprism.records import Record
-from routeprism.specs import positive, written
+from routeprism.specs import positive, write_spec
 
 __all__ = ["LangGraphStore", "open_store"]
 
@@ -47,7 +47,7 @@ class LangGraphStore:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("langgraph-store", self)
+        return write_spec("langgraph-store", self)
 
     def origin(self) -> str:
         """Name the packages behind it."""

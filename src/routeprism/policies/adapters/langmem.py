@@ -33,7 +33,7 @@ from routeprism.policies.adapters._systems import (
 from routeprism.policies.adapters.langgraph import open_store
 from routeprism.records import Record
 from routeprism.redaction import Redactor
-from routeprism.specs import positive, written
+from routeprism.specs import positive, write_spec
 
 __all__ = ["LangMem"]
 
@@ -83,7 +83,7 @@ class LangMem:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("langmem", self)
+        return write_spec("langmem", self)
 
     @property
     def deterministic(self) -> bool:

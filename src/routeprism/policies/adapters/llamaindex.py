@@ -25,7 +25,7 @@ from routeprism.policies.adapters._systems import (
     list_versions,
 )
 from routeprism.records import Record
-from routeprism.specs import positive, written
+from routeprism.specs import positive, write_spec
 from routeprism.text.tokens import encode
 
 __all__ = ["LlamaIndexBuffer", "LlamaIndexMemory", "LlamaIndexVector"]
@@ -58,7 +58,7 @@ class LlamaIndexMemory:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("llamaindex-memory", self)
+        return write_spec("llamaindex-memory", self)
 
     def origin(self) -> str:
         """Name the package behind it."""
@@ -111,7 +111,7 @@ class LlamaIndexBuffer:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("llamaindex-buffer", self)
+        return write_spec("llamaindex-buffer", self)
 
     def origin(self) -> str:
         """Name the package behind it."""
@@ -155,7 +155,7 @@ class LlamaIndexVector:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("llamaindex-vector", self)
+        return write_spec("llamaindex-vector", self)
 
     def origin(self) -> str:
         """Name the packages behind it."""

@@ -34,7 +34,7 @@ from routeprism.policies.adapters._tools import (
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Record
 from routeprism.redaction import Redactor, hide_credentials
-from routeprism.specs import check_timeout, positive, written
+from routeprism.specs import check_timeout, positive, write_spec
 from routeprism.text.focal import focal_words
 
 __all__ = ["Mcp", "McpMemory"]
@@ -99,7 +99,7 @@ class Mcp:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("mcp", self)
+        return write_spec("mcp", self)
 
     @property
     def client(self) -> Client:

@@ -35,7 +35,7 @@ from routeprism.policies.adapters._systems import (
     open_line,
 )
 from routeprism.records import Record
-from routeprism.specs import check_timeout, positive, written
+from routeprism.specs import check_timeout, positive, write_spec
 from routeprism.text import tokens
 
 __all__ = ["Mem0"]
@@ -113,7 +113,7 @@ class Mem0:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("mem0", self)
+        return write_spec("mem0", self)
 
     @property
     def service(self) -> Mem0Service:

@@ -15,7 +15,7 @@ from routeprism.policies._contracts import Block, Event, JsonValue, Memory
 from routeprism.policies.adapters._systems import AdaptedMemory
 from routeprism.policies.adapters._wire import EVENT_KINDS
 from routeprism.records import Case, Record, decode_utf8, parse_json
-from routeprism.specs import written
+from routeprism.specs import write_spec
 
 __all__ = ["Trace"]
 
@@ -35,7 +35,7 @@ class Trace:
     @property
     def name(self) -> str:
         """The spec in every output."""
-        return written("trace", self)
+        return write_spec("trace", self)
 
     def origin(self) -> str:
         """Return the digests of both files: other dumps are another run."""

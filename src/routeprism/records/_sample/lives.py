@@ -77,7 +77,7 @@ class Life:
     facts: tuple[LifeFact, ...]
     inquiries: tuple[Inquiry, ...]
 
-    def told(self, position: int) -> tuple[LifeFact, ...]:
+    def list_facts(self, position: int) -> tuple[LifeFact, ...]:
         """Return the facts of a record's own thread."""
         return tuple(fact for fact in self.facts if fact.position == position)
 
@@ -206,7 +206,7 @@ def _turns(
     thread = life.threads[position]
     facts = [
         rng.choice(thread.facets[fact.type].told).format(x=order[fact][0])
-        for fact in life.told(position)
+        for fact in life.list_facts(position)
     ]
     rng.shuffle(facts)
     circle = decks[life.circles[position]]

@@ -85,8 +85,8 @@ class AccessRecorder:
 
     def watch(self, number: int, run: Callable[[], None]) -> None:
         """Run one step of a write and record what it uses."""
-        held = {_MUTABLE} if number in self._holders else set()
-        self._current = self.last = Access(changes=held, outside=self._blind)
+        changes = {_MUTABLE} if number in self._holders else set()
+        self._current = self.last = Access(changes=changes, outside=self._blind)
         before = sys.getprofile()
         sys.setprofile(self._profile)
         try:

@@ -271,9 +271,9 @@ def _list_smaller_sets(
     number = len(writes)
     for size in range(2, number):
         if math.comb(number, size) > limit:
-            yield from ((chosen, False) for chosen in combinations(writes, number - 1))
+            yield from ((subset, False) for subset in combinations(writes, number - 1))
             return
-        yield from ((chosen, True) for chosen in combinations(writes, size))
+        yield from ((subset, True) for subset in combinations(writes, size))
 
 
 def _shrink_outside(anomaly: Anomaly) -> Anomaly:

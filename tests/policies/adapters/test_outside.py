@@ -95,19 +95,21 @@ def test_builds_at_the_same_time_do_not_meet(serve: Callable[..., Any]) -> None:
     assert not other.retained() & one.retained()
 
 
-def test_a_service_never_sees_source_positions_or_more_than_the_question(
-    serve: Callable[..., Any],
+@pytest.mark.parametrize("name", ["sample", "sample-updates"])
+def test_a_service_never_sees_source_positions_labels_or_more_than_the_question(
+    serve: Callable[..., Any], name: str
 ) -> None:
+    case = load_benchmark(name).cases[0]
     heard: list[tuple[str, Mapping[str, Any]]] = []
     policy = at(serve(lambda verb, asked: heard.append((verb, asked))))
-    trace_case(CASE, [policy], [parse_schedule("replay")])
+    trace_case(case, [policy], [parse_schedule("replay")])
     assert {verb for verb, _ in heard} == {"reset", "add", "search", "dump"}
     for verb, asked in heard:
         known = {"add": {"memory", "record"}, "search": {"memory", "query"}}
         assert set(asked) == known.get(verb, {"memory"})
         if verb == "add":
             assert set(asked["record"]) == {"id", "text", "turns", "timestamp"}
-    texts = {question.text for question in CASE.questions}
+    texts = {question.text for question in case.questions}
     assert {asked["query"] for verb, asked in heard if verb == "search"} == texts
 
 
@@ -224,6 +226,30 @@ def test_the_examples_keep_the_three_newest(words: list[str]) -> None:
         for one, other in zip(mine, same, strict=True):
             gone = [e.record for e in one.events if e.kind == "evict"]
             assert gone == [e.record for e in other.events if e.kind == "evict"]
+
+
+def test_a_program_never_sees_labels_of_changed_facts(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    policy = program(
+        tmp_path,
+        f'open({str(log)!r}, "a").write(line); print(json.dumps({{"items": []}}), flush=True)',
+    )
+    case = load_benchmark("sample-updates").cases[0]
+    assert case.supersedes
+    assert all(question.stale for question in case.questions)
+    assert any(question.outdated for question in case.questions)
+    trace_case(case, [policy], [parse_schedule("replay")])
+    requests = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    records = [request["record"] for request in requests if request["do"] == "add"]
+    assert {frozenset(record) for record in records} == {
+        frozenset(("id", "text", "turns", "timestamp"))
+    }
+    assert {request["query"] for request in requests if request["do"] == "search"} == {
+        question.text for question in case.questions
+    }
+    assert {
+        frozenset(request) for request in requests if request["do"] not in ("add", "search")
+    } == {frozenset(("do",))}
 
 
 def test_each_build_is_a_process_that_ends(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def make_templates() -> dict[str, dict[str, Any]]:
             color=alt.Color("efficient:N", title=None, scale=alt.Scale(range=_COLOURS)),
             tooltip=["label:N", "benefit:Q", "writes:Q", "delay:Q"],
         ),
-        base.mark_text(align="left", dx=8, dy=-6).encode(text="label:N"),
+        base.mark_text(align="left", dx=8, dy=-6).encode(text="text:N"),
     ).properties(width="container", height=240)
 
     base = alt.Chart(values).encode(y=rows)

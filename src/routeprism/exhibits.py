@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from string import Formatter
 from typing import Any, Literal, NamedTuple
 
@@ -28,12 +29,14 @@ __all__ = [
     "format_count",
     "format_share",
     "join_parts",
+    "make_card",
     "make_table",
     "name_chart",
     "place_point",
     "read_limits",
     "read_statements",
     "shorten",
+    "shorten_lines",
 ]
 
 Severity = Literal["good", "info", "warning", "problem"]
@@ -237,7 +240,7 @@ class Series(NamedTuple):
     model: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Results:
     """The results of a run that its tables and charts are made from."""
 
@@ -247,6 +250,10 @@ class Results:
     units: Mapping[Series, Mapping[str, float]] = field(default_factory=dict)
     """The mean of each unit."""
 
+    def __repr__(self) -> str:
+        number = sum(map(len, self.findings.values()))
+        return f"<Results: {len(self.rows)} numbers, {number} findings>"
+
 
 _LONGEST_NAME = 80
 
@@ -254,6 +261,36 @@ _LONGEST_NAME = 80
 def shorten(text: str, limit: int = _LONGEST_NAME) -> str:
     """Cut a name that is too long for a chart."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+MOST_LINES = 30
+"""How many lines a result prints at most."""
+
+
+def shorten_lines(texts: Iterable[str], rest: str = "statements and notes") -> str:
+    """Join texts to at most 30 lines; the last one counts the others and names where they are."""
+    lines = [line for text in texts if text for line in text.splitlines()]
+    if len(lines) > MOST_LINES:
+        more = len(lines) - MOST_LINES + 1
+        lines = [*lines[: MOST_LINES - 1], f"… {more} more lines in {rest} of the result"]
+    return "\n".join(lines)
+
+
+def make_card(
+    title: str, sentences: Sequence[str], table: Sequence[Sequence[str]] = (), *, most: int = 6
+) -> str:
+    """Make a short HTML card for a notebook: a title, a table with its header, a few sentences."""
+    lines = [
+        "<tr>"
+        + "".join(f'<{cell} style="text-align:left">{escape(text)}</{cell}>' for text in row)
+        + "</tr>"
+        for cell, row in zip(("th", *["td"] * len(table)), table, strict=False)
+    ]
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences[:most])
+    more = len(sentences) - most
+    rest = f"<p>… and {more} more sentences</p>" if more > 0 else ""
+    shown = f"<table>{''.join(lines)}</table>" if lines else ""
+    return f"<div><strong>{escape(title)}</strong>{shown}<ul>{items}</ul>{rest}</div>"
 
 
 def name_chart(*names: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ import routeprism
 from routeprism.errors import SpecError
 from routeprism.experiments import Audit
 from routeprism.experiments.remedies import summarise_remedies
+
+from . import order_faults as faults
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +40,9 @@ def test_a_result_prints_at_most_thirty_lines(stored: Audit) -> None:
 
 def test_a_card_shows_each_memory_and_its_verdict(stored: Audit) -> None:
     card = stored._repr_html_()
-    assert f"<td>recent:k=3</td><td>{stored.verdicts[0].level}</td>" in card
-    assert len(card) < 4_000
+    for cell in ("recent:k=3", stored.verdicts[0].level, "reversal", "severity"):
+        assert f">{cell}</t" in card
+    assert len(card) < 5_000
 
 
 def test_the_verdict_is_the_most_severe_one(stored: Audit) -> None:
@@ -62,10 +66,51 @@ def test_a_result_writes_its_report(stored: Audit, tmp_path: Path) -> None:
     assert "recent:k=3" in page.read_text("utf-8")
 
 
-def test_a_result_that_is_not_stored_says_what_to_pass() -> None:
-    found = routeprism.audit("sample", "raw", schedules=["replay"], resamples=100, workers=1)
+def test_a_result_that_is_not_stored_is_repeated_for_its_questions(tmp_path: Path) -> None:
+    found = routeprism.audit(
+        "sample", "recent:k=3", models=["reader"], resamples=100, workers=1, schedules=["replay"]
+    )
+    first = next(row for row in found.questions() if row["question"] == "u01-q0")
+    assert first["recent:k=3, replay: kept"] == ["u01-r0", "u01-r1", "u01-r2"]
+    assert first["recent:k=3, replay: evidence lost"] == 1
+    assert len(first["recent:k=3, reader, replay: answers"]) == 1
+    assert found.directory is None
+    assert "recent:k=3" in found.report(tmp_path / "page.html").read_text("utf-8")
+
+
+class Chance(faults.ShortWindow):
+    deterministic = False
+
+
+class Costly(faults.ShortWindow):
+    costly = True
+
+
+@pytest.mark.parametrize("memory", [Chance, Costly])
+def test_a_result_that_cannot_be_repeated_says_what_to_pass(
+    memory: Any,
+) -> None:
+    found = routeprism.audit("sample", memory, schedules=["replay"], resamples=100, workers=1)
     with pytest.raises(SpecError, match="run='DIRECTORY'"):
         found.questions()
+
+
+def test_parts_of_a_result_print_in_a_few_lines(stored: Audit, tmp_path: Path) -> None:
+    assert stored.directory is not None
+    checked = routeprism.check(stored.directory, "evidence_lost<=0")
+    compared = routeprism.compare(stored.directory, stored.directory)
+    for part in (stored.rows, stored.results, stored.verdicts, checked, compared):
+        assert len(repr(part)) < 1_000
+        assert len(str(part).splitlines()) <= 30
+    assert str(checked).startswith("FAIL recent:k=3, replay: evidence_lost<=0 fails")
+    for part in (checked, compared):
+        assert 100 < len(part._repr_html_()) < 4_000
+
+
+def test_no_memory_no_verdict() -> None:
+    found = routeprism.explore_orders("sample", "recent:k=3", resamples=100)
+    assert found.verdict == ""
+    assert repr(found).startswith("<Audit of sample: ")
 
 
 def test_an_audit_measures_its_remedies() -> None:

@@ -95,15 +95,18 @@ def test_the_first_screen_has_the_verdict_and_what_to_do(sample: Path, opened: O
         assert rows.nth(0).locator(".share").count() == 3
         width = rows.nth(0).locator(".share").last.get_attribute("style")
         reversal = rows.nth(0).locator("td.number").nth(4).inner_text()
-        assert float(width.removeprefix("--share:")) * 100 == float(reversal.split()[0])
+        assert float(width.removeprefix("--share:")) * 100 == float(reversal.split("%")[0])
         assert rows.locator("td").evaluate_all(
             "all => all.filter(one => one.dataset.column === 'severity').map(one => one.innerText)"
         ) == ["evidence lost", "evidence lost", "internal only"]
         actions = page.locator("#actions .action")
         assert actions.locator("h3 bdi").all_inner_texts() == ["focal", "recent:k=3", "raw"]
         assert "Likely cause under" in actions.first.inner_text()
-        step = actions.first.locator(".step code").inner_text()
-        assert step == "routeprism remedy sample --policy focal"
+        steps = actions.first.locator(".step code").all_inner_texts()
+        assert steps == [
+            "routeprism orders sample --policy focal --arrival jitter:w=2 --shrink support",
+            "routeprism remedy sample --policy focal",
+        ]
         assert page.locator("#verdict").bounding_box()["y"] < 300
         assert page.locator("#actions h2").bounding_box()["y"] < 900
 

@@ -51,7 +51,7 @@ from routeprism.experiments import (
 from routeprism.landscape import Method
 from routeprism.models import Allowance, make_models
 from routeprism.orders import FORWARD, ArrivalModel, Schedule, parse_arrival, parse_schedule
-from routeprism.policies import Policy, make_policy, parse_interface
+from routeprism.policies import Policy, make_policy, parse_interface, unwrap_policy
 from routeprism.policies.remedies import list_remedies
 from routeprism.records import load_benchmark
 from routeprism.routes import is_costly
@@ -103,7 +103,27 @@ def audit(
     """
     request = prepare("audit", settings, allowance=allowance)
     audit_result = perform(request, progress, answer_progress)
-    return replace(audit_result, measure_repairs=partial(_measure_repairs, request))
+    repairs = partial(_measure_repairs, request)
+    return replace(_repeatable(audit_result, request), measure_repairs=repairs)
+
+
+def _repeatable(audit_result: Audit, request: RunRequest) -> Audit:
+    """Let a result that is not stored repeat its study when its questions are wanted."""
+    if request.directory is not None or request.settings.dry_run:
+        return audit_result
+    return replace(audit_result, repeat=partial(_repeat, request))
+
+
+def _repeat(request: RunRequest, directory: Path) -> None:
+    """Repeat a study and store it; refuse what would cost money or come out differently."""
+    inner = map(unwrap_policy, request.policies)
+    uncertain = any(getattr(policy, "deterministic", True) is False for policy in inner)
+    if uncertain or request.may_spend() or any(map(is_costly, request.policies)):
+        reason = "its memories differ by chance" if uncertain else "repeating it may cost money"
+        raise SpecError(
+            f"The run is not stored, and {reason}: pass run='DIRECTORY' to the function"
+        )
+    perform(replace(request, settings=replace(request.settings, run=directory)))
 
 
 def _measure_repairs(request: RunRequest) -> Audit:
@@ -144,7 +164,8 @@ def restore(
 
     Eligibility is decided by support labels and exposed sources alone, before any answer exists.
     """
-    return perform(prepare("restore", settings, allowance=allowance), progress, answer_progress)
+    request = prepare("restore", settings, allowance=allowance)
+    return _repeatable(perform(request, progress, answer_progress), request)
 
 
 @takes_settings(
@@ -167,7 +188,8 @@ def remedy(
     The repairs are holding records back, rebuilding from a log, tying operations to event time,
     larger budgets, and searching a log of dropped records (`routeprism.policies.remedies`).
     """
-    return perform(prepare("remedy", settings, allowance=allowance), progress, answer_progress)
+    request = prepare("remedy", settings, allowance=allowance)
+    return _repeatable(perform(request, progress, answer_progress), request)
 
 
 @takes_settings("merge", "*runs", progress=_PROGRESS, answer_progress=_ANSWER_PROGRESS)
@@ -382,10 +404,8 @@ def list_repairs(request: RunRequest) -> dict[Policy, list[Policy]]:
     settings = request.settings
     interface = parse_interface(settings.interface or request.benchmark.interface)
     make = partial(make_policy, interface=interface, base_url=settings.base_url)
-    return {
-        policy: list_remedies(policy, disorder=settings.disorder, every=settings.every, make=make)
-        for policy in request.policies
-    }
+    options = {"disorder": settings.disorder, "every": settings.every, "held": settings.held}
+    return {policy: list_remedies(policy, **options, make=make) for policy in request.policies}
 
 
 def choose_arrivals(request: RunRequest) -> tuple[list[ArrivalModel], list[Schedule], str]:
@@ -423,11 +443,9 @@ def _choose_default_arrivals(request: RunRequest) -> tuple[list[str], str]:
         )
         return [], note
     if models and request.asking is not None:
-        note = (
-            "Answers were collected for full reversal only: pass arrivals=MODEL to collect them "
-            "for one drawn order of an arrival model"
-        )
-        return models, note
+        more = ": pass arrivals=MODEL to collect them for one drawn order of an arrival model"
+        note = "Answers were collected for full reversal only"
+        return models, note if request.command == "demo" else f"{note}{more}"
     return models, ""
 
 

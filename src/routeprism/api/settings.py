@@ -169,6 +169,9 @@ class Repairs:
     disorder: int = _arrival(
         2, help="Largest number of records to hold back.", **_limits("disorder")
     )
+    held: str = _arrival(
+        "shown", help="Whether questions see the records that are held back: shown or hidden."
+    )
     every: int = _arrival(
         8, help="Number of records between two snapshots of the repair checkpoint.", minimum=1
     )

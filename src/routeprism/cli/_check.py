@@ -80,9 +80,8 @@ def _print_verdicts(result: CheckResult, lost: Mapping[str, Sequence[str]], repo
         print_line(f"{'ok  ' if verdict.passed else 'FAIL'} {verdict.sentence}")
         for line in lost.get(verdict.sentence, ()):
             print_line(f"     {line}")
-    for reach in result.reaches:
-        if not reach.aside:
-            print_line(f"     {reach}")
+    for memory in result.memories:
+        print_line(f"     {memory}")
     if result.limits:
         print_line(result.limits)
     if report.exists():

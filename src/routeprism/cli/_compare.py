@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from routeprism.api.reviews import compare, plan_settings
+from routeprism.cli._audit import print_plain, render_table
 from routeprism.cli._console import SafeConsole, print_json, print_line
 from routeprism.cli._terminal import reading
+from routeprism.experiments.severity import describe_arrival
 from routeprism.review import RunComparison, StudyPlan
 from routeprism.review.comparison import (
     MAIN_QUANTITIES,
@@ -54,22 +56,29 @@ def _show(comparison: RunComparison, settings: Any) -> None:
     if settings.quiet:
         print_line(comparison.sentences[0] if comparison.sentences else "Nothing can be compared.")
         return
-    console = SafeConsole()
-    verdict, *sentences = comparison.sentences or ("Nothing can be compared.",)
-    console.print(verdict, highlight=False, markup=False, soft_wrap=True, style="bold")
-    for table in _tables(comparison):
-        console.print(table)
-    console.print(comparison.limits, style="dim", highlight=False)
+    _print_comparison(SafeConsole(), comparison)
+    if settings.html is not None:
+        print_line(f"Page: {settings.html}")
+
+
+def _print_comparison(console: SafeConsole, comparison: RunComparison) -> None:
+    """Print the verdict on both versions, what changed in sentences, and the numbers."""
+    print_plain(console, f"{comparison.benchmark}: from {comparison.first} to {comparison.second}")
+    for table in comparison.tabulate_verdicts():
+        console.print(render_table(table))
+        console.print(table.caption, style="dim", highlight=False)
+    sentences = comparison.sentences or ("Nothing can be compared.",)
     for sentence in (*sentences, *(f"Note: {note}" for note in comparison.notes)):
-        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+        print_plain(console, sentence)
     for title, changes in (
         ("Evidence lost", [change for change in comparison.support if change.lost]),
         ("Evidence gained", [change for change in comparison.support if change.kept]),
     ):
         for line in _list_changes(title, changes, lost="lost" in title):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
-    if settings.html is not None:
-        console.print(f"Page: {settings.html}", highlight=False, markup=False, soft_wrap=True)
+    for numbers in _tables(comparison):
+        console.print(numbers)
+    console.print(comparison.limits, style="dim", highlight=False)
 
 
 def _tables(comparison: RunComparison) -> Iterator[Table]:
@@ -123,7 +132,8 @@ def _list_changes(title: str, changes: Sequence[SupportChange], *, lost: bool) -
         records = ", ".join(change.lost if lost else change.kept)
         text = " ".join(change.text.split())
         lines.append(
-            f"  {change.question} on {change.schedule}, {change.policy_after}: {records} "
+            f"  {change.question} under {describe_arrival(change.schedule)}, "
+            f"{change.policy_after}: {records} "
             f"(«{text[:80]}{'…' if len(text) > 80 else ''}»)"
         )
     if len(changes) > _MOST:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -19,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from routeprism import workers as pool
 from routeprism.answers import AnswerProgress, Cost
 from routeprism.errors import LimitError, SpecError, nearest
-from routeprism.exhibits import Results, Statement
+from routeprism.exhibits import Results, Statement, make_card, shorten_lines
 from routeprism.experiments._checkpoints import Checkpoints, name_job
 from routeprism.experiments._experiment import (
     list_own_masks,
     map_own_entries,
     source_of_answers,
 )
+from routeprism.experiments._question_rows import list_questions
 from routeprism.experiments._rows import Setting
 from routeprism.experiments._shards import Shard, ShardResults
 from routeprism.experiments._strata import Masks
@@ -43,7 +43,7 @@ from routeprism.policies import (
     uses_scripted_model,
 )
 from routeprism.records import Benchmark
-from routeprism.runs import Cassette, EstimateRow, Finding, Rows, Run, Shortfall, StoredRun
+from routeprism.runs import Cassette, EstimateRow, Finding, Rows, Run, Shortfall
 from routeprism.workers import Crew
 
 if TYPE_CHECKING:
@@ -338,6 +338,8 @@ class Audit:
     """The verdict on each policy: how far order reaches into it."""
     measure_repairs: Callable[[], Audit] | None = field(default=None, repr=False, compare=False)
     """Measures the standard repairs of the audited memories; None if they were not audited."""
+    repeat: Callable[[Path], object] | None = field(default=None, repr=False, compare=False)
+    """Repeats the study and stores it in a directory; None if it is stored already."""
 
     @classmethod
     def of_costs(cls, benchmark: Benchmark, costs: Mapping[str, Cost], **more: Any) -> Audit:
@@ -374,11 +376,11 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """The most severe level of all memories."""
+        """The most severe level of all memories; empty if no memory was audited."""
         from routeprism.experiments.severity import LEVELS
 
         levels = [verdict.level for verdict in self.verdicts]
-        return max(levels, key=LEVELS.index, default="stable")
+        return max(levels, key=LEVELS.index, default="")
 
     def remedies(self) -> list[Recommendation]:
         """Return the repair that each memory should get.
@@ -395,91 +397,66 @@ class Audit:
     def questions(self) -> list[dict[str, Any]]:
         """Return one row for each question with the records and the accuracy of each order.
 
-        `pandas.DataFrame(result.questions())` makes a data frame. The run has to be stored.
+        `pandas.DataFrame(result.questions())` makes a data frame. An audit that is not stored is
+        repeated for it, unless that would cost money or the memory differs by chance.
         """
-        return list_questions(self._stored_directory())
+        with self._stored_run() as directory:
+            return list_questions(directory)
 
     def report(self, path: Path | str) -> Path:
-        """Write the report of the run to a file."""
+        """Write the report of the run to a file; an audit that is not stored is repeated for it."""
         # The report package is above this one, so it is not imported with it.
         pages: Any = import_module("routeprism.report")
-        page: Path = pages.write_report(self._stored_directory(), Path(path))
-        return page
+        with self._stored_run() as directory:
+            page: Path = pages.write_report(directory, Path(path))
+            return page
 
-    def _stored_directory(self) -> Path:
-        if self.directory is None:
+    @contextmanager
+    def _stored_run(self) -> Iterator[Path]:
+        """Provide the directory of the run, for a moment if it is not stored."""
+        if self.directory is not None:
+            yield self.directory
+            return
+        if self.repeat is None:
             raise SpecError("The run is not stored: pass run='DIRECTORY' to the function")
-        return self.directory
+        with tempfile.TemporaryDirectory() as directory:
+            self.repeat(Path(directory) / "run")
+            yield Path(directory) / "run"
 
     def _list_lines(self) -> list[str]:
         """Return the verdict and the first statements of each memory, in a few lines."""
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items())
         lines = [f"{self.benchmark}: {counts}"]
         verdicts = self.verdicts
-        lines += [f"{verdict.policy}: {verdict.level}" for verdict in verdicts[: _MOST_LINES // 3]]
+        lines += [f"{verdict.policy}: {verdict.level}" for verdict in verdicts[:_MOST_MEMORIES]]
         sanity = [statement for statement in self.statements if statement.kind == "sanity"]
         statements = [*sanity, *choose_statements(self.statements, [v.policy for v in verdicts])]
         lines += map(str, statements or self.statements)
         lines += [*filter(None, (self.limits,)), *(f"Note: {note}" for note in self.notes)]
-        lines = [line for text in lines for line in text.splitlines()]
-        if len(lines) <= _MOST_LINES:
-            return lines
-        more = len(lines) - _MOST_LINES + 1
-        return [*lines[: _MOST_LINES - 1], f"… {more} more lines in result.sentences and notes"]
+        return lines
 
     def __str__(self) -> str:
-        return "\n".join(self._list_lines())
+        return shorten_lines(self._list_lines(), "sentences and notes")
 
     def __repr__(self) -> str:
-        return f"<Audit of {self.benchmark}: {self.verdict}, {len(self.rows)} numbers>"
+        parts = filter(None, (self.verdict, f"{len(self.rows)} numbers"))
+        return f"<Audit of {self.benchmark}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         """Show the verdict of each memory as a short card in a notebook."""
-        cells = "".join(
-            f"<tr><td>{escape(verdict.policy)}</td><td>{escape(verdict.level)}</td></tr>"
-            for verdict in self.verdicts[:_MOST_LINES]
-        )
+        from routeprism.experiments.severity import tabulate_verdicts
+
+        tables = tabulate_verdicts(self.results)
+        cells = [[str(cell) for cell in row] for table in tables for row in table.rows]
+        header = [list(table.columns) for table in tables]
         kinds = ("sanity", "severity", "causes", "recommendation")
-        statements = [s for s in self.statements if s.kind in kinds]
-        items = "".join(f"<li>{escape(str(statement))}</li>" for statement in statements[:6])
-        return (
-            f"<div><strong>{escape(self.benchmark)}</strong>"
-            f"<table><tr><th>memory</th><th>verdict</th></tr>{cells}</table><ul>{items}</ul></div>"
-        )
+        chosen = [str(s) for s in self.statements if s.kind in kinds]
+        sentences = chosen or list(self.sentences)
+        return make_card(self.benchmark, sentences, [*header, *cells[:_MOST_MEMORIES]])
 
 
-_MOST_LINES = 30
-
-
-def list_questions(directory: Path) -> list[dict[str, Any]]:
-    """List the questions of a stored run with what each order showed and answered."""
-    with StoredRun(directory) as stored:
-        contexts = {
-            (policy, schedule): stored.sources(policy, interface, schedule)
-            for policy, interface, schedule in stored.routes()
-        }
-        accuracy: dict[tuple[str, str], dict[str, float]] = {}
-        for column, users in stored.per_question(experiment="routes").items():
-            if column.quantity in ("accuracy.forward", "accuracy.route"):
-                side = "forward" if column.quantity.endswith("forward") else column.schedule
-                values = accuracy.setdefault((f"{column.policy}, {column.model}", side), {})
-                values.update({id: v for user in users.values() for id, v in user.items()})
-        return [
-            {
-                **{"user": question.user, "question": id, "text": question.text},
-                **{
-                    f"{policy}, {schedule}: records": sorted(sources[id])
-                    for (policy, schedule), sources in contexts.items()
-                    if id in sources
-                },
-                **{
-                    f"{reader}, {side}: accuracy": values[id]
-                    for (reader, side), values in accuracy.items()
-                    if id in values
-                },
-            }
-            for id, question in stored.questions().items()
-        ]
+_MOST_MEMORIES = 10
+"""How many memories a result lists before its statements."""
 
 
 @contextmanager

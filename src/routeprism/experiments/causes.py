@@ -79,8 +79,9 @@ def describe_causes(
         yield Statement(
             (
                 f"Likely cause {_describe_schedules(list(schedules))}: {CAUSES[cause]} "
-                f"({len(typical)} of {len(explained)} explained cases)."
-                f"{_describe_example(example, places)} Next: {NEXT_STEPS[cause]}",
+                f"({len(typical)} of {len(explained)} explained cases).",
+                *filter(None, [_describe_example(example, places)]),
+                f" Next: {NEXT_STEPS[cause]}",
             ),
             "causes",
             policy,

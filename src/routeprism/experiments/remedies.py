@@ -693,6 +693,7 @@ def chart_remedies(results: Results) -> list[Chart]:
 
 def _draw_benefit(memory: str, schedule: str, outcomes: Sequence[RemedyOutcome]) -> Chart:
     efficient = find_efficient(outcomes)
+    texts = _label_points(outcomes)
     words = "; ".join(
         f"{o.repair.label} prevents {100 * (o.prevented or 0):.0f}% at {o.writes:.2f} extra writes"
         for o in outcomes
@@ -705,6 +706,7 @@ def _draw_benefit(memory: str, schedule: str, outcomes: Sequence[RemedyOutcome])
         tuple(
             {
                 "label": o.repair.label,
+                "text": texts[o],
                 "benefit": o.prevented,
                 "writes": o.writes,
                 "delay": o.delay,
@@ -713,6 +715,24 @@ def _draw_benefit(memory: str, schedule: str, outcomes: Sequence[RemedyOutcome])
             for o in outcomes
         ),
     )
+
+
+def _label_points(outcomes: Sequence[RemedyOutcome]) -> dict[RemedyOutcome, str]:
+    """Label the points of a chart; points that lie close together share one label."""
+    widest = max(outcome.writes for outcome in outcomes) or 1.0
+    labels: dict[RemedyOutcome, list[str]] = {}
+    for outcome in outcomes:
+        neighbour = next(
+            (
+                first
+                for first in labels
+                if abs(first.writes - outcome.writes) < 0.15 * widest
+                and abs((first.prevented or 0.0) - (outcome.prevented or 0.0)) < 0.05
+            ),
+            outcome,
+        )
+        labels.setdefault(neighbour, []).append(outcome.repair.label)
+    return {outcome: ", ".join(labels.get(outcome, ())) for outcome in outcomes}
 
 
 experiment = Experiment(

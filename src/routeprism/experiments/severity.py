@@ -27,7 +27,7 @@ from routeprism.experiments.statements import (
     is_small,
     show_flags,
 )
-from routeprism.runs import EstimateRow, Finding, Rows
+from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
 
 __all__ = [
     "LEVELS",
@@ -42,6 +42,8 @@ __all__ = [
     "describe_verdict",
     "join_names",
     "list_arrivals",
+    "list_verdicts",
+    "read_verdicts",
     "summarise_verdicts",
     "tabulate_verdicts",
 ]
@@ -78,7 +80,7 @@ _EVIDENCE = "all_covered.exposed.forward"
 """Present in every group of rows about evidence, whether or not any is lost."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MemoryVerdict:
     """What one memory does under one order of arrival, or under all of them together."""
 
@@ -91,6 +93,13 @@ class MemoryVerdict:
     """Schedule → quantity → row, of the first model."""
     is_random: bool = False
     """Whether its builds differ by chance, and order is not shown to add to that."""
+
+    def __repr__(self) -> str:
+        levels = "; ".join(f"{describe_arrival(s)}: {level}" for s, level in self.levels.items())
+        return f"<MemoryVerdict of {self.policy}: {self.level} ({levels})>"
+
+    def __str__(self) -> str:
+        return str(describe_verdict(self))
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -269,9 +278,29 @@ def decide_results(results: Results) -> list[MemoryVerdict]:
     return decide_verdicts(results.rows, without=[*repaired, *list_arms(results)], **policies)
 
 
+def read_verdicts(stored: StoredRun) -> list[MemoryVerdict]:
+    """Decide about every memory of a stored run."""
+    findings = {
+        name: stored.findings(experiment, name)
+        for experiment, name in (
+            ("remedies", "repair"),
+            ("mechanism", "arms"),
+            ("chance", "chance"),
+            ("unsourced", "unsourced"),
+        )
+    }
+    return decide_results(Results(Rows.of(stored.estimates()), findings))
+
+
 def tabulate_verdicts(results: Results) -> list[Table]:
     """Show one line for each memory: what it keeps, what each order of arrival costs, how bad."""
     verdicts = decide_results(results)
+    return list_verdicts([(verdict.policy, verdict) for verdict in verdicts])
+
+
+def list_verdicts(named: Sequence[tuple[str, MemoryVerdict]]) -> list[Table]:
+    """Show verdicts below each other, each with a name."""
+    verdicts = [verdict for _, verdict in named]
     schedules = list_arrivals(dict.fromkeys(s for verdict in verdicts for s in verdict.rows))
     labelled = any(verdict.find(_EVIDENCE) for verdict in verdicts)
     has_answers = any(verdict.answers for verdict in verdicts)
@@ -280,14 +309,14 @@ def tabulate_verdicts(results: Results) -> list[Table]:
     caption += _explain_answers(verdicts) if has_answers else ""
     cells = [
         (
-            verdict.policy,
+            name,
             _percent(verdict.find("kept.forward")),
             *([_percent(verdict.find("recall.exposed.forward"))] if labelled else []),
             *(_percent(verdict.rows.get(s, {}).get(quantity)) for s in schedules),
             *([_show_answers(verdict)] if has_answers else []),
             _show_level(verdict),
         )
-        for verdict in verdicts
+        for name, verdict in named
     ]
     columns = (
         *("memory", "kept"),
@@ -450,12 +479,15 @@ def _describe_level(verdict: MemoryVerdict, level: Level) -> tuple[Part, ...]:
 _HEADLINES: Mapping[Level, tuple[str, str]] = {
     "answers worse": ("{} answers worse", "{} answer worse"),
     "evidence lost": ("{} loses evidence", "{} lose evidence"),
-    "different records, evidence unknown": ("{} shows other records", "{} show other records"),
-    "different records, evidence kept": (
-        "{} shows other records but keeps the evidence",
-        "{} show other records but keep the evidence",
+    "different records, evidence unknown": (
+        "{} shows different records",
+        "{} show different records",
     ),
-    "text only": ("{} shows the same records in a different text", "{} show other text"),
+    "different records, evidence kept": (
+        "{} shows different records but keeps the evidence",
+        "{} show different records but keep the evidence",
+    ),
+    "text only": ("{} shows the same records in a different text", "{} show different text"),
     "internal only": ("{} shows the same to every question", "{} show the same to every question"),
     "chance, order not shown": ("{} differs by chance", "{} differ by chance"),
     "stable": ("{} does not change", "{} do not change"),

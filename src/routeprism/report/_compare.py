@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from routeprism.exhibits import Chart, Table, shorten
-from routeprism.experiments.severity import describe_arrival
+from routeprism.experiments.severity import LEVELS, MemoryVerdict, describe_arrival
 from routeprism.experiments.statements import pluralise
 from routeprism.report._figures import chart_data, figure
 from routeprism.report._html import Markup, data_block, fragment, tag
 from routeprism.report._page import page_header, shell
+from routeprism.report._summary import show_verdicts
 from routeprism.report._tables import as_html
 from routeprism.report._write import write_page
 from routeprism.review import RunComparison
@@ -49,7 +50,7 @@ def write_comparison(comparison: RunComparison, path: Path) -> Path:
         for name, title, content in visible
     ]
     header = page_header(
-        _headline(comparison.support),
+        _headline(comparison),
         f"{comparison.benchmark} · from {comparison.first} to {comparison.second}",
         [(name, title) for name, title, _ in visible],
     )
@@ -59,14 +60,32 @@ def write_comparison(comparison: RunComparison, path: Path) -> Path:
     return path
 
 
-def _headline(changes: Sequence[SupportChange]) -> str:
-    number = len({change.question for change in changes if change.lost})
-    if not number:
-        return "The new version loses no evidence that the old version kept."
-    return (
-        f"The new version loses evidence for {number} question{'s' * (number != 1)} that the old "
-        f"version kept."
-    )
+def _headline(comparison: RunComparison) -> str:
+    """Summarise the comparison: how severity changes, and which evidence is lost."""
+    number = len({change.question for change in comparison.support if change.lost})
+    lost = f"loses evidence for {pluralise(number, 'question')}"
+    if len(comparison.verdicts) == 1:
+        head, is_worse = _describe_step(*comparison.verdicts[0])
+        return f"{head}, but the new one {lost}." if number and not is_worse else f"{head}."
+    if number or not comparison.verdicts:
+        return f"The new version {lost if number else 'loses no evidence that the old one showed'}."
+    steps = [_count_levels(*pair) for pair in comparison.verdicts]
+    worse, better = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
+    return f"Of {len(steps)} memories, {worse} are worse and {better} are better."
+
+
+def _count_levels(before: MemoryVerdict, after: MemoryVerdict) -> int:
+    """Count by how many levels the new version is more severe."""
+    return LEVELS.index(after.level) - LEVELS.index(before.level)
+
+
+def _describe_step(before: MemoryVerdict, after: MemoryVerdict) -> tuple[str, bool]:
+    """Describe how the severity of a memory changes, and return whether it is worse."""
+    step = _count_levels(before, after)
+    if not step:
+        return f"Both versions: {after.level}", False
+    change = f"from “{before.level}” to “{after.level}”"
+    return f"The new version is {'worse' if step > 0 else 'better'}: {change}", step > 0
 
 
 def _judge(difference: Difference) -> int:
@@ -88,18 +107,25 @@ def _summary(
     charts: Sequence[Chart],
 ) -> Markup:
     """Show what got worse, what got better, and both in one forest plot."""
-    none = tag("p", "No quantity whose interval excludes no change.")
+    named = [
+        (f"{version}: {verdict.policy}", verdict)
+        for pair in comparison.verdicts
+        for version, verdict in zip(("before", "after"), pair, strict=True)
+    ]
     note = (
-        "A quantity is listed if its own 95% interval excludes no change. Of twenty quantities "
-        "that do not change, about one is listed by chance."
+        "A change is listed if its 95% interval excludes zero. Of twenty quantities that do not "
+        "change, about one is listed by chance."
     )
     return fragment(
         [
-            tag("p", note) if worse or better else None,
+            tag("div", show_verdicts(comparison.tabulate_verdicts(), named), id="verdict"),
             tag("h3", "What got worse"),
-            _main_changes(worse, "worse", "What got worse") or none,
+            _main_changes(worse, "worse", "What got worse")
+            or tag("p", "Nothing is shown to be worse."),
             tag("h3", "What got better"),
-            _main_changes(better, "better", "What got better") or none,
+            _main_changes(better, "better", "What got better")
+            or tag("p", "Nothing is shown to be better."),
+            tag("p", note, class_="count"),
             tag("div", *map(figure, charts), class_="charts") if charts else None,
             tag("h3", "In sentences"),
             _sentences(comparison),

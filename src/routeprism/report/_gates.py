@@ -28,6 +28,8 @@ class SuggestedGate:
     meaning: str
     failing: tuple[str, ...] = ()
     """The memories of this run that are beyond the limit."""
+    passing: tuple[str, ...] = ()
+    """The memories of this run that keep it."""
 
 
 def suggest_gates(rows: Rows, aside: Collection[str] = ()) -> list[SuggestedGate]:
@@ -81,21 +83,33 @@ def _limit(rows: Rows, schedule: str, policy: str) -> SuggestedGate:
         gate = f"J>={LEAST_OVERLAP:g}"
         share = f"{100 * LEAST_OVERLAP:g}%"
         meaning = f"under {place}, the records shown overlap with those of source order by {share}"
-    where = f"{policy}experiment={rows[0].experiment},schedule={schedule},arm="
-    return SuggestedGate(f"{where}:{gate}", meaning, tuple(dict.fromkeys(failing)))
+    where = f"{policy}schedule={schedule}"
+    if rows[0].quantity == "J":  # other experiments have an overlap as well
+        where = f"{policy}experiment={rows[0].experiment},schedule={schedule},arm="
+    return _suggest(f"{where}:{gate}", meaning, failing, rows)
+
+
+def _suggest(text: str, meaning: str, failing: Sequence[str], rows: Rows) -> SuggestedGate:
+    memories = rows.values("policy")
+    return SuggestedGate(
+        text,
+        meaning,
+        tuple(name for name in memories if name in failing),
+        tuple(name for name in memories if name not in failing),
+    )
 
 
 def _limit_answers(changes: Rows, policy: str) -> SuggestedGate:
     failing = [row.policy for row in changes if (row.upper or 0.0) < 0]
     meaning = "no interval of the change of accuracy lies below zero"
     text = f"{policy}experiment=routes,arm=:Delta_rep.upper>=0"
-    return SuggestedGate(text, meaning, tuple(dict.fromkeys(failing)))
+    return _suggest(text, meaning, failing, changes)
 
 
 def gate_command(gates: Sequence[SuggestedGate], directory: Path) -> str:
-    """Write the `check` that a build can run."""
-    options = [part for gate in gates for part in ("--gate", gate.text)]
-    return shlex.join(["routeprism", "check", str(directory), *options])
+    """Write the `check` that a build can run, one gate in each line."""
+    options = [shlex.join(("--gate", gate.text)) for gate in gates]
+    return " \\\n  ".join((shlex.join(("routeprism", "check", str(directory))), *options))
 
 
 def gate_section(rows: Rows, directory: Path, aside: Collection[str] = ()) -> Markup | None:
@@ -113,8 +127,8 @@ def gate_section(rows: Rows, directory: Path, aside: Collection[str] = ()) -> Ma
             tag(
                 "ul",
                 *(
-                    tag("li", f"{gate.meaning[:1].upper()}{gate.meaning[1:]}: ", _judge(gate))
-                    for gate in gates
+                    tag("li", f"{meaning[:1].upper()}{meaning[1:]}: ", _judge(group))
+                    for meaning, group in _group_meanings(gates).items()
                 ),
             ),
             tag("pre", tag("code", gate_command(gates, directory)), tabindex="0"),
@@ -139,5 +153,18 @@ def gate_section(rows: Rows, directory: Path, aside: Collection[str] = ()) -> Ma
     )
 
 
-def _judge(gate: SuggestedGate) -> str:
-    return f"not kept by {', '.join(gate.failing)}" if gate.failing else "kept in this run"
+def _group_meanings(gates: Sequence[SuggestedGate]) -> dict[str, list[SuggestedGate]]:
+    """Put the gates together that state the same limit for different memories."""
+    groups: dict[str, list[SuggestedGate]] = {}
+    for gate in gates:
+        groups.setdefault(gate.meaning, []).append(gate)
+    return groups
+
+
+def _judge(gates: Sequence[SuggestedGate]) -> str:
+    failing = [name for gate in gates for name in gate.failing]
+    passing = [name for gate in gates for name in gate.passing]
+    if not failing:
+        return "every memory of this run keeps it"
+    beyond = f"not kept by {', '.join(failing)}"
+    return f"{beyond}; kept by {', '.join(passing)}" if passing else beyond

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from routeprism.exhibits import Results, Severity, Statement, read_statements
+from routeprism.exhibits import Results, Severity, Statement, Table, read_statements
 from routeprism.experiments import registered_experiments
 from routeprism.experiments.reach import Reach
 from routeprism.experiments.severity import (
@@ -17,7 +17,7 @@ from routeprism.experiments.severity import (
 from routeprism.report._html import Markup, fragment, tag
 from routeprism.report._tables import RowNumbers, as_html, link_number
 
-__all__ = ["action_list", "decide_memories", "verdict_table"]
+__all__ = ["action_list", "decide_memories", "show_verdicts", "verdict_table"]
 
 _RECOMMENDATION = "recommendation"
 """The kind of the statement that names one repair for a memory."""
@@ -55,10 +55,20 @@ def verdict_table(
     results: Results, verdicts: Sequence[MemoryVerdict], numbers: RowNumbers
 ) -> Markup | None:
     """Show one row for each memory: its mark, what it keeps, and a bar for each arrival."""
-    tables = tabulate_verdicts(results)
-    if not tables or not verdicts:
+    named = [(verdict.policy, verdict) for verdict in verdicts]
+    return show_verdicts(tabulate_verdicts(results), named, numbers) if verdicts else None
+
+
+def show_verdicts(
+    tables: Sequence[Table],
+    named: Sequence[tuple[str, MemoryVerdict]],
+    numbers: RowNumbers | None = None,
+) -> Markup | None:
+    """Show tables of verdicts, each with the mark of its severity and bars of the same scale."""
+    if not tables:
         return None
-    marks = {verdict.policy: show_mark(verdict.severity) for verdict in verdicts}
+    verdicts = [verdict for _, verdict in named]
+    marks = {name: show_mark(verdict.severity) for name, verdict in named}
     arrivals = {describe_arrival(schedule) for verdict in verdicts for schedule in verdict.rows}
     return fragment(
         as_html(table, numbers, marks=marks, bars=arrivals, stacked=True) for table in tables
@@ -93,34 +103,41 @@ def _concludes(statement: Statement) -> bool:
 def _show_actions(
     verdict: MemoryVerdict, statements: Sequence[Statement], numbers: RowNumbers
 ) -> Markup:
-    recommended = [
-        recommendation for recommendation in statements if recommendation.kind == _RECOMMENDATION
-    ]
-    rest = [
-        recommendation for recommendation in statements if recommendation.kind != _RECOMMENDATION
-    ]
-    steps = dict.fromkeys(
-        recommendation.next_step
-        for recommendation in recommended or rest
-        if recommendation.next_step
-    )
+    recommended = [statement for statement in statements if statement.kind == _RECOMMENDATION]
+    rest = [statement for statement in statements if statement.kind != _RECOMMENDATION]
     items = [_show_statement(statement, numbers) for statement in (*recommended, *rest)]
     more = items[_MOST_STATEMENTS:]
+    commands = dict.fromkeys(
+        (
+            *(("Confirm", s.confirmation) for s in statements if s.confirmation),
+            *(("Try", s.next_step) for s in recommended or rest if s.next_step),
+        )
+    )
+    level = "shows nothing" if verdict.is_silent else verdict.level
     return tag(
         "article",
-        tag("h3", show_mark(verdict.severity), " ", tag("bdi", verdict.policy)),
+        tag(
+            "h3",
+            show_mark(verdict.severity),
+            " ",
+            tag("bdi", verdict.policy),
+            tag("span", level, class_="level"),
+        ),
         tag("ul", *items[:_MOST_STATEMENTS]),
         tag("details", tag("summary", f"{len(more)} more"), tag("ul", *more)) if more else None,
         *(
-            tag("p", "Try: ", tag("code", step), class_="step")
-            for step in list(steps)[:_MOST_STATEMENTS]
+            tag("p", f"{label}: ", tag("code", command), class_="step")
+            for label, command in list(commands)[:_MOST_STATEMENTS]
         ),
-        class_="action",
+        class_=f"action {verdict.severity}",
     )
 
 
 def _show_statement(statement: Statement, numbers: RowNumbers) -> Markup:
+    """Show a statement; a cause has its example and its next step on lines of their own."""
     scope = f"{statement.scope}: " if statement.scope else ""
+    if statement.kind == "causes":
+        return tag("li", *(tag("span", str(part), class_="line") for part in statement.parts))
     parts = (
         part if isinstance(part, str) else link_number(part, numbers) for part in statement.parts
     )

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import RunError, SpecError, nearest
-from routeprism.exhibits import Severity, Statement
+from routeprism.exhibits import Severity, Statement, Table, make_card, shorten_lines
 from routeprism.experiments.reach import Reach, read_reaches
-from routeprism.experiments.severity import describe_arrival
+from routeprism.experiments.severity import (
+    LEVELS,
+    MemoryVerdict,
+    describe_arrival,
+    list_verdicts,
+    read_verdicts,
+)
 from routeprism.experiments.statements import pluralise
 from routeprism.measures import (
     RESAMPLES,
@@ -102,7 +108,7 @@ class SupportChange:
     """… shown by the second and not by the first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunComparison:
     """The changes from a first run to a second one."""
 
@@ -120,11 +126,36 @@ class RunComparison:
     """How the 95% limits of the differences were read, in words."""
     reaches: tuple[tuple[Reach, Reach], ...] = ()
     """For each pair of policies the verdict on both: how far order reaches into them."""
+    verdicts: tuple[tuple[MemoryVerdict, MemoryVerdict], ...] = ()
+    """For each pair of policies how severe the effect of order is in both."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The statements as texts."""
         return tuple(map(str, self.statements))
+
+    def tabulate_verdicts(self) -> list[Table]:
+        """Show the verdict on both versions of each memory, one below the other."""
+        return list_verdicts(
+            [
+                (f"{version}: {verdict.policy}", verdict)
+                for pair in self.verdicts
+                for version, verdict in zip(("before", "after"), pair, strict=True)
+            ]
+        )
+
+    def __str__(self) -> str:
+        lines = [*self.sentences, self.limits, *(f"Note: {note}" for note in self.notes)]
+        return shorten_lines([f"{self.benchmark}: from {self.first} to {self.second}", *lines])
+
+    def __repr__(self) -> str:
+        numbers = f"{len(self.differences)} differences"
+        return f"<RunComparison of {self.first} and {self.second}: {numbers}>"
+
+    def _repr_html_(self) -> str:
+        """Show the comparison as a short card in a notebook."""
+        title = f"{self.benchmark}: from {self.first} to {self.second}"
+        return make_card(title, self.sentences)
 
 
 def find_direction(quantity: str) -> int:
@@ -162,8 +193,10 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
             for name in (row.model, row.judge)
         }
         differences = _compare_values(*values, policy_pairs, later, embedded - {""})
+        differences.sort(key=lambda difference: difference.column.schedule == "replay")
         support = _compare_support(before, after, policy_pairs, earlier, later)
         reaches = _pair_reaches(before, after, policy_pairs)
+        verdicts = _pair_verdicts(before, after, policy_pairs)
     return RunComparison(
         later["benchmark"],
         str(first),
@@ -173,13 +206,14 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
         tuple(differences),
         tuple(support),
         (
-            *map(_compare_reaches, reaches),
+            *map(_compare_verdicts, verdicts),
             *_difference_statements(differences),
             *_support_statements(support, labelled=bool(later["labels"])),
         ),
         tuple(notes),
         limits_said(_read_interval(later), ""),
         reaches,
+        verdicts,
     )
 
 
@@ -356,20 +390,35 @@ def _pair_reaches(
     )
 
 
-def _compare_reaches(pair: tuple[Reach, Reach]) -> Statement:
-    """Compare the verdicts on two versions of a memory."""
+def _pair_verdicts(
+    before: StoredRun, after: StoredRun, pairs: Pairs
+) -> tuple[tuple[MemoryVerdict, MemoryVerdict], ...]:
+    """Return how severe the effect of order is for each pair of policies that both runs traced."""
+    sides = [{verdict.policy: verdict for verdict in read_verdicts(run)} for run in (before, after)]
+    return tuple(
+        (sides[0][first], sides[1][second])
+        for first, second in pairs
+        if first in sides[0] and second in sides[1]
+    )
+
+
+def _compare_verdicts(pair: tuple[MemoryVerdict, MemoryVerdict]) -> Statement:
+    """Compare the severity of two versions of a memory."""
     before, after = pair
-    text = f"in the old version, {before.phrase}; in the new version, {after.phrase}"
-    if before.title == after.title:
-        text = f"in both versions, {after.phrase}"
-    return Statement((text,), "comparison", _name_policies(before.policy, after.policy))
+    text = f"before: {before.level}; after: {after.level}"
+    if before.level == after.level:
+        text = f"in both versions: {after.level}"
+    change = LEVELS.index(after.level) - LEVELS.index(before.level)
+    severity: Severity = "problem" if change > 0 else "good" if change < 0 else "info"
+    name = _name_policies(before.policy, after.policy)
+    return Statement((text,), "comparison", name, severity=severity)
 
 
 def _name_policies(before: str, after: str) -> str:
     return after if before == after else f"{before} → {after}"
 
 
-_MAIN = ("J", "recall.exposed.route", "accuracy.route", "restored-absent")
+_MAIN = ("evidence_lost", "J", "recall.exposed.route", "accuracy.route", "restored-absent")
 """Quantities whose differences have a statement."""
 
 
@@ -381,7 +430,8 @@ def _difference_statements(differences: Sequence[Difference]) -> Iterator[Statem
             continue
         text, severity = _describe_difference(difference)
         reader = f"read by {column.model}" if column.model else ""
-        scope = filter(None, (column.schedule, name_experiment(difference), reader))
+        arrival = describe_arrival(column.schedule)
+        scope = filter(None, (arrival, name_experiment(difference), reader))
         yield Statement(
             (text,),
             "comparison",
@@ -408,7 +458,8 @@ def _support_statements(support: Sequence[SupportChange], *, labelled: bool) -> 
     for (policies, schedule), (lost, gained) in counts.items():
         severity: Severity = "problem" if lost else "good"
         text = _count_support(lost, gained)
-        yield Statement((text,), "comparison", policies, schedule, severity, scope=schedule)
+        scope = "source order" if schedule == FORWARD.name else describe_arrival(schedule)
+        yield Statement((text,), "comparison", policies, schedule, severity, scope=scope)
     if not counts:
         yield Statement(("No question lost or gained evidence.",), "comparison", severity="good")
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import SpecError, nearest
-from routeprism.exhibits import Number, Statement, compose, shorten
+from routeprism.exhibits import Number, Statement, compose, make_card, shorten, shorten_lines
 from routeprism.experiments import find_experiment, registered_experiments
 from routeprism.experiments.reach import Reach, read_reaches
+from routeprism.experiments.severity import MemoryVerdict, read_verdicts
 from routeprism.experiments.statements import describe_floor, is_at_floor, show_flags
 from routeprism.review.comparison import Difference, compare_runs
 from routeprism.review.selection import parse_columns
@@ -106,7 +107,7 @@ class GateVerdict:
         return str(self.statement)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CheckResult:
     """The results of all gates for a run."""
 
@@ -119,6 +120,8 @@ class CheckResult:
     """The verdict on each policy of the run: how far order reaches into it."""
     shortfalls: tuple[tuple[str, Shortfall], ...] = ()
     """(run, what it lacks) of the run and its baseline, where more is missing than allowed."""
+    memories: tuple[MemoryVerdict, ...] = ()
+    """How severe the effect of order is for each memory of the run."""
 
     @property
     def passed(self) -> bool:
@@ -129,6 +132,23 @@ class CheckResult:
     def failures(self) -> tuple[GateVerdict, ...]:
         """The verdicts on rows for which a gate does not hold."""
         return tuple(verdict for verdict in self.verdicts if not verdict.passed)
+
+    def _list_lines(self) -> list[str]:
+        """Return one line for each gate and row, failures first."""
+        ordered = sorted(self.verdicts, key=lambda verdict: verdict.passed)
+        lines = [f"{'ok  ' if v.passed else 'FAIL'} {v.sentence}" for v in ordered]
+        return [*lines, *(f"{run} is incomplete: {missing}" for run, missing in self.shortfalls)]
+
+    def __str__(self) -> str:
+        return shorten_lines(self._list_lines(), "verdicts")
+
+    def __repr__(self) -> str:
+        state = "passed" if self.passed else f"{len(self.failures)} failed"
+        return f"<CheckResult of {self.run}: {len(self.verdicts)} limits, {state}>"
+
+    def _repr_html_(self) -> str:
+        """Show the outcome as a short card in a notebook."""
+        return make_card(f"{self.run}: {'passed' if self.passed else 'failed'}", self._list_lines())
 
 
 def parse_gate(text: str) -> Gate:
@@ -204,7 +224,8 @@ def check_run(
             if not shortfalls:
                 raise
         reaches = tuple(read_reaches(stored))
-    return CheckResult(str(run), benchmark, tuple(verdicts), limits, reaches, shortfalls)
+        memories = tuple(read_verdicts(stored))
+    return CheckResult(str(run), benchmark, tuple(verdicts), limits, reaches, shortfalls, memories)
 
 
 def _shortfalls(

@@ -112,11 +112,14 @@ def format_interval(
     return f"{value:{form}} [{lower:{form}}, {upper:{form}}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rows(Sequence[EstimateRow]):
     """An immutable selection of estimate rows, in their order in `estimates.csv`."""
 
     items: tuple[EstimateRow, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Rows: {len(self.items)} numbers; to_pandas() shows them as a table>"
 
     @classmethod
     def of(cls, rows: Iterable[EstimateRow]) -> Rows:

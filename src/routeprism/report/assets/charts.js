@@ -12,7 +12,7 @@ document.addEventListener("DOMContentLoaded", () => {
       axisY: { labelFontSize: 12, labelLimit: Math.round(Math.min(460, width * (width < 480 ? 0.6 : 0.45))) },
       legend: { labelColor: colour("--ink"), labelLimit: Math.round(width * 0.8), labelFontSize: 12 },
       range: { category: [colour("--forward"), colour("--route"), "#009E73", "#CC79A7", "#E69F00", "#56B4E9"] },
-      point: { color: colour("--forward") }, circle: { color: colour("--forward") }, rule: { color: colour("--ink") }, bar: { color: colour("--forward") }, line: { color: colour("--forward") },
+      point: { color: colour("--forward") }, circle: { color: colour("--forward") }, rule: { color: colour("--ink") }, bar: { color: colour("--forward") }, line: { color: colour("--forward") }, text: { color: colour("--ink") },
     };
   };
   // What Vega-Lite makes of the width "container". Asked for it, it warns of every chart whose rows have a height.

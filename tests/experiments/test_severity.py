@@ -157,7 +157,7 @@ DAYS = [f"2025-03-0{day}" for day in range(1, 7)]
         (One, "the memory was full, and later arrivals pushed the record out", "when "),
         (
             RefusesLate,
-            "the record was discarded because it arrived after a newer one",
+            "the record was discarded because it arrived too late",
             "had arrived before",
         ),
     ],

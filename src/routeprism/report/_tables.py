@@ -291,7 +291,7 @@ _COLUMNS: Mapping[str, str] = {
     "policy": "The memory that was audited, as the command names it.",
     "arrival": "The order in which records arrive, compared with source order.",
     "schedule": "The order in which records arrive, compared with source order.",
-    "kept": "Share of the records that arrived which the memory keeps in source order.",
+    "kept": "Share of the records that the memory keeps in source order.",
     "evidence": "Share of the evidence that questions are shown in source order.",
     "ordinary disorder": "Neighbouring records may swap places, as they do on a real network.",
     "late batch": "A batch of records arrives after the others.",

@@ -183,6 +183,8 @@ def _require(
     if isinstance(evidence, str):
         raise SpecError(f"Expected True or a list of record ids but got evidence={evidence!r}")
     if evidence is not True:
+        if not evidence:
+            raise SpecError("Expected True or a list of record ids but got an empty evidence")
         ids = {id for case in cases for id in case.pool.ids}
         if unknown := sorted(set(evidence) - ids):
             raise SpecError(f"evidence names the record {unknown[0]!r}, which no pool has")

@@ -53,7 +53,7 @@ CAUSES: dict[Cause, str] = {
     "window too short": "the memory was full, and later arrivals pushed the record out",
     "merge kept another record": "a merge kept another record in its place",
     "discarded as a duplicate": "the record was discarded when it arrived",
-    "discarded as late": "the record was discarded because it arrived after a newer one",
+    "discarded as late": "the record was discarded because it arrived too late",
     "never kept": "the memory does not keep the record, even if it arrives alone",
     "retrieval chose other records": "the record is kept, but other records were retrieved",
     "blocks in a different order": "the same blocks are shown in a different order",

@@ -1,22 +1,27 @@
 """How the cost of an audit grows from 1,000 to 100,000 users with ten records each.
 
 For each number of users: processor time, and peak memory of this process and of its largest worker,
-with and without support labels. Then the largest audit is divided into ten shards; a shard is
-killed while it works and started again, and the merged run must equal the single run.
+with and without support labels, and the line through these points. Then the largest audit is killed
+while it works and started again, and the smallest one is divided into ten shards, one of which is
+killed as well; the results must equal those of the single runs.
 Limit: memory at 100,000 users at most twice that at 10,000.
 Run: python benchmarks/streaming_growth.py [USERS…]; the last results are in docs/performance.md.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import signal
+import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TypedDict
 
 sys.path.insert(0, str(Path(__file__).parent))
 import streaming_audit
@@ -25,6 +30,14 @@ SIZES = (1_000, 10_000, 100_000)
 SHARDS = 10
 POLICIES = ("-p", "focal", "-p", "recent:k=3", "-s", "replay")
 PROGRAM = (sys.executable, "-c", "from routeprism.cli import main; main()")
+
+
+class Figures(TypedDict):
+    """What an audit took."""
+
+    seconds: float
+    cpu: float
+    memory: list[float]
 
 
 def write(folder: Path, users: int, *, labels: bool) -> None:
@@ -52,12 +65,38 @@ def audit(folder: str, run: str) -> None:
     print(json.dumps({"seconds": time.perf_counter() - start, "cpu": cpu, "memory": memory}))
 
 
-def measure(folder: Path, run: Path) -> dict[str, float | list[float]]:
+def measure(folder: Path, run: Path) -> Figures:
     """Audit in a fresh process."""
-    command = [sys.executable, __file__, "--audit", str(folder), str(run)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, float | list[float]] = json.loads(done.stdout)
-    return found
+    done = subprocess.run(_command(folder, run), check=True, capture_output=True, text=True)
+    figures: Figures = json.loads(done.stdout)
+    return figures
+
+
+def _command(folder: Path, run: Path) -> list[str]:
+    return [sys.executable, __file__, "--audit", str(folder), str(run)]
+
+
+def measure_resumed(folder: Path, run: Path, pools: int) -> Figures:
+    """Audit in a process that is killed after some checkpoints, then in a second process."""
+    process = subprocess.Popen(_command(folder, run), stdout=subprocess.DEVNULL)
+    while process.poll() is None and count_checkpoints(run) * 250 < pools:
+        time.sleep(0.2)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    print(f"killed after {count_checkpoints(run)} checkpoints", flush=True)
+    return measure(folder, run)
+
+
+def count_checkpoints(run: Path) -> int:
+    """Count the checkpoints of a run that is being made."""
+    store = run / "run.sqlite"
+    if not store.exists():
+        return 0
+    with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+        try:
+            return int(connection.execute("SELECT count(*) FROM progress").fetchone()[0])
+        except sqlite3.OperationalError:  # no checkpoint yet, or one is being written
+            return 0
 
 
 def audit_shards(folder: Path, runs: Path) -> Path:
@@ -83,32 +122,45 @@ def audit_shards(folder: Path, runs: Path) -> Path:
 
 
 def main() -> None:
-    """Measure every size, then compare a sharded and interrupted run with the single one."""
+    """Measure every size, then compare interrupted and divided runs with the single ones."""
     sizes = tuple(map(int, sys.argv[1:])) or SIZES
-    with tempfile.TemporaryDirectory() as base:
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
         for labels in (True, False):
+            points = []
             for users in sizes:
-                folder = Path(base) / f"{users}-{labels}"
+                folder, run = base / f"{users}-{labels}", base / f"run-{users}-{labels}"
                 write(folder, users, labels=labels)
-                run = Path(base) / f"run-{users}-{labels}"
-                found = measure(folder, run)
-                size = (run / "run.sqlite").stat().st_size / 2**20
-                own, worker = found["memory"]  # type: ignore[misc]
-                print(
-                    f"{users:,} users, {'with' if labels else 'without'} labels: "
-                    f"{found['cpu']:.1f} s of processor time "
-                    f"({1000 * found['cpu'] / users:.2f} ms a user), {own:.0f} MB here, "  # type: ignore[operator]
-                    f"{worker:.0f} MB in a worker, run {size:.0f} MiB, {found['seconds']:.0f} s",
-                    flush=True,
-                )
-        users = sizes[-1]
-        merged = audit_shards(Path(base) / f"{users}-True", Path(base) / "shards")
-        single = Path(base) / f"run-{users}-True"
-        same = [(run / "estimates.csv").read_bytes() for run in (merged, single)]
-        print(
-            f"{users:,} users in {SHARDS} shards, one killed and repeated: "
-            f"{'the same' if same[0] == same[1] else 'DIFFERENT'} estimates.csv"
-        )
+                figures = measure(folder, run)
+                points.append((users, figures["cpu"]))
+                describe(users, labels, figures, run)
+            slope, start = statistics.linear_regression(*zip(*points, strict=True))
+            print(f"line: {start:.1f} s + {1000 * slope:.2f} s for each thousand users", flush=True)
+        largest, smallest = sizes[-1], sizes[0]
+        resumed = measure_resumed(base / f"{largest}-True", base / "resumed", largest // 2)
+        describe(largest, True, resumed, base / "resumed")
+        compare("killed and resumed", base / "resumed", base / f"run-{largest}-True")
+        merged = audit_shards(base / f"{smallest}-True", base / "shards")
+        compare(f"{SHARDS} shards, one killed", merged, base / f"run-{smallest}-True")
+
+
+def describe(users: int, labels: bool, figures: Figures, run: Path) -> None:
+    """Print what an audit took."""
+    size = (run / "run.sqlite").stat().st_size / 2**20
+    here, worker = figures["memory"]
+    print(
+        f"{users:,} users, {'with' if labels else 'without'} labels: "
+        f"{figures['cpu']:.1f} s of processor time "
+        f"({1000 * figures['cpu'] / users:.2f} ms a user), {here:.0f} MB here, "
+        f"{worker:.0f} MB in a worker, run {size:.0f} MiB, {figures['seconds']:.0f} s",
+        flush=True,
+    )
+
+
+def compare(name: str, run: Path, single: Path) -> None:
+    """Print whether two runs have the same estimates."""
+    same = (run / "estimates.csv").read_bytes() == (single / "estimates.csv").read_bytes()
+    print(f"{name}: {'the same' if same else 'DIFFERENT'} estimates.csv", flush=True)
 
 
 if __name__ == "__main__":

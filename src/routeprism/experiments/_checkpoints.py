@@ -1,6 +1,6 @@
 """Checkpoints: the results of finished pools, so that an interrupted study does not begin again.
 
-Every thousand pools, or half a minute, the rows that were written so far are committed to the store
+Every 250 pools, or half a minute, the rows that were written so far are committed to the store
 together with the results that estimates need. The same command continues after them.
 """
 
@@ -21,7 +21,7 @@ from routeprism.runs import Run, Writer
 
 __all__ = ["Checkpoints", "name_job"]
 
-POOLS = 1_000
+POOLS = 250
 """After how many pools there is a checkpoint."""
 SECONDS = 30.0
 """After how many seconds there is one, if pools take long."""

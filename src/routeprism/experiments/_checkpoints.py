@@ -36,8 +36,12 @@ class Checkpoints:
 
     writer: Writer | None
     """Writes the rows of a run; None if nothing is stored."""
-    waiting: list[Any] = field(default_factory=list)
+    number: int
+    """The number of all pools."""
+    portion: _Portion = field(default_factory=lambda: _Portion())
     since: float = field(default_factory=time.monotonic)
+    wanted: bool | None = None
+    """Whether the work takes long enough for checkpoints; None before the first result."""
 
     def read(self) -> Iterator[Any]:
         """Read the results of an earlier call, pool by pool."""
@@ -50,19 +54,42 @@ class Checkpoints:
             return
         for table, entries in result.tables.items():
             self.writer.insert(table, entries)
-        if not self.writer.job:
+        seconds = time.monotonic() - self.since
+        if self.wanted is None:
+            long = self.number >= POOLS or seconds * self.number >= SECONDS
+            self.wanted = bool(self.writer.job) and long
+        if not self.wanted:
             return
-        self.waiting.append(_remove_rows(result))
-        if len(self.waiting) >= POOLS or time.monotonic() - self.since >= SECONDS:
-            self.writer.keep_progress(_pack(self.waiting))
-            self.waiting, self.since = [], time.monotonic()
+        self.portion.add(result)
+        if len(self.portion.results) >= POOLS or seconds >= SECONDS:
+            self.writer.keep_progress(self.portion.pack())
+            self.portion, self.since = _Portion(), time.monotonic()
 
 
-def _remove_rows(result: Any) -> Any:
-    """Return a result without what is in the tables of the store."""
-    sums = {name: getattr(result, name) for name in _SUMS if hasattr(result, name)}
-    short = {n: {key: entry[:2] for key, entry in each.items()} for n, each in sums.items()}
-    return replace(result, tables={}, **short)
+class _Portion:
+    """The results since the last checkpoint, without rows; each key is written once."""
+
+    def __init__(self) -> None:
+        self.results: list[str] = []
+        self._places: dict[Key, int] = {}
+
+    def add(self, result: Any) -> None:
+        """Add a result."""
+        names = [name for name in _SUMS if hasattr(result, name)]
+        rest = replace(result, tables={}, **{name: {} for name in names})
+        sums = {name: self._write_columns(getattr(result, name)) for name in names}
+        self.results.append(json.dumps([encode(rest), sums]))
+
+    def _write_columns(self, sums: Sums[Key]) -> list[list[Any]]:
+        places = self._places
+        keys = [places.setdefault(key, len(places)) for key in sums]
+        entries = list(sums.values())
+        return [keys, [entry[0] for entry in entries], [entry[1] for entry in entries]]
+
+    def pack(self) -> bytes:
+        """Return all results, compressed."""
+        keys = json.dumps([encode(key) for key in self._places])
+        return zlib.compress(f"[{keys}, [{', '.join(self.results)}]]".encode(), 1)
 
 
 def name_job(run: Run, number: int) -> str:
@@ -70,24 +97,6 @@ def name_job(run: Run, number: int) -> str:
     configuration = {**run.manifest["configuration"], "command_line": None}
     entries = (configuration, run.manifest["inputs"], run.manifest["packages"], number)
     return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
-
-
-def _pack(results: list[Any]) -> bytes:
-    """Write results without their rows; each key is written once."""
-    places: dict[Key, int] = {}
-
-    def columns(sums: Sums[Key]) -> list[list[Any]]:
-        keys = [places.setdefault(key, len(places)) for key in sums]
-        entries = list(sums.values())
-        return [keys, [entry[0] for entry in entries], [entry[1] for entry in entries]]
-
-    items = []
-    for result in results:
-        names = [name for name in _SUMS if hasattr(result, name)]
-        rest = replace(result, **{name: {} for name in names})
-        items.append([encode(rest), {name: columns(getattr(result, name)) for name in names}])
-    content = [[encode(key) for key in places], items]
-    return zlib.compress(json.dumps(content).encode(), 1)
 
 
 def _unpack(content: bytes) -> Iterator[Any]:

@@ -524,7 +524,7 @@ def map_cases(
     alone = execution.shard is None and execution.merged is None and stop is None
     job = name_job(run, number) if run is not None and resumable and alone else ""
     with nullcontext() if run is None else run.writing(job) as writer:
-        checkpoints = Checkpoints(writer)
+        checkpoints = Checkpoints(writer, number)
         done = 0
         for result in checkpoints.read():
             done += 1

@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 __all__ = ["UnitSeries"]
 
-_FEW_PAIRS = 4096
+_MANY_UNITS = 2_048
+"""After this many units, pairs that occur again are stored once."""
+_FEW_PAIRS = 4_096
 """Up to how many different pairs are stored once; with more of them, each unit has its own."""
 
 Floats = npt.NDArray[np.float64]
@@ -20,62 +22,64 @@ Integers = npt.NDArray[np.int64]
 class UnitSeries:
     """The units that have a quantity, with the sum and the number of their values.
 
-    A hundred thousand users take a byte or four each, not 24.
+    A hundred thousand users take a byte or two each, not 24.
     """
 
     def __init__(self) -> None:
-        self._first = 0
-        self._size = 0
-        self._units: array[int] | None = None
-        """The units, where they do not follow each other."""
-        self._places: dict[tuple[float, int], int] = {}
-        """Pair of sum and count → its place among the different pairs."""
-        self._codes: array[int] | None = array("B")
-        """The place of each unit's pair; None once there are too many different pairs."""
+        self._units: array[int] | range = array("q")
         self._sums: array[float] = array("d")
         self._counts: array[int] = array("q")
+        self._codes: array[int] | None = None
+        """The place of each unit's pair among the different pairs; None if each has its own."""
+        self._places: dict[tuple[float, int], int] = {}
+        """Pair of sum and count → its place."""
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._units)
 
     def append(self, unit: int, total: float, count: int) -> None:
         """Add a unit, which is a later one than those before."""
-        if not self._size:
-            self._first = unit
-        elif self._units is None and unit != self._first + self._size:
-            self._units = array("q", range(self._first, self._first + self._size))
-        if self._units is not None:
+        if isinstance(self._units, range):
+            if unit == self._units.stop:
+                self._units = range(self._units.start, unit + 1)
+            else:
+                self._units = array("q", (*self._units, unit))
+        else:
             self._units.append(unit)
-        self._size += 1
         if self._codes is None:
             self._sums.append(total)
             self._counts.append(count)
-            return
-        places = self._places
-        place = places.setdefault((total, count), len(places))
-        if place == len(self._sums):
-            self._add_pair(total, count)
-        if self._codes is not None:
-            self._codes.append(place)
+            if len(self._units) == _MANY_UNITS:
+                self._compress()
+        else:
+            self._codes.append(self._find_place(total, count))
+            if len(self._sums) > _FEW_PAIRS:
+                self._expand()
 
-    def _add_pair(self, total: float, count: int) -> None:
-        """Add a pair that was not met before; widen the codes, or give them up."""
-        assert self._codes is not None  # noqa: S101 (checked by the caller)
-        self._sums.append(total)
-        self._counts.append(count)
-        if len(self._sums) == 257:
-            self._codes = array("H", self._codes)
-        if len(self._sums) > _FEW_PAIRS:
-            at = [*self._codes, len(self._sums) - 1]
-            self._sums = array("d", map(self._sums.__getitem__, at))
-            self._counts = array("q", map(self._counts.__getitem__, at))
-            self._codes, self._places = None, {}
+    def _find_place(self, total: float, count: int) -> int:
+        place = self._places.setdefault((total, count), len(self._sums))
+        if place == len(self._sums):
+            self._sums.append(total)
+            self._counts.append(count)
+        return place
+
+    def _compress(self) -> None:
+        """Store each different pair once, and units that follow each other as a range."""
+        units, sums, counts = self._units, self._sums, self._counts
+        if units[-1] - units[0] == len(units) - 1:
+            self._units = range(units[0], units[-1] + 1)
+        self._sums, self._counts = array("d"), array("q")
+        self._codes = array("H", map(self._find_place, sums, counts))
+
+    def _expand(self) -> None:
+        """Store the pair of every unit, because too many are different."""
+        sums, counts = self.sums, self.counts
+        self._codes, self._places = None, {}
+        self._sums, self._counts = array("d", sums.tolist()), array("q", counts.tolist())
 
     @property
     def units(self) -> Integers:
         """The numbers of the units."""
-        if self._units is None:
-            return np.arange(self._first, self._first + self._size)
         return np.array(self._units, dtype=np.int64)
 
     @property

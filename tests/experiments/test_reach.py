@@ -187,6 +187,17 @@ def test_a_memory_whose_evidence_cannot_be_seen_gets_no_all_clear(
         assert_order_stable(memory, "sample", questions=True, orders=5)
 
 
+def test_a_memory_that_names_no_sources_is_not_said_to_lack_evidence() -> None:
+    """The sample has labels, and the text may contain every record."""
+    found = routeprism.audit("sample", Unsourced, resamples=100)
+    [verdict] = found.verdicts
+    assert verdict.level == "different records, evidence unknown"
+    assert not verdict.lacks_evidence
+    (sentence,) = [str(one) for one in found.statements if one.kind == "severity"]
+    assert "it does not name its records, so it is not known whether evidence is lost" in sentence
+    assert "labels" not in sentence
+
+
 @pytest.mark.parametrize("search", [{"worst": "J"}, {"shrink": "exposed"}])
 def test_searches_note_what_j_cannot_see(search: dict[str, str]) -> None:
     """Every order has the same sources because no text names one."""

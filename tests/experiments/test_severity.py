@@ -34,8 +34,8 @@ CASES = [
     (faults.CountsArrivals, "internal only", "state only", None),
     (faults.ForgetsAll, "stable", "never kept", LOG),
     (
-        faults.DeduplicatesUpdates,
-        "different records, evidence kept",
+        faults.DeduplicatesUpdates,  # which shows no evidence in source order
+        "different records, evidence unknown",
         "discarded as a duplicate",
         LOG,
     ),
@@ -222,3 +222,23 @@ def test_a_repair_of_order_is_not_recommended_for_a_lack_of_evidence() -> None:
     found = routeprism.remedy(load_part(faults.ShortWindow), "recent:k=1", resamples=100, workers=1)
     (advice,) = found.remedies()
     assert advice.repair is not None and not advice.repair.only_reorders
+
+
+def test_where_source_order_shows_no_evidence_none_is_said_to_be_kept() -> None:
+    """The support of every question is the first record; the memory keeps the last two."""
+    whole = load_benchmark("sample")
+    cases = tuple(
+        replace(
+            case,
+            questions=tuple(
+                replace(q, labels={whole.labels[0]: frozenset({case.pool.ids[0]})})
+                for q in case.questions
+            ),
+        )
+        for case in whole.cases[:6]
+    )
+    found = audit(replace(whole, cases=cases), "recent:k=2", schedules=["replay"])
+    (verdict,) = found.verdicts
+    assert verdict.level == "different records, evidence unknown"
+    (sentence,) = [str(one) for one in found.statements if one.kind == "severity"]
+    assert "and source order shows no evidence that could be lost" in sentence

@@ -66,6 +66,8 @@ def test_one_route_that_nobody_could_read_is_named(scripted, pools) -> None:
     found = routeprism.audit(pools(), "focal", models=[model], resamples=100)
     (told,) = [sentence for sentence in found.sentences if ", read by scripted" in sentence]
     assert "none of the 12 answers on replay could be read" in told
+    (plain,) = [str(one) for one in found.statements if one.kind == "accuracy"]
+    assert "scripted: none of the 12 answers under reversal could be read" in plain
     assert not [row for row in found.rows if row.quantity == "count.no_answer.forward"]
 
 
@@ -79,6 +81,7 @@ def test_unread_answers_in_every_experiment(scripted, pools) -> None:
     )
     (told,) = [sentence for sentence in found.sentences if "could be read" in sentence]
     assert told.startswith("scripted: none of its 144 answers for restoration could be read")
+    assert told in str(found)
     assert not any("is not shown to help" in sentence for sentence in found.sentences)
 
 
@@ -106,6 +109,9 @@ def test_a_model_at_floor_concludes_nothing_from_accuracy(scripted, pools) -> No
     )
     (told,) = [sentence for sentence in found.sentences if ", read by scripted" in sentence]
     assert "the model is at floor and accuracy allows no conclusion" in told
+    (plain,) = [str(one) for one in found.statements if one.kind == "accuracy"]
+    assert "0% in source order, 0% under reversal: no answer is correct, so the model is" in plain
+    assert "small" not in plain
 
 
 def test_a_model_that_is_sometimes_right_has_no_floor(scripted, pools) -> None:

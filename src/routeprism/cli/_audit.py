@@ -26,7 +26,7 @@ from routeprism.exhibits import Statement, Table
 from routeprism.experiments import Audit, registered_experiments, tabulate_layers
 from routeprism.experiments.remedies import summarise_remedies
 from routeprism.experiments.severity import tabulate_verdicts
-from routeprism.experiments.statements import choose_statements
+from routeprism.experiments.statements import choose_statements, comes_first
 from routeprism.printing import printable
 from routeprism.report import REPORT
 from routeprism.runs import COLUMNS, Rows
@@ -220,7 +220,7 @@ def _show(
     console = SafeConsole()
     print_plain(console, _describe_run(audit))
     for statement in audit.statements:
-        if statement.kind == "sanity":  # this comes before anything about order
+        if comes_first(statement):
             print_plain(console, str(statement))
     for table in tabulate_verdicts(audit.results):
         console.print(render_table(table))

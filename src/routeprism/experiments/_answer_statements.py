@@ -12,6 +12,7 @@ from routeprism.experiments.statements import (
     describe_floor,
     describe_residual,
     describe_size,
+    describe_unreadable,
     excludes_zero,
     is_at_floor,
     is_claim_shown,
@@ -97,7 +98,7 @@ def answer_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
         first = accuracy or differ
         if first is None:
             continue
-        if unreadable := _describe_unreadable(answers):
+        if unreadable := describe_unreadable(answers.find, f"on {answers.schedule}"):
             yield answers.state("answers", first, "{text}", text=unreadable, severity="warning")
             continue
         claimed = change is not None and _is_shown(answers, change)
@@ -121,28 +122,6 @@ def answer_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
 def _is_shown(answers: _Answers, row: EstimateRow) -> bool:
     adjusted = answers.find(f"{P_ADJUSTED}.{row.quantity}")
     return is_claim_shown(row, {} if adjusted is None else {adjusted.quantity: adjusted})
-
-
-def _describe_unreadable(answers: _Answers) -> str:
-    """Explain that the answers of a route, or of both, cannot be compared; else empty."""
-    silent = []
-    for side, name in (("forward", "forward"), ("route", f"on {answers.schedule}")):
-        row = answers.find(f"count.no_answer.{side}")
-        if row is not None and row.estimate == _count_draws(row):
-            silent.append((name, int(row.estimate)))
-    if not silent:
-        return ""
-    total = sum(number for _, number in silent)
-    where = "" if len(silent) == 2 else f" {silent[0][0]}"
-    return (
-        f"none of the {total} answers{where} could be read (refused or unparsable), so nothing "
-        f"can be concluded about order"
-    )
-
-
-def _count_draws(row: EstimateRow) -> int:
-    """Count the draws that a count of answers was taken from."""
-    return (row.queries or 0) * (row.draws or 0) * len(row.filler.split("+"))
 
 
 def _describe_accuracy(answers: _Answers, change: EstimateRow) -> Phrase:

@@ -31,7 +31,7 @@ from routeprism.experiments._shards import Shard, ShardResults
 from routeprism.experiments._strata import Masks
 from routeprism.experiments._until import Until, find_range
 from routeprism.experiments.reach import Reach
-from routeprism.experiments.statements import choose_statements
+from routeprism.experiments.statements import choose_statements, comes_first
 from routeprism.measures import RESAMPLES, Interval, check_bootstrap, chosen_interval, limits_said
 from routeprism.models import Allowance
 from routeprism.orders import FORWARD, ArrivalModel, Schedule
@@ -429,8 +429,8 @@ class Audit:
         lines = [f"{self.benchmark}: {counts}"]
         verdicts = self.verdicts
         lines += [f"{verdict.policy}: {verdict.level}" for verdict in verdicts[:_MOST_MEMORIES]]
-        sanity = [statement for statement in self.statements if statement.kind == "sanity"]
-        statements = [*sanity, *choose_statements(self.statements, [v.policy for v in verdicts])]
+        first = [statement for statement in self.statements if comes_first(statement)]
+        statements = [*first, *choose_statements(self.statements, [v.policy for v in verdicts])]
         lines += map(str, statements or self.statements)
         lines += [*filter(None, (self.limits,)), *(f"Note: {note}" for note in self.notes)]
         return lines

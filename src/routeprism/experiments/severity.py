@@ -22,6 +22,9 @@ from routeprism.experiments.statements import (
     BUILD_AGAIN,
     MARGIN,
     describe_doubt,
+    describe_floor,
+    describe_unreadable,
+    is_at_floor,
     is_beyond_chance,
     is_claim_shown,
     is_small,
@@ -93,6 +96,8 @@ class MemoryVerdict:
     """Schedule → quantity → row, of the first model."""
     is_random: bool = False
     """Whether its builds differ by chance, and order is not shown to add to that."""
+    is_unsourced: bool = False
+    """Whether it shows text without naming its records, so that evidence may be there unseen."""
 
     def __repr__(self) -> str:
         levels = "; ".join(f"{describe_arrival(s)}: {level}" for s, level in self.levels.items())
@@ -121,7 +126,8 @@ class MemoryVerdict:
     def lacks_evidence(self) -> bool:
         """Whether most questions are not shown all of their evidence even in source order."""
         row = self.find(_EVIDENCE)
-        return row is not None and row.estimate is not None and row.estimate < 0.5
+        share = None if row is None or self.is_unsourced else row.estimate
+        return share is not None and share < 0.5
 
     @property
     def is_silent(self) -> bool:
@@ -158,7 +164,9 @@ def decide_level(traces: Group, evidence: Group, answers: Sequence[Group] = ()) 
     if _is_positive(evidence.get("evidence_lost")):
         return "evidence lost"
     if _is_positive(traces.get("V_changed")) or _is_positive(traces.get("retained_changed")):
-        if _EVIDENCE in evidence:
+        # Where source order shows no evidence, none can be lost: that keeps nothing.
+        lost = evidence.get("evidence_lost")
+        if lost is not None and lost.estimate is not None:
             return "different records, evidence kept"
         return "different records, evidence unknown"
     if _is_positive(traces.get("C_changed")):
@@ -240,7 +248,7 @@ def _decide_verdict(
         }
     merged = {schedule: {**group, **evidence[schedule]} for schedule, group in traces.items()}
     first = {schedule: groups[0] for schedule, groups in answers.items() if groups}
-    return MemoryVerdict(policy, levels, merged, first, is_random)
+    return MemoryVerdict(policy, levels, merged, first, is_random, is_unsourced)
 
 
 # --- exhibits ------------------------------------------------------------------------------------
@@ -463,9 +471,14 @@ def _describe_level(verdict: MemoryVerdict, level: Level) -> tuple[Part, ...]:
         head = "Questions lose evidence that source order shows: under "
         return (head, *join_parts(", ", shares))
     if level.startswith("different records"):
+        if level.endswith("unknown") and verdict.is_unsourced:
+            text = f"Different text is shown under {names}, and it does not name its records"
+            return (f"{text}, so it is not known whether evidence is lost: name them as sources",)
         unknown = (
-            "and without labels it is not known whether evidence is lost: label the evidence of "
-            "your questions, or audit with a model"
+            "and source order shows no evidence that could be lost"
+            if verdict.find(_EVIDENCE) is not None
+            else "and without labels it is not known whether evidence is lost: label the evidence "
+            "of your questions, or audit with a model"
         )
         tail = "but no evidence is lost" if level.endswith("kept") else unknown
         return (f"Different records are shown under {names}, {tail}",)
@@ -530,7 +543,13 @@ def describe_answers(verdict: MemoryVerdict) -> Iterator[Statement]:
         change = group.get("Delta_rep")
         if before is None or after is None or change is None:
             continue
-        if is_claim_shown(change, group):
+        unreadable = describe_unreadable(group.get, f"under {describe_arrival(schedule)}")
+        if unreadable:
+            yield _state_answers(verdict, change, (f"{change.model}: {unreadable}",))
+            continue
+        if is_at_floor(change):
+            tail = describe_floor(change)
+        elif is_claim_shown(change, group):
             tail = (
                 f"accuracy {'falls' if (change.estimate or 0.0) < 0 else 'rises'} with this order"
             )
@@ -546,8 +565,14 @@ def describe_answers(verdict: MemoryVerdict) -> Iterator[Statement]:
             _percent(after),
             f" under {describe_arrival(schedule)}: {tail}",
         )
-        flags = show_flags(change)
-        yield Statement(parts, "accuracy", verdict.policy, schedule, flags=flags)
+        yield _state_answers(verdict, change, parts)
+
+
+def _state_answers(
+    verdict: MemoryVerdict, change: EstimateRow, parts: tuple[Part, ...]
+) -> Statement:
+    flags = show_flags(change)
+    return Statement(parts, "accuracy", verdict.policy, change.schedule, flags=flags)
 
 
 def join_names(names: Sequence[str]) -> str:

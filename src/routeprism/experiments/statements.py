@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from routeprism.exhibits import Number, Part, Statement
@@ -15,9 +15,11 @@ __all__ = [
     "MARGIN",
     "RISK",
     "choose_statements",
+    "comes_first",
     "describe_doubt",
     "describe_floor",
     "describe_residual",
+    "describe_unreadable",
     "describe_size",
     "excludes_zero",
     "is_at_floor",
@@ -75,6 +77,31 @@ def describe_floor(row: EstimateRow) -> str:
     """Explain that no answer is correct, and what may be the reason."""
     reader = f"the model or the judge {row.judge}" if row.judge else "the model"
     return f"no answer is correct, so {reader} is at floor and accuracy allows no conclusion"
+
+
+def describe_unreadable(find: Callable[[str], EstimateRow | None], route: str) -> str:
+    """Explain that the answers in source order, on the route, or on both cannot be read.
+
+    Empty if some answers of both can be read. `find` gives the row of a quantity.
+    """
+    silent = []
+    for side, name in (("forward", "forward"), ("route", route)):
+        row = find(f"count.no_answer.{side}")
+        if row is not None and row.estimate == _count_draws(row):
+            silent.append((name, int(row.estimate)))
+    if not silent:
+        return ""
+    total = sum(number for _, number in silent)
+    where = "" if len(silent) == 2 else f" {silent[0][0]}"
+    return (
+        f"none of the {total} answers{where} could be read (refused or unparsable), so nothing "
+        f"can be concluded about order"
+    )
+
+
+def _count_draws(row: EstimateRow) -> int:
+    """Count the draws that a count of answers was taken from."""
+    return (row.queries or 0) * (row.draws or 0) * len(row.filler.split("+"))
 
 
 BUILD_AGAIN = "audit again with --builds 3 (builds=3 in Python)"
@@ -153,6 +180,16 @@ _KINDS = (
 )
 """The statements that matter most, in their order."""
 _MOST_CHOSEN = 3
+
+
+def comes_first(statement: Statement) -> bool:
+    """Whether a statement precedes those about order, because it says what they are worth.
+
+    It is about a memory that lacks evidence in any order, or warns of the whole run.
+    """
+    return statement.kind == "sanity" or (
+        not statement.policy and statement.severity in ("warning", "problem")
+    )
 
 
 def choose_statements(

@@ -233,7 +233,7 @@ def test_a_build_that_wants_more_than_arrivals_is_refused(build: Any, wanted: st
         with pytest.raises(PeekError) as refused:
             use()
         assert str(refused.value) == (
-            f"Peeking.build wants {wanted}: construction receives the arriving records and "
+            f"Peeking.build requires {wanted}: construction receives the arriving records and "
             f"nothing else. Expected build(arrivals)."
         )
 

@@ -222,8 +222,8 @@ def _fetch(
         if source.sha256 not in (None, digest):
             download.discard()
             raise DownloadError(
-                f"{url} gave a file whose SHA-256 is {digest}, but Expected {source.sha256}: it "
-                f"was damaged on its way, or there is a new edition. Nothing was kept"
+                f"Expected the SHA-256 {source.sha256} but got {digest} from {url}: the file was "
+                f"damaged in transit, or there is a new edition. Nothing was kept"
             )
         download.part.replace(download.path)
         download.discard()
@@ -242,13 +242,13 @@ def _accept_file(path: Path, source: Source, url: str) -> Fetched:
         checked = source.sha256 is not None
     elif as_delivered:
         raise DownloadError(
-            f"{path} is there, but its SHA-256 is {digest}, and Expected {source.sha256}. Move it "
-            f"away to get the released file"
+            f"Expected the SHA-256 {source.sha256} but got {digest} for {path}. Move the file away "
+            f"to download the released one"
         )
     elif path.suffix == ".gz" and (unpacked := _digest(path, unpack=True)) != source.sha256:
         raise DownloadError(
-            f"{path} is there, but unpacked its SHA-256 is {unpacked}, and Expected "
-            f"{source.sha256}. Move it away to get the released file"
+            f"Expected the SHA-256 {source.sha256} but got {unpacked} for {path}, unpacked. Move "
+            f"the file away to download the released one"
         )
     else:
         checked = path.suffix == ".gz"

@@ -147,7 +147,7 @@ class MissingExtraError(ModelError):
 
 
 class UnansweredError(ModelError):
-    """Answers that a run cannot do without and did not get; the same command asks for them."""
+    """Answers that a run cannot do without and did not get; a repeated command asks for them."""
 
     exit_code: ClassVar[int] = 3
 

@@ -97,7 +97,7 @@ def dies(verb: str, asked: Mapping[str, Any]) -> Any:
     ("fault", "reason"),
     [
         (hangs, "search: no reply within 3 seconds"),
-        (breaks, "add: the service said 400 Bad Request"),
+        (breaks, "add: the service replied 400 Bad Request"),
         (unknown_sources, "search: item 0 names the source 'u99-r0', which never arrived"),
         (dies, "add: http://127.0.0.1"),
     ],

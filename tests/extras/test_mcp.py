@@ -212,7 +212,7 @@ def serve(*options: str):
 def test_failures_are_described_in_words(tmp_path) -> None:
     with pytest.raises(RouteError, match="cannot be used"):
         make_policy("mcp:command=false").build(RECORDS[:1])
-    with pytest.raises(RouteError, match="remember: the server said: Error executing tool"):
+    with pytest.raises(RouteError, match="remember: the server replied: Error executing tool"):
         make_policy(toy("--broken")).build(RECORDS[:1])
     with pytest.raises(SpecError, match="either command=… or url=…"):
         make_policy("mcp:profile=server-memory")

@@ -65,9 +65,9 @@ def says(status: str, headers: str = "") -> Any:
 
 OK = b"HTTP/1.1 200 OK\r\n"
 SERVICE_FAULTS = {
-    "status-401": (says("401 No"), 'add: the service said 401 No: {"why": "made up"}'),
-    "status-500": (says("500 Oops"), "add: the service said 500 Oops"),
-    "status-204": (ENDPOINT["sends"](b"HTTP/1.1 204 None\r\n\r\n"), "the service said 204"),
+    "status-401": (says("401 No"), 'add: the service replied 401 No: {"why": "made up"}'),
+    "status-500": (says("500 Oops"), "add: the service replied 500 Oops"),
+    "status-204": (ENDPOINT["sends"](b"HTTP/1.1 204 None\r\n\r\n"), "the service replied 204"),
     "redirect": (
         says("302 Moved", f"Location: {ELSEWHERE}\r\n"),
         f"add: the service redirects (302) to {ELSEWHERE}",

@@ -239,7 +239,7 @@ def test_a_program_that_prints_its_environment(
     ("statement", "code"),
     [
         ("return Reply(os.environ['SOME_SERVICE_API_KEY'] + ' a', attempts=(KEY,))", 0),
-        ("raise ModelError('the service said ' + KEY, attempts=(KEY,))", 3),
+        ("raise ModelError('the service replied ' + KEY, attempts=(KEY,))", 3),
         ("raise ValueError(KEY)", 3),
     ],
     ids=["reply", "model error", "any error"],

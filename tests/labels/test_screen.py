@@ -163,7 +163,9 @@ def test_a_pass_with_failures_is_none(tiny: Benchmark, scripted: Any, tmp_path: 
 
     model = scripted(fails)
     settings: dict[str, Any] = {"seed": 1, "directory": tmp_path / "run"}
-    with pytest.raises(ModelError, match="1 of 4 requests failed, the last one so: the server is"):
+    with pytest.raises(
+        ModelError, match="1 of 4 requests failed; the last error was: the server is"
+    ):
         run_study(tiny, cards, SCREEN, {"A": model}, **settings)
     (tmp_path / "up").touch()
     plans = plan_study(cards, SCREEN, {"A": model}, run=tmp_path / "run")
@@ -279,7 +281,7 @@ def broken(cards: Sequence[Any]) -> dict[str, tuple[bytes, str, int | None, str 
         ),
         "unread": (
             text(*good[:3], f"{ids[3]},unread,\n"),
-            "row 5: 'unread' stands for no reading; fill the label in",
+            "row 5: 'unread' is not a reading; fill in the label in",
             5,
             "label",
         ),
@@ -509,7 +511,7 @@ def test_the_command_exports_reads_back_and_gates(
     command("screen", "sample", export=Path("cards.csv"), **settings)
     assert "cards are in cards.csv" in capsys.readouterr().out
     assert Path("cards.rubric.txt").read_text() == SCREEN.text + "\n"
-    with pytest.raises(InputError, match="it may be completed, so it stays"):
+    with pytest.raises(InputError, match="so it is not overwritten"):
         command("screen", "sample", export=Path("cards.csv"), **settings)
     from routeprism.records import load_benchmark
 

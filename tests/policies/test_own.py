@@ -396,7 +396,7 @@ def test_what_objects_share_is_refused() -> None:
         def expose(self, query: str) -> list[Record]:
             return self.records
 
-    with pytest.raises(ContractError, match="holds records before any was added"):
+    with pytest.raises(ContractError, match="contains records before any was added"):
         routeprism.audit("sample", Shared, resamples=100)
 
 

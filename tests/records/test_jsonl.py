@@ -180,17 +180,17 @@ BAD = {
     "half a character": bad_record(
         {**R1, "id": "r3", "text": "\ud83d"},
         None,
-        r"cannot be used: '\ud83d' is half a character, and no text (in text)",
+        r"cannot be used: '\ud83d' is half a character, which is not valid text (in text)",
     ),
     "half a character in a turn": bad_record(
         {"user": "ann", "id": "r3", "turns": [{"role": "user", "text": "\udc00"}]},
         None,
-        r"cannot be used: '\udc00' is half a character, and no text (in turns[0].text)",
+        r"cannot be used: '\udc00' is half a character, which is not valid text (in turns[0].text)",
     ),
     "half a character as a field": bad_record(
         {**R1, "id": "r3", "\ud83d": "x"},
         None,
-        r"cannot be used: '\ud83d' is half a character, and no text",
+        r"cannot be used: '\ud83d' is half a character, which is not valid text",
     ),
     "nested too deeply": bad_record(
         b"[" * 100_000, None, "cannot be used: it is nested too deeply"
@@ -400,7 +400,7 @@ def test_a_file_in_place_of_its_directory(own_data: OwnData) -> None:
     with pytest.raises(InputError) as refused:
         load_benchmark(str(file))
     assert str(refused.value) == (
-        f"{file}: is a file: name the directory that holds records.jsonl and questions.jsonl"
+        f"{file}: is a file: name the directory that contains records.jsonl and questions.jsonl"
     )
 
 
@@ -598,8 +598,8 @@ def test_a_record_of_five_megabytes_works_and_is_noted(own_data: OwnData, tmp_pa
     assert found.notes == (
         "raw shows nothing to any question: J is 1 because nothing is equal to nothing",
         "focal shows nothing to any question: J is 1 because nothing is equal to nothing",
-        "1 of 2 records alone pass the limit of the interface budget; they can be retained but "
-        "never exposed",
+        "1 of 2 records are longer than the limit of the interface budget; they can be kept but "
+        "never shown",
     )
     lengths = found.rows.where(quantity="context_length.forward", policy="raw")
     assert {row.estimate for row in lengths} == {0}  # it ranks first

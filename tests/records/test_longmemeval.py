@@ -211,7 +211,7 @@ def test_a_session_without_words_keeps_its_place(load: Load) -> None:
     benchmark = load([asked(haystack_sessions=sessions)])
     assert only_case(benchmark).pool.records[0].text == "…"
     assert benchmark.notes == (
-        "1 session has no words; it is kept as it is (1 question, the first 'q0')",
+        "1 session has no words; it is kept unchanged (1 question, the first 'q0')",
     )
 
 
@@ -368,7 +368,7 @@ def test_a_fault_is_named_by_its_place(
         ),
         (
             [[], [], [{"role": "user", "content": "\ud83d"}], []],
-            r"question 'q0': cannot be used: '\ud83d' is half a character, and no text "
+            r"question 'q0': cannot be used: '\ud83d' is half a character, which is not valid text "
             "(in haystack_sessions[2][0].content)",
         ),
     ],

@@ -450,9 +450,9 @@ CATALOGUE = {
     "leak: database": Fault(database, {"isolation": SHARED}, ContractError, SHARED),
     "leak: class attribute": Fault(
         class_attribute,
-        {"isolation": "a fresh memory holds records before any was added"},
+        {"isolation": "a fresh memory contains records before any was added"},
         ContractError,
-        "a fresh memory holds records before any was added",
+        "a fresh memory contains records before any was added",
     ),
     "leak: cache by text": Fault(cache_by_text, {"isolation": SHARED}, ContractError, SHARED),
     "leak: table by position": Fault(

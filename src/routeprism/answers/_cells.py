@@ -53,7 +53,7 @@ class Cost:
         tokens = "an unknown number of" if self.input_tokens is None else f"{self.input_tokens:,}"
         text = f"{calls} calls, {tokens} input tokens"
         if self.kept:
-            text += f" ({self.kept:,} answers are there already)"
+            text += f" ({self.kept:,} answers are already in the run)"
         if self.cost is not None:
             text += f"; {self.cost:.2f} for the input"
             text += f", at most {self.most:.2f} in all" if self.most is not None else ""

@@ -200,10 +200,10 @@ class _Collector:
             # Nothing gets through: a wrong key, a wrong name, a server that is down.
             self._stopping = True
             self._broken = UnansweredError(
-                f"{self._in_a_row} requests in a row failed, the last one so: {error}"
+                f"{self._in_a_row} requests in a row failed; the last error was: {error}"
                 + (
-                    f". The {len(self._kept):,} answers that are there are kept; the same command "
-                    f"asks for the others"
+                    f". The {len(self._kept):,} answers already collected are kept; run the same "
+                    f"command to request the others"
                     if self._kept
                     else ""
                 ),

@@ -105,7 +105,7 @@ class Consultant:
             self._tokens,
             cost,
             most,
-            "an estimate: what is asked while building can depend on the replies before",
+            "an estimate: later prompts can depend on earlier replies",
             estimated=True,
         )
 

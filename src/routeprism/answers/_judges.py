@@ -58,7 +58,7 @@ class Verdict:
     correct: bool | None
     raw: str = ""
     missing: bool = False
-    """Whether the judge could not be asked; the same command asks again."""
+    """Whether the judge could not be asked; a repeated command asks again."""
 
 
 @runtime_checkable
@@ -242,7 +242,7 @@ class RecordedJudge:
 
     def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
         """Refuse: there is a verdict for each recorded answer, and none for a text."""
-        raise SpecError("the judge 'recorded' knows answers of recorded:FILE alone")
+        raise SpecError("the judge 'recorded' applies only to answers of recorded:FILE")
 
 
 def make_judge(text: str, *, base_url: str | None = None) -> Judge:

@@ -252,7 +252,7 @@ def _make_asking(command: str, settings: Any, allowance: Allowance | None) -> As
     if not arms or not settings.fillers or not settings.batches:
         raise SpecError("asking needs at least one instruction, one filler and one batch")
     if len({model.name for model in models}) < len(models):
-        raise SpecError("two models have the same name; ask them in runs of their own")
+        raise SpecError("two models have the same name; ask them in separate runs")
     judge = _choose_judge(settings.judge, models, base_url)
     paid = [*models, judge.model] if isinstance(judge, ModelJudge) else models
     return Asking(

@@ -236,7 +236,10 @@ def export_cards(request: StudyRequest, path: Path) -> Path:
     beside = path.with_suffix(".rubric.txt")
     for file in (path, beside):
         if file.exists():
-            raise InputError("exists already; it may be completed, so it stays", file=file)
+            raise InputError(
+                "already exists, and people may have completed it, so it is not overwritten",
+                file=file,
+            )
     _write(path, write_sheet(request.cards, request.rubric))
     _write(beside, (request.rubric.text + "\n").encode())
     return beside

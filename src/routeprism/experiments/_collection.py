@@ -246,8 +246,8 @@ def _check_verdict(
             )
     elif entry.correct is None and isinstance(asking.judge, RecordedJudge):
         wrong = (
-            f"there is no verdict for question {question.id}, which others have; give all, or pass "
-            f"judge=embedded or judge=MODEL"
+            f"there is no verdict for question {question.id}, although other questions have one; "
+            f"add the missing verdicts, or pass judge=embedded or judge=MODEL"
         )
     if wrong:
         raise InputError(wrong, file=model.file, line=entry.line, field="correct")
@@ -459,7 +459,7 @@ def describe_outcomes(outcomes: Mapping[tuple[str, str], int]) -> tuple[str, ...
             notes.append(f"{model}: {answers} {outcome}; each counts as its own answer")
         elif outcome == "failed":
             requests = "1 request" if number == 1 else f"{number} requests"
-            notes.append(f"{model}: {requests} failed; the same command asks again")
+            notes.append(f"{model}: {requests} failed; run the same command to retry")
         elif outcome == _MARKED:
             notes.append(
                 f"{model}: {answers} stored with a mark, because the reply contained "

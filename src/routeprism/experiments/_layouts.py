@@ -35,10 +35,10 @@ Layout = Literal["reversed", "source"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 _NOTHING_TO_REVERSE = (
-    "a route shows fewer than two blocks of every kind, so that there is no order to reverse"
+    "a route shows fewer than two blocks of every kind, so there is no order to reverse"
 )
 _NOTHING_CHANGES = (
-    "a route's blocks of each kind have the same text, so that reversing shows it again"
+    "a route's blocks of each kind have the same text, so reversing them changes nothing"
 )
 _NO_PLACE = "a block that comes from several records has no single place in source order"
 

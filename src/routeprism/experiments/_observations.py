@@ -285,8 +285,8 @@ def _failure_notes(failures: Sequence[RouteFailure]) -> list[str]:
     for failure in failures:
         by_policy.setdefault(failure.policy, []).append(failure)
     return [
-        f"{len(failed)} route{'s' if len(failed) > 1 else ''} of {policy} failed; no estimate has "
-        f"their pairs, and the same command with the same run tries only them again "
+        f"{len(failed)} route{'s' if len(failed) > 1 else ''} of {policy} failed; no estimate "
+        f"includes their pairs, and the same command with the same run builds only them again "
         f"({failed[0].place}: {failed[0].reason})"
         for policy, failed in by_policy.items()
     ]
@@ -321,14 +321,14 @@ def _pool_notes(observations: Observations) -> list[str]:
     notes.extend(wordless_notes(observations))
     notes.extend(_arrival_notes(observations))
     notes.extend(
-        f"{number} of {observations.records} records alone pass the limit of the interface "
-        f"{interface}; they can be retained but never exposed"
+        f"{number} of {observations.records} records are longer than the limit of the interface "
+        f"{interface}; they can be kept but never shown"
         for interface, number in observations.oversized.items()
         if number
     )
     notes.extend(
         f"{number} of {observations.building[policy, 'consultations']} replies that {policy} got "
-        f"while building could not be used; its documented fallback stood in"
+        f"while building could not be used; its documented fallback was used instead"
         for (policy, event), number in observations.building.items()
         if event == "unusable_replies" and number
     )

@@ -123,7 +123,7 @@ def _read_part(directory: Path, part: int) -> Iterator[Any]:
             if int(number) == part:
                 result = decode(json.loads(content))
                 if not is_dataclass(result):
-                    raise _refuse_results(directory, "it contains a value that is no result")
+                    raise _refuse_results(directory, "it contains a value that is not a result")
                 yield result
         if counts != expected:
             raise _refuse_results(directory, "it lacks the results of pools")

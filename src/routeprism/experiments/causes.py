@@ -30,7 +30,7 @@ _MOST_STORED = 200
 
 NEXT_STEPS: Mapping[Cause, str] = {
     "older overwrote newer": "resolve conflicts by event time, or hold records back",
-    "newer overwrote older": "keep older values beside the newest one",
+    "newer overwrote older": "keep older values next to the newest one",
     "window too short": "enlarge the window, hold records back, or search a log of dropped records",
     "merge kept another record": "choose the member to keep by event time, or rebuild from a log",
     "discarded as a duplicate": (

@@ -296,7 +296,7 @@ def routes_of(directory: Path) -> tuple[RouteName, ...]:
                 if route in traced:
                     routes[route] = None
     if not routes:
-        raise RunError(f"{directory} traced no routes; make it by routeprism audit")
+        raise RunError(f"{directory} traced no routes; make it with `routeprism audit`")
     return tuple(routes)
 
 

@@ -80,7 +80,7 @@ REASONS: Mapping[Stratum, str] = {
     "several-records": "the routes differ in more than one support record; see bundles",
     "support-left": "the route that lacks the record still exposes other support "
     "(excluded by eligibility=none)",
-    "one-record": "less than two support records are missing; see single restoration",
+    "one-record": "fewer than two support records are missing; see single restoration",
     "source-count": "the routes expose different numbers of records",
     "not-removable": "the record to take out is not exposed, or supports the answer itself",
     "no-replacement": "no other record without support takes the same display position",

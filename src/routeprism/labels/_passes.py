@@ -294,8 +294,9 @@ def read_cards(
     if collected.failures:
         last = list(collected.failures.values())[-1]
         raise UnansweredError(
-            f"pass '{name}': {len(collected.failures)} of {len(cards)} requests failed, the last "
-            f"one so: {last.error}. A pass is whole or none; the same command asks for the others",
+            f"pass '{name}': {len(collected.failures)} of {len(cards)} requests failed; the last "
+            f"error was: {last.error}. A pass must be complete; run the same command to request "
+            f"the others",
             attempts=last.attempts,
         )
     readings: dict[str, Reading] = {}
@@ -303,7 +304,7 @@ def read_cards(
         answer = collected.of(cell)
         if answer is None:
             raise UnansweredError(
-                f"pass '{name}': {card.id} has no reply; the same command asks again"
+                f"pass '{name}': {card.id} has no reply; run the same command to retry"
             )
         if answer.outcome == "refused":
             readings[card.id] = _make_unread(card, rubric, "the model refused")

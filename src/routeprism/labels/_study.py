@@ -256,7 +256,7 @@ def _read_file(path: Path, cards: Sequence[Card], rubric: Rubric, name: str) -> 
         return read_sheet(path, cards, rubric, name=name)
     readings = load_readings(path).check(cards, rubric)
     if readings.name != name:
-        raise SpecError(f"{path} holds the pass '{readings.name}', not '{name}'")
+        raise SpecError(f"{path} contains the pass '{readings.name}', not '{name}'")
     return readings
 
 

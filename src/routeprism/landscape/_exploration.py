@@ -47,12 +47,12 @@ _REPEATS = 20
 _FEW = 5
 """The number of failing orders that are named."""
 _RULES = (
-    "step(state, record) must leave the state that it is given as it was, and key(state) must "
+    "step(state, record) must not change the state that it receives, and key(state) must "
     "differ wherever something retained or shown, now or later, differs"
 )
 _WRONG = (
     f"breaks a rule of incremental policies, so its merged states were not used: they gave "
-    f"different memories than building the same orders. {_RULES} (check-adapter names an order)"
+    f"different memories from building the same orders. {_RULES} (check-adapter names an order)"
 )
 
 
@@ -389,6 +389,6 @@ def _with_chance(landscape: Landscape, policy: Policy, pool: Pool, arrivals: Arr
     differing = len(same) - sum(same)
     note = (
         f"{policy.name} is not deterministic: in {differing} of {len(same)} orders a second build "
-        f"gave another memory, so what differs between orders is not the order's doing alone"
+        f"gave a different memory, so differences between orders are not caused by order alone"
     )
     return replace(landscape, chance=(differing, len(same)), note=f"{note}. {landscape.note}")

@@ -129,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.token and not secrets.compare_digest(
             token.encode(), self.server.token.encode()
         ):
-            return Response.error(401, "this endpoint serves its own clients alone", "no_access")
+            return Response.error(401, "this endpoint serves only its own clients", "no_access")
         scope, _, path = self.path.lstrip("/").partition("/v1/")
         try:
             body = json.loads(content)

@@ -136,7 +136,7 @@ def _select_rows(rows: list[Row], column: str, selected_value: str | None, file:
     if selected_value is None:
         if len(values) > 1:
             choice = f"choose with recorded:FILE,{column}=…"
-            raise InputError(f"it holds several: {names}; {choice}", file=file, field=column)
+            raise InputError(f"it contains several: {names}; {choice}", file=file, field=column)
         return rows
     selected = [row for row in rows if row.fields.get(column, "") == selected_value]
     if not selected:
@@ -194,7 +194,8 @@ class Inspection:
             for names in (first, second)
         )
         raise InputError(
-            f"the answer would serve for {' and for '.join(sides)}; a column has to say for which",
+            f"the answer would serve for {' and for '.join(sides)}; a column has to distinguish "
+            f"them",
             file=self._model.file,
             line=answer.line,
             field=differing[0],

@@ -148,8 +148,8 @@ def check_build(policy: Any) -> None:
     ]
     if len(required) > 1:
         raise PeekError(
-            f"{type(policy).__name__}.build wants {', '.join(required)}: construction receives the "
-            f"arriving records and nothing else. Expected build(arrivals)."
+            f"{type(policy).__name__}.build requires {', '.join(required)}: construction receives "
+            f"the arriving records and nothing else. Expected build(arrivals)."
         )
     if not accepts(policy.build, ()):
         raise ContractError(
@@ -253,7 +253,7 @@ class OwnMemory:
         check_expose(memory, self.name)
         if _has_records(memory):
             raise ContractError(
-                f"{self.name}: a fresh memory holds records before any was added. Is something "
+                f"{self.name}: a fresh memory contains records before any was added. Is something "
                 f"kept on the class, such as a list that all its objects share?"
             )
 

@@ -117,7 +117,7 @@ def parse_json(text: str, *, strict: bool = False) -> Any:
     if half_character:
         half, way = half_character
         where = f" (in {way.removeprefix('.')})" if way else ""
-        raise ValueError(f"{half!r} is half a character, and no text{where}")
+        raise ValueError(f"{half!r} is half a character, which is not valid text{where}")
     return parsed
 
 

@@ -54,7 +54,7 @@ def load(directory: Path) -> Benchmark:
     """Load a directory of the user's own."""
     if not is_directory(directory):
         raise InputError(
-            "is a file: name the directory that holds records.jsonl and questions.jsonl"
+            "is a file: name the directory that contains records.jsonl and questions.jsonl"
             if is_file(directory)
             else "there is no such directory",
             file=directory,

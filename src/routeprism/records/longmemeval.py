@@ -85,8 +85,8 @@ _NOTES: Mapping[str, tuple[str, str]] = {
         "stale labels",
     ),
     "wordless": (
-        "session has no words; it is kept as it is",
-        "sessions have no words; they are kept as they are",
+        "session has no words; it is kept unchanged",
+        "sessions have no words; they are kept unchanged",
     ),
 }
 """Notes about a file, in the singular and in the plural."""
@@ -260,7 +260,7 @@ class _Index:
         counts, notes = self.counts, []
         if shape == "index":
             notes.append(
-                "the file has session ids and no text: it tells what is retained, and nothing of "
+                "the file has session ids and no text: it shows what is retained, but not "
                 "what retrieval would expose"
             )
         if counts["abstentions"] and abstention == "apart":

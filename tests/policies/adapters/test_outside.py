@@ -148,7 +148,7 @@ def replies(verb: str, reply: Any) -> Answer:
 @pytest.mark.parametrize(
     ("instead", "reason"),
     [
-        (broken_status, "add: the service said 400 Bad Request"),
+        (broken_status, "add: the service replied 400 Bad Request"),
         (silent, r"add: no reply within 0\.2 seconds"),
         (replies("dump", {}), "dump: expected a list 'items' but got NoneType"),
         (replies("dump", []), "dump: expected a JSON object but got list"),
@@ -177,7 +177,7 @@ def test_a_service_in_trouble_is_said(
     serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SERVER["Handler"], "do_POST", lambda self: self.send_error(500))
-    with pytest.raises(RouteError, match="reset: the service said 500"):
+    with pytest.raises(RouteError, match="reset: the service replied 500"):
         at(serve(), timeout=1).build(RECORDS)
 
 

@@ -164,9 +164,9 @@ def edited(directory: Path, *changes: tuple[str, str]) -> str:
             "POST /accounts",
             "POST /account",
             "add",
-            'add: the service said 404 Not Found: {"detail"',
+            'add: the service replied 404 Not Found: {"detail"',
         ),
-        ("/find?q", "/fund?q", "search", "search: the service said 405"),
+        ("/find?q", "/fund?q", "search", "search: the service replied 405"),
         ("[wait]\ninterval = 0.05\npatience = 1.0\n", "", "ingestion", "[wait] needs a request"),
         (
             'id = "/uid"\ntext = "/snippet"',
@@ -273,7 +273,7 @@ def test_a_service_that_repeats_the_token_does_not_leak_it(
 ) -> None:
     stranger.echo = True
     stranger.token = TOKEN[::-1]
-    with pytest.raises(RouteError, match="list: the service said 401") as error:
+    with pytest.raises(RouteError, match="list: the service replied 401") as error:
         Http(stranger.url, profile=str(PROFILE)).build(LARGE[0].pool.records)
     assert "SECRET" not in str(error.value)
 

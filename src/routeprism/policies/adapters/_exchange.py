@@ -103,7 +103,7 @@ class Transport:
             )
         detail = exchange.content.decode(errors="replace")
         return self.redactor.redact_line(
-            f"the service said {exchange.status} {exchange.reason}: {detail}"
+            f"the service replied {exchange.status} {exchange.reason}: {detail}"
         )
 
 

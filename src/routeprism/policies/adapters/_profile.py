@@ -35,7 +35,7 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 """An environment variable in a header, or in the environment of a server."""
 LITERAL_ADVICE = (
-    "a secret does not belong into a file: set an environment variable, and write ${ITS_NAME} here"
+    "a secret does not belong in a file: set an environment variable, and write ${ITS_NAME} here"
 )
 _RECORD = ("id", "text", "user_text", "time", "messages", "turns")
 """What a request that adds a record may contain of it."""
@@ -195,7 +195,7 @@ class _Reader:
         """Read everything, in the order in which the requests are made."""
         self._check_keys("", self.tables, ("url", "kind", "headers", *_KEYS))
         address = url or self._text("", self.tables, "url")
-        check_service_address(address, "secrets belong into [headers] as ${VARIABLE}")
+        check_service_address(address, "secrets belong in [headers] as ${VARIABLE}")
         opening = self._step("open", ()) if "open" in self.tables else None
         self._learn(opening)
         record = (*_RECORD,)

@@ -89,7 +89,7 @@ class ToolClient:
     def _read_result(self, tool: str, result: Any) -> Any:
         text = "".join(getattr(part, "text", "") for part in result.content)
         if result.is_error:
-            raise RouteError(f"{tool}: the server said: {self._redactor.redact_line(text)}")
+            raise RouteError(f"{tool}: the server replied: {self._redactor.redact_line(text)}")
         if result.structured_content is not None:
             return result.structured_content
         try:

@@ -26,10 +26,10 @@ _QUERY = "Who repairs accordions?"
 _QUOTED = 60
 """Characters of a text that are shown."""
 _STEPS = {"list, empty": "list", "ingestion": "wait"}
-"""Steps that have a different name than the table they try."""
+"""Steps that have a different name from the table they try."""
 _FIXES = {
     "headers": "export the variable, or correct its name in [headers]",
-    "shared memory": "use a memory for tests alone, or {memory} in the paths or bodies",
+    "shared memory": "use a memory that is only for tests, or {memory} in the paths or bodies",
     "open": "correct [open]: request, body and the pointers of capture",
     "add": "correct [add]: request, body, id and capture",
     "commit": "correct [commit]: request, body and capture",

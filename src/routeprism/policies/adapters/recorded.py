@@ -45,7 +45,7 @@ class Trace:
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Refuse: what was recorded elsewhere cannot be built here."""
         raise ContractError(
-            f"{self.name} holds recorded traces, which cannot be built again. Expected only the "
+            f"{self.name} contains recorded traces, which cannot be built again. Expected only the "
             f"orders that were recorded, without comparators"
         )
 

@@ -135,6 +135,7 @@ def test_a_running_server_gets_a_token_that_appears_nowhere(monkeypatch, tmp_pat
             run=tmp_path / "run",
         )
         assert found.value("J").estimate == 1
+        assert any("stored verbatim: construction by a model was" in note for note in found.notes)
         for file in (tmp_path / "run").iterdir():
             assert b"SECRET" not in file.read_bytes(), file
         monkeypatch.setenv("TOY_TOKEN", f"{TOKEN}-wrong")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import routeprism
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies import make_policy
 from routeprism.records import Record
@@ -16,6 +17,7 @@ from routeprism.routes.conformance import check_adapter
 
 PROVIDERS = '''
 """Providers as the benchmark's contract describes them (memory/base.py of its repository)."""
+import asyncio
 from pathlib import Path
 
 STEPS = []
@@ -61,6 +63,28 @@ class Renaming(Words):
         for at, one in enumerate(documents, start=len(self.documents)):
             copy = type(one)(id=f"memory-{at}", content=one.content, user_id=one.user_id)
             self.documents.append(copy)
+
+
+class Awaited(LastTwo):
+    """Has `async` methods and a lock, which belongs to the loop on which it was first used."""
+
+    async def initialize(self):
+        super().initialize()
+        self.loop = asyncio.get_running_loop()
+        self.task = asyncio.create_task(asyncio.sleep(3600))
+
+    async def ingest(self, documents):
+        assert asyncio.get_running_loop() is self.loop
+        await asyncio.sleep(0)
+        super().ingest(documents)
+
+    async def retrieve(self, query, k=10, user_id=None, query_timestamp=None):
+        assert asyncio.get_running_loop() is self.loop
+        return super().retrieve(query, k, user_id)
+
+    async def cleanup(self):
+        assert asyncio.get_running_loop() is self.loop
+        super().cleanup()
 
 
 class Broken(Words):
@@ -122,6 +146,20 @@ def test_single_calls_show_what_each_record_displaced(providers: Any) -> None:
     replaced = build("Words", ",ingest=single")  # every call replaces all documents
     assert replaced.retained() == {"r2"}
     replaced.close()
+
+
+@pytest.mark.filterwarnings("error")
+def test_async_methods_are_awaited_on_one_loop(providers: Any) -> None:
+    memory = build("Awaited", ",ingest=single,k=1")
+    assert memory.retained() == {"r1", "r2"}
+    assert sources(memory, "Who owns a boat?") == [["r1"]]
+    memory.close()
+    assert providers.STEPS[-1] == "cleanup"
+
+
+def test_an_audit_notes_that_documents_were_stored_verbatim(providers: Any) -> None:
+    found = routeprism.audit("sample", "amb:provider=amb_providers:Words", resamples=100)
+    assert any("stored verbatim: construction by a model was not" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("more", ["", ",ingest=single"])

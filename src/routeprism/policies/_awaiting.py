@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AwaitedMemory",
     "AwaitedPolicy",
+    "MemoryLoop",
     "await_now",
     "is_asynchronous",
     "pass_time",
@@ -105,6 +106,29 @@ class AwaitedMemory:
             if not self.loop.is_closed():
                 _run(self.loop, _end_tasks(self.loop))
                 self.loop.close()
+
+
+class MemoryLoop:
+    """The one event loop of a memory, which exists from the first value that is awaited."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def finish(self, value: Any) -> Any:
+        """Return a value, awaited if it is awaitable."""
+        if not inspect.isawaitable(value):
+            return value
+        import asyncio
+
+        self._loop = self._loop or asyncio.new_event_loop()
+        return _finish(value, self._loop)
+
+    def close(self) -> None:
+        """Cancel the tasks that are left, and close the loop."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            _run(loop, _end_tasks(loop))
+            loop.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from routeprism.policies._contracts import Block, Event
 from routeprism.records import Record
 from routeprism.redaction import Redactor
 
-__all__ = ["Lineage", "Uncertainty", "quotes"]
+__all__ = ["Lineage", "Uncertainty", "joins", "quotes"]
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 """A word; scripts without spaces count by character."""
@@ -279,6 +279,16 @@ def quotes(record: Record, text: str, *, cut: bool = False) -> bool:
     """Whether a record contains the words of a text, in this order; the last may be `cut`."""
     words = _words(text)
     return bool(words) and f" {' '.join(words)}{'' if cut else ' '}" in record.derive(_phrase)
+
+
+def joins(records: Iterable[Record], text: str) -> bool:
+    """Whether a text contains whole texts of records, and no further word."""
+    rest = f" {' '.join(_words(text))} "
+    for record in records:
+        phrases = sorted(record.derive(_phrase).split("|"), key=len, reverse=True)
+        phrase = next((one.strip() for one in phrases if f" {one.strip()} " in rest), "")
+        rest = rest.replace(f" {phrase} ", "  ", 1) if phrase else rest
+    return not rest.strip()
 
 
 def _list_common(texts: Sequence[str]) -> frozenset[str]:

@@ -630,6 +630,27 @@ def test_hits_that_the_list_does_not_contain_fail_the_route(
         memory.expose("fact?")
 
 
+@pytest.mark.parametrize(("ending", "verbatim"), [("", 1), (" All of it is true.", 0)])
+def test_texts_that_were_only_joined_count_as_stored_verbatim(
+    plain: Callable[..., Plain], tmp_path: Path, ending: str, verbatim: int
+) -> None:
+    pages = Pages("repeats")
+
+    def merge(method: str, path: str, asked: Any) -> Any:
+        reply = pages(method, path, asked)
+        if method == "POST":
+            texts = " // ".join(pages.texts.values()).removesuffix(ending) + ending
+            pages.texts = {f"k{texts.count('//')}": texts}
+        return reply
+
+    service = plain(merge)
+    path = tmp_path / "p.toml"
+    path.write_text(PAGED.format(url=service.url, reset="DELETE /{memory}"))
+    memory: Any = Http(profile=str(path)).build(FACTS[:2])
+    assert [block.sources for block in memory.list_blocks()] == [frozenset({"r0", "r1"})]
+    assert memory.counts() == {"stored_items": 1, "verbatim_items": verbatim}
+
+
 def test_reported_sources_a_job_and_a_form(plain: Callable[..., Plain], tmp_path: Path) -> None:
     """The service names its own ids of what was added, and is done after three polls."""
     stored: list[str] = []

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from routeprism.errors import MissingExtraError, SpecError
 from routeprism.models import Endpoint, Line, open_endpoint
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue
-from routeprism.policies._lineage import quotes
+from routeprism.policies._lineage import joins, quotes
 from routeprism.records import Record
 from routeprism.redaction import hide_credentials
 from routeprism.text.hashing import hash_words
@@ -201,14 +201,11 @@ def check_address(policy: str, base_url: str) -> None:
 
 
 def count_verbatim(blocks: Sequence[Block], arrivals: Sequence[Record]) -> Mapping[str, int]:
-    """Count the stored items, and those that repeat text of a record they came from."""
+    """Count the stored items, and those that repeat or join texts of records they came from."""
     records = {record.id: record for record in arrivals}
-    quoted = sum(
-        any(
-            quotes(records[source], block.text, cut=True)
-            for source in block.sources
-            if source in records
-        )
-        for block in blocks
-    )
-    return {"stored_items": len(blocks), "verbatim_items": quoted}
+    number = 0
+    for block in blocks:
+        sources = [records[source] for source in sorted(block.sources) if source in records]
+        quoted = any(quotes(record, block.text, cut=True) for record in sources)
+        number += quoted or (bool(sources) and joins(sources, block.text))
+    return {"stored_items": len(blocks), "verbatim_items": number}

@@ -49,6 +49,7 @@ def build_remote(
         ),
         log=tuple(log),
         end=end,
+        arrivals=arrivals,
         read_state=lambda: read_state(call("dump", {}), arrived, redactor),
     )
 

@@ -11,13 +11,12 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
 from routeprism.errors import RouteError, RoutePrismError, SpecError
-from routeprism.policies._awaiting import await_now
+from routeprism.policies._awaiting import MemoryLoop
 from routeprism.policies._contracts import Block, Event, Memory
 from routeprism.policies._lineage import Lineage
 from routeprism.policies._wrappers import Client, check_calls
@@ -99,6 +98,7 @@ class Amb:
             log=log,
             end=opened.close,
             counters=opened.lineage.counts(),
+            arrivals=arrivals,
         )
 
 
@@ -130,6 +130,8 @@ class _Provider:
     directory: Path
     records: dict[str, Record] = field(default_factory=dict)
     """The records that have arrived, by id."""
+    loop: MemoryLoop = field(default_factory=MemoryLoop)
+    """Awaits the provider's `async` methods."""
     lineage: Lineage = field(default_factory=lambda: Lineage("document"))
     """Follows documents whose ids the provider made up."""
     blocks: list[Block] = field(default_factory=list)
@@ -143,11 +145,13 @@ class _Provider:
         if missing:
             raise SpecError(f"'{policy.provider}' has no {' and no '.join(missing)}")
         directory = Path(tempfile.mkdtemp(prefix="amb-"))
+        loop = MemoryLoop()
         try:
-            opened = cls(policy, factory(), directory)
+            opened = cls(policy, factory(), directory, loop=loop)
             opened._call("initialize")
             opened._call("prepare", directory, unit_ids={_USER})
         except BaseException:
+            loop.close()
             shutil.rmtree(directory, ignore_errors=True)
             raise
         return opened
@@ -182,6 +186,7 @@ class _Provider:
         try:
             self._call("cleanup")
         finally:
+            self.loop.close()
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def _observe(self, records: Record | Sequence[Record]) -> None:
@@ -229,7 +234,7 @@ class _Provider:
         if call is None:
             return None
         try:
-            return await_now(partial(call, *arguments, **options)())
+            return self.loop.finish(call(*arguments, **options))
         except RoutePrismError:
             raise
         except Exception as error:

@@ -22,7 +22,7 @@ from routeprism.policies.adapters._exchange import read_token
 from routeprism.policies.adapters._observing import ObservedWrites
 from routeprism.policies.adapters._session import refuse_to_delete
 from routeprism.policies.adapters._settling import settle
-from routeprism.policies.adapters._systems import import_system, list_versions
+from routeprism.policies.adapters._systems import count_verbatim, import_system, list_versions
 from routeprism.policies.adapters._tool_client import ToolClient
 from routeprism.policies.adapters._tools import (
     ToolCall,
@@ -229,6 +229,8 @@ class McpMemory:
         self._lineage = Lineage("entity", redactor=self._redactor)
         self._writes = ObservedWrites(self._observe)
         self._clients: list[ToolClient] = []
+        self._records: list[Record] = []
+        """The records that were added."""
         self.settle = None if profile.wait is None else profile.wait.get("limit", 30.0)
         self._connect()
         if directory is None:
@@ -236,6 +238,7 @@ class McpMemory:
 
     def add(self, record: Record) -> None:
         """Add a record; several may be added at once."""
+        self._records.append(record)
         with self._writes.add(record) as number:
             client = self._clients[number % len(self._clients)]
             self._call(client, self._profile.add, self._describe(record))
@@ -246,6 +249,7 @@ class McpMemory:
         if call is None:
             raise InapplicableError(f"{self._profile.name} has no table [bulk]")
         self._writes.observe()
+        self._records.extend(records)
         items = [fill_template(call.record, self._describe(record)) for record in records]
         self._call(self._clients[0], call, {"records": items, "memory": self._memory})
         self._writes.add_together(records)
@@ -289,8 +293,8 @@ class McpMemory:
         return tuple(self._lineage.events)
 
     def counts(self) -> Mapping[str, int]:
-        """Count the items whose sources are uncertain."""
-        return self._lineage.counts()
+        """Count the items whose sources are uncertain, and those that repeat their records."""
+        return {**self._lineage.counts(), **count_verbatim(self._list_blocks(), self._records)}
 
     def close(self) -> None:
         """End the server, or remove what was added to it."""

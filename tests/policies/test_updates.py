@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -129,10 +130,25 @@ def test_events_of_the_facts_memory() -> None:
     assert log("arrival", OLD, OLD) == [("add", "old", "old", 0), ("skip", "old", "old", 1)]
 
 
-def test_a_record_without_a_time_is_the_earliest() -> None:
+def test_a_record_without_a_time_counts_with_the_time_before_it() -> None:
+    """As when labels are checked: `undated` follows `late` in source order, so it is the newest."""
+    late = record("late", "I live at Fir Street.", 1, "2024-03-09")
     undated = record("undated", "I live at Ash Street.", 2)
-    for arrivals in ((undated, OLD), (OLD, undated)):
-        assert Facts(by="time", keys=street).build(arrivals).retained() == {"old"}
+    early = record("early", "I live at Yew Street.", 3, "2024-03-01")
+    for arrivals in itertools.permutations((OLD, late, undated, early)):
+        assert Facts(by="time", keys=street).build(arrivals).retained() == {"undated"}
+        assert Bitemporal(keys=street).build(arrivals).expose("").sources == {"undated"}
+    for pair in ((late, undated), (undated, late)):
+        assert Dedup(0.5, keep="time").build(pair).retained() == {"undated"}
+
+
+def test_intervals_of_records_without_a_time() -> None:
+    records = (record("a", "Elm Street.", 0), record("b", "Oak Street.", 1))
+    shown = Bitemporal(show="history", keys=street).build(records[::-1]).expose("")
+    assert [block.text.splitlines()[0] for block in shown.blocks] == [
+        "[valid since an unknown time, until an unknown time]",
+        "[valid since an unknown time, still valid]",
+    ]
 
 
 def test_incremental_and_whole_builds_agree() -> None:

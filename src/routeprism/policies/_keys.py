@@ -1,25 +1,22 @@
-"""Which fact a record states, and when: what memories of facts resolve by."""
+"""Which fact a record states: what memories of facts resolve by."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TypeAlias
 
 from routeprism import specs
 from routeprism.errors import SpecError
-from routeprism.records import Record, read_time
+from routeprism.records import Record
 
-__all__ = ["SAMPLE_KEYS", "KeyFunction", "find_key_function", "read_event_time"]
+__all__ = ["SAMPLE_KEYS", "KeyFunction", "find_key_function"]
 
 KeyFunction: TypeAlias = Callable[[Record], str | None]
 """Names the fact that a record states, from its text; None for a record that states none."""
 
 SAMPLE_KEYS = "routeprism.records.sample_updates:name_fact"
 """The function for the sample with updates."""
-
-_BEGINNING = datetime(1, 1, 1, tzinfo=timezone.utc)
 
 
 def find_key_function(keys: str | KeyFunction) -> KeyFunction:
@@ -34,12 +31,3 @@ def find_key_function(keys: str | KeyFunction) -> KeyFunction:
 @lru_cache(maxsize=16)
 def _load(name: str) -> object:
     return specs.load_object(name)
-
-
-def read_event_time(record: Record) -> tuple[datetime, int]:
-    """Return what decides which of two records is later: the time, ties by source position.
-
-    A record without a time counts as the earliest.
-    """
-    time = None if record.timestamp is None else read_time(record.timestamp)
-    return time or _BEGINNING, record.position

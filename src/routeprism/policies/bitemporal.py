@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue
-from routeprism.policies._keys import SAMPLE_KEYS, KeyFunction, find_key_function, read_event_time
+from routeprism.policies._event_order import sort_events
+from routeprism.policies._keys import SAMPLE_KEYS, KeyFunction, find_key_function
 from routeprism.policies.interfaces import record_block
 from routeprism.records import Record
 
@@ -68,10 +69,9 @@ class _Intervals:
 
 def _write_validity(validity: _Validity) -> Block:
     block = record_block(validity.record, "user")
-    until = f"until {validity.until}" if validity.until else "still valid"
-    return Block(
-        "interval", f"[valid since {validity.since}, {until}]\n{block.text}", block.sources
-    )
+    since = validity.since or "an unknown time"
+    until = f"until {validity.until or 'an unknown time'}" if validity.by else "still valid"
+    return Block("interval", f"[valid since {since}, {until}]\n{block.text}", block.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ class Bitemporal:
         return ":".join(filter(None, ("bitemporal", ",".join(parameters))))
 
     def build(self, arrivals: Sequence[Record], /) -> _Intervals:
-        """Return each record the time of its successor in the same fact as its end."""
+        """Take the time of the next record of the same fact as the end of each record."""
         name = find_key_function(self.keys)
-        records = sorted({record.id: record for record in arrivals}.values(), key=read_event_time)
+        records = sort_events(arrivals)
         following: dict[str, Record] = {}
         validities = []
         for record in reversed(records):

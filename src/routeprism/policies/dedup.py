@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from routeprism.errors import SpecError
 from routeprism.policies._contracts import Event, Memory, fold
-from routeprism.policies._keys import read_event_time
+from routeprism.policies._event_order import sort_events
 from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
 from routeprism.records import Record
 from routeprism.text.focal import words
@@ -73,8 +73,8 @@ class Dedup:
         if not similar:
             event = Event("add", record.id, record.id, at)
             return _State(arrived, (*state.records, record), (*state.events, event))
-        latest = max((*similar, record), key=read_event_time)
-        if self.keep == "first" or latest.id != record.id or record in similar:
+        wins = self.keep == "time" and _is_latest(record, similar, arrived)
+        if record in similar or not wins:
             event = Event("skip", record.id, record.id, at)
             return _State(arrived, state.records, (*state.events, event))
         members = (*(member for member in state.records if member not in similar), record)
@@ -89,3 +89,9 @@ class Dedup:
         """Name what is kept, in order only where the order of arrival is shown."""
         ids = tuple(record.id for record in state.records)
         return ids if self.interface.display == "arrival" else frozenset(ids)
+
+
+def _is_latest(record: Record, similar: Sequence[Record], arrivals: Sequence[Record]) -> bool:
+    """Whether a record is later in event time than all similar ones."""
+    rivals = [member for member in sort_events(arrivals) if member in (*similar, record)]
+    return rivals[-1] == record

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from routeprism.policies._contracts import Event, Memory, fold
-from routeprism.policies._keys import SAMPLE_KEYS, KeyFunction, find_key_function, read_event_time
+from routeprism.policies._event_order import sort_events
+from routeprism.policies._keys import SAMPLE_KEYS, KeyFunction, find_key_function
 from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
 from routeprism.records import Record
 
@@ -50,42 +51,51 @@ class Facts:
 
     def step(self, state: _State, record: Record, /) -> _State:
         """Write the record, replace one with it, or leave it out."""
-        at = len(state.arrived)
         arrived = (*state.arrived, record)
-        rival = self._find_rival(state.records, record)
-        if rival is None:
-            event = Event("add", record.id, record.id, at)
-            return _State(arrived, (*state.records, record), (*state.events, event))
-        if self._wins(record, rival):
-            members = (*(member for member in state.records if member is not rival), record)
-            event = Event("overwrite", rival.id, record.id, at)
-            return _State(arrived, members, (*state.events, event))
-        event = Event("skip", record.id, record.id, at)
-        return _State(arrived, state.records, (*state.events, event))
+        if self.by == "time":
+            records = self._resolve(arrived)
+        else:
+            records = self._write(state.records, record)
+        events = _list_events(state.records, records, record, len(state.arrived))
+        return _State(arrived, records, (*state.events, *events))
 
-    def _find_rival(self, records: Sequence[Record], record: Record) -> Record | None:
-        """Find the record that this one competes with: of the same fact, or itself."""
+    def _write(self, records: tuple[Record, ...], record: Record) -> tuple[Record, ...]:
+        """Let the last arrival win; a record that is there already changes nothing."""
+        if record in records:
+            return records
         name = find_key_function(self.keys)
         key = name(record)
-        for candidate in records:
-            if candidate.id == record.id or (key is not None and name(candidate) == key):
-                return candidate
-        return None
+        rest = (member for member in records if key is None or name(member) != key)
+        return (*rest, record)
 
-    def _wins(self, record: Record, rival: Record) -> bool:
-        if record.id == rival.id:
-            return False
-        return self.by == "arrival" or read_event_time(record) > read_event_time(rival)
+    def _resolve(self, arrivals: Sequence[Record]) -> tuple[Record, ...]:
+        """Keep the latest record of each fact, in event order, however the records arrived."""
+        name = find_key_function(self.keys)
+        latest: dict[tuple[str, bool], Record] = {}
+        for record in sort_events(arrivals):
+            key = name(record)
+            place = (record.id, False) if key is None else (key, True)
+            latest.pop(place, None)
+            latest[place] = record
+        return tuple(latest.values())
 
     def finish(self, state: _State, /) -> WholeRecords:
-        """Keep what was written last; resolved by time, nothing of the order of arrival is left."""
-        members = state.records
-        if self.by == "time":
-            members = tuple(sorted(members, key=read_event_time))
-        return whole_records(self.interface, state.arrived, members, log=lambda: state.events)
+        """Keep what was written last."""
+        return whole_records(self.interface, state.arrived, state.records, log=lambda: state.events)
 
     def key(self, state: _State, /) -> Hashable:
         """Name what is kept, in order only where the order of writing is shown."""
         ids = tuple(record.id for record in state.records)
         by_arrival = self.by == "arrival" and self.interface.display == "arrival"
         return ids if by_arrival else frozenset(ids)
+
+
+def _list_events(
+    before: Sequence[Record], after: Sequence[Record], record: Record, at: int
+) -> list[Event]:
+    """List what an arrival did to the records that were kept."""
+    displaced = [member for member in before if member not in after]
+    if displaced:
+        return [Event("overwrite", member.id, record.id, at) for member in displaced]
+    kind: Literal["add", "skip"] = "add" if record in after and record not in before else "skip"
+    return [Event(kind, record.id, record.id, at)]

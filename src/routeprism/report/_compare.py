@@ -107,7 +107,7 @@ def _summary(
     charts: Sequence[Chart],
 ) -> Markup:
     """Show what got worse, what got better, and both in one forest plot."""
-    named = [
+    verdict_lines = [
         (f"{version}: {verdict.policy}", verdict)
         for pair in comparison.verdicts
         for version, verdict in zip(("before", "after"), pair, strict=True)
@@ -118,7 +118,7 @@ def _summary(
     )
     return fragment(
         [
-            tag("div", show_verdicts(comparison.tabulate_verdicts(), named), id="verdict"),
+            tag("div", show_verdicts(comparison.tabulate_verdicts(), verdict_lines), id="verdict"),
             tag("h3", "What got worse"),
             _main_changes(worse, "worse", "What got worse")
             or tag("p", "Nothing is shown to be worse."),

@@ -55,20 +55,20 @@ def verdict_table(
     results: Results, verdicts: Sequence[MemoryVerdict], numbers: RowNumbers
 ) -> Markup | None:
     """Show one row for each memory: its mark, what it keeps, and a bar for each arrival."""
-    named = [(verdict.policy, verdict) for verdict in verdicts]
-    return show_verdicts(tabulate_verdicts(results), named, numbers) if verdicts else None
+    verdict_lines = [(verdict.policy, verdict) for verdict in verdicts]
+    return show_verdicts(tabulate_verdicts(results), verdict_lines, numbers) if verdicts else None
 
 
 def show_verdicts(
     tables: Sequence[Table],
-    named: Sequence[tuple[str, MemoryVerdict]],
+    verdict_lines: Sequence[tuple[str, MemoryVerdict]],
     numbers: RowNumbers | None = None,
 ) -> Markup | None:
     """Show tables of verdicts, each with the mark of its severity and bars of the same scale."""
     if not tables:
         return None
-    verdicts = [verdict for _, verdict in named]
-    marks = {name: show_mark(verdict.severity) for name, verdict in named}
+    verdicts = [verdict for _, verdict in verdict_lines]
+    marks = {name: show_mark(verdict.severity) for name, verdict in verdict_lines}
     arrivals = {describe_arrival(schedule) for verdict in verdicts for schedule in verdict.rows}
     return fragment(
         as_html(table, numbers, marks=marks, bars=arrivals, stacked=True) for table in tables

@@ -188,7 +188,7 @@ def show_share(row: Row, schedule: str, quantity: str) -> str:
     chosen = row.rows.where(policy=row.system.name, quantity=quantity, stratum="all")
     named = {schedule, f"{schedule},seed=0", f"{schedule}:seed=0"}
     values = [one.estimate for one in chosen if one.schedule in named and not one.mask]
-    return "–" if not values or values[0] is None else f"{100 * values[0]:.0f} %"
+    return "–" if not values or values[0] is None else f"{100 * values[0]:.0f}%"
 
 
 def show_row(number: int, row: Row, *, updates: bool) -> str:

@@ -45,7 +45,8 @@ def open_endpoint(
 
     `scripted` is served here until the endpoint is closed. The requests of any other model go
     through the gateway of the command. Without one they go through a gateway of their own if an
-    allowance limits them, and otherwise directly to the model, with the key in OPENAI_API_KEY.
+    allowance limits them, and otherwise directly to the model, with the key of the line or else
+    the one in OPENAI_API_KEY.
     """
     if is_scripted(model, line.base_url):
         served = ScriptedEndpoint()
@@ -56,4 +57,4 @@ def open_endpoint(
         stack = ExitStack()
         private = stack.enter_context(Gateway(allowance).serving())
         return Endpoint(*private.connect(line), stack.close)
-    return Endpoint(line.base_url, os.environ.get("OPENAI_API_KEY", "none"))
+    return Endpoint(line.base_url, line.api_key or os.environ.get("OPENAI_API_KEY", "none"))

@@ -50,6 +50,8 @@ class Line:
     """The address of the model's endpoint; empty for OPENAI_BASE_URL, or else OpenAI."""
     price_in: float | None = None
     price_out: float | None = None
+    api_key: str = field(default="", repr=False)
+    """The key of the model's endpoint; empty for OPENAI_API_KEY."""
 
     def digest(self) -> str:
         """Name the policy and its arrivals briefly."""
@@ -202,7 +204,7 @@ class Gateway:
         submission = None if self._ledger is None else self._ledger.reserve(request, settings)
         try:
             self.sent += 1
-            reply = Upstream(line.base_url).post(call.path, call.body)
+            reply = Upstream(line.base_url, line.api_key).post(call.path, call.body)
             usage, cost, marks = _read_usage(reply.body, line)
             input_tokens = usage.input_tokens or 0
             if self._ledger is not None and submission is not None:

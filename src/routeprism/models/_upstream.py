@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -53,6 +53,8 @@ class Upstream:
     """The endpoint of a model."""
 
     base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    """The key; empty for OPENAI_API_KEY."""
 
     @property
     def address(self) -> str:
@@ -61,7 +63,7 @@ class Upstream:
 
     def post(self, path: str, body: Mapping[str, Any]) -> Response:
         """Send one request; raise `UpstreamError` if there is no reply."""
-        key = os.environ.get("OPENAI_API_KEY", "").strip()
+        key = self.api_key or os.environ.get("OPENAI_API_KEY", "").strip()
         redactor = Redactor.configured(key, *address_secrets(self.address))
         parts = urlsplit(self.address)
         query = f"?{parts.query}" if parts.query else ""

@@ -54,6 +54,11 @@ class Mem0Config:
         return next((str(value) for name in names if (value := self.find("llm", name))), "")
 
     @property
+    def api_key(self) -> str:
+        """The key of the model; empty if the file names none."""
+        return str(self.find("llm", "api_key") or "")
+
+    @property
     def is_local(self) -> bool:
         """Whether the vector store keeps its data in a directory of this machine."""
         store = self.sections.get("vector_store", {})

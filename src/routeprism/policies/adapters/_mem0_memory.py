@@ -220,7 +220,9 @@ def _make_settings(
         "history_db_path": ":memory:",
     }
     if config.provider in ("", "openai") or policy.scripted:  # its calls go through the run's proxy
-        model = {"model": policy.model or "none", "api_key": endpoint.api_key, "temperature": 0}
+        options = {} if policy.scripted else config.sections.get("llm", {}).get("config") or {}
+        model = {"temperature": 0, **options}
+        model |= {"model": policy.model or "none", "api_key": endpoint.api_key}
         if endpoint.base_url:
             model["openai_base_url"] = endpoint.base_url
         settings["llm"] = {"provider": "openai", "config": model}

@@ -170,7 +170,7 @@ def _wordllama(extra: str) -> Any:
     return package.WordLlama.load(cache_dir=directory, disable_download=True)
 
 
-def open_line(policy: Any, arrivals: Sequence[Record]) -> Endpoint:
+def open_line(policy: Any, arrivals: Sequence[Record], api_key: str = "") -> Endpoint:
     """Open the endpoint that one build's client asks: the model's, or the run's proxy to it."""
     line = Line(
         policy.name,
@@ -178,6 +178,7 @@ def open_line(policy: Any, arrivals: Sequence[Record]) -> Endpoint:
         policy.base_url,
         policy.price_in,
         policy.price_out,
+        api_key,
     )
     return open_endpoint(policy.model, line, gateway=policy.gateway, allowance=policy.allowance)
 

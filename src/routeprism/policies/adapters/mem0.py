@@ -185,7 +185,8 @@ class Mem0:
         if self.host:
             return self.service.build(arrivals)
         policy = self.configured
-        opened = OpenedMem0.make(policy, import_mem0(), open_line(policy, arrivals))
+        key = load_config(self.config).api_key if self.config and not self.model else ""
+        opened = OpenedMem0.make(policy, import_mem0(), open_line(policy, arrivals, key))
         log = HistoryLog(opened.memory.db.connection)
         try:
             with opened.counted_names():

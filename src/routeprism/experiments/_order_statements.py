@@ -157,14 +157,15 @@ def position_statements(findings: Iterable[Finding], labels: str) -> Iterator[St
         if not finding.policy:
             bins = ", ".join(str(count) for *_, count in value["bins"])
             text = (
-                f"The median position of support is {value['quartiles'][1]:.3f} of the source "
-                f"({value['instances']} instances, by quarters {bins}; labels {labels})"
+                f"The median position of the evidence is {value['quartiles'][1]:.3f}, from 0 for "
+                f"the first record to 1 for the last ({value['instances']} instances, by quarters "
+                f"{bins}; labels: {labels})"
             )
             yield Statement((text,), "orders")
             continue
         for side, questions in value.items():
             text = (
-                f"{questions['questions']} questions keep support {side[5:]} only; its mean "
-                f"position is {questions['mean_position']:.3f} of the source"
+                f"{questions['questions']} questions keep their evidence {side[5:]} only; its mean "
+                f"position is {questions['mean_position']:.3f}"
             )
             yield Statement((text,), "orders", finding.policy)

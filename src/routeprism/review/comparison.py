@@ -486,7 +486,7 @@ def _describe_difference(difference: Difference) -> tuple[str, Severity]:
     direction = find_direction(quantity) * (1 if gap.value > 0 else -1)
     verdict = {1: "better", -1: "worse", 0: "changed"}[direction]
     severity: Severity = "problem" if direction < 0 else "good" if direction > 0 else "info"
-    return f"{name}: {verdict} by {number}, {ends} ({size})", severity
+    return f"{name}: {verdict}, {ends}, a change of {number} ({size})", severity
 
 
 def name_experiment(difference: Difference) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -196,6 +196,14 @@ class _ObjectGrowth:
         signature = hash_state(state()) if callable(state) else None
         return retained_ids(memory, self.own.name), signature
 
+    def trace(self, records: Sequence[Record]) -> Iterator[tuple[frozenset[str], str | None]]:
+        """Yield what is seen of one object after each record, without restoring it."""
+        with self.own.begin() as memory:
+            for record in records:
+                refuse_awaitable(memory.add(record), self.own.name, "add")
+                yield self._see(memory)
+            close_memory(memory)
+
     def _restore(self, left: _Left) -> Any:
         """Restore an object, and refuse one that differs from what was seen."""
         if self.snapshots:
@@ -225,7 +233,7 @@ def _compare(name: str, restored: object, before: object) -> None:
         raise ContractError(
             f"{name} does not restore faithfully: a memory that was restored from its snapshot "
             f"differs from the memory that the snapshot was taken of. Its orders cannot share "
-            f"what was built"
+            f"what was built; complete snapshot() and revive(), or pass --method replayed"
         )
 
 
@@ -294,7 +302,7 @@ class ArrivalTrie:
         self._queries = queries
         self._connect = connect or (lambda order: policy)
         self._count = count or (lambda adds: None)
-        self._growth = _find_growth(policy)
+        self.growth = _find_growth(policy)
         self._commutes = _find_commutation(policy)
         self._places = {record.id: place for place, record in enumerate(pool.records)}
         self._merged: dict[Hashable, Node] = {}
@@ -304,12 +312,12 @@ class ArrivalTrie:
         """How many of these adds earlier landscapes have reported."""
         self.merges = 0
         """How many nodes were found to be another one: their last arrivals commute."""
-        self.root = Node((), None if self._growth is None else self._growth.start())
+        self.root = Node((), None if self.growth is None else self.growth.start())
 
     @property
     def description(self) -> str:
         """How orders share what was built; empty if they cannot."""
-        return "" if self._growth is None else self._growth.description
+        return "" if self.growth is None else self.growth.description
 
     def step(self, node: Node, position: int) -> Node:
         """Return the memory after one more arrival; grow it if it is not there yet."""
@@ -330,11 +338,11 @@ class ArrivalTrie:
     def read(self, node: Node) -> Memory:
         """Return the memory of a node; it is restored, and nothing is added to it."""
         arrived = tuple(self.pool.records[place] for place in node.order)
-        if self._growth is None:
+        if self.growth is None:
             self.adds += len(arrived)
             built: Memory = wrap_asynchronous(self._connect(node.order).build(arrived))
             return built
-        return self._growth.read(self._inner(node.order), node.left, arrived)
+        return self.growth.read(self._inner(node.order), node.left, arrived)
 
     def retained(self, node: Node) -> frozenset[str]:
         """Return the ids that the memory of a node retains."""
@@ -357,19 +365,19 @@ class ArrivalTrie:
             assert node.parent is not None  # noqa: S101 (a node with arrivals has one)
             return self.step(self.step(node.parent, position), last)
         order = (*node.order, position)
-        if self._growth is None:
+        if self.growth is None:
             return Node(order, None, node)
         arrived = tuple(self.pool.records[place] for place in order)
         self._count(1)  # a spending limit may refuse it
         self.adds += 1
         try:
-            left = self._growth.grow(self._inner(order), node.left, arrived)
+            left = self.growth.grow(self._inner(order), node.left, arrived)
         except RoutePrismError:
             raise
         except OWN_ERRORS as error:
             return error
         child = Node(order, left, node)
-        key = self._growth.key(left)
+        key = self.growth.key(left)
         if key is None:
             return child
         same = self._merged.setdefault((tuple(sorted(order)), key), child)
@@ -571,9 +579,14 @@ def check_restoration(trie: ArrivalTrie) -> None:
     """Build source order in one go, and refuse a trie that has a different memory for it.
 
     A snapshot may omit what only later arrivals show. This takes one more add for each record.
+    Objects of memory classes are compared after each of them.
     """
     pool = trie.pool
     order = tuple(range(len(pool)))
+    if isinstance(trie.growth, _ObjectGrowth):
+        for number, view in enumerate(trie.growth.trace(pool.records), start=1):
+            _compare(trie.policy.name, trie.follow(order[:number]).left.view, view)
+        return
 
     def see(memory: Memory) -> tuple[frozenset[str], str | None]:
         return check_retained(memory, trie.policy.name, pool), hash_state(memory.state())

@@ -285,9 +285,11 @@ def joins(records: Iterable[Record], text: str) -> bool:
     """Whether a text contains whole texts of records, and no further word."""
     rest = f" {' '.join(_words(text))} "
     for record in records:
-        phrases = sorted(record.derive(_phrase).split("|"), key=len, reverse=True)
-        phrase = next((one.strip() for one in phrases if f" {one.strip()} " in rest), "")
-        rest = rest.replace(f" {phrase} ", "  ", 1) if phrase else rest
+        phrases = {f" {words.strip()} " for words in record.derive(_phrase).split("|")} - {"  "}
+        for phrase in sorted(phrases, key=len, reverse=True):
+            if phrase in rest:
+                rest = rest.replace(phrase, "  ", 1)
+                break
     return not rest.strip()
 
 

@@ -172,8 +172,8 @@ _COUNTS = (
     ),
     (
         "`count.stale_only_prevented`",
-        "questions that are shown outdated evidence alone on this route, but not if the records "
-        "are added in event-time order",
+        "questions that are shown outdated evidence alone on this route, and current evidence if "
+        "the records are added in event-time order",
         "facts that change",
         "updates.md",
     ),

@@ -276,6 +276,18 @@ def test_prevention_is_counted_question_by_question(own_data: OwnData) -> None:
     )
 
 
+def test_losing_both_values_prevents_nothing(own_data: OwnData) -> None:
+    """A window of one record ends with small talk in source order, and with `a` in x b a."""
+    order = "explicit:order=2-1-0"
+    found = routeprism.audit(
+        write_chain(own_data, "abx"), "recent:k=1", schedules=order, resamples=100
+    )
+    assert told(found, order)[0] == (
+        "1 of 1 questions about updates end with the old value when records arrive in this order; "
+        "adding the records in event-time order prevents none of them"
+    )
+
+
 def test_an_order_without_a_route_by_event_time_is_not_judged(own_data: OwnData) -> None:
     data = write_chain(own_data, "bxa")  # source order: the newest record first
     (data / "records.jsonl").write_text(

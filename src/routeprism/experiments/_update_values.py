@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from routeprism.experiments._rows import Column, Key
-from routeprism.measures import DISPLACEMENTS, Coordinate, Displacements, Sums, is_stale_only
+from routeprism.measures import DISPLACEMENTS, Coordinate, Displacements, Sums
 from routeprism.orders import FORWARD
 from routeprism.records import Case, event_order, is_in_event_order
 from routeprism.routes import Pair, Route
@@ -20,14 +20,14 @@ from routeprism.routes import Pair, Route
 __all__ = ["PREVENTED", "Resolved", "enter_displacements", "enter_prevented", "resolve_by_time"]
 
 PREVENTED = "count.stale_only_prevented"
-"""Questions that end with the old value in some order, and do not in event-time order."""
+"""Questions that end with the old value in some order, and are shown the current one by time."""
 
 _BY_TIME = (FORWARD.name, "event-time")
 """The schedules that can deliver records by event time, one by one."""
 
 
 Resolved: TypeAlias = "Mapping[str, npt.NDArray[np.float64]]"
-"""Policy → for each question whether it ends with the old value alone in event-time order."""
+"""Policy → for each question whether it is shown current evidence in event-time order."""
 
 
 def resolve_by_time(case: Case, routes: Sequence[Route], updates: str) -> Resolved:
@@ -36,17 +36,14 @@ def resolve_by_time(case: Case, routes: Sequence[Route], updates: str) -> Resolv
     A policy without such a route is left out. Source order is one where the dates agree with it.
     """
     order = event_order(case.pool.records) if updates else ()
-    evidence = [
-        (q.labels.get(updates, frozenset[str]()), q.stale.get(updates, frozenset[str]()))
-        for q in case.questions
-    ]
+    current = [question.labels.get(updates) for question in case.questions]
     resolved: dict[str, npt.NDArray[np.float64]] = {}
     for route in routes:
         if updates and route.order == order and not route.failed and route.schedule in _BY_TIME:
             resolved[route.policy] = np.array(
                 [
-                    is_stale_only(exposure.sources, *pair) if all(pair) else np.nan
-                    for exposure, pair in zip(route.exposures, evidence, strict=True)
+                    bool(exposure.sources & ids) if ids else np.nan
+                    for exposure, ids in zip(route.exposures, current, strict=True)
                 ],
                 dtype=np.float64,
             )
@@ -59,7 +56,7 @@ def enter_prevented(
     resolved: Resolved,
     sums: Sums[Key],
 ) -> None:
-    """Count the questions that end with the old value on a route but not in event-time order."""
+    """Count the questions that end with the old value on a route, and with the current by time."""
     names = [coordinate.name for _, _, coordinate in coordinates]
     if "stale_only.route" not in names:
         return
@@ -67,7 +64,7 @@ def enter_prevented(
     for (policy, schedule), table in values.items():
         if policy not in resolved:
             continue
-        prevented = table[:, at] * (1 - resolved[policy])
+        prevented = table[:, at] * resolved[policy]
         number = int((~np.isnan(prevented)).sum())
         if number:
             column = Column("updates", PREVENTED, policy, schedule, labels=coordinates[at][1])

@@ -130,6 +130,14 @@ def test_a_model_has_one_name_for_pools_of_all_sizes(own_data: OwnData) -> None:
     assert found.rows.one(quantity="support_kept.arrival", stratum="all").units == 2
 
 
+def test_pools_whose_questions_are_left_out_are_not_explored(own_data: OwnData) -> None:
+    others = [{**record, "user": "bob"} for record in RECORDS]
+    asked = [{**QUESTION, "kind": "moves"}, {**QUESTION, "user": "bob", "id": "q2", "kind": "rest"}]
+    found = explore(own_data([*RECORDS, *others], asked), "recent:k=1", kinds=["moves"])
+    assert {finding.user for finding in found.findings if finding.user} == {"ann"}
+    assert found.rows.one(quantity="stale_only.uniform", stratum="all").units == 1
+
+
 def test_where_source_order_ends_with_the_old_value(own_data: OwnData) -> None:
     backwards = own_data(RECORDS[::-1], [QUESTION])
     found = explore(backwards, "recent:k=1", shrink="stale-only")

@@ -128,6 +128,8 @@ def explore_pool(plan: OrderPlan, index: int) -> PoolResult:
     """Look at the orders of one pool."""
     case = plan.benchmark.cases[index]
     result = PoolResult()
+    if not case.questions:
+        return result
     policies = plan.fits.for_user(case.pool.user)
     observe_case(case, policies, (), result.observations)
     supports = tuple(q.labels.get(plan.labels, frozenset()) for q in case.questions)

@@ -131,3 +131,29 @@ def test_a_rate_is_computed_again_from_what_each_pool_contributes(run) -> None:
     assert [unit.number for unit in units] == [30] * 4
     # Each pool draws its own interleavings.
     assert len({unit.total for unit in units}) > 1
+
+
+def test_sentences_name_the_reference_that_is_not_source_order(few, tmp_path) -> None:
+    audit = routeprism.audit(
+        few, "recent:k=2", schedules=["bulk", "forward+twice"], against="replay", run=tmp_path / "r"
+    )
+    sentences = [str(statement) for statement in audit.statements]
+    assert not [sentence for sentence in sentences if "source order" in sentence]
+    assert any("reversal: records kept" in sentence.lower() for sentence in sentences)
+    routeprism.write_report(tmp_path / "r")
+    page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert "when it is built in a different way." in page
+    assert "keeps under reversal." in page
+    assert "compared with reversal." in page
+
+
+class EmptyAfterRestart(Plain):
+    def reopen(self):
+        return type(self)()
+
+
+def test_a_reference_that_shows_nothing_does_not_make_the_memory_silent(few) -> None:
+    audit = routeprism.audit(few, EmptyAfterRestart, schedules=["replay"], against="restart")
+    sentences = [str(statement) for statement in audit.statements]
+    assert not [sentence for sentence in sentences if "shows nothing" in sentence]
+    assert any("Different records are shown" in sentence for sentence in sentences)

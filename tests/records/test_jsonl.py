@@ -516,7 +516,7 @@ def notes_of(directory: Path, *policies: str) -> tuple[str, ...]:
 def test_a_pool_of_one_counts_as_unchanged_and_is_noted(own_data: OwnData) -> None:
     found = routeprism.audit(own_data([R1, R2, B1], QUESTIONS), "recent:k=1", resamples=100)
     assert found.notes == (
-        "1 of 2 pools have one record: they have only one order, and count as unchanged",
+        "1 of 2 pools have one record: they have only one order, so order cannot change them",
     )
     assert (
         found.value("J", policy="recent:k=1", schedule="replay").estimate == 0.5

@@ -21,6 +21,7 @@ from routeprism.review.comparison import (
     Difference,
     SupportChange,
     name_pair,
+    name_quantity,
 )
 from routeprism.runs import format_interval
 
@@ -120,7 +121,8 @@ def _tables(comparison: RunComparison) -> Iterator[Table]:
 
 def _quantity(difference: Difference) -> str:
     column = difference.column
-    name = _QUANTITIES[column.quantity]
+    is_main = column.quantity in MAIN_QUANTITIES
+    name = name_quantity(column) if is_main else _QUANTITIES[column.quantity]
     return f"{name} ({column.model})" if column.model else name
 
 

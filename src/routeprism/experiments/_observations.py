@@ -316,7 +316,7 @@ def _pool_notes(observations: Observations) -> list[str]:
     if single := observations.single_record_pools:
         notes.append(
             f"{single} of {observations.pools} pools have one record: they have only one order, "
-            f"and count as unchanged"
+            f"so order cannot change them"
         )
     notes.extend(wordless_notes(observations))
     notes.extend(_arrival_notes(observations))

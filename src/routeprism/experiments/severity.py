@@ -30,6 +30,7 @@ from routeprism.experiments.statements import (
     is_small,
     show_flags,
 )
+from routeprism.orders import FORWARD, name_reference, names_procedure
 from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
 
 __all__ = [
@@ -132,8 +133,19 @@ class MemoryVerdict:
     @property
     def is_silent(self) -> bool:
         """Whether no question is shown any text, so that nothing can be concluded."""
-        row = self.find("context_length.forward")
-        return row is not None and row.estimate == 0
+        sides = ("context_length.forward", "context_length.route")
+        rows = [row for group in self.rows.values() for side in sides if (row := group.get(side))]
+        return bool(rows) and all(row.estimate == 0 for row in rows)
+
+    @property
+    def reference(self) -> str:
+        """Names what its orders of arrival are compared with: `source order`, or a schedule."""
+        return name_base(self.rows)
+
+    @property
+    def place(self) -> str:
+        """Where the numbers of the reference were observed, such as `in source order`."""
+        return locate_base(self.rows)
 
     @property
     def is_unclear(self) -> bool:
@@ -276,6 +288,20 @@ def describe_arrival(schedule: str) -> str:
     return ", ".join((name, *(f"{option} {value}" for option, value in options.items())))
 
 
+def name_base(schedules: Iterable[str]) -> str:
+    """Name what schedules are compared with: `source order`, or their common reference."""
+    references = {name_reference(schedule) for schedule in schedules} or {FORWARD.name}
+    if references == {FORWARD.name}:
+        return "source order"
+    return describe_arrival(references.pop()) if len(references) == 1 else "the reference"
+
+
+def locate_base(schedules: Iterable[str]) -> str:
+    """Name where the numbers of the reference were observed: `in source order`, `under restart`."""
+    base = name_base(schedules)
+    return f"in {base}" if base == "source order" else f"under {base}"
+
+
 def decide_results(results: Results) -> list[MemoryVerdict]:
     """Decide about every memory of a run that is neither a repair nor an arm of another one."""
     repaired = [finding.policy for finding in results.findings.get("repair", ())]
@@ -347,11 +373,11 @@ def _explain_columns(schedules: Sequence[str], *, labelled: bool) -> str:
     """Explain what the shares of the table are shares of."""
     names = join_names([describe_arrival(schedule) for schedule in schedules] or [""])
     return (
-        "Kept: share of the records that the memory keeps in source order. "
+        f"Kept: share of the records that the memory keeps {locate_base(schedules)}. "
         + ("Evidence: share of the evidence that it then shows. " if labelled else "")
         + f"{names[:1].upper()}{names[1:]}: share of questions that "
         + ("lose evidence" if labelled else "are shown different records")
-        + " compared with source order."
+        + f" compared with {name_base(schedules)}."
     )
 
 
@@ -361,7 +387,7 @@ def _explain_answers(verdicts: Sequence[MemoryVerdict]) -> str:
     schedule, group = groups[0]
     models = dict.fromkeys(row.model for row in group.values())
     return (
-        f" Right answers of {', '.join(models)}: share in source order → under "
+        f" Right answers of {', '.join(models)}: share {locate_base([schedule])} → under "
         f"{describe_arrival(schedule)}; ≈ if the difference is not shown to be more than noise."
     )
 
@@ -395,10 +421,10 @@ def describe_sanity(verdict: MemoryVerdict) -> Iterator[Statement]:
     elif evidence is not None and verdict.lacks_evidence:
         routes = [group.get("all_covered.exposed.route") for group in verdict.rows.values()]
         always = all(row is not None and (row.estimate or 0.0) < 0.5 for row in routes)
-        start = "In any order, most questions lack evidence: even in" if always else "Even in"
+        start = "In any order, most questions lack evidence: even" if always else "Even"
         yield Statement(
             (
-                f"{start} source order, only ",
+                f"{start} {verdict.place}, only ",
                 _percent(evidence),
                 " of the questions are shown all of their evidence. Solve this before you look at "
                 "order",
@@ -425,7 +451,8 @@ def _list_sanity(verdict: MemoryVerdict) -> tuple[Part, ...]:
         ("characters shown", characters),
     )
     phrases = [(f"{name} ", value) for name, value in values if value]
-    return ("In source order: ", *join_parts(", ", phrases))
+    place = verdict.place
+    return (f"{place[:1].upper()}{place[1:]}: ", *join_parts(", ", phrases))
 
 
 def describe_verdict(verdict: MemoryVerdict) -> Statement:
@@ -468,14 +495,14 @@ def _describe_level(verdict: MemoryVerdict, level: Level) -> tuple[Part, ...]:
             (f"{describe_arrival(s)} (", _show_share(verdict.rows[s]["evidence_lost"]), ")")
             for s in schedules
         ]
-        head = "Questions lose evidence that source order shows: under "
+        head = f"Questions lose evidence that {verdict.reference} shows: under "
         return (head, *join_parts(", ", shares))
     if level.startswith("different records"):
         if level.endswith("unknown") and verdict.is_unsourced:
             text = f"Different text is shown under {names}, and it does not name its records"
             return (f"{text}, so it is not known whether evidence is lost: name them as sources",)
         unknown = (
-            "and source order shows no evidence that could be lost"
+            f"and {verdict.reference} shows no evidence that could be lost"
             if verdict.find(_EVIDENCE) is not None
             else "and without labels it is not known whether evidence is lost: label the evidence "
             "of your questions, or audit with a model"
@@ -515,13 +542,20 @@ def summarise_verdicts(verdicts: Sequence[MemoryVerdict]) -> str:
     ordinary = _summarise_levels([verdict.ordinary_level for verdict in verdicts])
     if all(set(verdict.levels) == {"replay"} for verdict in verdicts):
         return f"{ordinary} when all records arrive in reverse."
-    sentence = f"{ordinary} when records arrive out of order"
+    sentence = f"{ordinary} {_name_change(verdicts)}"
     reversed_levels = [verdict.levels.get("replay", "stable") for verdict in verdicts]
     worst = max(reversed_levels, key=LEVELS.index)
     if LEVELS.index(worst) > max(LEVELS.index(verdict.ordinary_level) for verdict in verdicts):
         rest = _summarise_levels(reversed_levels)
         sentence += f"; {rest[:1].lower()}{rest[1:]} under full reversal"
     return f"{sentence}."
+
+
+def _name_change(verdicts: Sequence[MemoryVerdict]) -> str:
+    """Name what differs from the reference: the order alone, or also how records are added."""
+    if not any(names_procedure(schedule) for verdict in verdicts for schedule in verdict.levels):
+        return "when records arrive out of order"
+    return f"when {'it is' if len(verdicts) == 1 else 'they are'} built in a different way"
 
 
 def _summarise_levels(levels: Sequence[Level]) -> str:
@@ -561,7 +595,7 @@ def describe_answers(verdict: MemoryVerdict) -> Iterator[Statement]:
         parts = (
             f"Accuracy of the answers by {change.model}: ",
             _percent(before),
-            " in source order, ",
+            f" {locate_base([schedule])}, ",
             _percent(after),
             f" under {describe_arrival(schedule)}: {tail}",
         )

@@ -7,7 +7,13 @@ from routeprism.orders._arrivals import (
     Arrivals,
     every_permutation,
 )
-from routeprism.orders._procedures import ONE_BY_ONE, PROCEDURES, Procedure, name_reference
+from routeprism.orders._procedures import (
+    ONE_BY_ONE,
+    PROCEDURES,
+    Procedure,
+    name_reference,
+    names_procedure,
+)
 from routeprism.orders._processes import Order, Prefix, Process, completions
 from routeprism.orders._schedules import FORWARD, SCHEDULES, Schedule
 from routeprism.orders._specs import parse_arrival, parse_schedule
@@ -29,6 +35,7 @@ __all__ = [
     "completions",
     "every_permutation",
     "name_reference",
+    "names_procedure",
     "parse_arrival",
     "parse_schedule",
 ]

@@ -20,7 +20,14 @@ from routeprism.specs import (
     registered,
 )
 
-__all__ = ["ONE_BY_ONE", "PROCEDURES", "Procedure", "name_reference", "parse_procedure"]
+__all__ = [
+    "ONE_BY_ONE",
+    "PROCEDURES",
+    "Procedure",
+    "name_reference",
+    "names_procedure",
+    "parse_procedure",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,13 @@ def _read_number(spec: Spec, key: str, least: int) -> int:
 def name_reference(schedule: str) -> str:
     """Name the route that a schedule is compared with: Y for `X vs Y`, otherwise `forward`."""
     return schedule.partition(_SEPARATOR)[2] or "forward"
+
+
+def names_procedure(schedule: str) -> bool:
+    """Return whether a schedule, or its reference, names one of the procedures of RoutePrism."""
+    kinds = {name.partition(":")[0] for name in PROCEDURES}
+    sides = schedule.split(_SEPARATOR)
+    return any(part.partition(":")[0] in kinds for side in sides for part in side.split("+"))
 
 
 def name_pair(schedule: str, reference: str) -> str:

@@ -21,6 +21,7 @@ from routeprism.review.comparison import (
     SupportChange,
     find_direction,
     name_experiment,
+    name_quantity,
 )
 from routeprism.runs import format_interval
 
@@ -153,7 +154,7 @@ def _main_changes(changes: Sequence[Difference], name: str, title: str) -> Marku
                 _name_policies(difference),
                 describe_arrival(difference.column.schedule),
                 *([difference.column.model] if has_answers else []),
-                MAIN_QUANTITIES[difference.column.quantity],
+                name_quantity(difference.column),
                 f"{difference.before:.3f}",
                 f"{difference.after:.3f}",
                 _change(difference),
@@ -287,7 +288,7 @@ def _label(difference: Difference, *, several: bool) -> str:
     """Label a line of the forest plot, with the memory only if there are several."""
     column = difference.column
     names = (
-        MAIN_QUANTITIES[column.quantity],
+        name_quantity(column),
         describe_arrival(column.schedule),
         _name_policies(difference) if several else "",
         *(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from routeprism.experiments.severity import describe_arrival
+from routeprism.experiments.severity import describe_arrival, name_base
 from routeprism.report._html import Markup, fragment, tag
 from routeprism.runs import Rows
 
@@ -82,7 +82,8 @@ def _limit(rows: Rows, schedule: str, policy: str) -> SuggestedGate:
         failing = [row.policy for row in rows if (row.estimate or 0.0) < LEAST_OVERLAP]
         gate = f"J>={LEAST_OVERLAP:g}"
         share = f"{100 * LEAST_OVERLAP:g}%"
-        meaning = f"under {place}, the records shown overlap with those of source order by {share}"
+        base = name_base([schedule])
+        meaning = f"under {place}, the records shown overlap with those of {base} by {share}"
     where = f"{policy}schedule={schedule}"
     if rows[0].quantity == "J":  # other experiments have an overlap as well
         where = f"{policy}experiment={rows[0].experiment},schedule={schedule},arm="

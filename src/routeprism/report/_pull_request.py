@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from routeprism.exhibits import Statement, read_statements, shorten
-from routeprism.experiments.severity import describe_arrival
+from routeprism.experiments.severity import describe_arrival, name_base
 from routeprism.printing import printable
 from routeprism.report._write import write_page
 from routeprism.review import RunComparison
@@ -80,7 +80,8 @@ def _select_changes(differences: Iterable[Difference]) -> list[Difference]:
 
 def _name_order(difference: Difference) -> str:
     forward = difference.column.quantity.endswith(".forward")
-    return "source order" if forward else describe_arrival(difference.column.schedule)
+    schedule = difference.column.schedule
+    return name_base([schedule]) if forward else describe_arrival(schedule)
 
 
 def _find_change(difference: Difference) -> int:

@@ -16,6 +16,8 @@ from routeprism.experiments.severity import (
     MemoryVerdict,
     describe_arrival,
     list_verdicts,
+    locate_base,
+    name_base,
     read_verdicts,
 )
 from routeprism.experiments.statements import pluralise
@@ -47,6 +49,7 @@ __all__ = [
     "find_direction",
     "name_experiment",
     "name_pair",
+    "name_quantity",
 ]
 
 Pairs = Sequence[tuple[str, str]]
@@ -62,15 +65,15 @@ _LOWER = (
 MAIN_QUANTITIES: Mapping[str, str] = {
     "evidence_lost": "questions that lose evidence",
     "recall.exposed.route": "evidence shown",
-    "recall.exposed.forward": "evidence shown in source order",
+    "recall.exposed.forward": "evidence shown {place}",
     "accuracy.route": "right answers",
-    "accuracy.forward": "right answers in source order",
-    "J": "overlap with source order",
+    "accuracy.forward": "right answers {place}",
+    "J": "overlap with {base}",
     "V_changed": "different records shown",
     "C_changed": "different text shown",
     "D_res": "disagreement beyond the model's own",
 }
-"""Quantities that a reader of a comparison looks for first, in plain words."""
+"""Quantities that a reader of a comparison looks for first, as `name_quantity` puts them."""
 _PLAIN = ("routes", "retention", "restoration")
 """Experiments whose quantities need no further name."""
 _COUNTS = ("count.", "miss.", "extra.")
@@ -471,11 +474,18 @@ def _count_support(lost: int, gained: int) -> str:
     return f"{losses} and gains {f'it for {gained}' if gained else 'none'}"
 
 
+def name_quantity(column: Column) -> str:
+    """Name a main quantity in plain words, with what it is compared with."""
+    schedules = [column.schedule]
+    name = MAIN_QUANTITIES[column.quantity]
+    return name.format(place=locate_base(schedules), base=name_base(schedules))
+
+
 def _describe_difference(difference: Difference) -> tuple[str, Severity]:
     """Describe a difference as far as its interval supports it."""
     gap, quantity = difference.difference, difference.column.quantity
-    plain = MAIN_QUANTITIES.get(quantity)
-    name = quantity if plain is None else f"{plain} ({quantity})"
+    plain = quantity in MAIN_QUANTITIES
+    name = f"{name_quantity(difference.column)} ({quantity})" if plain else quantity
     number = format_interval(gap.value, gap.lower, gap.upper, signed=True)
     ends = f"{difference.before:.3f} before, {difference.after:.3f} after"
     size = f"{pluralise(gap.queries, 'question')}, {pluralise(gap.units, difference.unit)}"

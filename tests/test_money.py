@@ -198,6 +198,7 @@ def test_a_dry_run_of_any_other_command_makes_no_request(
     assert (counting.connections, counting.requests) == (0, [])
 
 
+@pytest.mark.slow
 def test_a_dry_run_makes_no_object_of_a_memory_class(
     counting: Any, own: str, cli: Callable[..., Any]
 ) -> None:

@@ -56,6 +56,7 @@ def test_long_cells_are_read_and_the_limit_is_put_back() -> None:
     assert csv.field_size_limit() == before
 
 
+@pytest.mark.slow
 def test_answers_go_out_and_in_again_whatever_they_contain(tmp_path: Path) -> None:
     audit = {"resamples": 100, "kinds": ["plan"]}
     routeprism.audit("sample", "recent:k=2", models=["reader"], run=tmp_path / "run", **audit)  # type: ignore[arg-type]

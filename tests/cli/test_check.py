@@ -86,6 +86,7 @@ def test_compare_prints_and_gives_json(cli: Callable[..., Any], run: Path, tmp_p
     assert cli("compare", run, tmp_path / "later", "--policy-a", "recent:k=1").code == 2
 
 
+@pytest.mark.slow
 def test_a_failed_check_names_lost_records_and_writes_a_summary(
     cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ def test_commands_that_build_memories_follow_the_schema(cli: Cli, mine: Path) ->
     assert "reader" in validate("costs", priced.out)
 
 
+@pytest.mark.slow
 def test_commands_that_read_runs_follow_the_schema(cli: Cli, mine: Path) -> None:
     for run, policy in (("a", "recent:k=3"), ("b", "recent:k=2")):
         few = ("-s", "replay", "--resamples", "100", "--workers", "1", "--quiet")
@@ -88,6 +89,7 @@ def test_commands_that_read_runs_follow_the_schema(cli: Cli, mine: Path) -> None
     assert validate("report", cli("report", "a", "--json").out)["report"] == "a/report.html"
 
 
+@pytest.mark.slow
 def test_the_rest_follows_the_schema(cli: Cli, mine: Path) -> None:
     assert "focal" in str(validate("list", cli("list", "--json").out))
     checks = validate("check-adapter", cli("check-adapter", "recent:k=3", "--json").out)

@@ -81,6 +81,7 @@ def test_an_interrupted_study_continues(name: str, workers: int, tmp_path: Path)
     assert contents(tmp_path / "run") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_pools_that_are_finished_are_not_built_again(tmp_path: Path) -> None:
     audit = partial(COMMANDS["audit"], workers=1)
     audit()

@@ -226,6 +226,7 @@ def test_a_display_that_is_none_is_refused(pools, scripted) -> None:
 # --- canonical serialisation -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_source_display_takes_an_effect_of_display_away(pools, scripted) -> None:
     # raw keeps everything: natively the last record shown is 3 forward and 0 on replay.
     model = scripted(lambda ask: "a" if numbers(ask)[-1] == 3 else "b")

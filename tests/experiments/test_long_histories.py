@@ -254,6 +254,7 @@ def test_restoration_of_free_text_on_a_long_history(own_data: Callable[..., Path
     assert {"accuracy.restored:1", "accuracy.restored", "restored-replacement"} <= quantities
 
 
+@pytest.mark.slow
 def test_a_judge_is_asked_where_the_models_are(
     cli: Callable[..., Any], own_data: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -284,6 +284,7 @@ def heard(file: Path, **settings: Any) -> Audit:
     return routeprism.audit(free_text(), "recent:k=2", models=[f"recorded:{file}"], **told)
 
 
+@pytest.mark.slow
 def test_recorded_verdicts_on_free_text_are_taken_or_the_text_is_judged(tmp_path: Path) -> None:
     file = write(tmp_path / "answers.csv", spoken())
     by_file = heard(file, run=tmp_path / "run")
@@ -308,6 +309,7 @@ def test_recorded_verdicts_on_free_text_are_taken_or_the_text_is_judged(tmp_path
     assert rows_of(heard(tmp_path / "again.csv")) == rows_of(by_file)
 
 
+@pytest.mark.slow
 def test_free_text_goes_out_and_in_again_with_its_verdicts(tmp_path: Path) -> None:
     call = partial(routeprism.audit, free_text(), "recent:k=2", "raw", draws=2, resamples=100)
     asked, again, file = both_ways(call, tmp_path)

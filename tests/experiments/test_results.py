@@ -113,6 +113,7 @@ def test_no_memory_no_verdict() -> None:
     assert repr(found).startswith("<Audit of sample: ")
 
 
+@pytest.mark.slow
 def test_an_audit_measures_its_remedies() -> None:
     """A window of three loses evidence under reversal, which rebuilding prevents."""
     sample = routeprism.load_benchmark("sample")

@@ -189,6 +189,7 @@ class LastOfFact(faults.AppendOnly):
         self.held = [*(r for r in self.held if not r.text.startswith(fact)), record]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [DAYS, [None, *DAYS[1:4], None, None], [None] * 6])
 def test_missing_timestamps_do_not_turn_a_repair_into_a_loss(
     days: Sequence[str | None], tmp_path: Path
@@ -217,6 +218,7 @@ def test_a_repair_that_loses_evidence_in_source_order_prevents_nothing(tmp_path:
     assert advice.repair is not None and not advice.repair.label.startswith(("rebuild", "check"))
 
 
+@pytest.mark.slow
 def test_a_repair_of_order_is_not_recommended_for_a_lack_of_evidence() -> None:
     """Held records are shown besides what is retrieved, but that is no larger memory."""
     found = routeprism.remedy(load_part(faults.ShortWindow), "recent:k=1", resamples=100, workers=1)

@@ -30,6 +30,7 @@ def simulation() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_few_runs_make_any_false_claim(simulation: ModuleType) -> None:
     """40 claims are tested in each run: without adjustment most runs would make a false one."""
     law = {"users": 12, "draws": 2, "concentration": 0.5, "resamples": 500}
@@ -103,6 +104,7 @@ def make_memory(number: int) -> type[Any]:
     return Everything
 
 
+@pytest.mark.slow
 def test_a_whole_audit_of_twenty_memories_claims_nothing() -> None:
     """For this seed, as for 95% of all: no verdict and no statement, whatever p-values say."""
     sample = routeprism.load_benchmark("sample")

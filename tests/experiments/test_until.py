@@ -59,6 +59,7 @@ def test_users_are_taken_until_the_statement_holds(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_same_seed_takes_the_same_users_on_any_number_of_processes() -> None:
     rows = [
         routeprism.audit("sample", "focal", schedules=["replay"], until="J±0.2", workers=n).rows
@@ -69,6 +70,7 @@ def test_the_same_seed_takes_the_same_users_on_any_number_of_processes() -> None
     assert other.rows != rows[0]
 
 
+@pytest.mark.slow
 def test_answers_are_collected_until_the_statement_holds_and_calls_are_saved(
     tmp_path: Path,
 ) -> None:

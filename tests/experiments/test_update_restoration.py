@@ -12,6 +12,7 @@ import routeprism
 from routeprism.errors import SpecError
 
 
+@pytest.mark.slow
 def test_the_reader_lacks_the_new_record_and_is_misled_by_the_old_one() -> None:
     found = routeprism.restore(
         "sample-updates",

@@ -122,6 +122,7 @@ def test_reimports_of_old_documents() -> None:
     assert displaced.startswith("an older record displaced a newer one in this order (")
 
 
+@pytest.mark.slow
 def test_facts_by_arrival_is_wrong_where_the_schedule_says_so() -> None:
     schedules = ("replay", "half-swap", "odd-even", "random:seed=4", "event-time")
     found = routeprism.audit(

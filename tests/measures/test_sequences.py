@@ -54,6 +54,7 @@ def test_values_outside_of_the_range_are_refused() -> None:
         sequence_limits([0.5, 1.5])
 
 
+@pytest.mark.slow
 def test_the_true_mean_is_lost_at_any_look_no_more_often_than_claimed() -> None:
     """400 studies of 200 users each: at most 5% lose the mean at *some* look.
 

@@ -45,6 +45,7 @@ def audit(server: Any, tape: dict[str, Path], run: Path | None = None, words: in
     )
 
 
+@pytest.mark.slow
 def test_a_cassette_replays_construction_and_answers_byte_for_byte(
     counting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +190,7 @@ def test_a_cassette_that_cannot_be_written_is_refused_before_a_model_is_asked(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_cassette_whose_name_ends_in_gz_is_packed(counting: Any, tmp_path: Path) -> None:
     tape = tmp_path / "calls.jsonl.gz"
     recorded = audit(counting, {"record": tape})

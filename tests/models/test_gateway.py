@@ -112,6 +112,7 @@ def contents(run: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file())
 
 
+@pytest.mark.slow
 def test_no_call_is_paid_for_twice_wherever_the_audit_is_killed(
     upstream: Upstream, tmp_path: Path
 ) -> None:

@@ -173,6 +173,7 @@ def test_restoration(small: Benchmark, masks: dict[str, list[str]], tmp_path: Pa
             assert value == pytest.approx(sum(sides[0]) / 2 - sum(sides[1]) / 2, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_orders_and_curves(small: Benchmark, masks: dict[str, list[str]], tmp_path: Path) -> None:
     run = tmp_path / "orders"
     routeprism.explore_orders(small, "focal", masks=masks, resamples=100, run=run)

@@ -67,6 +67,7 @@ class Truth:
         return [(one.text, one.id) for one in hits[:3]]
 
 
+@pytest.mark.slow
 def test_a_strangers_service_is_audited_with_thirty_lines(
     stranger: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

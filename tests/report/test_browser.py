@@ -337,7 +337,7 @@ def test_the_prism_shows_the_lines_of_a_known_pair(
         support = page.locator("rect.record[data-support=true]")
         assert support.evaluate_all("all => all.map(one => one.dataset.record)") == ["r2"]
         said = page.locator("article.question p.says").first.inner_text()
-        assert "Support records: 1; shown on forward 1, replay 0." in said
+        assert said.endswith("Of 1 record with the answer, forward shows 1 and replay shows 0.")
         assert page.locator(".diff .block.forward").inner_text().endswith("parcel number 2")
         assert page.locator(".diff .block.route").inner_text().endswith("parcel number 0")
         page.locator(".prism .hit").nth(1).press("Enter")

@@ -91,10 +91,11 @@ RP.recordTold = (chunk, record, states, supports, names) =>
   names.map((name, which) => `${WORDS[states[which][record]]} on ${RP.short(name, 40)}`).join(", ") + ". Open its text.";
 
 RP.told = (chunk, states, support, names) => {
-  const of = (which) => states[which].filter((state) => state === "exposed").length;
-  const kept = [...support].map((at) => names.filter((_, which) => states[which][at] === "exposed"));
-  const lost = kept.length ? ` Support records: ${kept.length}; shown on ${names.map((name, which) => `${RP.short(name, 40)} ${[...support].filter((at) => states[which][at] === "exposed").length}`).join(", ")}.` : "";
-  return `Of ${chunk.records.length} records ${RP.short(names[0], 40)} shows ${of(0)} and ${RP.short(names[1], 40)} ${of(1)}.${lost}`;
+  const count = (which, places) => places.filter((at) => states[which][at] === "exposed").length;
+  const [first, second] = names.map((name) => RP.short(name, 40));
+  const say = (what, places) => `Of ${places.length} ${places.length === 1 ? "record" : "records"}${what}, ${first} shows ${count(0, places)} and ${second} shows ${count(1, places)}.`;
+  const evidence = support.size ? ` ${say(" with the answer", [...support])}` : "";
+  return say("", [...chunk.records.keys()]) + evidence;
 };
 
 RP.prismTable = (chunk, sides, support, names) => {

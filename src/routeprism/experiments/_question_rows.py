@@ -30,16 +30,16 @@ def list_questions(directory: Path) -> list[dict[str, Any]]:
 def _enter_records(stored: StoredRun, cells: Cells) -> None:
     """Enter the records that each route kept, and those that it showed."""
     for policy, interface, schedule in stored.routes():
-        shown = stored.sources(policy, interface, schedule)
+        exposed = stored.sources(policy, interface, schedule)
         retained = {
             user: sorted(trace.retained)
             for user in stored.users()
             if (trace := stored.trace(policy, interface, schedule, user)) is not None
         }
         for id, row in cells.items():
-            if id in shown:
+            if id in exposed:
                 row[f"{policy}, {schedule}: kept"] = retained.get(row["user"], [])
-                row[f"{policy}, {schedule}: records"] = sorted(shown[id])
+                row[f"{policy}, {schedule}: records"] = sorted(exposed[id])
 
 
 def _enter_losses(stored: StoredRun, cells: Cells) -> None:

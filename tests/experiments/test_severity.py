@@ -244,3 +244,17 @@ def test_where_source_order_shows_no_evidence_none_is_said_to_be_kept() -> None:
     assert verdict.level == "different records, evidence unknown"
     (sentence,) = [str(one) for one in found.statements if one.kind == "severity"]
     assert "and source order shows no evidence that could be lost" in sentence
+
+
+def test_pools_of_one_record_give_no_all_clear() -> None:
+    whole = load_benchmark("sample")
+    cases = tuple(
+        replace(case, pool=replace(case.pool, records=case.pool.records[:1]), questions=())
+        for case in whole.cases[:3]
+    )
+    questions = [(replace(case.questions[0], labels={}),) for case in whole.cases[:3]]
+    single = [replace(case, questions=own) for case, own in zip(cases, questions, strict=True)]
+    found = audit(replace(whole, cases=tuple(single), labels=()), "recent:k=2")
+    (sentence,) = [str(one) for one in found.statements if one.kind == "severity"]
+    assert "Every pool has one record and so one order: nothing can be concluded" in sentence
+    assert "Order changes nothing" not in str(found)

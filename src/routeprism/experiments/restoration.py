@@ -253,7 +253,8 @@ class RestorationSettings:
     )
     eligibility: Eligibility = option(
         "one-fewer",
-        help="How much evidence the route without the record may still show.",
+        help="Evidence that the route without the record may still show: none, or one-fewer than "
+        "the route that has it.",
         group=ANSWERS,
     )
     bundle_tokens: int = option(

@@ -478,6 +478,12 @@ def describe_verdict(verdict: MemoryVerdict) -> Statement:
     return Statement(parts, *place, flags=verdict.flags)
 
 
+def _describe_one_order(verdict: MemoryVerdict) -> Statement:
+    """State that no memory can be compared, because no pool has two orders."""
+    text = "Every pool has one record and so one order: nothing can be concluded about order"
+    return Statement((text,), "severity", verdict.policy, severity="warning", flags=verdict.flags)
+
+
 def _describe_level(verdict: MemoryVerdict, level: Level) -> tuple[Part, ...]:
     """State what happens under the orders of arrival that have this level."""
     schedules = list_arrivals(
@@ -656,13 +662,16 @@ def conclude_severity(outcome: AuditOutcome) -> Conclusion:
         for name, policies in marked.items()
         if policies
     }
+    pools = outcome.observations.pools
+    has_one_order = 0 < pools == outcome.observations.single_record_pools
+    describe = _describe_one_order if has_one_order else describe_verdict
     return Conclusion(
         tuple(
             statement
             for verdict in verdicts
             for statement in (
                 *describe_sanity(verdict),
-                describe_verdict(verdict),
+                describe(verdict),
                 *describe_answers(verdict),
             )
         ),

@@ -210,7 +210,7 @@ def test_the_walk_names_what_is_wrong(
             "[headers] Authorization: a secret does not",
         ),
         ("POST /", "POSTED /", "[add] request: expected a method and a path"),
-        ('pages = "page"', 'pages = "pages"', "[list] pages: expected page, offset or cursor"),
+        ('pages = "page"', 'pages = "pages"', "[list] pages: expected page, offset, cursor or"),
         ('pages = "page"', 'pages = "offset"', "[list] request: pages = 'offset' needs {offset}"),
         ('url = "', 'url = "http://me:pw@', "Expected an address"),
         ('url = "', "url = ", "is not TOML"),
@@ -593,6 +593,34 @@ def test_a_service_without_a_page_after_the_last_is_read_to_its_end(
     path.write_text(PAGED.format(url=service.url, reset="DELETE /{memory}"))
     memory: Any = Http(profile=str(path)).build(FACTS)
     assert memory.retained() == {record.id for record in FACTS}
+
+
+@pytest.mark.parametrize("form", ["whole address", "path", "query"])
+def test_links_to_the_next_page_are_followed_below_the_same_address(
+    plain: Callable[..., Plain], tmp_path: Path, form: str
+) -> None:
+    pages = Pages("refuses")
+
+    def answer(method: str, path: str, asked: Any) -> Any:
+        place = urlsplit(path)
+        if not place.path.endswith("/items"):
+            return pages(method, path, asked)
+        number = int(place.query.rpartition("=")[2] or 1)
+        reply = pages(method, f"{place.path}?page={number}", asked)
+        more = f"?x={{a}}&page={number + 1}" if 2 * number < len(pages.texts) else None
+        whole = {"whole address": f"{service.url}{place.path}", "path": place.path, "query": ""}
+        return {**reply, "next": more and whole[form] + more}
+
+    service = plain(answer)
+    path = tmp_path / "p.toml"
+    text = PAGED.format(url=service.url, reset="DELETE /{memory}")
+    text = text.replace('pages = "page"', 'pages = "link"\nnext = "/next"')
+    path.write_text(text.replace("?page={page}", ""))
+    memory: Any = Http(profile=str(path)).build(FACTS)
+    assert memory.retained() == {record.id for record in FACTS}
+    service.answer = lambda *call: {"items": [{"n": 1, "t": "x"}], "next": "http://127.0.0.1:9/x"}
+    with pytest.raises(RouteError, match=r"list: the next page is at http://127\.0\.0\.1:9/x, whi"):
+        memory.retained()
 
 
 @pytest.mark.parametrize("reset", ["DELETE /items/{item}", "DELETE /items"])

@@ -29,7 +29,7 @@ __all__ = [
     "load_profile",
 ]
 
-Pages = Literal["", "page", "offset", "cursor"]
+Pages = Literal["", "page", "offset", "cursor", "link"]
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -351,14 +351,16 @@ class _Reader:
         entries = self._table(name)
         step = self._step(name, more)
         pages = entries.get("pages", "")
-        if pages not in ("", "page", "offset", "cursor"):
-            self._refuse(name, "pages", f"expected page, offset or cursor but got {pages!r}")
-        if pages and pages not in step.placeholders():
+        if pages not in ("", "page", "offset", "cursor", "link"):
+            self._refuse(name, "pages", f"expected page, offset, cursor or link but got {pages!r}")
+        if pages not in ("", "link", *step.placeholders()):
             self._refuse(name, "request", f"pages = '{pages}' needs {{{pages}}} in it or the body")
         optional = {
             key: self._pointer(name, entries, key) if key in entries else None
             for key in ("id", "sources", "time", "next")
         }
+        if pages == "link" and optional["next"] is None:
+            self._refuse(name, "next", "a link needs a pointer to the address of the next page")
         if pages == "cursor" and optional["next"] is None and optional["id"] is None:
             self._refuse(name, "next", "a cursor needs a pointer to the next one, or an id")
         only = entries.get("only", {})

@@ -7,8 +7,9 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urljoin
 
 from routeprism.errors import RouteError
 from routeprism.policies._contracts import Block
@@ -187,6 +188,7 @@ class ServiceSession:
         last: list[Any] = []
         cursor: Any = None
         offset = 0
+        step = listing.step
         for number in range(_MOST_PAGES):
             place = {
                 "page": listing.first + number,
@@ -195,7 +197,7 @@ class ServiceSession:
                 "size": listing.size,
             }
             try:
-                reply = self.send(listing.step, place)
+                reply = self.send(step, place)
             except ServiceError as error:
                 if number and listing.pages == "page" and error.status == 404:
                     return  # some services have no page after the last
@@ -214,11 +216,22 @@ class ServiceSession:
             cursor = self._find_cursor(reply, raw, listing)
             if not listing.pages or not raw:
                 return
-            if listing.pages == "cursor" and cursor in (None, "", False):
+            if listing.pages in ("cursor", "link") and cursor in (None, "", False):
                 return
+            if listing.pages == "link":
+                step = replace(step, path=self._follow_link(step, str(cursor)))
+
+    def _follow_link(self, step: ProfileRequest, link: str) -> str:
+        """Return the path of the next page as a template; refuse one on a different address."""
+        base = self.profile.url.rstrip("/")
+        target = urljoin(base + fill_path(step.path, self.values, step.name), link)
+        if not target.startswith(f"{base}/"):
+            display = self.redactor.redact_line(target)
+            raise RouteError(f"list: the next page is at {display}, which is not below {base}")
+        return target.removeprefix(base).replace("{", "{{").replace("}", "}}")
 
     def _find_cursor(self, reply: Any, raw: Sequence[Any], listing: ItemRequest) -> Any:
-        if listing.pages != "cursor":
+        if listing.pages not in ("cursor", "link"):
             return None
         if listing.next is not None:
             with suppress(PointerError):  # no key for a next page means that there is none
@@ -315,8 +328,9 @@ class ServiceSession:
         if unlisted := sum(not block.sources for block in blocks):
             raise RouteError(
                 f"search: {unlisted} of {len(blocks)} hits are not among the listed items, neither "
-                f"by id nor by text, so their sources are unknown. Does [list] read every page? "
-                f"If these hits are of a different kind, leave them out with 'only'"
+                f"by id nor by text, so their sources are unknown. Does [list] read every page, "
+                f"and is the patience of [wait] long enough? If these hits are of a different "
+                f"kind, leave them out with 'only'"
             )
         return blocks
 

@@ -289,8 +289,8 @@ def make_card(
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences[:most])
     more = len(sentences) - most
     rest = f"<p>… and {more} more sentences</p>" if more > 0 else ""
-    shown = f"<table>{''.join(lines)}</table>" if lines else ""
-    return f"<div><strong>{escape(title)}</strong>{shown}<ul>{items}</ul>{rest}</div>"
+    table_html = f"<table>{''.join(lines)}</table>" if lines else ""
+    return f"<div><strong>{escape(title)}</strong>{table_html}<ul>{items}</ul>{rest}</div>"
 
 
 def name_chart(*names: str) -> str:

@@ -450,8 +450,8 @@ class Audit:
         cells = [[str(cell) for cell in row] for table in tables for row in table.rows]
         header = [list(table.columns) for table in tables]
         kinds = ("sanity", "severity", "causes", "recommendation")
-        chosen = [str(s) for s in self.statements if s.kind in kinds]
-        sentences = chosen or list(self.sentences)
+        texts = [str(s) for s in self.statements if s.kind in kinds]
+        sentences = texts or list(self.sentences)
         return make_card(self.benchmark, sentences, [*header, *cells[:_MOST_MEMORIES]])
 
 

@@ -332,9 +332,9 @@ def tabulate_verdicts(results: Results) -> list[Table]:
     return list_verdicts([(verdict.policy, verdict) for verdict in verdicts])
 
 
-def list_verdicts(named: Sequence[tuple[str, MemoryVerdict]]) -> list[Table]:
+def list_verdicts(named_verdicts: Sequence[tuple[str, MemoryVerdict]]) -> list[Table]:
     """Show verdicts below each other, each with a name."""
-    verdicts = [verdict for _, verdict in named]
+    verdicts = [verdict for _, verdict in named_verdicts]
     schedules = list_arrivals(dict.fromkeys(s for verdict in verdicts for s in verdict.rows))
     labelled = any(verdict.find(_EVIDENCE) for verdict in verdicts)
     has_answers = any(verdict.answers for verdict in verdicts)
@@ -350,7 +350,7 @@ def list_verdicts(named: Sequence[tuple[str, MemoryVerdict]]) -> list[Table]:
             *([_show_answers(verdict)] if has_answers else []),
             _show_level(verdict),
         )
-        for name, verdict in named
+        for name, verdict in named_verdicts
     ]
     columns = (
         *("memory", "kept"),

@@ -228,8 +228,8 @@ class OwnMemory:
             raise
 
     def settle(self, memory: Any, arrivals: Sequence[Record]) -> None:
-        """Wait for what a memory adds in the background; an adapter has waited itself."""
-        if not self.outside:
+        """Wait for what a memory adds in the background, unless its adapter does."""
+        if not getattr(memory, "awaits_ingestion", False):
             run_tasks(memory)
             settle_memory(memory, arrivals)
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from routeprism import Record
+from routeprism.errors import InapplicableError, SpecError
 from routeprism.orders import parse_schedule
 from routeprism.overlap import Trial, build_by_procedure, find_overlap, list_serial_outcomes
 from routeprism.policies import make_policy
@@ -185,3 +186,122 @@ def test_a_program_receives_requests_before_it_has_answered(tmp_path: Path) -> N
     program.write_text(PROGRAM)
     assert judge(f"command:run={sys.executable} {program}") == "lost"
     assert judge(f"queue(command:run={sys.executable} {program})") is None
+
+
+BATCH_PROGRAM = """
+import json, sys
+
+items = []
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["do"] == "add":
+        items.append(request["record"])
+    elif request["do"] == "add_many":  # a batch keeps only its last record
+        items.append(request["records"][-1])
+    shown = [{"text": item["text"], "sources": [item["id"]]} for item in items]
+    print(json.dumps({"items": shown}), flush=True)
+"""
+
+
+def test_a_batch_request_of_a_program_is_used_only_if_it_is_declared(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(BATCH_PROGRAM)
+    spec = f"command:run={sys.executable} {program}"
+    for schedule, expected in (("bulk", {"r2"}), ("bulk:size=2", {"r1", "r2"})):
+        procedure = parse_schedule(schedule).procedure
+        built = build_by_procedure(make_policy(f"{spec},bulk=true"), RECORDS, procedure)
+        with closing_memory(built) as memory:
+            assert memory.retained() == expected
+        with pytest.raises(InapplicableError):
+            build_by_procedure(make_policy(spec), RECORDS, procedure)
+
+
+class _BatchHandler(_Handler):
+    def do_POST(self) -> None:
+        if not self.path.endswith("/add_many"):
+            super().do_POST()
+            return
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        for record in body["records"]:
+            self.server.add(body["memory"], record)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+
+def test_a_batch_endpoint_is_waited_for() -> None:
+    service = Service(lag=0.05)
+    service.RequestHandlerClass = _BatchHandler
+    with run_server(service) as server:
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        policy = make_policy(f"http:url={url},settle=5,bulk=true")
+        procedure = parse_schedule("bulk").procedure
+        with closing_memory(build_by_procedure(policy, RECORDS, procedure)) as memory:
+            assert memory.retained() == {"r0", "r1", "r2"}
+
+
+class _RestHandler(BaseHTTPRequestHandler):
+    """Notes of an account: one or several are added, and all are listed."""
+
+    notes: ClassVar[dict[str, list[str]]] = {}
+    requests: ClassVar[list[str]] = []
+
+    def _reply(self, content: Any) -> None:
+        data = json.dumps(content).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        account = self.path.split("/")[1]
+        self.requests.append(self.path.rpartition("/")[2])
+        notes = [note["content"] for note in body["notes"]] if "notes" in body else [body["note"]]
+        self.notes.setdefault(account, []).extend(notes)
+        self._reply({})
+
+    def do_GET(self) -> None:
+        notes = self.notes.get(self.path.split("/")[1], [])
+        self._reply([{"id": f"n{at}", "text": note} for at, note in enumerate(notes)])
+
+    def log_message(self, *arguments: Any) -> None:
+        """Print nothing."""
+
+
+REST_PROFILE = """
+url = "http://127.0.0.1:1"
+[add]
+request = "POST /{memory}/note"
+body = { note = "{text}" }
+[bulk]
+request = "POST /{memory}/batch"
+body = { notes = "{records}" }
+record = { content = "{text}" }
+[list]
+request = "GET /{memory}/notes"
+items = ""
+id = "/id"
+text = "/text"
+[search]
+request = "GET /{memory}/find?q={query}"
+items = ""
+id = "/id"
+text = "/text"
+"""
+
+
+def test_a_batch_endpoint_of_a_profile(tmp_path: Path) -> None:
+    profile = tmp_path / "notes.toml"
+    profile.write_text(REST_PROFILE)
+    procedure = parse_schedule("bulk:size=2").procedure
+    with run_server(ThreadingHTTPServer(("127.0.0.1", 0), _RestHandler)) as server:
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        policy = make_policy(f"http:profile={profile},url={url}")
+        with closing_memory(build_by_procedure(policy, RECORDS, procedure)) as memory:
+            assert memory.retained() == {"r0", "r1", "r2"}
+        assert _RestHandler.requests == ["batch", "batch"]
+        profile.write_text(REST_PROFILE.replace('record = { content = "{text}" }', ""))
+        with pytest.raises(SpecError, match=r"\[bulk\] record: expected the template of a record"):
+            make_policy(f"http:profile={profile},url={url}")

@@ -44,6 +44,7 @@ _ITEM_KEYS = ("items", "id", "text", "sources", "time", "only")
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "open": (*_REQUEST_KEYS, "capture"),
     "add": (*_REQUEST_KEYS, "capture", "id"),
+    "bulk": (*_REQUEST_KEYS, "record"),
     "commit": (*_REQUEST_KEYS, "capture"),
     "wait": (*_REQUEST_KEYS, "done", "values", "failed", "interval", "patience", "limit"),
     "list": (*_REQUEST_KEYS, *_ITEM_KEYS, "pages", "size", "first", "next"),
@@ -68,10 +69,12 @@ class ProfileRequest:
     """Placeholder → pointer to its value in the reply."""
     id: str | None = None
     """Pointer to the id by which items name the added record as their source."""
+    record: Any = None
+    """Template of each record in a request that adds several."""
 
     def placeholders(self) -> Iterator[str]:
         """Yield the placeholders of the request."""
-        for part in (self.path, self.body, dict(self.form), dict(self.files)):
+        for part in (self.path, self.body, dict(self.form), dict(self.files), self.record):
             yield from list_placeholders(part)
 
 
@@ -129,6 +132,7 @@ class Profile:
     commit: ProfileRequest | None = None
     wait: Wait | None = None
     reset: ProfileRequest | None = None
+    bulk: ProfileRequest | None = None
 
     @property
     def isolation(self) -> str:
@@ -218,9 +222,20 @@ class _Reader:
             commit,
             wait,
             reset,
+            self._bulk() if "bulk" in self.tables else None,
         )
         self._check_separation(profile)
         return profile
+
+    def _bulk(self) -> ProfileRequest:
+        """Read the request that adds several records."""
+        step = replace(self._step("bulk", ("records",)), record=self._table("bulk").get("record"))
+        if step.record is None:
+            self._refuse("bulk", "record", "expected the template of a record")
+        if "records" not in step.placeholders():
+            self._refuse("bulk", "body", "it needs {records}, the list of all records")
+        self._check_placeholders(step, ("records", *_RECORD))
+        return step
 
     def _check_separation(self, profile: Profile) -> None:
         """Refuse requests that do not all read and write the same memory of a build."""

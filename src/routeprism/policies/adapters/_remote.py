@@ -47,6 +47,14 @@ class RemoteMemory:
             arrived = frozenset(self._arrived)
             self._log.extend(read_events(reply, record, at, arrived, self._redactor))
 
+    def add_many(self, records: Sequence[Record]) -> None:
+        """Add several records in one request."""
+        with self._lock:
+            for record in records:
+                self._arrived[record.id] = self._number
+                self._number += 1
+        self._call("add_many", {"records": [describe_record(record) for record in records]})
+
     def retained(self) -> list[str]:
         """Return the ids of the records that the items came from, once for each item."""
         return [id for block in self._ask("dump", {}) for id in sorted(block.sources)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from routeprism.errors import RouteError
+from routeprism.errors import InapplicableError, RouteError
 from routeprism.policies._contracts import Block, Event, JsonValue
 from routeprism.policies.adapters._observing import ObservedWrites
 from routeprism.policies.adapters._session import ServiceSession
@@ -18,6 +18,8 @@ class ServiceMemory:
     """An open memory of a service with a profile."""
 
     concurrent = True
+    awaits_ingestion = True
+    """Whether reading it waits for what was added before."""
 
     def __init__(self, session: ServiceSession) -> None:
         self._session = session
@@ -32,6 +34,15 @@ class ServiceMemory:
         """Add a record; several may be added at once."""
         with self._writes.add(record):
             self._session.write(record)
+
+    def add_many(self, records: Sequence[Record]) -> None:
+        """Add several records in one request; not applicable if the profile has none."""
+        step = self._session.profile.bulk
+        if step is None:
+            raise InapplicableError(f"{self._session.profile.file} has no table [bulk]")
+        self._writes.observe()
+        self._session.write_all(step, records)
+        self._writes.add_together(records)
 
     def retained(self) -> list[str]:
         """Return the ids of the records that the items came from, once for each item."""

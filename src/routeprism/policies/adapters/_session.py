@@ -120,6 +120,17 @@ class ServiceSession:
         if self.profile.commit is not None:
             self.send(self.profile.commit, values)
 
+    def write_all(self, step: ProfileRequest, records: Sequence[Record]) -> None:
+        """Send several records in one request."""
+        self.record_ids.update((record.id, record.id) for record in records)
+        values = [
+            fill_value(step.record, {**self.values, **show_record(record)}) for record in records
+        ]
+        self.send(step, {"records": values})
+        if self.profile.commit is not None:
+            for record in records:
+                self.send(self.profile.commit, show_record(record))
+
     def wait(self, before: Mapping[str, str], record: Record) -> Mapping[str, str]:
         """Wait until ingestion has ended; give all items."""
         wait = self.profile.wait

@@ -42,6 +42,8 @@ class Command:
     """Whether the same records in the same order always give the same memory."""
     settle: float = 0.0
     """Seconds within which an added record is stored, if the program answers before that."""
+    bulk: bool = False
+    """Whether the program has a fifth request, `add_many`, that adds several records."""
     calls_per_add: float | None = field(default=None, metadata={"named": False})
     """Model calls that it makes for each record, for `--dry-run` and `--max-calls`."""
 
@@ -57,7 +59,7 @@ class Command:
     @property
     def procedures(self) -> tuple[str, ...]:
         """The procedures that it can perform beside adding records one by one."""
-        return ("overlap",)
+        return ("bulk", "overlap") if self.bulk else ("overlap",)
 
     @property
     def name(self) -> str:

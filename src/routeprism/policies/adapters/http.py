@@ -50,6 +50,8 @@ class Http:
     """Seconds within which an added record is stored, if the service answers before that."""
     discard: bool = field(default=False, metadata={"named": False})
     """Whether `[reset]` may delete what the memory contained before the first build."""
+    bulk: bool = False
+    """Whether the service has a fifth request, `add_many`, that adds several records."""
     calls_per_add: float | None = field(default=None, metadata={"named": False})
     """Model calls that the service makes for each record, for `--dry-run` and `--max-calls`."""
 
@@ -69,7 +71,8 @@ class Http:
     @property
     def procedures(self) -> tuple[str, ...]:
         """The procedures that it can perform beside adding records one by one."""
-        return ("overlap",)
+        bulk = load_profile(self.profile, self.url).bulk if self.profile else self.bulk
+        return ("bulk", "overlap") if bulk else ("overlap",)
 
     @property
     def name(self) -> str:

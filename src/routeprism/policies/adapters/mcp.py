@@ -209,6 +209,8 @@ class McpMemory:
     """
 
     concurrent = True
+    awaits_ingestion = True
+    """Whether reading it waits for what was added before."""
 
     def __init__(
         self,

@@ -470,6 +470,12 @@ CATALOGUE = {
         ContractError,
         SHARED,
     ),
+    "leak: table by words without digits": Fault(
+        table_by(lambda record: tuple(filter(str.isalpha, record.text.lower().split()))),
+        {"isolation": SHARED},
+        ContractError,
+        SHARED,
+    ),
     "leak: table by number in id": Fault(
         table_by(number_in_id), {"isolation": SHARED}, ContractError, SHARED
     ),

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -433,14 +434,15 @@ class _Probe:
             memory.state(),
         )
         texts = [json.dumps(layer, sort_keys=True, default=repr) for layer in layers]
-        clean = [text.replace(mark, "copy") for text in texts]
+        word = re.compile(f"{mark}|{_spell(mark)}", re.IGNORECASE)
+        clean = [word.sub("copy", text) for text in texts]
         return clean[0], clean[1], clean[2], clean[3]
 
 
 def copy_records(
     records: Sequence[Record], mark: str, kind: CopyKind = "light"
 ) -> tuple[Record, ...]:
-    """Return the records with a mark of digits at the end, or at both ends, of ids and texts.
+    """Return the records with a mark at the end, or at both ends, of ids and texts.
 
     An id that ends with a number still does in a light copy, so that `int(record.id)` works.
     """
@@ -456,10 +458,14 @@ def _copy_lightly(record: Record, mark: str, at: int) -> Record:
     return replace(record, id=f"{record.id}{mark}", text=f"{record.text} {mark}", spoken=marked)
 
 
+def _spell(mark: str) -> str:
+    """Write a mark of digits in letters, for stores whose keys are words without digits."""
+    return "".join("abcdefghij"[int(digit)] for digit in mark)
+
+
 def _copy_fully(record: Record, mark: str, at: int) -> Record:
-    turns = tuple(
-        replace(turn, text=f"{mark}n{at} {turn.text} {mark}n{at}") for turn in record.turns
-    )
+    word = f"{_spell(mark)}{_spell(f'{at:04d}')}"
+    turns = tuple(replace(turn, text=f"{word} {turn.text} {word}") for turn in record.turns)
     copied = (
         Record.from_turns(record.id, record.position, turns)
         if any(turn.role for turn in turns)

@@ -380,4 +380,5 @@ def test_the_report_has_a_section(tmp_path: Path, cli: Callable[..., Any]) -> No
     assert ended.code == 0
     text = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "Which value a memory ends with" in text
-    assert "resolving by event time prevents" in text
+    actions = text[text.index('class="actions"') :].partition("</section>")[0]
+    assert "resolving by event time prevents" in actions

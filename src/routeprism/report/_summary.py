@@ -84,14 +84,20 @@ def action_list(
     order: Sequence[Severity] = ("problem", "warning", "info", "good")
     items = []
     for verdict in sorted(verdicts, key=lambda verdict: order.index(verdict.severity)):
-        own = [
-            statement
-            for statement in statements
-            if statement.policy == verdict.policy and _concludes(statement)
-        ]
-        if own:
-            items.append(_show_actions(verdict, own, numbers))
+        own = [statement for statement in statements if statement.policy == verdict.policy]
+        first_screen = _choose_conclusions(own)
+        if first_screen:
+            items.append(_show_actions(verdict, first_screen, numbers))
     return tag("div", *items, class_="actions") if items else None
+
+
+def _choose_conclusions(statements: Sequence[Statement]) -> list[Statement]:
+    """Choose what the first screen shows; a problem with changed facts follows the severity."""
+    conclusions = [statement for statement in statements if _concludes(statement)]
+    updates = [s for s in statements if s.kind == "updates" and s.severity == "problem"]
+    severities = [at for at, s in enumerate(conclusions) if s.kind == "severity"]
+    at = severities[-1] + 1 if severities else 0
+    return [*conclusions[:at], *updates[:1], *conclusions[at:]]
 
 
 def _concludes(statement: Statement) -> bool:

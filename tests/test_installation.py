@@ -66,3 +66,14 @@ def test_charts_as_files_name_their_extra(
     outcome = cli("report", "run", "--charts", "charts")
     assert outcome.code == 2
     assert "pip install 'routeprism[charts]'" in outcome.err
+
+
+def test_a_local_model_names_its_extra_at_the_first_question(
+    cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    few = ("-s", "replay", "--resamples", "100", "--workers", "1")
+    outcome = cli("audit", "sample", "-p", "recent:k=3", "-m", "smollm2", *few)
+    assert outcome.code == 2
+    assert outcome.err.endswith("smollm2 needs an extra: pip install 'routeprism[local]'\n")
+    assert "in a row" not in outcome.err

@@ -16,7 +16,7 @@ from pathlib import Path
 from routeprism.answers._calls import GRACE, ModelCaller, Pace, cancel_on_interrupt, shift
 from routeprism.answers._cells import AnswerTurns, Cell, requests
 from routeprism.answers._results import Collected, Progress, answer_entry, failure_entry
-from routeprism.errors import LimitError, ModelError, SpecError, UnansweredError
+from routeprism.errors import LimitError, MissingExtraError, ModelError, SpecError, UnansweredError
 from routeprism.models import Allowance, Model
 from routeprism.runs import Answer, Failure, Key, Ledger, Run
 
@@ -112,7 +112,7 @@ class _Collector:
         self._asked = self._in_a_row = 0
         self._patience = 0
         self._stopping = False
-        self._broken: UnansweredError | None = None
+        self._broken: ModelError | None = None
         self._shift = shift(batch)
         self._began = self._told = time.monotonic()
         self._caller = ModelCaller(model, allowance)
@@ -173,6 +173,9 @@ class _Collector:
                 reply = await self._caller.reply(ask)
             except LimitError as error:
                 self._limit, self._stopping = error, True
+                return
+            except MissingExtraError as error:  # no further request can succeed
+                self._broken, self._stopping = error, True
                 return
             except ModelError as error:
                 latency = time.monotonic() - begun

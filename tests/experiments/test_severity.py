@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 import routeprism
+from routeprism.errors import SpecError
 from routeprism.experiments import Audit
 from routeprism.experiments.remedies import compare_repairs, read_repairs
 from routeprism.experiments.severity import decide_verdicts
 from routeprism.policies import Policy, as_policy
 from routeprism.policies.remedies import parse_remedy
+from routeprism.pytest_plugin import assert_order_stable
 from routeprism.records import Benchmark, Record, load_benchmark
 
 from . import order_faults as faults
@@ -258,3 +260,25 @@ def test_pools_of_one_record_give_no_all_clear() -> None:
     (sentence,) = [str(one) for one in found.statements if one.kind == "severity"]
     assert "Every pool has one record and so one order: nothing can be concluded" in sentence
     assert "Order changes nothing" not in str(found)
+
+
+class Costly(LastOfFact):
+    costly = True
+
+
+@pytest.mark.parametrize(
+    ("memory", "cause"),
+    [
+        (LastOfFact, "an older record overwrote a newer one because it arrived later"),
+        (Costly, "the traces do not explain it (6 of 6 cases)"),
+    ],
+)
+def test_a_single_schedule_has_a_cause_as_well(memory: Any, cause: str, tmp_path: Path) -> None:
+    found = audit(write_desk(tmp_path, DAYS), memory, schedules=["replay"])
+    (statement,) = [s for s in found.statements if s.kind == "causes"]
+    assert f"Likely cause under reversal: {cause}" in statement.text
+
+
+def test_an_assertion_about_no_evidence_is_refused() -> None:
+    with pytest.raises(SpecError, match="empty evidence"):
+        assert_order_stable(LastOfFact, [["plan: a", "plan: b"]], evidence=[])

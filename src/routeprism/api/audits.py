@@ -404,8 +404,11 @@ def list_repairs(request: RunRequest) -> dict[Policy, list[Policy]]:
     settings = request.settings
     interface = parse_interface(settings.interface or request.benchmark.interface)
     make = partial(make_policy, interface=interface, base_url=settings.base_url)
-    options = {"disorder": settings.disorder, "every": settings.every, "held": settings.held}
-    return {policy: list_remedies(policy, **options, make=make) for policy in request.policies}
+    options = {"disorder": settings.disorder, "every": settings.every}
+    return {
+        policy: list_remedies(policy, **options, visibility=settings.held, make=make)
+        for policy in request.policies
+    }
 
 
 def choose_arrivals(request: RunRequest) -> tuple[list[ArrivalModel], list[Schedule], str]:

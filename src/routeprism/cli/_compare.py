@@ -20,6 +20,7 @@ from routeprism.review.comparison import (
     MAIN_QUANTITIES,
     Difference,
     SupportChange,
+    is_reversal,
     name_pair,
     name_quantity,
 )
@@ -99,7 +100,7 @@ def _tables(comparison: RunComparison) -> Iterator[Table]:
     groups: dict[str, list[Difference]] = {}
     for difference in visible_rows:
         groups.setdefault(name_pair(difference), []).append(difference)
-    order = dict.fromkeys(map(name_pair, comparison.differences))
+    order = dict.fromkeys(map(name_pair, sorted(comparison.differences, key=is_reversal)))
     for heading, rows in ((name, groups[name]) for name in order if name in groups):
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.title = Text(heading, style="bold")

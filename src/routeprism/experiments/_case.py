@@ -119,6 +119,11 @@ class Plan:
         return self.policies if self.fits is None else self.fits.for_user(user)
 
     @property
+    def explains(self) -> bool:
+        """Whether losses are explained: published benchmarks declare no arrival models."""
+        return bool(self.arrivals or self.benchmark.arrivals)
+
+    @property
     def coordinates(self) -> tuple[tuple[str, str, Coordinate[Pair]], ...]:
         """Return (experiment, label source, coordinate) for everything that is observed."""
         return coordinates_of(self.labels, self.updates)
@@ -182,7 +187,7 @@ def work(plan: Plan, index: int) -> CaseResult:
     )
     for model in plan.arrivals:
         result.observations.arrivals[model.name, has_few_orders(model, case.pool)] += 1
-    if plan.arrivals:
+    if plan.explains:
         result.observations.losses.extend(_observe_losses(plan, case, policies, repeated[0]))
     enter_counts(case, repeated[0], result.sums)
     enter_displacements(case, repeated[0], result.sums)
@@ -226,7 +231,7 @@ def _trace(
                 case,
                 policies,
                 plan.schedules,
-                events=plan.store or bool(case.supersedes or plan.arrivals),
+                events=plan.store or bool(case.supersedes) or plan.explains,
                 rebuilt={p.name: plan.checks.schedules(p.name, index) for p in policies},
                 counts=counts,
                 snapshots=None if states is None else states.get,

@@ -42,7 +42,7 @@ NEXT_STEPS: Mapping[Cause, str] = {
     "blocks in a different order": "sort the blocks by source or event time before you show them",
     "text rewritten": "check whether answers differ: audit with a model",
     "state only": "nothing to do: questions see the same",
-    "not explained": "let the memory report events, or audit it with a smaller pool",
+    "not explained": "let the memory report what each arrival does (`events()`)",
 }
 
 
@@ -79,7 +79,7 @@ def describe_causes(
         yield Statement(
             (
                 f"Likely cause {_describe_schedules(list(schedules))}: {CAUSES[cause]} "
-                f"({len(typical)} of {len(explained)} explained cases).",
+                f"({len(typical)} of {len(explained)} {_name_cases(cause)}).",
                 *filter(None, [_describe_example(example, places)]),
                 f" Next: {NEXT_STEPS[cause]}",
             ),
@@ -91,6 +91,10 @@ def describe_causes(
             flags=flags,
             confirmation=_choose_confirmation(places, example),
         )
+
+
+def _name_cases(cause: Cause) -> str:
+    return "cases" if cause == "not explained" else "explained cases"
 
 
 def _group_causes(losses: Sequence[Loss]) -> dict[tuple[str, Cause], dict[str, list[Loss]]]:
@@ -122,6 +126,8 @@ def _choose_step(places: Places, policy: str, cause: Cause) -> str:
 def _choose_confirmation(places: Places, example: Loss) -> str:
     """Return the command that finds the smallest reordering with the same loss."""
     if not example.record or example.schedule == FORWARD.name or example.policy in places.unnamed:
+        return ""
+    if example.cause == "not explained":  # building it again may cost money
         return ""
     arrival = ("--arrival", example.schedule) if example.schedule in places.arrivals else ()
     outcome = "support" if places.is_labelled else "exposed"

@@ -402,18 +402,18 @@ def list_remedies(
     policy: Policy,
     *,
     disorder: int = 2,
-    held: HeldRecords = "shown",
+    visibility: HeldRecords = "shown",
     every: int = 8,
     make: Callable[[str], Policy] | None = None,
 ) -> list[Policy]:
     """List the standard repairs of a policy.
 
-    These are holding back up to `disorder` records (which questions see, unless `held` is
-    `hidden`), rebuilding (from the start, or from a snapshot after each `every` records), tying
+    These are holding back up to `disorder` records (which questions see, unless `visibility`
+    is `hidden`), rebuilding (from the start, or from a snapshot after each `every` records), tying
     each declared operation to event time, doubling each budget, and searching a log. `make` makes
     a policy from a spec; it is needed to double the budgets of a memory class of your own.
     """
-    repairs: list[Policy] = [Hold(policy, w, held) for w in range(1, disorder + 1)]
+    repairs: list[Policy] = [Hold(policy, w, visibility) for w in range(1, disorder + 1)]
     repairs += [Rebuild(policy), Rebuild(policy, every)]
     if isinstance(policy, Operational) and (operations := tuple(policy.operations)):
         repairs += [TimeTied(policy, operation) for operation in operations]

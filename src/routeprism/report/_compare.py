@@ -20,6 +20,7 @@ from routeprism.review.comparison import (
     Difference,
     SupportChange,
     find_direction,
+    is_reversal,
     name_experiment,
     name_quantity,
 )
@@ -32,7 +33,7 @@ def write_comparison(comparison: RunComparison, path: Path) -> Path:
     """Write a comparison as a page of its own."""
     plain = [
         difference
-        for difference in comparison.differences
+        for difference in sorted(comparison.differences, key=is_reversal)
         if not (difference.column.arm or difference.column.mask)
     ]
     worse = [difference for difference in plain if _judge(difference) < 0]

@@ -47,6 +47,7 @@ __all__ = [
     "SupportChange",
     "compare_runs",
     "find_direction",
+    "is_reversal",
     "name_experiment",
     "name_pair",
     "name_quantity",
@@ -161,6 +162,11 @@ class RunComparison:
         return make_card(title, self.sentences)
 
 
+def is_reversal(difference: Difference) -> bool:
+    """Whether a difference is one under full reversal, which outputs show last."""
+    return difference.column.schedule == "replay"
+
+
 def find_direction(quantity: str) -> int:
     """Return 1 if more of a quantity is better, -1 if less is, 0 if neither is."""
     if quantity in _HIGHER or quantity.startswith(tuple(n for n in _HIGHER if n.endswith("."))):
@@ -196,7 +202,6 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
             for name in (row.model, row.judge)
         }
         differences = _compare_values(*values, policy_pairs, later, embedded - {""})
-        differences.sort(key=lambda difference: difference.column.schedule == "replay")
         support = _compare_support(before, after, policy_pairs, earlier, later)
         reaches = _pair_reaches(before, after, policy_pairs)
         verdicts = _pair_verdicts(before, after, policy_pairs)
@@ -426,8 +431,8 @@ _MAIN = ("evidence_lost", "J", "recall.exposed.route", "accuracy.route", "restor
 
 
 def _difference_statements(differences: Sequence[Difference]) -> Iterator[Statement]:
-    """Describe for each policy and schedule what changed."""
-    for difference in differences:
+    """Describe for each policy and schedule what changed, full reversal last."""
+    for difference in sorted(differences, key=is_reversal):
         column = difference.column
         if column.quantity not in _MAIN or column.arm or column.mask:
             continue

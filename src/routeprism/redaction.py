@@ -36,6 +36,8 @@ _SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|passw|pwd|credential|auth|si
 _SECRET_VARIABLE = re.compile(
     r"(?i)(?:^|_)(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$"
 )
+_ADDRESS_VARIABLE = re.compile(r"(?i)OPENAI_BASE_URL|(?:https?|all)_proxy")
+"""Variables with an address, which may contain a password."""
 _LOOKS_SECRET = re.compile(r"(?i)\b(?:sk-|bearer\s+|basic\s+)[\w.*+/=~-]+")
 _ADDRESS = re.compile(r"(?i)\b(https?://)([^\s/?#'\"<>]*@)?([^\s?'\"<>]*)(\?[^\s#'\"<>]*)?")
 _SHORT_LINE = 200
@@ -96,8 +98,9 @@ def environment_secrets(environment: Mapping[str, str] | None = None) -> tuple[s
         for name, value in variables.items()
         if _SECRET_VARIABLE.search(name) and len(value.strip()) >= _SHORTEST_VALUE
     }
-    for name in ("OPENAI_BASE_URL",):
-        secrets.update(address_secrets(variables.get(name, "")))
+    for name, value in variables.items():
+        if _ADDRESS_VARIABLE.fullmatch(name):
+            secrets.update(address_secrets(value))
     return tuple(sorted(secrets))
 
 

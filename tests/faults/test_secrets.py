@@ -385,6 +385,33 @@ def test_ordinary_text_stays_as_it_is() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "http_proxy", "ALL_PROXY"])
+def test_the_password_of_a_proxy_is_a_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, f"http://someone:{quote(SECRET, safe='')}@proxy.example:3128")
+    pair = base64.b64encode(f"someone:{SECRET}".encode()).decode()
+    redacted = Redactor.configured().redact(f"{SECRET} {pair}")
+    assert redacted == "[hidden] [hidden]"
+
+
+@pytest.mark.slow
+def test_shards_are_merged_without_the_credentials_that_no_run_contains(
+    cli: Callable[..., Any], own_data: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("audit", own_data(RECORDS, QUESTIONS), "-p", "recent:k=1", "--model", "openai:m")
+    with ENDPOINT["Endpoint"](responses()) as endpoint:
+        address = endpoint.url("answer").replace("://", f"://me:{quote(SECRET, safe='')}@")
+        more = ("--base-url", address, "--resamples", "100", "-q", "--yes")
+        shard = cli(*words, *more, "--shard", "1/1", "--run", "shard")
+        refused = cli("merge", "shard", "--run", "merged", "-q")
+        assert (shard.code, refused.code) == (0, 2)
+        assert "set OPENAI_BASE_URL to that address and merge again" in refused.err
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        merged = cli("merge", "shard", "--run", "merged", "-q")
+        assert merged.code == 0, merged.err
+    outputs = "".join(end.out + end.err for end in (shard, refused, merged))
+    assert_hidden(outputs, Path.cwd())
+
+
 @pytest.mark.parametrize("secret", [SECRET, "abcd&efgh-ijkl", "abcd@efgh-ijkl", "abcd?efgh=ijkl#m"])
 def test_a_secret_in_an_address_is_replaced_as_a_whole(secret: str) -> None:
     """An address is cut at characters that a secret may contain."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import runpy
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import routeprism
-from routeprism.errors import InputError, RunError
+from routeprism.errors import InputError, LimitError, RunError
 from routeprism.runs import Cassette
 
 HERE = Path(__file__)
@@ -215,3 +217,20 @@ def test_a_full_disk_loses_the_cassette_but_no_answer(
     audit(counting, {"record": tape}, tmp_path / "run")
     assert counting.model_calls() == calls
     assert len(tape.read_text().splitlines()) == calls + 1
+
+
+def test_a_ledger_that_a_full_disk_cut_off_reports_the_disk(
+    counting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tables are created one by one, so some of them may be missing."""
+    run = tmp_path / "run"
+
+    def fail(*_: object, **__: object) -> None:
+        with closing(sqlite3.connect(run / "run.sqlite")) as store:
+            store.execute("CREATE TABLE IF NOT EXISTS answers (submission)")
+            store.execute("DROP TABLE IF EXISTS recorded")
+        raise LimitError("the disk is full")
+
+    monkeypatch.setattr("routeprism.experiments.routes.trace_cases", fail)
+    with pytest.raises(LimitError, match="the disk is full"):
+        audit(counting, {"record": tmp_path / "calls.jsonl"}, run)

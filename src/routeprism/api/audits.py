@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -54,6 +55,7 @@ from routeprism.orders import FORWARD, ArrivalModel, Schedule, parse_arrival, pa
 from routeprism.policies import Policy, make_policy, parse_interface, unwrap_policy
 from routeprism.policies.remedies import list_remedies
 from routeprism.records import load_benchmark
+from routeprism.redaction import HIDDEN
 from routeprism.routes import is_costly
 from routeprism.settings import make_settings, options_of, read_command
 from routeprism.workers import Crew, crew_of
@@ -217,7 +219,7 @@ def read_shards(settings: Any) -> Iterator[tuple[str, Any]]:
     shards, words = check_shards([Path(run) for run in settings.runs])
     if not words or words[0] not in _SHARDED:
         raise RunError(f"{shards[0]} does not name the command that made it")
-    command, *words = words
+    command, *words = _take_hidden_address(words, shards[0])
     names = []
     while words[:1] == ["--use"]:
         names += words[1:2]
@@ -225,6 +227,19 @@ def read_shards(settings: Any) -> Iterator[tuple[str, Any]]:
     with use_extensions(*names):
         merged = read_command(settings_for(command), words)
         yield command, replace(merged, shards=tuple(shards), run=settings.run)
+
+
+def _take_hidden_address(words: list[str], shard: Path) -> list[str]:
+    """Leave out an address whose credentials a shard does not contain: the environment has it."""
+    at = words.index("--base-url") if "--base-url" in words else len(words)
+    if HIDDEN not in "".join(words[at + 1 : at + 2]):
+        return words
+    if not os.environ.get("OPENAI_BASE_URL"):
+        raise RunError(
+            f"{shard} was made with credentials in its --base-url, which no run contains: set "
+            f"OPENAI_BASE_URL to that address and merge again"
+        )
+    return words[:at] + words[at + 2 :]
 
 
 @takes_settings("orders", "benchmark", "*policies", progress=_PROGRESS)

@@ -26,7 +26,7 @@ from routeprism.inputs import read_input
 from routeprism.redaction import Redactor
 from routeprism.runs._ledger import Answer, Key, Outcome, Request
 from routeprism.runs._run import Run
-from routeprism.runs._store import StorageError
+from routeprism.runs._store import StorageError, storing
 
 __all__ = ["Cassette", "check_cassette", "write_cassette"]
 
@@ -81,7 +81,7 @@ def check_cassette(path: Path) -> None:
 def _export(store: Path) -> Iterator[dict[str, Any]]:
     if not store.exists():
         return
-    with closing(sqlite3.connect(store)) as connection:
+    with closing(sqlite3.connect(store)) as connection, storing(store):
         tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'")
         if tables.fetchone() is None:
             return

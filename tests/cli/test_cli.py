@@ -216,7 +216,9 @@ def test_a_class_that_raises_is_shown_where_and_leaves_nothing(
     ended = cli("audit", mine, "-p", f"{my_memory}:Breaks", "--run", "new/out")
     assert (ended.code, ended.out) == (2, "")  # 1 would say that a gate failed
     assert 'raise ValueError("no room for bob")' in ended.err
-    assert "a new run without answers leaves nothing behind. To resume:\n" in ended.err
+    assert (
+        "a new run without answers or checkpoints leaves nothing behind. To resume:\n" in ended.err
+    )
     assert ended.left == (f"{my_memory}.py",)
 
 

@@ -285,7 +285,7 @@ def perform(
     """Do what a request asks for; a shard stores the results of its pools in its run."""
     shard = _choose_shard(request)
     if request.command == "orders":
-        audit = _perform_orders(request, progress, shard)
+        audit = _perform_orders(request, progress, answer_progress, shard)
     elif request.command == "curve":
         audit = _perform_curve(request, progress, answer_progress, shard)
     else:
@@ -352,7 +352,10 @@ def _perform_audit(
 
 
 def _perform_orders(
-    request: RunRequest, progress: PoolProgress | None, shard: Shard | None
+    request: RunRequest,
+    progress: PoolProgress | None,
+    answer_progress: AnswerProgress | None,
+    shard: Shard | None,
 ) -> Audit:
     settings = request.settings
     if settings.worst not in ("", "support", "J", "stale-only"):
@@ -375,7 +378,7 @@ def _perform_orders(
         ),
         statistics=_statistics(settings),
         pacing=_pacing(request),
-        execution=_execution(request, progress, shard=shard),
+        execution=_execution(request, progress, answer_progress, shard=shard),
     )
 
 

@@ -25,8 +25,8 @@ from routeprism.redaction import Redactor, address_secrets, hide_credentials
 __all__ = ["main"]
 
 _STOPPED = (
-    "routeprism: stopped. Answers that were already collected are kept in the run and are not "
-    "requested again; a new run without answers leaves nothing behind. To resume:"
+    "routeprism: stopped. Answers and checkpoints are kept in the run, and no answer is requested "
+    "again; a new run without answers or checkpoints leaves nothing behind. To resume:"
 )
 _INTERRUPTED = 130
 """128 + the number of SIGINT, as shells count."""

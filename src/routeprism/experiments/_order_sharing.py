@@ -8,7 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from routeprism.answers import Consultant, Cost
+from routeprism.answers import AnswerProgress, Consultant, Cost
+from routeprism.experiments._adding import AddProgress
 from routeprism.landscape import ArrivalTrie, Method, TriePlan, can_share, plan_trie
 from routeprism.models import Allowance
 from routeprism.orders import ArrivalModel, Order
@@ -41,6 +42,13 @@ class Sharing:
     allowance: Allowance | None = None
     consultants: Mapping[str, Consultant] = field(default_factory=dict)
     """Policy → who asks its model."""
+    adding: AddProgress | None = None
+    """Reports how many records were added, and how many are left at most."""
+
+    def watch(self, report: AnswerProgress | None) -> Sharing:
+        """Return the same plans, with progress of the records that they add at most."""
+        adds = sum(plan.adds for plan in self.plans.values())
+        return self if report is None else replace(self, adding=AddProgress(report, [adds], 1))
 
     @property
     def policies(self) -> frozenset[str]:
@@ -61,6 +69,8 @@ class Sharing:
             return connect_model(policy, ask)
 
         def count(adds: int) -> None:
+            if self.adding is not None:
+                self.adding()
             if self.allowance is not None and consultant is None:
                 self.allowance.count(math.ceil(adds * calls))
 

@@ -131,7 +131,7 @@ def explore_subject(
         ) as run,
         open_consultants(plan.sharing, subject.policies, run, pacing) as sharing,
     ):
-        plan = replace(plan, sharing=sharing)
+        plan = replace(plan, sharing=sharing.watch(execution.answer_progress))
         try:
             _explore_pools(plan, totals, run, execution)
         except LimitError as error:

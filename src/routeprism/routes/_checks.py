@@ -7,7 +7,7 @@ money or needs a network is built again only if the user asks for it.
 
 Shared state cannot be seen on the same records, which the first build has touched. So every
 sequence gets a copy of the records with a mark in ids and texts, and the marks are removed before
-the comparison. If a difference shows, two more copies are built alone: if those differ as well, the
+the comparison. If a difference shows, more copies are built alone: if those differ as well, the
 memory depends on names or on chance, and nothing is concluded about shared state.
 
 There are two kinds of copies, because a store may be keyed by anything. A `light` copy changes the
@@ -64,6 +64,9 @@ RARE = 50
 """Notes give the probability of detecting chance in one of this many builds."""
 _SPREAD = 1_000_000
 """The distance between the positions of two full copies: more than any pool has records."""
+_CONTROLS = 8
+"""How many copies are built alone where builds differ: an embedding sees the marks of copies, and
+may rank items differently for some of them."""
 _QUERIES = 3
 """How many questions of a pool the compared memories are asked."""
 
@@ -331,7 +334,8 @@ def _find_leak(probe: _Probe, alternative: Order) -> Isolation:
         ("other", alternative, (behind[0], ahead[1], between[1])),
     ):
         if len(set(views)) > 1:
-            isolation = _conclude_isolation(name, views, [probe.alone(order) for _ in range(2)])
+            controls = [probe.alone(order) for _ in range(_CONTROLS)]
+            isolation = _conclude_isolation(name, views, controls)
             if isolation.outcome != "shared":
                 return isolation
             repeated = probe.repeat(isolation, forward, alternative)

@@ -187,7 +187,7 @@ def test_a_server_reads_secrets_from_the_environment_alone(monkeypatch, tmp_path
     with closing_memory(make_policy(toy(profile=profile)).build(RECORDS[:1])) as memory:
         assert memory.retained() == {"r0"}
     profile.write_text(text.replace("${MINE}", "abc"))
-    with pytest.raises(SpecError, match="a secret does not belong into a file"):
+    with pytest.raises(SpecError, match="a secret does not belong in a file"):
         make_policy(toy(profile=profile))
 
 

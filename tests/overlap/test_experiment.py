@@ -137,7 +137,8 @@ def test_sentences_name_the_reference_that_is_not_source_order(few, tmp_path) ->
     audit = routeprism.audit(
         few, "recent:k=2", schedules=["bulk", "forward+twice"], against="replay", run=tmp_path / "r"
     )
-    sentences = [str(statement) for statement in audit.statements]
+    kinds = ("severity", "sanity", "source order")  # causes of losses in source order are separate
+    sentences = [str(statement) for statement in audit.statements if statement.kind in kinds]
     assert not [sentence for sentence in sentences if "source order" in sentence]
     assert any("reversal: records kept" in sentence.lower() for sentence in sentences)
     routeprism.write_report(tmp_path / "r")

@@ -448,7 +448,7 @@ def test_control_c_leaves_nothing(cli: Cli, mine: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("routeprism.experiments._audit.work", interrupt)
     ended = cli("audit", mine, "-p", "raw", "--run", "out", "--workers", "1")
     assert (ended.code, ended.out, ended.left) == (130, "", ())
-    assert ended.err.startswith("routeprism: stopped. Answers that were already collected")
+    assert ended.err.startswith("routeprism: stopped. Answers and checkpoints are kept")
 
 
 # --- the installed command -------------------------------------------------------------------

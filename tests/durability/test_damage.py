@@ -186,8 +186,8 @@ def replace_by_pipe(name: str) -> Callable[[Path], None]:
     ("damage", "reason"),
     [
         (lambda run: (run / "run.sqlite").unlink(), "run.sqlite is missing"),
-        (replace_by_pipe("run.sqlite"), "run.sqlite is no regular file"),
-        (replace_by_pipe("manifest.json"), "manifest.json is no regular file"),
+        (replace_by_pipe("run.sqlite"), "run.sqlite is not a regular file"),
+        (replace_by_pipe("manifest.json"), "manifest.json is not a regular file"),
     ],
     ids=["no store", "store is a pipe", "manifest is a pipe"],
 )

@@ -115,7 +115,7 @@ def test_a_failed_route_is_said_left_out_and_tried_again_alone(
     count = first.value("count.failed_pairs", policy=policy.name)
     assert count.estimate == lost
     (note,) = [note for note in first.notes if "failed" in note]
-    assert note.startswith(f"2 routes of {policy.name} failed; no estimate has their pairs")
+    assert note.startswith(f"2 routes of {policy.name} failed; no estimate includes their pairs")
     assert reason in note
     with StoredRun(run) as stored:
         failed = stored.failed_routes()
@@ -186,3 +186,32 @@ def test_the_command_says_it(cli: Callable[..., Any], flaky: Flaky) -> None:
     assert any("2 routes of" in note and "failed" in note for note in found["notes"])
     assert (found["missing"]["answers"], found["missing"]["routes"]) == (0, 2)
     assert "2 routes are missing" in outcome.err
+
+
+def test_a_failed_order_is_counted_and_the_others_continue(flaky: Flaky) -> None:
+    """The service refuses builds of one user that do not begin with the first record."""
+    first: dict[str, str] = {}
+
+    def refuses_late_starts(verb: str, asked: Mapping[str, Any]) -> Any:
+        if verb == "add":
+            first.setdefault(asked["memory"], asked["record"]["id"])
+        if not first[asked["memory"]].endswith("-r0"):
+            raise KeyError("the first record is missing")
+
+    flaky.fault = refuses_late_starts
+    policy = flaky.policy
+    pools = replace(SAMPLE, cases=SAMPLE.cases[1:3])
+    outcome = routeprism.explore_orders(pools, policy, arrivals=["jitter:w=1"], resamples=100)
+    row = outcome.value("order_failed", policy=policy.name, stratum="all")
+    assert 0 < (row.estimate or 0) < 1
+    (reason,) = outcome.shortfall.reasons
+    assert outcome.shortfall.routes == int(reason.split()[0].replace(",", ""))
+    assert f"{policy.name}: add: the service replied 400 Bad Request" in reason
+
+
+def test_a_failure_in_source_order_names_the_memory_and_the_user(flaky: Flaky) -> None:
+    flaky.fault = breaks
+    policy = flaky.policy
+    pools = replace(SAMPLE, cases=SAMPLE.cases[2:3])
+    with pytest.raises(routeprism.RouteError, match="user 'u03', source order: add: the service"):
+        routeprism.explore_orders(pools, policy, arrivals=["jitter:w=1"], resamples=100)

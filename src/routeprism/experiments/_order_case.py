@@ -99,6 +99,8 @@ class OrderCounts:
     orders: Counter[tuple[str, str]] = field(default_factory=Counter)
     failed: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Orders in which the memory raised an error."""
+    unavailable: Counter[str] = field(default_factory=Counter)
+    """Policy and reason → orders that a memory system outside failed to build."""
     methods: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """(policy, arrival model, method) → pools."""
 
@@ -253,6 +255,9 @@ class _Exploration:
         place = (self.policy.name, model.name)
         self.result.looks.orders[place] += landscape.orders
         self.result.looks.failed[place] += landscape.failed
+        if landscape.unavailable:
+            reason = f"{self.policy.name}: {landscape.failures[0].message}"
+            self.result.looks.unavailable[reason] += landscape.unavailable
         self.result.looks.methods[self.policy.name, model.name, landscape.method] += 1
         if not landscape.exact:
             self.result.sampled.add(place)

@@ -51,7 +51,7 @@ from routeprism.measures import Tally
 from routeprism.policies import StandIn, builder_model, describe_client, meter_policy
 from routeprism.records import Benchmark
 from routeprism.routes import CrossFit, choose_checks, cross_fit, describe_isolation
-from routeprism.runs import EstimateRow, Finding, Rows, Run
+from routeprism.runs import EstimateRow, Finding, Rows, Run, Shortfall
 
 __all__ = ["EveryOrder", "explore_subject"]
 
@@ -161,6 +161,7 @@ def explore_subject(
                 findings=findings,
                 limits=statistics.explain_limits(benchmark),
                 reaches=tuple(decide_reaches(rows)),
+                shortfall=Shortfall.count(routes=[*totals.looks.unavailable.elements()]),
             ),
         )
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from routeprism.errors import RoutePrismError
 from routeprism.frames import OWN_ERRORS
 from routeprism.landscape._states import (
     StateGraph,
     compare_builds,
     find_wrong_states,
     follow_orders,
+    raise_refusal,
 )
 from routeprism.orders import Arrivals, Order, every_permutation
 from routeprism.policies import Memory, Policy, is_deterministic
@@ -92,9 +92,8 @@ class OrderBuilds:
         try:
             with open_memory(self.policy, self.pool, order) as memory:
                 self._see(order, measures, memory)
-        except RoutePrismError:
-            raise
         except OWN_ERRORS as error:  # building failed, or closing did
+            raise_refusal(error)
             for name in measures:
                 self._values[name, order] = _Failure(error)
 
@@ -102,9 +101,8 @@ class OrderBuilds:
         for name in measures:
             try:
                 self._values[name, order] = self._read_value(name, memory)
-            except RoutePrismError:
-                raise
             except OWN_ERRORS as error:
+                raise_refusal(error)
                 self._values[name, order] = _Failure(error)
 
     def _read_value(self, name: object, memory: Memory) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
-from routeprism.errors import ContractError, RoutePrismError, SpecError
+from routeprism.errors import ContractError, RouteError, RoutePrismError, SpecError
 from routeprism.frames import OWN_ERRORS, describe_error
 from routeprism.landscape._builds import OrderBuilds, RetainedValue
 from routeprism.landscape._landscape import Landscape, Method, OrderFailure, anytime_limits
@@ -15,6 +15,7 @@ from routeprism.landscape._states import (
     MOST_STATES,
     StateGraph,
     compare_builds,
+    raise_refusal,
     sort_counts,
 )
 from routeprism.orders import ArrivalModel, Arrivals, Order, parse_arrival
@@ -146,6 +147,9 @@ def _ends(builds: OrderBuilds) -> tuple[frozenset[str], frozenset[str] | None]:
     order = tuple(range(len(builds.pool)))
     try:
         forward = builds.retained(order)
+    except RouteError as error:
+        name, user = builds.policy.name, builds.pool.user
+        raise RouteError(f"{name}, user '{user}', source order: {error}") from error
     except RoutePrismError:
         raise
     except OWN_ERRORS as error:
@@ -153,9 +157,8 @@ def _ends(builds: OrderBuilds) -> tuple[frozenset[str], frozenset[str] | None]:
         raise describe_error(error, name, user=user, route="source") from None
     try:
         return forward, builds.retained(order[::-1])
-    except RoutePrismError:
-        raise
-    except OWN_ERRORS:
+    except OWN_ERRORS as error:
+        raise_refusal(error)
         return forward, None  # found again, and reported, where orders are gone through
 
 
@@ -276,7 +279,7 @@ class _Tally:
         self.outcomes: dict[Hashable, int] = {}
         self.examples: dict[frozenset[str], Order] = {}
         self.failures: list[OrderFailure] = []
-        self.failed = 0
+        self.failed = self.unavailable = 0
 
     def add(self, order: Order, index: int | None) -> None:
         outcome: Hashable = None
@@ -284,12 +287,13 @@ class _Tally:
             if self.outcome is not None:
                 outcome = self.builds.read(order, self.outcome)
             retained = self.builds.retained(order)
-        except RoutePrismError:
-            raise
         except OWN_ERRORS as error:
+            raise_refusal(error)
+            is_outside = isinstance(error, RouteError)
             self.failed += 1
+            self.unavailable += is_outside
             if len(self.failures) < _FEW:
-                message = f"{type(error).__name__}: {error}"
+                message = str(error) if is_outside else f"{type(error).__name__}: {error}"
                 self.failures.append(OrderFailure(order, index, message))
             return
         self.retained[retained] = self.retained.get(retained, 0) + 1
@@ -304,6 +308,7 @@ class _Tally:
             orders=orders,
             retained=self.retained,
             failed=self.failed,
+            unavailable=self.unavailable,
             failures=tuple(self.failures),
             examples=self.examples,
             outcomes=self.outcomes,

@@ -171,6 +171,8 @@ class Landscape:
     """What is retained in reverse order; None if the policy raised an error."""
     failed: int = 0
     """The number of orders that raised an error."""
+    unavailable: int = 0
+    """How many of them a memory system outside failed to build."""
     failures: tuple[OrderFailure, ...] = ()
     """Some of them."""
     chance: tuple[int, int] | None = None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from routeprism.errors import RoutePrismError
+from routeprism.errors import RouteError, RoutePrismError
 from routeprism.frames import OWN_ERRORS
 from routeprism.landscape._landscape import OrderFailure
 from routeprism.orders import Arrivals, Order, Prefix, completions
@@ -29,6 +29,7 @@ __all__ = [
     "follow_orders",
     "inspect_memory",
     "merge_states",
+    "raise_refusal",
     "sort_counts",
 ]
 
@@ -42,8 +43,17 @@ def inspect_memory(policy: Policy, pool: Pool, order: Order, see: Callable[[Memo
         return see(memory)
 
 
+def raise_refusal(error: BaseException) -> None:
+    """Raise an error with which RoutePrism refuses a memory; return if only one order failed."""
+    if isinstance(error, RoutePrismError) and not isinstance(error, RouteError):
+        raise error
+
+
 def compare_builds(policy: Policy, pool: Pool, orders: Iterable[Order]) -> list[bool]:
-    """Build each order twice and compare the memories, or the errors."""
+    """Build each order twice and compare the memories, or the errors.
+
+    A build that a memory system outside fails to make is equal to any other: it shows no chance.
+    """
 
     def summarise(memory: Memory) -> tuple[frozenset[str], str | None]:
         return retained_ids(memory, policy.name), hash_state(memory.state())
@@ -51,12 +61,12 @@ def compare_builds(policy: Policy, pool: Pool, orders: Iterable[Order]) -> list[
     def built(order: Order) -> object:
         try:
             return inspect_memory(policy, pool, order, summarise)
-        except RoutePrismError:
-            raise
         except OWN_ERRORS as error:
-            return type(error)
+            raise_refusal(error)
+            return None if isinstance(error, RouteError) else type(error)
 
-    return [built(order) == built(order) for order in orders]
+    pairs = ((built(order), built(order)) for order in orders)
+    return [None in pair or pair[0] == pair[1] for pair in pairs]
 
 
 def sort_counts(

@@ -246,7 +246,7 @@ def test_a_bad_reply_leaves_the_window_to_the_rule_and_is_counted(reply: str) ->
     assert rows(found, "count.consultations", "count.unusable_replies") == [9, 9]
     assert (
         f"{CALLS} of {CALLS} replies that {NAME} got while building could not be used; its "
-        f"documented fallback stood in"
+        f"documented fallback was used instead"
     ) in found.notes
 
 

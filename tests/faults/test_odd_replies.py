@@ -155,16 +155,16 @@ def test_a_memory_of_ones_own_that_shows_half_a_character_is_refused_in_one_line
     assert "Traceback" not in ended.err
 
 
-def test_a_model_whose_package_is_missing_leaves_answers_missing(
+def test_a_model_whose_package_is_missing_is_refused_at_once(
     cli: Callable[..., Any], own_data: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("inspect_ai", "inspect_ai.model"):
         monkeypatch.setitem(sys.modules, name, None)
     data = own_data(RECORDS, QUESTIONS)
     ended = cli("audit", data, "-p", "raw", "--model", "inspect:mockllm/m", "--run", "run", "--yes")
-    assert ended.code == 3
-    assert "2 answers are missing" in ended.err
+    assert ended.code == 2
     assert "pip install 'routeprism[inspect]'" in ended.err
+    assert not Path("run").exists()
 
 
 def test_every_order_of_a_service_that_is_gone_exits_with_3(

@@ -171,7 +171,8 @@ def test_tables_sort_explain_themselves_and_are_downloaded(sample: Path, opened:
         head = box.locator("thead th", has_text="kept")
         head.locator("button").focus()
         assert page.get_by_role("tooltip").inner_text() == (
-            "Share of the records that the memory keeps in source order."
+            "Share of the records that the memory keeps in source order, "
+            "or in the order of --against."
         )
         head.locator("button").click()
         head.locator("button").click()

@@ -12,6 +12,7 @@ import shlex
 import sqlite3
 import webbrowser
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -30,7 +31,7 @@ from routeprism.report._gates import gate_command, suggest_gates
 from routeprism.report._html import data_block, tag
 from routeprism.report._page import gather
 from routeprism.report._tables import as_csv, as_latex, as_markdown
-from routeprism.runs import Rows
+from routeprism.runs import Rows, StoredRun
 
 OwnData = Callable[..., Path]
 
@@ -417,10 +418,15 @@ def test_every_number_of_a_table_names_its_row(tmp_path: Path) -> None:
         assert text.split(" ")[0] in (*plain, *shares)
     for trail in trace_rows(run, sorted({int(number) for number, _ in linked})):
         assert trail.agrees, trail.row.identity
-    # What is no name and no link is no number, or no estimate: here the number of pairs alone.
+    # What is no name and no link is no number, or no estimate: the number of pairs, and the cases
+    # with each cause.
     plain = re.findall(r'<td class="number">([^<]+)</td>', page)
     pairs = {str(row.queries) for row in material.rows if row.quantity == "restored-absent"}
-    assert {text for text in plain if any(map(str.isdigit, text))} <= pairs
+    with StoredRun(run) as stored:
+        losses = [loss for finding in stored.findings("causes", "losses") for loss in finding.value]
+    cases = Counter((loss["policy"], loss["cause"]) for loss in losses)
+    counts = {str(number) for number in cases.values()}
+    assert {text for text in plain if any(map(str.isdigit, text))} <= pairs | counts
 
 
 def test_a_comparison_lists_newly_lost_support(own_data: OwnData, tmp_path: Path) -> None:

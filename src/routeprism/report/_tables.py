@@ -286,13 +286,15 @@ def _names(experiment: str, traced: TracedAnswer, control: str, has_gold: bool) 
     }
 
 
+_REFERENCE = "in source order, or in the order of --against"
+
 _COLUMNS: Mapping[str, str] = {
     "memory": "The memory that was audited, as the command names it.",
     "policy": "The memory that was audited, as the command names it.",
     "arrival": "How records arrive, compared with source order unless a name after 'vs' follows.",
     "schedule": "How records arrive, compared with source order unless a name after 'vs' follows.",
-    "kept": "Share of the records that the memory keeps in the reference order.",
-    "evidence": "Share of the evidence that questions are shown in the reference order.",
+    "kept": f"Share of the records that the memory keeps {_REFERENCE}.",
+    "evidence": f"Share of the evidence that questions are shown {_REFERENCE}.",
     "ordinary disorder": "Neighbouring records may swap places, as they do on a real network.",
     "late batch": "A batch of records arrives after the others.",
     "reversal": "All records arrive in reverse: the worst case, not an ordinary one.",

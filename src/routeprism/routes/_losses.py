@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from routeprism.errors import RoutePrismError
 from routeprism.frames import OWN_ERRORS
 from routeprism.orders import FORWARD, Order
-from routeprism.policies import Event, Policy
+from routeprism.policies import Event, Policy, is_deterministic
 from routeprism.policies.own import closing_memory, retained_ids
 from routeprism.policies.remedies import sort_events
 from routeprism.records import Case
@@ -89,6 +89,27 @@ class Loss:
     """Which arrival that was, counted from 0."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Rebuilds:
+    """Builds parts of a pool's routes, each once, to find the arrival that displaced a record."""
+
+    case: Case
+    policy: Policy
+    retained: dict[Order, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def allowed(self) -> bool:
+        """Whether building is cheap and shows something: not by chance."""
+        return is_deterministic(self.policy) and not is_costly(self.policy)
+
+    def retain(self, order: Order) -> frozenset[str]:
+        """Return what is retained of these arrivals."""
+        if order not in self.retained:
+            with closing_memory(build_memory(self.policy, self.case, order)) as memory:
+                self.retained[order] = retained_ids(memory, self.policy.name)
+        return self.retained[order]
+
+
 def list_lost(pair: Pair, labels: str) -> list[str]:
     """List the evidence that the forward route shows and the other route does not.
 
@@ -101,11 +122,15 @@ def list_lost(pair: Pair, labels: str) -> list[str]:
 
 def explain_pair(case: Case, policy: Policy, pair: Pair, labels: str) -> Iterator[Loss]:
     """Explain each lost record of a pair, or what else differs if none is lost."""
+    return _explain_pair(_Rebuilds(case, policy), pair, labels)
+
+
+def _explain_pair(rebuilds: _Rebuilds, pair: Pair, labels: str) -> Iterator[Loss]:
     route = pair.route
     place = (route.policy, route.schedule, route.user, pair.question.id)
     lost = list_lost(pair, labels)
     for record in lost:
-        cause, by, at = _explain_record(case, policy, route, record)
+        cause, by, at = _explain_record(rebuilds, route, record)
         yield Loss(cause, *place, record, by, at)
     display = _explain_display(pair)
     if not lost and display is not None:
@@ -133,18 +158,17 @@ def explain_loss(
         log = getattr(memory, "events", None)
         events = tuple(log()) if callable(log) else ()
         retained = retained_ids(memory, policy.name)
-    return _explain_removal(case, policy, order, record, retained, events)
+    return _explain_removal(_Rebuilds(case, policy), order, record, retained, events)
 
 
 def _explain_record(
-    case: Case, policy: Policy, route: Route, record: str
+    rebuilds: _Rebuilds, route: Route, record: str
 ) -> tuple[Cause, str, int | None]:
-    return _explain_removal(case, policy, route.order, record, route.retained, route.events)
+    return _explain_removal(rebuilds, route.order, record, route.retained, route.events)
 
 
 def _explain_removal(
-    case: Case,
-    policy: Policy,
+    rebuilds: _Rebuilds,
     order: Order,
     record: str,
     retained: frozenset[str],
@@ -154,19 +178,18 @@ def _explain_removal(
         return "retrieval chose other records", "", None
     removals = [e for e in events if e.record == record and e.kind != "add"]
     event = removals[-1] if removals else None
-    may_build = not is_costly(policy)
     try:
-        if event is None and may_build:
-            event = _observe_removal(case, policy, order, record)
-        if event is not None and event.by == record and may_build:
-            event = _find_blocker(case, policy, order, event)
+        if event is None and rebuilds.allowed:
+            event = _observe_removal(rebuilds, order, record)
+        if event is not None and event.by == record and rebuilds.allowed:
+            event = _find_blocker(rebuilds, order, event)
             if event is None:
                 return "never kept", "", None
     except (*OWN_ERRORS, RoutePrismError):  # it cannot be built from a part of the records
         pass
     if event is None:
         return "not explained", "", None
-    return _name_cause(event, case), event.by, event.at
+    return _name_cause(event, rebuilds.case), event.by, event.at
 
 
 def _name_cause(event: Event, case: Case) -> Cause:
@@ -181,40 +204,40 @@ def _name_cause(event: Event, case: Case) -> Cause:
     return "newer overwrote older" if is_newer else "older overwrote newer"
 
 
-def _find_blocker(case: Case, policy: Policy, order: Order, event: Event) -> Event | None:
+def _find_blocker(rebuilds: _Rebuilds, order: Order, event: Event) -> Event | None:
     """Find the latest earlier arrival because of which a record did not get in.
 
     None if the memory does not keep the record alone; the same event if no single arrival explains
     it.
     """
-    ids = [case.pool.records[position].id for position in order]
+    ids = [rebuilds.case.pool.records[position].id for position in order]
     first = ids.index(event.record)
-    if event.record not in _retain(case, policy, order[first : first + 1]):
+    if event.record not in rebuilds.retain(order[first : first + 1]):
         return None
     for at in range(first - 1, -1, -1):
-        if event.record not in _retain(case, policy, (order[at], order[first])):
+        if event.record not in rebuilds.retain((order[at], order[first])):
             return replace(event, by=ids[at])
     return event
 
 
-def _observe_removal(case: Case, policy: Policy, order: Order, record: str) -> Event | None:
+def _observe_removal(rebuilds: _Rebuilds, order: Order, record: str) -> Event | None:
     """Build beginnings of a route, and find an arrival that displaced the record."""
-    ids = [case.pool.records[position].id for position in order]
+    ids = [rebuilds.case.pool.records[position].id for position in order]
     first = ids.index(record)
-    if record not in _retain(case, policy, order[: first + 1]):
+    if record not in rebuilds.retain(order[: first + 1]):
         return Event("skip", record, record, first)
     present, absent = first, len(ids) - 1
-    if record in (retained := _retain(case, policy, order)):
+    if record in (retained := rebuilds.retain(order)):
         return None  # the memory differs by chance
     while absent - present > 1:
         middle = (present + absent) // 2
-        retained_before = _retain(case, policy, order[: middle + 1])
+        retained_before = rebuilds.retain(order[: middle + 1])
         if record in retained_before:
             present = middle
         else:
             absent, retained = middle, retained_before
     places = (order[first], order[absent])
-    kind = _name_removal(case, policy, places, is_replaced=ids[absent] in retained)
+    kind = _name_removal(rebuilds, places, is_replaced=ids[absent] in retained)
     return Event(kind, record, ids[absent], absent)
 
 
@@ -223,7 +246,7 @@ _MOST_PARTNERS = 8
 
 
 def _name_removal(
-    case: Case, policy: Policy, two: tuple[int, int], *, is_replaced: bool
+    rebuilds: _Rebuilds, two: tuple[int, int], *, is_replaced: bool
 ) -> Literal["evict", "merge", "overwrite"]:
     """Find out how a record was removed by building a memory from it and its displacer alone.
 
@@ -231,19 +254,15 @@ def _name_removal(
     same applies if the record does not stay with any other record: there is room for one alone.
     Otherwise the displacer replaced it, or was merged with it if neither remains by itself.
     """
-    record = case.pool.records[two[0]].id
-    if record in _retain(case, policy, two):
+    pool = rebuilds.case.pool
+    record = pool.records[two[0]].id
+    if record in rebuilds.retain(two):
         return "evict"
     if not is_replaced:
         return "merge"
-    partners = [place for place in range(len(case.pool)) if place not in two][:_MOST_PARTNERS]
-    stays = any(record in _retain(case, policy, (two[0], partner)) for partner in partners)
+    partners = [place for place in range(len(pool)) if place not in two][:_MOST_PARTNERS]
+    stays = any(record in rebuilds.retain((two[0], partner)) for partner in partners)
     return "evict" if partners and not stays else "overwrite"
-
-
-def _retain(case: Case, policy: Policy, order: Order) -> frozenset[str]:
-    with closing_memory(build_memory(policy, case, order)) as memory:
-        return retained_ids(memory, policy.name)
 
 
 def explain_absence(
@@ -255,11 +274,11 @@ def explain_absence(
     )
     if forward is None or forward.failed:
         return
-    explained = 0
+    explained, rebuilds = 0, _Rebuilds(case, policy)
     for question, exposure in zip(case.questions, forward.exposures, strict=True):
         absent = sorted(question.labels.get(labels, frozenset()) - exposure.sources)
         for record in absent:
-            cause, by, at = _explain_record(case, policy, forward, record)
+            cause, by, at = _explain_record(rebuilds, forward, record)
             place = (policy.name, FORWARD.name, forward.user, question.id)
             yield Loss(cause, *place, record, by, at)
         explained += bool(absent)
@@ -275,13 +294,13 @@ def observe_losses(
     case: Case, policies: Sequence[Policy], routes: Sequence[Route], labels: str
 ) -> Iterator[Loss]:
     """Explain a few lost records of a pool for each memory and schedule."""
-    by_name = {policy.name: policy for policy in policies}
+    by_name = {policy.name: _Rebuilds(case, policy) for policy in policies}
     explained: Counter[tuple[str, str]] = Counter()
     pairs = sorted(pair_routes(routes), key=lambda pair: not list_lost(pair, labels))
     for pair in pairs:
         place = (pair.route.policy, pair.route.schedule)
         if explained[place] < MOST_EXPLAINED and _differs(pair):
-            losses = list(explain_pair(case, by_name[pair.route.policy], pair, labels))
+            losses = list(_explain_pair(by_name[pair.route.policy], pair, labels))
             explained[place] += bool(losses)
             yield from losses
 

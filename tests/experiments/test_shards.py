@@ -44,6 +44,8 @@ def test_shards_give_the_numbers_of_a_single_run(name: str, tmp_path: Path) -> N
     manifest = read_manifest(tmp_path / "whole")
     for count in (1, 2, 5):
         runs = shard_runs(perform, tmp_path, count)
+        notes = read_manifest(runs[0])["notes"]
+        assert notes[0].startswith(f"These numbers are those of shard 1/{count} alone")
         merged = perform(run=tmp_path / f"merged-{count}", shards=runs[::-1])
         assert (tmp_path / f"merged-{count}" / "estimates.csv").read_bytes() == expected
         again = read_manifest(tmp_path / f"merged-{count}")

@@ -596,6 +596,10 @@ def _mark_scripted(
 def finish_run(run: Run | None, result: Audit) -> Audit:
     """Write the result into its run, if it has one."""
     result = replace(result, statements=_mark_scripted(result.statements, result.rows))
+    part = None if run is None else run.manifest["configuration"].get("shard")
+    if part is not None:
+        note = f"These numbers are those of shard {part} alone; `merge` gives those of all shards"
+        result = replace(result, notes=(note, *result.notes))
     if run is not None:
         experiments = {row.experiment for row in result.rows}
         run.finish(

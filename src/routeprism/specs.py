@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXTENSIONS",
+    "SIZES",
     "Extension",
     "NoSuchModuleError",
     "Registration",
-    "SIZES",
     "Spec",
     "arguments",
     "check_sizes",

@@ -10,7 +10,7 @@ from routeprism.models import Ask, Model
 from routeprism.runs import Key, Ledger, Request, sha256
 from routeprism.text import tokens
 
-__all__ = ["Cell", "Cost", "AnswerTurns", "dispatch_order", "key_of", "plan"]
+__all__ = ["AnswerTurns", "Cell", "Cost", "dispatch_order", "key_of", "plan"]
 
 
 @dataclass(frozen=True, slots=True)

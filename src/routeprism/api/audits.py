@@ -66,9 +66,9 @@ __all__ = [
     "demo",
     "explore_orders",
     "merge",
-    "read_shards",
     "perform",
     "prepare_demo",
+    "read_shards",
     "remedy",
     "restore",
 ]

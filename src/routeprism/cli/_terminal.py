@@ -27,9 +27,9 @@ __all__ = [
     "end_if_incomplete",
     "execute",
     "may_proceed",
+    "name_flags",
     "progress",
     "reading",
-    "name_flags",
     "shorten_notes",
 ]
 

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 __all__ = [
     "SEED",
     "Audit",
-    "RunExecution",
     "Pacing",
+    "RunExecution",
     "Statistics",
     "Subject",
     "describe_benchmark",

@@ -20,8 +20,8 @@ from routeprism.records import Case
 from routeprism.routes import Loss, Route, RouteChecks, RouteCounts, describe_checks, pair_routes
 
 __all__ = [
-    "RouteFailure",
     "Observations",
+    "RouteFailure",
     "add_counts",
     "exposure_notes",
     "find_blind_policies",

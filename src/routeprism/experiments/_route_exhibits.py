@@ -23,13 +23,13 @@ from routeprism.experiments.over_time import conclude_over_time
 from routeprism.runs import EstimateRow, Finding, Rows
 
 __all__ = [
-    "curves",
-    "evidence",
-    "layers",
     "chart_curves",
     "chart_evidence",
     "chart_overlap",
+    "curves",
     "draw_profile",
+    "evidence",
+    "layers",
     "list_arms",
     "tabulate_evidence",
     "tabulate_layers",

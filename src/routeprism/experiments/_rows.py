@@ -20,15 +20,15 @@ from routeprism.runs import Column, EstimateRow
 
 __all__ = [
     "BY_QUESTION",
+    "P_ADJUSTED",
     "Column",
     "Group",
     "Key",
     "Setting",
+    "adjust_p_values",
     "difference_rows",
     "drawing",
     "estimate_rows",
-    "P_ADJUSTED",
-    "adjust_p_values",
     "in_order",
 ]
 

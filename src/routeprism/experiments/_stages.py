@@ -21,9 +21,9 @@ from routeprism.runs import EstimateRow, Finding, Key, Run
 
 __all__ = [
     "AsksNobody",
-    "StageResult",
     "OnlyPolicies",
     "Stage",
+    "StageResult",
     "Traced",
     "inspect_stages",
 ]

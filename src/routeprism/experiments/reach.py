@@ -15,8 +15,8 @@ from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
 
 __all__ = [
     "OUTERMOST_FIRST",
-    "LayerChanges",
     "Layer",
+    "LayerChanges",
     "Reach",
     "decide_reach",
     "decide_reaches",

@@ -27,7 +27,7 @@ from routeprism.policies.recent import Recent
 from routeprism.records import Pool
 from routeprism.routes import Disagreement
 
-__all__ = ["USUAL_ORDERS", "MOST_DRAWN", "MOST_ORDERS", "MemoryOutcome", "explore"]
+__all__ = ["MOST_DRAWN", "MOST_ORDERS", "USUAL_ORDERS", "MemoryOutcome", "explore"]
 
 
 MemoryOutcome = Callable[[Memory], Hashable]

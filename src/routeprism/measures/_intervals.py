@@ -20,10 +20,10 @@ from routeprism.errors import SpecError, nearest
 from routeprism.specs import check_sizes
 
 __all__ = [
-    "check_bootstrap",
     "INTERVALS",
     "Interval",
     "bootstrap_counts",
+    "check_bootstrap",
     "chosen_interval",
     "difference_limits",
     "draw_units",

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 __all__ = [
-    "MOST_COUNTED",
     "DISTANCE",
+    "MOST_COUNTED",
     "AllOrders",
     "Interleaved",
     "Jittered",

@@ -23,13 +23,13 @@ from routeprism.text.focal import (
 )
 
 __all__ = [
+    "INTERFACES",
+    "TEXTS",
     "All",
     "Bm25Top",
     "Budget",
     "Display",
-    "INTERFACES",
     "Interface",
-    "TEXTS",
     "Text",
     "WholeRecords",
     "parse_interface",

@@ -14,9 +14,9 @@ from routeprism.prompts._prompt import Prompt, Span
 
 __all__ = [
     "CONTROLS",
+    "FILLERS",
     "Control",
     "Draft",
-    "FILLERS",
     "Filler",
     "Matched",
     "Prompt",

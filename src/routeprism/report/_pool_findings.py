@@ -17,7 +17,7 @@ from routeprism.prompts import FILLERS
 from routeprism.review.answers import TracedAnswer, judge_answers
 from routeprism.runs import Finding, StoredQuestion, StoredRun, StoredSide
 
-__all__ = ["PoolFindings", "ExposedBlocks", "Texts", "read_pool_findings", "comparison"]
+__all__ = ["ExposedBlocks", "PoolFindings", "Texts", "comparison", "read_pool_findings"]
 
 Entry = Mapping[str, Any]
 """One comparison as `experiments` keeps it: its sides and its answers."""

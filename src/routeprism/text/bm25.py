@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
-    "B",
     "K1",
+    "B",
     "Ranker",
     "TermStatistics",
     "bm25",

@@ -16,12 +16,12 @@ __all__ = [
     "focal_set",
     "focal_words",
     "has_focal_tokens",
+    "has_words",
     "preference_score",
     "record_focal_counts",
     "record_word_counts",
     "similarities",
     "similarity",
-    "has_words",
     "words",
 ]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from routeprism.records._sample.tables import Persona, Thread, Value
 
-__all__ = ["CIRCLES", "KINDS", "LifeFact", "Inquiry", "Life", "ask", "plan_life", "write_pool"]
+__all__ = ["CIRCLES", "KINDS", "Inquiry", "Life", "LifeFact", "ask", "plan_life", "write_pool"]
 
 
 CIRCLES = ("home", "work", "town")

@@ -284,6 +284,7 @@ def test_a_dry_run_of_restoration_does_not_guess_which_pairs_can_be_restored(
     assert counting.model_calls() == exact.calls
 
 
+@pytest.mark.slow
 def test_answers_about_a_memory_that_a_model_builds_are_an_estimate(
     counting: Any, tmp_path: Path
 ) -> None:

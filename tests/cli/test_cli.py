@@ -150,6 +150,7 @@ def test_json_is_all_that_is_printed_and_has_every_row(cli: Cli, mine: Path) -> 
     assert (overlap["queries"], overlap["units"], overlap["unit"]) == (3, 2, "user")
 
 
+@pytest.mark.slow
 def test_without_a_directory_the_same_command_meets_its_own_run(cli: Cli, mine: Path) -> None:
     first = cli("audit", mine, "-p", "raw", "--resamples", "100")
     again = cli("audit", mine, "-p", "raw", "--resamples", "100")

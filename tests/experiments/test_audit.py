@@ -149,6 +149,7 @@ def test_value_wants_exactly_one_row() -> None:
         found.value("J")
 
 
+@pytest.mark.slow
 def test_each_text_is_tokenised_once_whatever_the_policies_and_schedules(monkeypatch) -> None:
     import routeprism.policies.lexical as lexical
     import routeprism.text.focal as focal

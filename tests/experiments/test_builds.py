@@ -105,6 +105,7 @@ def test_undeclared_chance_is_refused_unless_it_is_measured() -> None:
     assert any(sentence.startswith(start) for sentence in found.sentences)
 
 
+@pytest.mark.slow
 def test_what_each_build_showed_is_kept(tmp_path: Path) -> None:
     run = tmp_path / "run"
     routeprism.audit("sample", Dice(), builds=3, run=run, resamples=100)

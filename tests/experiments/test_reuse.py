@@ -190,6 +190,7 @@ def test_pairs_that_show_no_support_at_all_are_also_given_apart(pools, scripted)
     assert (absent.queries, preserved.queries) == (2, 4)
 
 
+@pytest.mark.slow
 def test_it_asks_nothing_that_the_routes_did_not(pools, scripted, tmp_path: Path) -> None:
     plain, reused = scripted(lambda ask: "a"), scripted(lambda ask: "a")
     routeprism.audit(pools(), "recent:k=2", models=[plain], draws=2, resamples=100)

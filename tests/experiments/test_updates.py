@@ -374,6 +374,7 @@ def test_not_applicable_stays_not_applicable(own_data: OwnData) -> None:
     assert "stale_last.route" not in by_name
 
 
+@pytest.mark.slow
 def test_the_report_has_a_section(tmp_path: Path, cli: Callable[..., Any]) -> None:
     run = tmp_path / "run"
     ended = cli("audit", "sample-updates", "--policy", "facts:by=arrival", "--run", run)

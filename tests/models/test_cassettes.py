@@ -93,6 +93,7 @@ def test_an_unknown_prompt_of_a_memory_system_is_refused(counting: Any, tmp_path
     assert counting.model_calls() == calls
 
 
+@pytest.mark.slow
 def test_recording_again_adds_to_the_cassette(counting: Any, tmp_path: Path) -> None:
     tape = tmp_path / "calls.jsonl"
     url = f"{counting.address}/v1"
@@ -202,6 +203,7 @@ def test_a_cassette_whose_name_ends_in_gz_is_packed(counting: Any, tmp_path: Pat
     assert counting.model_calls() == calls
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_the_cassette_but_no_answer(
     counting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -342,6 +342,7 @@ def test_parameters_have_their_declared_type_or_that_of_their_default(
     assert policy.factory() is not policy.factory()
 
 
+@pytest.mark.slow
 def test_the_same_spec_twice_is_one_policy(spec: str) -> None:
     found = routeprism.audit("sample", *[f"{spec}:Configured:size=2"] * 2, resamples=100)
     (row,) = found.rows.where(quantity="J", stratum="all", schedule="replay")

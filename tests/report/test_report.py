@@ -341,6 +341,7 @@ def test_only_its_own_scripts_may_run(sample: Path) -> None:
     assert not re.search(r'(src|href)="(?!#)', markup)
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_page(sample: Path, tmp_path: Path) -> None:
     one, other = (write_report(sample, tmp_path / name).read_bytes() for name in ("1", "2"))
     assert one == other

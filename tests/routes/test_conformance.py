@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
 import sys
 import tempfile
 import threading
@@ -159,6 +160,26 @@ def test_a_thread_that_is_not_ended() -> None:
         assert failed(adapter(Threaded))["clean-up"][0] == "the thread 'poller' is still running"
     finally:
         stop.set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="child processes are listed on Linux alone")
+def test_a_thread_that_ends_during_a_scan_hides_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of the caller's is no process of the memory's, whatever the first scan missed."""
+    read, missed = Path.read_text, []
+
+    def read_text(path: Path, *arguments: Any, **options: Any) -> str:
+        if path.name == "children" and not missed:
+            missed.append(path)
+            raise ProcessLookupError
+        return read(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        assert failed(Adapter()) == {}
+    finally:
+        child.communicate(b"\n")
+    assert len(missed) == 1
 
 
 @pytest.mark.slow

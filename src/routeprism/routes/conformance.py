@@ -483,7 +483,7 @@ class _Kit:
                     f"the thread '{started[0]}' is still running",
                     "end it in close(), which is called after the last question",
                 )
-            if _children() > children:
+            if _children() - children:
                 raise _CheckError("a process is still running", "end it and wait for it in close()")
             gc.collect()
             if (now := _descriptors()) > descriptors:
@@ -545,9 +545,14 @@ def _descriptors() -> int:
     return 0
 
 
-def _children() -> int:
-    """Count child processes, if the system shows them."""
-    with suppress(OSError):
-        tasks = Path("/proc/self/task").iterdir()
-        return sum(len((task / "children").read_text().split()) for task in tasks)
-    return 0
+def _children() -> frozenset[str]:
+    """List the ids of child processes, if the system shows them."""
+    for _ in range(_MOST_SCANS):
+        with suppress(OSError):  # a thread ended during the scan, and its children moved
+            tasks = list(Path("/proc/self/task").iterdir())
+            return frozenset(id for t in tasks for id in (t / "children").read_text().split())
+    return frozenset()
+
+
+_MOST_SCANS = 20
+"""How often child processes are listed until no thread ends meanwhile."""

@@ -14,9 +14,8 @@ import argparse
 import numpy as np
 import numpy.typing as npt
 
-from routeprism.experiments._answer_statements import answer_statements
 from routeprism.experiments._rows import Key, Setting, adjust_p_values, estimate_rows
-from routeprism.experiments.answers import TESTED
+from routeprism.experiments.answers import TESTED, answer_statements
 from routeprism.experiments.severity import decide_verdicts, describe_answers, describe_verdict
 from routeprism.experiments.statements import RISK
 from routeprism.measures import Tally

@@ -4,8 +4,9 @@ For each number of users: processor time, and peak memory of this process and of
 with and without support labels, and the line through these points. Then the largest audit is killed
 while it works and started again, and the smallest one is divided into ten shards, one of which is
 killed as well; the results must equal those of the single runs.
-Limit: memory at 100,000 users at most twice that at 10,000.
+Limit: memory at 100,000 users at most 1.25 times that at 10,000.
 Run: python benchmarks/streaming_growth.py [USERS…]; the last results are in docs/performance.md.
+It draws docs/images/growth.svg; --chart FILE draws it from the JSON lines that it printed.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 sys.path.insert(0, str(Path(__file__).parent))
 import streaming_audit
 
 SIZES = (1_000, 10_000, 100_000)
+CHART = Path(__file__).parents[1] / "docs" / "images" / "growth.svg"
 SHARDS = 10
 POLICIES = ("-p", "focal", "-p", "recent:k=3", "-s", "replay")
 PROGRAM = (sys.executable, "-c", "from routeprism.cli import main; main()")
@@ -47,10 +50,13 @@ def write(folder: Path, users: int, *, labels: bool) -> None:
     streaming_audit.write(folder, users)
     if not labels:
         file = folder / "questions.jsonl"
-        lines = [json.loads(line) for line in file.read_text().splitlines()]
-        for line in lines:
-            del line["support"]
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        labelled = file.replace(folder / "labelled.jsonl")
+        with labelled.open() as lines, file.open("w") as stream:
+            for line in lines:
+                question = json.loads(line)
+                del question["support"]
+                stream.write(json.dumps(question) + "\n")
+        labelled.unlink()
 
 
 def audit(folder: str, run: str) -> None:
@@ -124,6 +130,7 @@ def audit_shards(folder: Path, runs: Path) -> Path:
 def main() -> None:
     """Measure every size, then compare interrupted and divided runs with the single ones."""
     sizes = tuple(map(int, sys.argv[1:])) or SIZES
+    drawn: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
         for labels in (True, False):
@@ -134,14 +141,86 @@ def main() -> None:
                 figures = measure(folder, run)
                 points.append((users, figures["cpu"]))
                 describe(users, labels, figures, run)
+                drawn.append({"users": users, "labels": labels, **figures})
             slope, start = statistics.linear_regression(*zip(*points, strict=True))
             print(f"line: {start:.1f} s + {1000 * slope:.2f} s for each thousand users", flush=True)
+            if len(sizes) > 1:
+                print(compare_memory(sizes, drawn[-len(sizes) :]), flush=True)
+        print("\n".join(map(json.dumps, drawn)), flush=True)
+        draw(drawn)
         largest, smallest = sizes[-1], sizes[0]
         resumed = measure_resumed(base / f"{largest}-True", base / "resumed", largest // 2)
         describe(largest, True, resumed, base / "resumed")
         compare("killed and resumed", base / "resumed", base / f"run-{largest}-True")
         merged = audit_shards(base / f"{smallest}-True", base / "shards")
         compare(f"{SHARDS} shards, one killed", merged, base / f"run-{smallest}-True")
+
+
+def compare_memory(sizes: Sequence[int], points: Sequence[Mapping[str, Any]]) -> str:
+    """Compare the memory of the largest audit with that of the audit before it."""
+    here, worker = (
+        after / before
+        for before, after in zip(points[-2]["memory"], points[-1]["memory"], strict=True)
+    )
+    return (
+        f"memory with {sizes[-1]:,} users against {sizes[-2]:,}: {here:.2f} times here, "
+        f"{worker:.2f} times in a worker (limit 1.25)"
+    )
+
+
+def draw(points: list[dict[str, object]]) -> None:
+    """Draw processor time and memory against the number of users, both on logarithmic scales."""
+    import vl_convert
+
+    values = [
+        {
+            "users": point["users"],
+            "labels": "with labels" if point["labels"] else "without labels",
+            "seconds": point["cpu"],
+            "memory": point["memory"][0],  # type: ignore[index]
+        }
+        for point in points
+    ]
+    panels = [
+        {
+            "width": 300,
+            "height": 220,
+            "mark": {"type": "line", "point": {"size": 60}, "strokeWidth": 2},
+            "encoding": {
+                "x": {
+                    "field": "users",
+                    "type": "quantitative",
+                    "scale": {"type": "log"},
+                    "axis": {"title": "users", "format": ",", "values": list(SIZES)},
+                },
+                "y": {
+                    "field": field,
+                    "type": "quantitative",
+                    "scale": {"type": "log", "domain": domain},
+                    "axis": {"title": title, "format": "~g"},
+                },
+                "color": {
+                    "field": "labels",
+                    "type": "nominal",
+                    "scale": {"range": ["#0b5fa5", "#b3470b"]},
+                    "legend": {"title": None, "orient": "bottom"},
+                },
+                "strokeDash": {"field": "labels", "type": "nominal", "legend": None},
+            },
+        }
+        for field, title, domain in (
+            ("seconds", "processor time (s)", [1, 1000]),
+            ("memory", "memory of the main process (MB)", [10, 1000]),
+        )
+    ]
+    spec = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "background": "white",  # readable on a dark page as well
+        "data": {"values": values},
+        "hconcat": panels,
+        "config": {"axis": {"labelFontSize": 12, "titleFontSize": 12}},
+    }
+    CHART.write_text(vl_convert.vegalite_to_svg(spec) + "\n", encoding="utf-8")
 
 
 def describe(users: int, labels: bool, figures: Figures, run: Path) -> None:
@@ -166,5 +245,7 @@ def compare(name: str, run: Path, single: Path) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--audit"]:
         audit(sys.argv[2], sys.argv[3])
+    elif sys.argv[1:2] == ["--chart"]:
+        draw([json.loads(line) for line in Path(sys.argv[2]).read_text().splitlines()])
     else:
         main()

@@ -22,6 +22,8 @@ from routeprism.api.settings import settings_for
 from routeprism.cli import main, run_command
 from routeprism.settings import options_of
 
+from .doubles import Scripted
+
 # Tests take no time; and a failing example is printed, not kept in a directory.
 settings.register_profile("routeprism", deadline=None, database=None, print_blob=True)
 settings.load_profile("routeprism")
@@ -43,13 +45,13 @@ Lines = Sequence[Mapping[str, Any]] | bytes
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The directory with the benchmark files; where CI is set, they have to be there."""
-    named = os.environ.get("ROUTEPRISM_DATA")
-    missing = [name for name in REAL_FILES if not named or not (Path(named) / name).is_file()]
+    folder = os.environ.get("ROUTEPRISM_DATA")
+    missing = [name for name in REAL_FILES if not folder or not (Path(folder) / name).is_file()]
     if missing:
-        where = f"'{named}' has no {missing[0]}" if named else "ROUTEPRISM_DATA is not set"
+        where = f"'{folder}' has no {missing[0]}" if folder else "ROUTEPRISM_DATA is not set"
         reason = f"{where}; set ROUTEPRISM_DATA to the directory that holds {', '.join(REAL_FILES)}"
         _skip_outside_ci(reason)
-    return Path(str(named))
+    return Path(str(folder))
 
 
 @pytest.fixture(scope="session")
@@ -120,6 +122,12 @@ def open_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connections]:
 
 
 @pytest.fixture
+def scripted() -> type[Scripted]:
+    """Make models from functions."""
+    return Scripted
+
+
+@pytest.fixture
 def own_data(tmp_path: Path) -> Callable[..., Path]:
     """Write a directory of own data: entries, or the very bytes of a file; None leaves it out."""
 
@@ -128,8 +136,8 @@ def own_data(tmp_path: Path) -> Callable[..., Path]:
         directory.mkdir()
         for file, lines in (("records.jsonl", records), ("questions.jsonl", questions)):
             if lines is not None:
-                written = lines if isinstance(lines, bytes) else as_lines(lines)
-                (directory / file).write_bytes(written)
+                content = lines if isinstance(lines, bytes) else as_lines(lines)
+                (directory / file).write_bytes(content)
         return directory
 
     return write
@@ -166,9 +174,9 @@ def cli(
         monkeypatch.setattr(sys, "argv", ["routeprism", *map(str, arguments)])
         with pytest.raises(SystemExit) as end:
             main()
-        said = capsys.readouterr()
+        captured = capsys.readouterr()
         left = tuple(sorted(str(path.relative_to(here)) for path in here.rglob("*")))
-        return Outcome(int(end.value.code or 0), said.out, said.err, left)
+        return Outcome(int(end.value.code or 0), captured.out, captured.err, left)
 
     return call
 
@@ -254,6 +262,16 @@ def demonstration(
     return Demonstration(folder / "empty", printed)
 
 
+@pytest.fixture(scope="session")
+def restored_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Restore lost records on the sample once, as a run that no test changes."""
+
+    def restore(run: Path) -> None:
+        routeprism.restore("sample", "focal", models=["reader"], draws=2, run=run, resamples=100)
+
+    return _make_once(tmp_path_factory, "restored-sample", restore)
+
+
 def _make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """Make a directory once for each test session: workers of pytest-xdist wait for the first."""
     shared = factory.getbasetemp()
@@ -289,16 +307,16 @@ def _install_wheel(folder: Path) -> None:
 
 def _list_sources(root: Path) -> list[str]:
     """List what a clean clone has, with the changes of the working tree."""
-    listed = subprocess.run(
+    listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=root,
         capture_output=True,
         text=True,
         check=False,
     )
-    if listed.returncode:
+    if listing.returncode:
         pytest.skip("this is no git checkout: clone the repository to build its wheel")
-    return [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
+    return [name for name in listing.stdout.split("\0") if name and (root / name).is_file()]
 
 
 def _run_quietly(*words: object, cwd: Path | None = None, **more: str) -> str:

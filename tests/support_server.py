@@ -1,11 +1,11 @@
 """An OpenAI-compatible server on loopback that misbehaves on request and ends by itself.
 
 Run as a script it serves and prints its port; `Loopback` starts it as a process and talks to it.
-Tests load it with `runpy.run_path`, because test folders are no packages.
 
 An answer is a function of the prompt and the seed alone. What else happens is written into the
 prompt as `[[fault:times]]`: the first `times` requests for that prompt and seed meet the fault, the
-following are answered. `[[say:words]]` sets the answer's words.
+following are answered. `[[429{Retry-After: 7|Name: value}:times]]` has headers of its own.
+`[[say:words]]` sets the answer's words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any
 
 FAULT = re.compile(
-    r"\[\[(429|429date|500|401|400|drop|hang|empty|malformed|refusal|echo):(\d+)\]\]"
+    r"\[\[(429|429\{.*?\}|500|401|400|drop|hang|empty|malformed|refusal|echo):(\d+)\]\]"
 )
 SAY = re.compile(r"\[\[say:(.*?)\]\]", re.DOTALL)
 LENGTH = re.compile(rb"content-length:\s*(\d+)", re.IGNORECASE)
@@ -64,8 +64,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.buffer += data
         while True:
-            head, found, rest = self.buffer.partition(b"\r\n\r\n")
-            if not found:
+            head, end, rest = self.buffer.partition(b"\r\n\r\n")
+            if not end:
                 return
             length = LENGTH.search(head)
             size = int(length[1]) if length else 0
@@ -77,7 +77,7 @@ class Connection(asyncio.Protocol):
     def handle(self, head: bytes, body: bytes) -> None:
         if head.startswith(b"GET /seen"):
             state = self.state
-            told = {
+            counts = {
                 "total": sum(state.seen.values()),
                 "seen": state.seen,
                 "in_flight": state.in_flight,
@@ -85,14 +85,14 @@ class Connection(asyncio.Protocol):
                 "authorizations": sorted(state.authorizations),
                 "bodies": state.bodies[-50:],
             }
-            self.send(200, json.dumps(told).encode())
+            self.send(200, json.dumps(counts).encode())
             return
-        asked = json.loads(body)
-        prompt = asked["messages"][-1]["content"]
-        seed = asked.get("seed")
+        request = json.loads(body)
+        prompt = request["messages"][-1]["content"]
+        seed = request.get("seed")
         key = hashlib.sha256(f"{seed}\0{prompt}".encode()).hexdigest()
         self.state.seen[key] += 1
-        self.state.bodies.append({k: v for k, v in asked.items() if k != "messages"})
+        self.state.bodies.append({k: v for k, v in request.items() if k != "messages"})
         authorization = AUTHORIZATION.search(head)
         if authorization:
             self.state.authorizations.add(authorization[1].decode())
@@ -110,21 +110,17 @@ class Connection(asyncio.Protocol):
                 self.fail(kind)
                 return
             times -= int(number)
-        said = SAY.search(prompt)
-        self.complete(said[1] if said else answer(prompt, seed))
+        words = SAY.search(prompt)
+        self.complete(words[1] if words else answer(prompt, seed))
 
     def fail(self, kind: str) -> None:
         secret = " ".join(self.state.authorizations)
         error = json.dumps({"error": {"message": f"trouble with {secret}", "code": "made_up"}})
         if kind == "429":
             self.send(429, error.encode(), "Retry-After: 0.3\r\n")
-        elif kind == "429date":
-            from email.utils import formatdate
-            from time import time
-
-            self.send(
-                429, error.encode(), f"Retry-After: {formatdate(time() + 2, usegmt=True)}\r\n"
-            )
+        elif kind.startswith("429{"):
+            headers = [line for line in kind[4:-1].split("|") if line]
+            self.send(429, error.encode(), "".join(f"{line}\r\n" for line in headers))
         elif kind in ("500", "401", "400"):
             self.send(int(kind), error.encode())
         elif kind == "drop":
@@ -199,8 +195,8 @@ class Loopback:
         """Ask what came in so far."""
         with closing(HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
             connection.request("GET", "/seen")
-            told: Mapping[str, Any] = json.load(connection.getresponse())
-        return told
+            counts: Mapping[str, Any] = json.load(connection.getresponse())
+        return counts
 
     def __enter__(self) -> Loopback:
         return self
@@ -226,5 +222,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("latency", type=float)
     parser.add_argument("seconds", type=float)
-    given = parser.parse_args()
-    asyncio.run(serve(given.latency, given.seconds))
+    arguments = parser.parse_args()
+    asyncio.run(serve(arguments.latency, arguments.seconds))

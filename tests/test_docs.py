@@ -28,7 +28,6 @@ import importlib.util
 import json
 import os
 import re
-import runpy
 import shlex
 import shutil
 import socket
@@ -385,12 +384,13 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_histories: Path)
 @pytest.fixture
 def a_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Serves a model that answers with letters, for who has a key."""
-    loopback = runpy.run_path(str(Path(__file__).with_name("support_server.py")))["Loopback"]
+    from .support_server import Loopback
+
     with contextlib.ExitStack() as stack:
 
         def give() -> None:
             monkeypatch.setenv("OPENAI_API_KEY", "none")
-            monkeypatch.setenv("OPENAI_BASE_URL", stack.enter_context(loopback()).url)
+            monkeypatch.setenv("OPENAI_BASE_URL", stack.enter_context(Loopback()).url)
 
         yield give
 

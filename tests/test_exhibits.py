@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from routeprism.exhibits import Number, Statement, format_row, join_parts
+from routeprism.exhibits import Number, Statement, format_row, join_parts, name_chart
 from routeprism.runs import EstimateRow
 
 
@@ -55,3 +55,11 @@ def test_a_number_without_a_row_in_the_run_becomes_text() -> None:
 
 def test_phrases_are_joined_like_texts() -> None:
     assert list(join_parts(", ", [["a"], [Number("1", row())], ["c"]]))[1::2] == [", ", ", "]
+
+
+def test_charts_of_names_that_begin_alike_have_different_names() -> None:
+    long = "my.package.memories:A" + "very" * 15
+    names = {name_chart("forest", f"{long}Long{kind}Memory") for kind in ("Small", "Large")}
+    assert len(names) == 2
+    assert {len(name) for name in names} == {60}
+    assert name_chart("forest", "recent:k=3") == "forest-recent-k=3"

@@ -158,7 +158,13 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["entry point", "package.module:Name"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(0, id="entry point"),
+        pytest.param(1, id="package.module:Name", marks=pytest.mark.slow),
+    ],
+)
 def test_every_extension_works_on_the_command_line(
     stranger: Any, cli: Callable[..., Any], way: int
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,8 @@ from routeprism.models import Allowance, Ask, Reply, Usage
 from routeprism.policies import make_policy
 from routeprism.records import load_benchmark
 
-COUNTING = runpy.run_path(str(Path(__file__).with_name("counting_server.py")))["Counting"]
+from .counting_server import Counting
+
 SAMPLE = load_benchmark("sample", None)
 SMALL = replace(SAMPLE, cases=SAMPLE.cases[:4])
 RECORDS = sum(len(case.pool) for case in SMALL.cases)
@@ -30,7 +30,7 @@ QUESTIONS = sum(len(case.questions) for case in SMALL.cases)
 
 @pytest.fixture
 def counting() -> Iterator[Any]:
-    server = COUNTING()
+    server = Counting()
     yield server
     server.stop()
 
@@ -348,8 +348,8 @@ def test_a_dry_run_leaves_a_run_as_it_was(counting: Any, tmp_path: Path) -> None
     settings = {"models": ["openai:m"], "base_url": f"{counting.address}/v1", "resamples": 100}
     routeprism.audit(SMALL, "focal", run=run, **settings)
     before = contents(run)
-    found = routeprism.audit(SMALL, "focal", run=run, dry_run=True, **settings)
-    (cost,) = found.costs.values()
+    audit = routeprism.audit(SMALL, "focal", run=run, dry_run=True, **settings)
+    (cost,) = audit.costs.values()
     assert (cost.calls, cost.kept) == (0, 2 * QUESTIONS)
     assert contents(run) == before
 
@@ -428,8 +428,8 @@ def test_a_limit_holds_for_a_memory_that_declares_its_calls(
 
 @pytest.mark.slow
 def test_a_limit_that_cannot_hold_is_said(own: str, counting: Any) -> None:
-    found = routeprism.audit(SMALL, f"{own}:Calling", resamples=100, max_calls=1)
-    assert any("The limits do not include what" in note for note in found.notes)
+    audit = routeprism.audit(SMALL, f"{own}:Calling", resamples=100, max_calls=1)
+    assert any("The limits do not include what" in note for note in audit.notes)
 
 
 @pytest.mark.parametrize("command", ["screen", "support"])
@@ -512,7 +512,7 @@ class Failing:
     concurrency = 1
 
     async def answer(self, ask: Ask, /) -> Reply:
-        from routeprism.models._allowance import count_repetition
+        from routeprism.models import count_repetition
 
         count_repetition()
         return Reply("a", Usage())

@@ -1,13 +1,15 @@
 """Find words and patterns that do not read as idiomatic English; `make check` calls it.
 
-It reads the documentation, and the strings and docstrings of the source, and prints one line for
-each occurrence: file, line, the words, and what to write instead. Code blocks, inline code, link
-targets and prompts (whose wording is part of the method) are left out.
+It reads the documentation, the strings and docstrings of the source, and the texts of its JSON
+files. It prints one line for each occurrence: file, line, the words, and what to write instead.
+Code blocks, inline code, link targets and prompts (whose wording is part of the method) are left
+out.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -19,11 +21,11 @@ PATTERNS = Path(__file__).with_name("english.txt")
 UNREAD = (
     "docs/reproduction.md",  # generated: its strings are read in the source
     "src/routeprism/prompts/",  # read by models, the same byte for byte
-    "src/routeprism/records/_sample/",  # the synthetic data
 )
 """Files and directories that are not read."""
 
 _CODE = re.compile(r"^```.*?^```$|^<!--.*?-->$|^ {4}.*$", re.DOTALL | re.MULTILINE)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _INLINE = re.compile(r"`[^`\n]*`|\]\([^)]*\)|<[^>\n]+>")
 
 
@@ -69,6 +71,11 @@ def read_prose(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".md":
         yield 1, blank(blank(source, _CODE), _INLINE)
         return
+    if path.suffix == ".json":
+        for number, line in enumerate(source.splitlines(), start=1):
+            texts = (json.loads(match[0]) for match in _STRING.finditer(line))
+            yield from ((number, blank(text, _INLINE)) for text in texts if " " in text)
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, blank(node.value, _INLINE)
@@ -96,7 +103,9 @@ def find_occurrences(path: Path, patterns: list[Pattern]) -> list[Occurrence]:
 def list_files() -> list[Path]:
     """List the files whose English is checked."""
     files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    files += sorted((ROOT / "src").rglob("*.py"))
+    files += sorted(
+        path for ending in ("py", "json") for path in (ROOT / "src").rglob(f"*.{ending}")
+    )
     return [path for path in files if not path.relative_to(ROOT).as_posix().startswith(UNREAD)]
 
 

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["names_on_demand"]
-
 
 def names_on_demand(
     package: str, homes: Mapping[str, str]

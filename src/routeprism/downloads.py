@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import http.client
+import json
 import os
 import urllib.error
 import urllib.request
@@ -34,8 +35,6 @@ __all__ = [
     "missing",
 ]
 
-_HUB = "https://huggingface.co/datasets"
-_GITHUB = "https://raw.githubusercontent.com"
 _BLOCK = 1 << 18
 _LARGEST_FILE = 16 << 30
 """Bytes after which a download of unknown size stops."""
@@ -69,74 +68,17 @@ class Collection:
     files: tuple[Source, ...]
 
 
-def _longmemeval(name: str, size: int | None, sha256: str) -> Collection:
-    url = f"{_HUB}/xiaowu0162/longmemeval-cleaned/resolve/main/{name}"
-    licence = "LongMemEval: MIT"
-    return Collection("longmemeval", licence, (Source(name, url, size, sha256),))
+def _read_sources() -> Mapping[str, Collection]:
+    text = Path(__file__).with_name("downloads.json").read_text(encoding="utf-8")
+    return {
+        name: Collection(
+            entry["folder"], entry["licence"], tuple(Source(**file) for file in entry["files"])
+        )
+        for name, entry in json.loads(text).items()
+    }
 
 
-SOURCES: Mapping[str, Collection] = {
-    "personamem": Collection(
-        "personamem-32k",
-        "PersonaMem: MIT. Its session documents and queries come from a repository that names no "
-        "licence (vectorize-io/agent-memory-benchmark)",
-        (
-            *(
-                Source(
-                    name,
-                    f"{_GITHUB}/vectorize-io/agent-memory-benchmark/main/data/personamem/32k/{name}",
-                    size,
-                    sha256,
-                )
-                for name, size, sha256 in (
-                    (
-                        "documents.json.gz",
-                        1_658_862,
-                        "26b7eaa63a55c8957f411360b2dcd1e898a9dcdd14885c43bf063a4e431262b5",
-                    ),
-                    (
-                        "queries.json.gz",
-                        352_804,
-                        "a5207c2c29a5b60cf2311c2413b14dcc67e8f889a75f1e3760dc931ee09f866a",
-                    ),
-                )
-            ),
-            Source(
-                "questions_32k.csv",
-                f"{_HUB}/bowen-upenn/PersonaMem/resolve/main/questions_32k.csv",
-                1_304_777,
-                "23f306a8d28b7ffcf133fe7dad09ade06fcb862fc7c3f19691362a5cd69409bd",
-            ),
-        ),
-    ),
-    "locomo": Collection(
-        "locomo",
-        "LoCoMo: CC BY-NC 4.0, for non-commercial use, with attribution",
-        (
-            Source(
-                "locomo10.json",
-                f"{_GITHUB}/snap-research/locomo/main/data/locomo10.json",
-                2_805_274,
-                "79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff4",
-            ),
-        ),
-    ),
-    "longmemeval": _longmemeval(
-        "longmemeval_s_cleaned.json",
-        277_383_467,
-        "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442",
-    ),
-    "longmemeval:variant=m": _longmemeval(
-        "longmemeval_m_cleaned.json",
-        None,
-        "9d79e5524794a2e6900a3aa9cb7d9152c5a3e8319c9a87c25494ba1eacee495f",
-    ),
-    "longmemeval:variant=oracle": _longmemeval(
-        "longmemeval_oracle.json",
-        None,
-        "821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c",
-    ),
-}
+SOURCES = _read_sources()
 """The benchmarks that can be fetched, by name."""
 
 

@@ -76,6 +76,13 @@ class InputError(RoutePrismError):
         )
         super().__init__(f"{place}: {problem}" if place else problem)
 
+    def locate(
+        self, file: Path, line: int | None = None, *, before: str = "", field: str | None = None
+    ) -> InputError:
+        """Return the same problem with its place, words before it, or a different field."""
+        problem = f"{before}{self.problem}"
+        return InputError(problem, file=file, line=line, field=field or self.field)
+
     def __reduce__(self) -> tuple[object, ...]:
         return _input_error, (self.problem, self.file, self.line, self.field)
 

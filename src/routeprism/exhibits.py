@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from html import escape
 from string import Formatter
 from typing import Any, Literal, NamedTuple
@@ -294,9 +295,11 @@ def make_card(
 
 
 def name_chart(*names: str) -> str:
-    """Join names into one that is fit for a file."""
+    """Join names into one that is fit for a file; long names that begin alike stay different."""
     joined = "-".join(name for name in names if name)
-    return "".join(c if c.isalnum() or c in "-_.=" else "-" for c in shorten(joined, 60))
+    if len(joined) > 60:
+        joined = f"{joined[:51]}-{sha256(joined.encode()).hexdigest()[:8]}"
+    return "".join(c if c.isalnum() or c in "-_.=" else "-" for c in joined)
 
 
 def read_limits(row: EstimateRow) -> dict[str, Any]:

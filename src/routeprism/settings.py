@@ -14,12 +14,13 @@ import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from routeprism.errors import SpecError, nearest
 from routeprism.redaction import hide_credentials
-from routeprism.specs import EXTENSIONS
+from routeprism.specs import EXTENSIONS, SIZES
 
 __all__ = [
     "ANSWERS",
@@ -32,13 +33,21 @@ __all__ = [
     "STATISTICS",
     "SUBJECT",
     "Option",
+    "answer_option",
+    "arrival_option",
     "compose",
     "describe_options",
+    "limit_options",
     "make_settings",
+    "money_option",
     "option",
     "options_of",
+    "output_option",
+    "place_option",
     "read_command",
+    "reply_option",
     "signature_of",
+    "statistic_option",
     "take",
     "write_command",
 ]
@@ -123,11 +132,7 @@ class Option:
 
 
 def option(
-    default: Any = dataclasses.MISSING,
-    *,
-    help: str,
-    group: str = SUBJECT,
-    **details: Any,
+    default: Any = dataclasses.MISSING, *, help: str, group: str = SUBJECT, **details: Any
 ) -> Any:
     """Declare a field of a part; `details` are the further fields of `Option`."""
     unknown = details.keys() - {field.name for field in dataclasses.fields(Option)}
@@ -135,6 +140,21 @@ def option(
         raise TypeError(f"option() has no '{min(unknown)}'")
     metadata = {_KEY: help, "group": group, **details}
     return dataclasses.field(default=default, kw_only=True, metadata=metadata)
+
+
+def limit_options(name: str) -> Mapping[str, Any]:
+    """Return the smallest and the largest value of a size."""
+    least, most = SIZES[name]
+    return {"minimum": least, "maximum": most}
+
+
+answer_option = partial(option, group=ANSWERS)
+reply_option = partial(option, group=ANSWERS, needs_model=True)
+arrival_option = partial(option, group=ARRIVALS)
+statistic_option = partial(option, group=STATISTICS)
+money_option = partial(option, group=MONEY, identity=False)
+place_option = partial(option, group=EXECUTION, identity=False)
+output_option = partial(option, group=OUTPUT, identity=False)
 
 
 def options_of(settings: Any) -> tuple[Option, ...]:

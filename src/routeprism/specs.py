@@ -257,6 +257,16 @@ def write_spec(name: str, item: Any) -> str:
     return f"{name}:{','.join(parts)}" if parts else name
 
 
+class SpecName:
+    """The attribute `name` of a dataclass: its spec, as every output shows it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, item: Any, owner: Any = None) -> str:
+        return self.name if item is None else write_spec(self.name, item)
+
+
 def positive(name: str, **values: float) -> None:
     """Refuse parameters below 1."""
     for key, value in values.items():
@@ -342,10 +352,15 @@ def registered(group: str) -> Mapping[str, Registration]:
 
     Objects that the caller extends RoutePrism with follow.
     """
-    from importlib.metadata import entry_points  # takes long, and workers need none
-
-    points = {point.name: point for point in sorted(entry_points(group=f"routeprism.{group}"))}
     return {
-        **points,
+        **_list_entry_points(group, tuple(sys.path)),
         **{extension.name: extension for extension in EXTENSIONS.get() if extension.group == group},
     }
+
+
+@lru_cache(maxsize=32)
+def _list_entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """Read the entry points of every package on the path, once: there can be hundreds."""
+    from importlib.metadata import entry_points  # takes long, and workers need none
+
+    return {point.name: point for point in sorted(entry_points(group=f"routeprism.{group}"))}

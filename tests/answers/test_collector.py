@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import runpy
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -19,19 +19,15 @@ from typing import Any
 
 import pytest
 
-from routeprism.answers import AnswerTurns, Cell, Progress, collect, dispatch_order, key_of, plan
+from routeprism.answers import Cell, Progress, collect, dispatch_order, key_of, plan
 from routeprism.errors import ModelError, SpecError
 from routeprism.models import Ask, Reply, Usage
-from routeprism.models.openai import OpenAI
-from routeprism.runs import Run
 
-SUPPORT = runpy.run_path(str(Path(__file__).parents[1] / "support_server.py"))
-OPTIONS = ("one", "two", "three", "four")
+from .. import support_server
+from . import collection_process
+from .collection_process import FAULTS, OPTIONS, cell, opened
+
 KEY = "sk-collector-0123456789abcdef"
-
-
-def cell(text: str, *, draw: int = 0, question: str = "", route: str = "forward") -> Cell:
-    return Cell(Ask(text, "", text, OPTIONS, draw), question or text, route)
 
 
 @dataclass
@@ -43,6 +39,8 @@ class Fake:
     embedded: bool = False
     concurrency: int = 4
     wait: float = 0.001
+    together: int = 1
+    """How many requests must be under way before the first of them is answered."""
     asked: list[Ask] = field(default_factory=list)
     failing: frozenset[str] = frozenset()
     under_way: int = 0
@@ -56,6 +54,10 @@ class Fake:
         self.under_way += 1
         self.peak = max(self.peak, self.under_way)
         await asyncio.sleep(self.wait)
+        for _ in range(10_000):
+            if self.peak >= self.together:
+                break
+            await asyncio.sleep(0.001)
         self.under_way -= 1
         if ask.text in self.failing:
             raise ModelError(f"no answer to {ask.text}", attempts=("then it failed",))
@@ -80,27 +82,23 @@ class Plain:
         return Reply("b")
 
 
-def opened(directory: Path) -> Any:
-    return Run.open(directory, {"test": 1}, inputs={})
-
-
 def test_everything_is_asked_once_and_kept(tmp_path: Path) -> None:
-    model = Fake()
+    model = Fake(together=4)
     cells = [cell(f"p{n}", draw=draw) for n in range(10) for draw in range(3)]
-    told: list[Progress] = []
+    reports: list[Progress] = []
     with opened(tmp_path / "run") as run:
-        collected = collect(run, model, [*cells, *cells[:7]], progress=told.append)
+        collected = collect(run, model, [*cells, *cells[:7]], progress=reports.append)
         assert (len(model.asked), collected.new_requests, model.peak) == (30, 30, 4)
-        for one in cells:
-            kept = collected.of(one)
-            assert kept is not None
-            assert kept.answer == "abcd"[(len(one.ask.text) + one.ask.draw) % 4]
+        for item in cells:
+            answer = collected.of(item)
+            assert answer is not None
+            assert answer.answer == "abcd"[(len(item.ask.text) + item.ask.draw) % 4]
         assert collected.cost == 15.0
-        assert (told[-1].done, told[-1].total, told[-1].failed) == (30, 30, 0)
-        assert (told[-1].cost, told[-1].seconds_left) == (15.0, 0.0)
-        again = collect(run, model, cells)
-        assert (again.new_requests, len(model.asked)) == (0, 30)
-        assert again.answers == {
+        assert (reports[-1].done, reports[-1].total, reports[-1].failed) == (30, 30, 0)
+        assert (reports[-1].cost, reports[-1].seconds_left) == (15.0, 0.0)
+        repeated = collect(run, model, cells)
+        assert (repeated.new_requests, len(model.asked)) == (0, 30)
+        assert repeated.answers == {
             key_of(model, c.ask): collected.of(c) for c in dispatch_order(cells)
         }
 
@@ -113,8 +111,8 @@ def test_draws_and_batches_are_different_requests(tmp_path: Path) -> None:
         assert len(model.asked) == 4
         # The second batch is another realisation for models that are seeded by the draw too.
         assert len({ask.draw for ask in model.asked}) == 4
-        other = collect(run, model, [cell("same")], batch="second")
-        assert (other.new_requests, other.batch) == (0, "second")
+        collected = collect(run, model, [cell("same")], batch="second")
+        assert (collected.new_requests, collected.batch) == (0, "second")
 
 
 def test_which_route_goes_first_alternates(tmp_path: Path) -> None:
@@ -124,21 +122,21 @@ def test_which_route_goes_first_alternates(tmp_path: Path) -> None:
         for route, draws in (("forward", (0, 1)), ("replay", (2, 3)))
         for draw in draws
     ]
-    routes = [one.route[0] for one in dispatch_order(cells)]
+    routes = [item.route[0] for item in dispatch_order(cells)]
     assert "".join(routes) == "frrfrffrfrrfrffr"
     model = Fake(concurrency=1)
     with opened(tmp_path / "run") as run:
         collected = collect(run, model, cells)
-    ordered = sorted(cells, key=lambda one: collected.of(one).submission)  # type: ignore[union-attr]
+    ordered = sorted(cells, key=lambda item: collected.of(item).submission)  # type: ignore[union-attr]
     assert ordered == dispatch_order(cells)
-    assert [ask.text for ask in model.asked] == [one.ask.text for one in ordered]
+    assert [ask.text for ask in model.asked] == [item.ask.text for item in ordered]
 
 
 def test_four_conditions_take_turns() -> None:
     cells = [
         cell(f"{n}{route}", question=f"q{n}", route=route) for n in range(4) for route in "parx"
     ]
-    routes = "".join(one.route for one in dispatch_order(cells))
+    routes = "".join(item.route for item in dispatch_order(cells))
     assert routes == "parxarxprxpaxpar"
 
 
@@ -150,15 +148,15 @@ def pair(question: str, series: str, forward: str, route: str) -> list[Cell]:
     ]
 
 
-def begins(cells: Sequence[Cell], turns: AnswerTurns | None = None) -> dict[str, str]:
+def begins(cells: Sequence[Cell], pools: dict[str, int] | None = None) -> dict[str, str]:
     """Give for each comparison the route that is asked first."""
     order: dict[str, str] = {}
-    asked: dict[tuple[str, int], None] = {}
-    for one in dispatch_order(cells, turns):
-        asked.setdefault((one.ask.text, one.ask.draw))
-    places = {key: at for at, key in enumerate(asked)}
-    for one in sorted(cells, key=lambda one: places[one.ask.text, one.ask.draw]):
-        order.setdefault(one.group, one.route)
+    requests: dict[tuple[str, int], None] = {}
+    for item in dispatch_order(cells, pools):
+        requests.setdefault((item.ask.text, item.ask.draw))
+    places = {key: at for at, key in enumerate(requests)}
+    for item in sorted(cells, key=lambda item: places[item.ask.text, item.ask.draw]):
+        order.setdefault(item.group, item.route)
     return order
 
 
@@ -166,16 +164,16 @@ def test_each_route_begins_in_half_of_every_series() -> None:
     # The fillers of a question follow each other: alternating over all comparisons would let one
     # filler begin with forward every time.
     cells = [
-        one
+        item
         for n in range(7)
         for series in ("replay A", "replay B", "half-swap A", "half-swap B")
-        for one in pair(f"q{n}", series, f"{n}{series}f", f"{n}{series}r")
+        for item in pair(f"q{n}", series, f"{n}{series}f", f"{n}{series}r")
     ]
     order = begins(cells)
     for series, number in (("replay A", 4), ("replay B", 3), ("half-swap A", 4)):
         routes = [order[f"q{n} {series}"] for n in range(7)]
         assert routes.count("forward") == number
-        assert all(one != other for one, other in itertools.pairwise(routes))
+        assert all(first != second for first, second in itertools.pairwise(routes))
     for n in range(7):
         assert {order[f"q{n} replay A"], order[f"q{n} replay B"]} == {"forward", "replay"}
 
@@ -183,10 +181,10 @@ def test_each_route_begins_in_half_of_every_series() -> None:
 def test_an_answer_that_comparisons_share_is_made_up_for() -> None:
     # Questions 0 to 3 have one forward prompt for both schedules: it is asked with the first.
     cells = [
-        one
+        item
         for n in range(8)
         for series in ("s", "t")
-        for one in pair(f"q{n}", series, f"{n}{'' if n < 4 else series}f", f"{n}{series}r")
+        for item in pair(f"q{n}", series, f"{n}{'' if n < 4 else series}f", f"{n}{series}r")
     ]
     order = begins(cells)
     shared = [n for n in range(4) if order[f"q{n} s"] == "forward"]
@@ -194,12 +192,21 @@ def test_an_answer_that_comparisons_share_is_made_up_for() -> None:
     assert sum(order[f"q{n} t"] == "forward" for n in range(8)) == 4
 
 
-def test_turns_go_on_from_portion_to_portion() -> None:
-    turns = AnswerTurns()
-    order: dict[str, str] = {}
-    for n in range(6):  # one comparison at a time
-        order |= begins(pair(f"q{n}", "s", f"{n}f", f"{n}r"), turns)
-    assert list(order.values()) == ["forward", "replay"] * 3
+@pytest.mark.parametrize("shards", [1, 2, 4, 5])
+def test_pools_begin_with_different_routes_whoever_asks(shards: int) -> None:
+    pools = {f"q{n}": n for n in range(64)}
+    cells = {n: pair(f"q{n}", "s", f"{n}f", f"{n}r") for n in pools.values()}
+    whole = begins([item for n in cells for item in cells[n]], pools)
+    assert list(whole.values())[:8] == [
+        *("forward", "replay", "replay", "forward", "replay", "forward", "forward", "replay")
+    ]
+    assert Counter(whole.values()) == {"forward": 32, "replay": 32}
+    apart: dict[str, str] = {}
+    for number in range(shards):
+        part = begins([item for n in range(number, 64, shards) for item in cells[n]], pools)
+        assert len(part) / 4 < Counter(part.values())["forward"] < len(part) * 3 / 4 + 1
+        apart |= part
+    assert apart == whole
 
 
 def test_failures_are_recorded_and_asked_again(tmp_path: Path) -> None:
@@ -218,24 +225,25 @@ def test_failures_are_recorded_and_asked_again(tmp_path: Path) -> None:
 
 def test_a_model_that_never_answers_is_not_asked_for_ever(tmp_path: Path) -> None:
     cells = [cell(f"p{n}") for n in range(200)]
-    model = Fake(failing=frozenset(one.ask.text for one in cells))
+    model = Fake(failing=frozenset(item.ask.text for item in cells))
     with opened(tmp_path / "run") as run, pytest.raises(ModelError, match="5 requests in a row"):
         collect(run, model, cells)
     assert len(model.asked) < 15
 
 
 @pytest.mark.parametrize(
-    ("embedded", "concurrency", "here"), [(True, 4, True), (False, 1, True), (False, 4, False)]
+    ("embedded", "concurrency", "in_this_thread"),
+    [(True, 4, True), (False, 1, True), (False, 4, False)],
 )
 def test_plain_methods_run_here_or_in_threads(
-    tmp_path: Path, embedded: bool, concurrency: int, here: bool
+    tmp_path: Path, embedded: bool, concurrency: int, in_this_thread: bool
 ) -> None:
     model = Plain(embedded, concurrency)
     with opened(tmp_path / "run") as run:
         collected = collect(run, model, [cell(f"p{n}") for n in range(20)])
     assert collected.outcomes["answered"] == 20
     name = threading.current_thread().name
-    assert (model.threads == {name}) if here else (name not in model.threads)
+    assert (model.threads == {name}) if in_this_thread else (name not in model.threads)
 
 
 def test_it_can_be_called_inside_a_running_loop() -> None:
@@ -253,7 +261,7 @@ def test_requests_are_spaced_under_a_rate_limit(monkeypatch: pytest.MonkeyPatch)
         waits.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr("routeprism.answers._calls.asyncio.sleep", noted)
+    monkeypatch.setattr(asyncio, "sleep", noted)
     collect(None, Plain(embedded=True), [cell(f"p{n}") for n in range(5)], rate_limit=6)
     turns = sorted(seconds for seconds in waits)
     # Six a minute is one each ten seconds, whoever sends it.
@@ -284,30 +292,21 @@ def test_the_plan_counts_what_is_missing(tmp_path: Path) -> None:
     assert plan(cells, None, Fake()).cost is None
 
 
-FAULTS = {
-    "[[429:1]] a [[say:a]]": ("answered", "a"),
-    "[[500:2]] b [[say:B]]": ("answered", "b"),
-    "[[drop:1]] c [[say:(c)]]": ("answered", "c"),
-    "[[hang:1]] d [[say:d.]]": ("answered", "d"),
-    "[[empty:1]] e [[say:**a**]]": ("answered", "a"),
-    "[[malformed:1]] f [[say:b]]": ("answered", "b"),
-    "[[refusal:9]] g": ("refused", None),
-    "h [[say:I'm sorry, but I can't help with that.]]": ("refused", None),
-    "i [[say:B) because the second is newer]]": ("answered", "b"),
-    "j [[say:a or b, who knows]]": ("unparsable", None),
-    "[[echo:9]] k": ("unparsable", None),
-    "[[401:9]] l": ("failed", None),
-    "[[500:99]] m": ("failed", None),
-}
-
-
 @pytest.mark.slow
 def test_every_fault_of_a_server_ends_in_its_outcome_and_no_key_is_kept(tmp_path: Path) -> None:
     """In a process of its own, so that all it prints and writes can be searched."""
     directory = tmp_path / "run"
-    with SUPPORT["Loopback"]() as server:
+    with support_server.Loopback() as server:
         done = subprocess.run(
-            [sys.executable, "-X", "dev", __file__, "faults", server.url, str(directory)],
+            [
+                sys.executable,
+                "-X",
+                "dev",
+                collection_process.__file__,
+                "faults",
+                server.url,
+                str(directory),
+            ],
             env={**os.environ, "OPENAI_API_KEY": KEY, "OPENAI_LOG": "debug"},
             capture_output=True,
             text=True,
@@ -316,7 +315,7 @@ def test_every_fault_of_a_server_ends_in_its_outcome_and_no_key_is_kept(tmp_path
         )
         assert server.seen()["authorizations"] == [f"Bearer {KEY}"]
     with closing(sqlite3.connect(directory / "run.sqlite")) as store:
-        kept = store.execute(
+        rows = store.execute(
             "SELECT text, coalesce(outcome, 'failed'), answer FROM requests "
             "JOIN prompts ON sha256 = prompt_sha256 LEFT JOIN answers USING (submission)"
         ).fetchall()
@@ -325,7 +324,7 @@ def test_every_fault_of_a_server_ends_in_its_outcome_and_no_key_is_kept(tmp_path
             "LEFT JOIN answers USING (submission) LEFT JOIN failures USING (submission) "
             "ORDER BY submission"
         ).fetchall()
-    assert {text: (outcome, answer) for text, outcome, answer in kept} == FAULTS
+    assert {text: (outcome, answer) for text, outcome, answer in rows} == FAULTS
     assert [number for (number,) in tried] == [1, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 4]
     files = [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
     assert len(files) >= 2
@@ -337,19 +336,27 @@ def test_every_fault_of_a_server_ends_in_its_outcome_and_no_key_is_kept(tmp_path
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT, which Windows does not have")
 def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     directory = tmp_path / "run"
-    with SUPPORT["Loopback"](latency=0.1) as server:
-        command = [sys.executable, __file__, "many", server.url, str(directory), "400", "8"]
+    with support_server.Loopback(latency=0.1) as server:
+        command = [
+            sys.executable,
+            collection_process.__file__,
+            "many",
+            server.url,
+            str(directory),
+            "400",
+            "8",
+        ]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             _until(server, 30)
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=30)
-        seen = server.seen()["total"]
+        requests = server.seen()["total"]
         assert process.returncode != 0
         assert "KeyboardInterrupt" in errors
         with closing(sqlite3.connect(directory / "run.sqlite")) as store:
-            (kept,) = store.execute("SELECT count(*) FROM answers").fetchone()
+            (answers,) = store.execute("SELECT count(*) FROM answers").fetchone()
         # Nothing new was sent, and what was under way was waited for.
-        assert 30 <= kept == seen < 400
+        assert 30 <= answers == requests < 400
         subprocess.run(command, check=True, timeout=60)
         assert server.seen()["total"] == 400
 
@@ -363,35 +370,3 @@ def _until(server: Any, total: int) -> None:
             return
         time.sleep(0.005)
     raise AssertionError(f"the server never saw {total} requests")
-
-
-def main(what: str, url: str, directory: Path, answers: int = 0, concurrency: int = 8) -> None:
-    """Collect, as the process that the tests above watch, interrupt and kill."""
-    # A shell that starts jobs in the background has them ignore the interruption.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    if what == "faults":
-        model = OpenAI("m", base_url=url, retries=3, timeout=1.0, seed=0, concurrency=13)
-        cells = [cell(text) for text in FAULTS]
-    else:
-        model = OpenAI("m", base_url=url, seed=0, concurrency=concurrency)
-        cells = many(answers)
-    with opened(directory) as run:
-        print(collect(run, model, cells).outcomes)
-
-
-def many(answers: int) -> list[Cell]:
-    """Give pairs of a forward and another route, each with its own draws."""
-    return [
-        cell(
-            f"question {n // 4}, {('forward', 'replay')[n % 2]}",
-            draw=n % 4,
-            question=f"q{n // 4}",
-            route=("forward", "replay")[n % 2],
-        )
-        for n in range(answers)
-    ]
-
-
-if __name__ == "__main__":
-    given = sys.argv[1:]
-    main(given[0], given[1], Path(given[2]), *map(int, given[3:]))

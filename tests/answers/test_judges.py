@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,6 @@ from routeprism.answers import (
     judge_all,
     rubric_of,
 )
-from routeprism.answers._judges import token_f1
 from routeprism.errors import SpecError
 from routeprism.models import Ask, Reply
 from routeprism.runs import Run
@@ -70,8 +70,8 @@ def test_a_judge_sees_question_gold_and_response_only() -> None:
     model = Says("yes")
     ModelJudge(model).judge(ITEM.question, ITEM.gold, ITEM.response, ITEM.kind)
     (ask,) = model.asked
-    for shown in (ITEM.question, ITEM.gold, ITEM.response):
-        assert ask.text.count(shown) == 1
+    for text in (ITEM.question, ITEM.gold, ITEM.response):
+        assert ask.text.count(text) == 1
     assert (ask.memory, ask.options, ITEM.kind in ask.text) == ("", (), False)
 
 
@@ -156,8 +156,18 @@ def test_the_embedded_judge_knows_abstentions(response: str, correct: bool) -> N
     assert EmbeddedJudge().judge("q", gold, response, "abstention") == Verdict(correct)
 
 
-def test_token_f1_by_hand() -> None:
-    # One of two tokens shared on either side: precision and recall are one half.
-    assert token_f1("red kettle", "blue kettle") == 0.5
-    assert token_f1("red", "blue") == 0.0
-    assert token_f1("red red", "red") == pytest.approx(2 / 3)
+@pytest.mark.parametrize(
+    ("gold", "response", "f1"),
+    [
+        # One of two tokens shared on either side: precision and recall are one half.
+        ("red kettle", "blue kettle", 0.5),
+        ("red", "blue", 0.0),
+        ("red red", "red", 2 / 3),
+    ],
+)
+def test_token_f1_by_hand(gold: str, response: str, f1: float) -> None:
+    """A response is correct up to the threshold that equals its F1, and not above it."""
+    above = EmbeddedJudge(math.nextafter(f1, 1)).judge("q", gold, response, "factual")
+    assert above == Verdict(False)
+    if f1:
+        assert EmbeddedJudge(f1).judge("q", gold, response, "factual") == Verdict(True)

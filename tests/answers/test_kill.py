@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 import sqlite3
 import subprocess
 import sys
@@ -14,8 +13,9 @@ from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent
-SUPPORT = runpy.run_path(str(HERE.parent / "support_server.py"))
+from .. import support_server
+from . import collection_process
+
 ANSWERS, CONCURRENCY, KILLS = 500, 32, 10
 
 
@@ -45,13 +45,12 @@ def settled(server: Any) -> Any:
 def test_ten_kills_lose_nothing_and_repeat_only_what_was_under_way(tmp_path: Path) -> None:
     moments = Random("routeprism kill -9")  # noqa: S311
     directory = tmp_path / "killed"
-    with SUPPORT["Loopback"](latency=0.04, seconds=180) as server:
+    with support_server.Loopback(latency=0.04, seconds=180) as server:
 
         def command(into: Path) -> list[str]:
-            script = str(HERE / "test_collector.py")
             return [
                 sys.executable,
-                script,
+                collection_process.__file__,
                 "many",
                 server.url,
                 str(into),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from routeprism.policies import registered_policies
+from routeprism.policies.raw import Raw
 
 Cli = Callable[..., Any]
 OwnData = Callable[..., Path]
@@ -135,14 +136,14 @@ def test_the_sample_is_called_synthetic(cli: Cli) -> None:
 def test_json_is_all_that_is_printed_and_has_every_row(cli: Cli, mine: Path) -> None:
     ended = cli("audit", mine, "-p", "recent:k=2", "--json", "--run", "out")
     assert (ended.code, ended.err) == (0, "")
-    found = json.loads(ended.out)
-    assert found["counts"] == {"pools": 2, "records": 6, "questions": 3}
-    assert (found["benchmark"], found["run"], found["notes"]) == ("mydata", "out", [])
+    document = json.loads(ended.out)
+    assert document["counts"] == {"pools": 2, "records": 6, "questions": 3}
+    assert (document["benchmark"], document["run"], document["notes"]) == ("mydata", "out", [])
     table = list(csv.DictReader(io.StringIO(Path("out/estimates.csv").read_text())))
-    assert len(found["estimates"]) == len(table) > 0
+    assert len(document["estimates"]) == len(table) > 0
     (overlap,) = [
         row
-        for row in found["estimates"]
+        for row in document["estimates"]
         if (row["quantity"], row["stratum"], row["schedule"]) == ("J", "all", "replay")
     ]
     # Forward keeps records 1 and 2, replay 1 and 0: one of three in common.
@@ -154,10 +155,10 @@ def test_json_is_all_that_is_printed_and_has_every_row(cli: Cli, mine: Path) -> 
 def test_without_a_directory_the_same_command_meets_its_own_run(cli: Cli, mine: Path) -> None:
     first = cli("audit", mine, "-p", "raw", "--resamples", "100")
     again = cli("audit", mine, "-p", "raw", "--resamples", "100")
-    other = cli("audit", mine, "-p", "recent", "--resamples", "100")
-    assert (first.code, again.code, other.code) == (0, 0, 0)
+    outcome = cli("audit", mine, "-p", "recent", "--resamples", "100")
+    assert (first.code, again.code, outcome.code) == (0, 0, 0)
     assert first.left == again.left
-    runs = {Path(name).parts[1] for name in other.left if len(Path(name).parts) == 3}
+    runs = {Path(name).parts[1] for name in outcome.left if len(Path(name).parts) == 3}
     assert len(runs) == 2
     assert all(name.startswith("mydata-") for name in runs)
 
@@ -181,12 +182,12 @@ def test_names_of_ones_own_are_no_markup(cli: Cli, mine: Path, my_memory: str) -
     ],
 )
 def test_list_says_what_can_be_named(cli: Cli, what: str, names: set[str]) -> None:
-    shown = cli("list", what)
-    told = json.loads(cli("list", what, "--json").out)
-    assert shown.code == 0
-    assert names <= set(told)
-    assert all(meaning for meaning in told.values())
-    assert {line.split()[0] for line in shown.out.splitlines()} == set(told)
+    outcome = cli("list", what)
+    document = json.loads(cli("list", what, "--json").out)
+    assert outcome.code == 0
+    assert names <= set(document)
+    assert all(meaning for meaning in document.values())
+    assert {line.split()[0] for line in outcome.out.splitlines()} == set(document)
 
 
 # --- a memory of one's own -------------------------------------------------------------------
@@ -446,7 +447,7 @@ def test_control_c_leaves_nothing(cli: Cli, mine: Path, monkeypatch: pytest.Monk
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("routeprism.experiments._audit.work", interrupt)
+    monkeypatch.setattr(Raw, "build", interrupt)
     ended = cli("audit", mine, "-p", "raw", "--run", "out", "--workers", "1")
     assert (ended.code, ended.out, ended.left) == (130, "", ())
     assert ended.err.startswith("routeprism: stopped. Answers and checkpoints are kept")

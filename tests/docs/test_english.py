@@ -49,5 +49,12 @@ def test_docstrings_and_messages_are_read_and_code_is_not(
     assert not english.find_occurrences(page, english.read_patterns())
 
 
+def test_the_texts_of_data_files_are_read(english: ModuleType, tmp_path: Path) -> None:
+    data = tmp_path / "data.json"
+    data.write_text('{\n "nobody": ["ask \\"somebody\\" here"]\n}\n', encoding="utf-8")
+    (occurrence,) = english.find_occurrences(data, english.read_patterns())
+    assert (occurrence.line, occurrence.words) == (2, "somebody")
+
+
 def test_every_pattern_has_advice(english: ModuleType) -> None:
     assert all(pattern.advice for pattern in english.read_patterns())

@@ -15,9 +15,7 @@ from routeprism.errors import RunError
 from routeprism.report import write_report
 from routeprism.review.gates import check_run
 from routeprism.review.tracing import trace_row, trace_rows
-from routeprism.runs import Ledger, Run, States, StoredRun
-from routeprism.runs._commits import Committer
-from routeprism.runs._store import StorageError
+from routeprism.runs import Committer, Ledger, Run, States, StoredRun
 
 NO_DATABASE = b"no database, but long enough to be taken for one" * 9
 
@@ -72,7 +70,7 @@ def test_a_ledger_that_cannot_be_written_leaves_no_connection(
 ) -> None:
     (tmp_path / "store").write_bytes(NO_DATABASE)
     committer = Committer(tmp_path / "store")
-    with pytest.raises(StorageError, match="file is not a database"):
+    with pytest.raises(RunError, match="file is not a database"):
         committer.submit(lambda connection: None).result(30)
     committer.close()
     assert open_connections.open == 0

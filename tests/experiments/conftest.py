@@ -6,31 +6,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from routeprism.models import Ask, Reply
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 
 WORDS = "walnut bread oven kitchen morning"
-
-
-class Scripted:
-    """Says what a function says of the request, and remembers what it was asked."""
-
-    embedded = False
-    concurrency = 8
-
-    def __init__(self, say: Callable[[Ask], str], name: str = "scripted") -> None:
-        self.say, self.name, self.settings = say, name, {}
-        self.asked: list[Ask] = []
-
-    def answer(self, ask: Ask) -> Reply:
-        self.asked.append(ask)
-        return Reply(self.say(ask))
-
-
-@pytest.fixture
-def scripted() -> type[Scripted]:
-    """Make models from functions."""
-    return Scripted
 
 
 @pytest.fixture

@@ -10,26 +10,14 @@ import pytest
 
 import routeprism
 from routeprism.errors import InputError, SpecError
-from routeprism.models import Ask, Reply
+from routeprism.models import Ask
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 from routeprism.review.tracing import trace_rows
+from routeprism.text import tokens
+
+from ..doubles import Scripted
 
 WORDS = "walnut bread oven kitchen morning"
-
-
-class Scripted:
-    """Says what a function says of the request."""
-
-    embedded = False
-    concurrency = 8
-
-    def __init__(self, say, name: str = "scripted") -> None:
-        self.say, self.name, self.settings = say, name, {}
-        self.asked: list[Ask] = []
-
-    def answer(self, ask: Ask) -> Reply:
-        self.asked.append(ask)
-        return Reply(self.say(ask))
 
 
 def benchmark(users: int = 4, questions: int = 3, options: tuple[str, ...] = ("oak", "elm")):
@@ -169,8 +157,7 @@ def test_the_combined_row_files_every_pair_by_its_own_order() -> None:
         submitted.append(ask.text)
         return "ab"[place % 2] if "number0" in ask.memory else "a"
 
-    model = Scripted(say)
-    model.concurrency = 1
+    model = Scripted(say, concurrency=1)
     found = routeprism.audit(
         uneven(3), "focal", models=[model], fillers=["A", "B"], control="aligned", resamples=100
     )
@@ -387,22 +374,24 @@ def test_a_dry_run_asks_nobody_and_leaves_nothing(tmp_path: Path) -> None:
     assert not run.exists()
 
 
-def test_pairs_that_cannot_be_matched_are_reported_and_left_out(monkeypatch) -> None:
-    import routeprism.answers._comparison as comparison
-    from routeprism.prompts import Unmatched
+def test_pairs_that_cannot_be_matched_are_reported_and_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tokeniser that merges two fillers makes one question's padding too short by one."""
+    encode = tokens.encode
 
-    original = comparison.match
+    def merge_fillers(text: str, encoding: tokens.Encoding = "o200k_base") -> list[int]:
+        ids = encode(text, encoding)
+        return ids[:-1] if "is 0" in text and " one one" in text else ids
 
-    def match(drafts, control, filler):
-        if "is 0" in drafts[0].question:
-            return Unmatched("the moon is full", control, filler)
-        return original(drafts, control, filler)
-
-    monkeypatch.setattr(comparison, "match", match)
-    found = routeprism.audit(benchmark(), "focal", models=[Scripted(by_last_record)], resamples=100)
-    assert found.value("H", arm="", mask="").queries == 8
-    assert found.value("count.unmatched").estimate == 4
-    assert any("4 pairs could not be matched" in note and "moon" in note for note in found.notes)
+    monkeypatch.setattr(tokens, "encode", merge_fillers)
+    audit = routeprism.audit(
+        uneven(3), "focal", models=[Scripted(by_last_record)], control="exact", resamples=100
+    )
+    assert audit.value("H", arm="", mask="").queries == 8
+    assert audit.value("count.unmatched").estimate == 4
+    reason = "after padding the prompts have"
+    assert any("4 pairs could not be matched" in note and reason in note for note in audit.notes)
 
 
 def test_free_text_is_judged_and_has_no_letters() -> None:

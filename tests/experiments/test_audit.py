@@ -156,8 +156,10 @@ def test_each_text_is_tokenised_once_whatever_the_policies_and_schedules(monkeyp
 
     user_turns: list[str] = []
     encoded: list[str] = []
-    words, windows = focal.words, lexical.windows
-    monkeypatch.setattr(focal, "words", lambda text: user_turns.append(text) or words(text))
+    count_words, windows = focal.count_words, lexical.windows
+    monkeypatch.setattr(
+        focal, "count_words", lambda text: user_turns.append(text) or count_words(text)
+    )
     monkeypatch.setattr(
         lexical, "windows", lambda text, size: encoded.append(text) or windows(text, size)
     )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,12 +19,15 @@ import pytest
 
 import routeprism
 from routeprism.errors import ContractError, ModelError, RunError, SpecError
-from routeprism.models import Ask, Reply
+from routeprism.experiments import AddProgress
+from routeprism.models import Ask
 from routeprism.policies import make_policy
 from routeprism.policies.memochat import MemoChat
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 
-SUPPORT = runpy.run_path(str(Path(__file__).parents[1] / "support_server.py"))
+from .. import support_server
+from ..doubles import Scripted
+
 USERS, RECORDS = 3, 3
 CALLS = USERS * 2 * RECORDS
 """Forward and replay; every record fills a buffer of five words, so that each is one window."""
@@ -45,22 +46,6 @@ def benchmark(text: Callable[[int, int], str] = lambda user, at: "tea and cake")
         question = Question(f"q{user}", f"u{user}", "What was eaten?", ("cake", "soup"), "a")
         cases.append(Case(Pool(f"u{user}", records), (question,)))
     return Benchmark("own", tuple(cases), "f" * 64)
-
-
-@dataclass(frozen=True)
-class Scripted:
-    """Replies by rule, and remembers what it was asked."""
-
-    say: Callable[[Ask], str]
-    asks: list[Ask] = field(default_factory=list, compare=False)
-    settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
-    name: str = "scripted"
-    embedded: bool = False
-    concurrency: int = 2
-
-    def answer(self, ask: Ask, /) -> Reply:
-        self.asks.append(ask)
-        return Reply(self.say(ask))
 
 
 def topic(ask: Ask) -> str:
@@ -92,7 +77,7 @@ def table(directory: Path, sql: str) -> list[tuple[Any, ...]]:
 def test_every_reply_is_kept_under_its_route_and_build(tmp_path: Path) -> None:
     model = Scripted(topic)
     audit(benchmark(), memochat(model), run=tmp_path / "run")
-    assert len(model.asks) == CALLS
+    assert len(model.asked) == CALLS
     kept = table(
         tmp_path / "run",
         "SELECT batch, question, route, count(*) FROM requests JOIN answers USING (submission) "
@@ -112,9 +97,9 @@ def test_the_same_command_asks_nobody_and_builds_nothing(
     first = audit(benchmark(), memochat(model), run=tmp_path / "run")
     before = (tmp_path / "run" / "estimates.csv").read_bytes()
     monkeypatch.setattr(MemoChat, "build", lambda *_: pytest.fail("built again"))
-    again = audit(benchmark(), memochat(model), run=tmp_path / "run")
-    assert len(model.asks) == CALLS
-    assert again.rows == first.rows
+    result = audit(benchmark(), memochat(model), run=tmp_path / "run")
+    assert len(model.asked) == CALLS
+    assert result.rows == first.rows
     assert (tmp_path / "run" / "estimates.csv").read_bytes() == before
 
 
@@ -123,9 +108,9 @@ def test_lost_states_are_built_again_from_the_ledger(tmp_path: Path) -> None:
     first = audit(benchmark(), memochat(model), run=tmp_path / "run")
     with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite")) as store, store:
         store.execute("DELETE FROM states WHERE user = 'u1'")
-    again = audit(benchmark(), memochat(model), run=tmp_path / "run")
-    assert len(model.asks) == CALLS
-    assert again.rows == first.rows
+    result = audit(benchmark(), memochat(model), run=tmp_path / "run")
+    assert len(model.asked) == CALLS
+    assert result.rows == first.rows
     assert len(table(tmp_path / "run", "SELECT * FROM states")) == 2 * USERS
 
 
@@ -136,7 +121,7 @@ def test_another_experiment_on_the_run_exposes_the_same_states(tmp_path: Path) -
         audit(benchmark(), memochat(model), models=["reader"], draws=draws, run=tmp_path / "run")
         for draws in (1, 2)
     ]
-    assert len(model.asks) == CALLS
+    assert len(model.asked) == CALLS
     contexts = [one.value("C_changed", policy=NAME, schedule="replay") for one in told]
     assert contexts[0] == contexts[1]
 
@@ -145,7 +130,7 @@ def test_without_a_run_the_ledger_lives_as_long_as_the_call(tmp_path: Path) -> N
     model = Scripted(topic)
     for times in (1, 2):
         audit(benchmark(), memochat(model))
-        assert len(model.asks) == times * CALLS
+        assert len(model.asked) == times * CALLS
 
 
 def test_routes_do_not_share_replies(tmp_path: Path) -> None:
@@ -162,9 +147,9 @@ def test_routes_do_not_share_replies(tmp_path: Path) -> None:
         "f" * 64,
     )
     audit(single, memochat(model), run=tmp_path / "run")
-    prompts = Counter(ask.text for ask in model.asks)
+    prompts = Counter(ask.text for ask in model.asked)
     assert sorted(prompts.values()) == [2, 2]
-    seeds = {(ask.text, ask.draw) for ask in model.asks}
+    seeds = {(ask.text, ask.draw) for ask in model.asked}
     assert len(seeds) == 4  # a seeded model does not repeat itself either
 
 
@@ -188,10 +173,10 @@ def test_a_prompt_that_one_build_repeats_is_another_draw(tmp_path: Path) -> None
 
 def test_a_comparator_is_built_with_the_model_too() -> None:
     model = Scripted(topic)
-    found = audit(benchmark(), memochat(model), comparators=True)
-    assert len(model.asks) == 2 * CALLS
+    result = audit(benchmark(), memochat(model), comparators=True)
+    assert len(model.asked) == 2 * CALLS
     fixed = {"policy": f"source-order({NAME})", "schedule": "replay"}
-    assert found.value("I_changed_count", **fixed).estimate == 0  # its replies follow the prompt
+    assert result.value("I_changed_count", **fixed).estimate == 0  # its replies follow the prompt
 
 
 def test_other_settings_of_the_model_are_another_run(tmp_path: Path) -> None:
@@ -199,7 +184,7 @@ def test_other_settings_of_the_model_are_another_run(tmp_path: Path) -> None:
     warmer = Scripted(topic, settings={"temperature": 1.0})
     with pytest.raises(RunError, match="builders"):
         audit(benchmark(), memochat(warmer), run=tmp_path / "run")
-    assert warmer.asks == []
+    assert warmer.asked == []
 
 
 # --- what a model writes ---------------------------------------------------------------------
@@ -215,7 +200,7 @@ def test_names_and_summaries_are_the_models(tmp_path: Path) -> None:
 def test_a_prompt_contains_records_and_nothing_of_a_question() -> None:
     model = Scripted(topic)
     audit(benchmark(), memochat(model))
-    for ask in model.asks:
+    for ask in model.asked:
         assert "tea and cake number" in ask.text
         assert "What was eaten" not in ask.text and "soup" not in ask.text
         assert (ask.memory, ask.question, ask.options) == ("", "", ())
@@ -237,31 +222,32 @@ BAD = {
 
 @pytest.mark.parametrize("reply", BAD.values(), ids=BAD.keys())
 def test_a_bad_reply_leaves_the_window_to_the_rule_and_is_counted(reply: str) -> None:
-    found = audit(benchmark(), memochat(Scripted(lambda ask: reply)))
+    result = audit(benchmark(), memochat(Scripted(lambda ask: reply)))
     plain = audit(benchmark(), MemoChat(words=5))
     layers = ("V_changed", "C_changed", "I_changed", "context_length.route", "J")
-    assert rows(found, *layers) == [
-        plain.value(one, policy="memochat:words=5", schedule="replay").estimate for one in layers
+    assert rows(result, *layers) == [
+        plain.value(layer, policy="memochat:words=5", schedule="replay").estimate
+        for layer in layers
     ]
-    assert rows(found, "count.consultations", "count.unusable_replies") == [9, 9]
+    assert rows(result, "count.consultations", "count.unusable_replies") == [9, 9]
     assert (
         f"{CALLS} of {CALLS} replies that {NAME} got while building could not be used; its "
         f"documented fallback was used instead"
-    ) in found.notes
+    ) in result.notes
 
 
 def test_good_replies_are_counted_as_such() -> None:
-    found = audit(benchmark(), memochat(Scripted(topic)))
-    assert rows(found, "count.consultations", "count.unusable_replies") == [9, 0]
-    assert not any("could not be used" in note for note in found.notes)
+    result = audit(benchmark(), memochat(Scripted(topic)))
+    assert rows(result, "count.consultations", "count.unusable_replies") == [9, 0]
+    assert not any("could not be used" in note for note in result.notes)
 
 
 def test_what_an_embedded_model_wrote_is_flagged() -> None:
     class Embedded(Scripted):
         pass
 
-    found = audit(benchmark(), memochat(Embedded(topic, embedded=True)))
-    traced = [row for row in found.rows if row.policy == NAME]
+    result = audit(benchmark(), memochat(Embedded(topic, embedded=True)))
+    traced = [row for row in result.rows if row.policy == NAME]
     assert traced and all("embedded" in row.flags for row in traced)
     other = audit(benchmark(), memochat(Scripted(topic)))
     assert not any("embedded" in row.flags for row in other.rows)
@@ -272,13 +258,13 @@ def test_what_an_embedded_model_wrote_is_flagged() -> None:
 
 def test_a_dry_run_counts_and_asks_nobody(tmp_path: Path) -> None:
     model = Scripted(topic)
-    found = audit(benchmark(), memochat(model), dry_run=True, run=tmp_path / "run")
-    (cost,) = found.costs.values()
-    assert list(found.costs) == [f"scripted (building {NAME})"]
+    result = audit(benchmark(), memochat(model), dry_run=True, run=tmp_path / "run")
+    (cost,) = result.costs.values()
+    assert list(result.costs) == [f"scripted (building {NAME})"]
     assert (cost.calls, cost.kept) == (CALLS, 0)
     assert cost.input_tokens > CALLS * 50
     assert "an estimate" in str(cost)
-    assert model.asks == [] and not (tmp_path / "run").exists()
+    assert model.asked == [] and not (tmp_path / "run").exists()
     audit(benchmark(), memochat(model), run=tmp_path / "run")
     before = table(tmp_path / "run", "SELECT * FROM states")
     again = audit(benchmark(), memochat(model), dry_run=True, run=tmp_path / "run")
@@ -289,8 +275,8 @@ def test_a_dry_run_counts_and_asks_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_process_asks_and_says_so() -> None:
-    found = audit(benchmark(), memochat(Scripted(topic)), workers=4)
-    assert f"One process instead of 4: {NAME} asks a model while it is built" in found.notes
+    result = audit(benchmark(), memochat(Scripted(topic)), workers=4)
+    assert f"One process instead of 4: {NAME} asks a model while it is built" in result.notes
 
 
 def test_a_build_without_an_audit_is_refused() -> None:
@@ -322,7 +308,7 @@ def test_a_model_is_named_in_a_spec() -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Any]:
-    with SUPPORT["Loopback"](latency=0.0, seconds=300) as running:
+    with support_server.Loopback(latency=0.0, seconds=300) as running:
         yield running
 
 
@@ -441,19 +427,41 @@ def test_orders_of_a_memory_that_a_model_builds_share_their_beginnings(tmp_path:
     costs = routeprism.explore_orders(benchmark(), memochat(model), dry_run=True).costs
     beginnings = USERS * (3 + 6 + 6)
     assert [cost.calls for cost in costs.values()] == [beginnings]
-    assert model.asks == []
-    found = explore(benchmark(), memochat(model))
-    assert len(model.asks) == beginnings  # one window for each arrival
-    assert found.value("orders_covered", policy=NAME).estimate == 1.0
+    assert model.asked == []
+    landscape = explore(benchmark(), memochat(model))
+    assert len(model.asked) == beginnings  # one window for each arrival
+    assert landscape.value("orders_covered", policy=NAME).estimate == 1.0
     again = explore(benchmark(), memochat(model))
-    assert len(model.asks) == beginnings  # the ledger has every reply
-    assert again.rows == found.rows
+    assert len(model.asked) == beginnings  # the ledger has every reply
+    assert again.rows == landscape.rows
 
 
 def test_a_limit_on_calls_chooses_orders_before_the_model_is_asked() -> None:
     model = Scripted(topic)
-    found = routeprism.explore_orders(benchmark(), memochat(model), max_calls=30, resamples=100)
-    assert 0 < len(model.asks) <= 30
-    covered = found.value("orders_covered", policy=NAME).estimate
+    exploration = routeprism.explore_orders(
+        benchmark(), memochat(model), max_calls=30, resamples=100
+    )
+    assert 0 < len(model.asked) <= 30
+    covered = exploration.value("orders_covered", policy=NAME).estimate
     assert covered is not None
     assert 0 < covered < 1
+
+
+def test_replies_are_reported_while_the_first_memory_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first report comes before any memory is complete, with an estimate of the rest."""
+    names: list[str] = []
+    begin = AddProgress.__init__
+    monkeypatch.setattr(
+        AddProgress,
+        "__init__",
+        lambda self, *args, **options: begin(self, *args, **options, patience=0.001),
+    )
+    audit(
+        benchmark(),
+        memochat(Scripted(topic)),
+        run=tmp_path / "run",
+        answer_progress=lambda name, progress: names.append(name),
+    )
+    assert names.index(f"replies that build {NAME}") < names.index(f"building {NAME}")

@@ -67,7 +67,7 @@ COMMANDS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [pytest.param("audit", marks=pytest.mark.slow), "orders"])
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_study_continues(name: str, workers: int, tmp_path: Path) -> None:
     perform = partial(COMMANDS[name], workers=workers)
@@ -106,3 +106,23 @@ def test_results_of_a_memory_that_failed_are_not_kept(tmp_path: Path) -> None:
         COMMANDS["audit"](run=tmp_path / "run", workers=1)
     assert len(Counted.users) > 400
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_interrupted_shard_continues(name: str, lost: bool, tmp_path: Path) -> None:
+    """The sample has 30 pools, so a shard of two has 15; without its file it begins again."""
+    perform = partial(COMMANDS[name], workers=1)
+    perform(run=tmp_path / "whole")
+    runs = [tmp_path / "1", tmp_path / "2"]
+    perform(run=runs[0], shard="1/2")
+    with pytest.raises(KeyboardInterrupt):
+        perform(run=runs[1], shard="2/2", progress=interrupt_at(10))
+    if lost:
+        (runs[1] / "cases.part").unlink()
+    done: list[int] = []
+    perform(run=runs[1], shard="2/2", progress=lambda at, total: done.append(at))
+    assert done == list(range(1 if lost else 9, 16))
+    assert not (runs[1] / "cases.part").exists()
+    perform(run=tmp_path / "all", shards=runs)
+    assert contents(tmp_path / "all") == contents(tmp_path / "whole")

@@ -158,3 +158,24 @@ def test_the_table_is_kept_with_the_run(tmp_path: Path) -> None:
     assert set(raw.value["answers"]["reader"]) == {"H", "D_res", "Delta_rep"}
     assert lines["focal"].value["V"] == lines["focal"].value["blocks"] == 165
     assert said["raw"].startswith("raw: every pair changed its internal state")
+
+
+def test_losses_beyond_those_that_are_stored_are_counted() -> None:
+    """80 users with three questions about the last record, which a window of one loses reversed."""
+    cases = []
+    for user in range(80):
+        records = tuple(Record(f"u{user}r{at}", at, f"dish {user} {at}") for at in range(4))
+        questions = tuple(
+            Question(
+                *(f"u{user}q{number}", f"u{user}", f"Which dish, {number}?", ("a", "b"), "a"),
+                labels={"given": frozenset({f"u{user}r3"})},
+            )
+            for number in range(3)
+        )
+        cases.append(Case(Pool(f"u{user}", records), questions))
+    benchmark = Benchmark("own", tuple(cases), "f" * 64, labels=("given",))
+    audit = routeprism.audit(benchmark, "recent:k=1", schedules=["replay"], resamples=100)
+    (cause,) = [str(s) for s in audit.statements if s.kind == "causes"]
+    assert "(240 of 240 explained cases)" in cause
+    assert "'u0r3' “dish 0 3” of user 'u0', for the question “Which dish, 0?”" in cause
+    assert sum(len(f.value) for f in audit.findings if f.name == "losses") == 200

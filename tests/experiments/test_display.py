@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 import routeprism
 from routeprism.errors import SpecError
-from routeprism.experiments import Manner
-from routeprism.experiments._layouts import compare_layouts, reversed_within_kinds
+from routeprism.experiments import Manner, compare_layouts, reversed_within_kinds
 from routeprism.models import Ask
 from routeprism.orders import parse_schedule
 from routeprism.policies import Block, make_policy, parse_interface
@@ -44,50 +43,50 @@ def estimates(found: routeprism.Audit, quantity: str, arms: tuple[str, ...]) -> 
 def test_a_model_that_reads_the_last_block_has_a_display_effect_alone(pools, scripted) -> None:
     # raw shows 0 1 2 3 on both routes; reversed 3 2 1 0. Gold is a.
     model = scripted(lambda ask: "a" if numbers(ask)[-1] == 3 else "b")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         pools(), "raw", models=[model], draws=2, display=["reversed"], resamples=200
     )
-    assert estimates(found, "D_res", ARMS) == [0, 0, 0]
-    assert estimates(found, "D_res", LAYOUT_ARMS) == [1, 1, 1]
-    assert estimates(found, "Delta_rep", LAYOUT_ARMS) == [-1, -1, -1]
-    row = found.value("Gamma.D_res", arm="construction-display")
+    assert estimates(audit, "D_res", ARMS) == [0, 0, 0]
+    assert estimates(audit, "D_res", LAYOUT_ARMS) == [1, 1, 1]
+    assert estimates(audit, "Delta_rep", LAYOUT_ARMS) == [-1, -1, -1]
+    row = audit.value("Gamma.D_res", arm="construction-display")
     assert (row.estimate, row.queries, row.units) == (-1, 12, 4)
     assert any(
         "the layout changes the answers more than the records that were kept do" in sentence
         and "difference -1.000 [-1.000, -1.000]" in sentence
-        for sentence in found.sentences
+        for sentence in audit.sentences
     )
 
 
 def test_a_model_that_looks_for_a_record_has_a_construction_effect_alone(pools, scripted) -> None:
     # recent:k=2 shows 2 3 forward and 0 1 on replay.
     model = scripted(lambda ask: "a" if 0 in numbers(ask) else "b")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         pools(), "recent:k=2", models=[model], draws=3, display=["reversed"], resamples=200
     )
-    assert estimates(found, "D_res", ARMS) == [1, 1, 1]
-    assert estimates(found, "Delta_rep", ARMS) == [1, 1, 1]
-    assert estimates(found, "D_res", LAYOUT_ARMS) == [0, 0, 0]
-    assert found.value("Gamma.D_res", arm="construction-display").estimate == 1
+    assert estimates(audit, "D_res", ARMS) == [1, 1, 1]
+    assert estimates(audit, "Delta_rep", ARMS) == [1, 1, 1]
+    assert estimates(audit, "D_res", LAYOUT_ARMS) == [0, 0, 0]
+    assert audit.value("Gamma.D_res", arm="construction-display").estimate == 1
     cells = {"experiment": "display", "arm": "construction:reversed"}
-    assert found.value("accuracy.forward", **cells).estimate == 0
-    assert found.value("accuracy.route", **cells).estimate == 1
+    assert audit.value("accuracy.forward", **cells).estimate == 0
+    assert audit.value("accuracy.route", **cells).estimate == 1
 
 
 def test_contrasts_are_averaged_over_the_other_factor_by_hand(pools, scripted) -> None:
     # Shown last: forward 3 native, 2 reversed; replay 1 native, 0 reversed. Only 3 is answered a.
     model = scripted(lambda ask: "a" if numbers(ask)[-1] == 3 else "b")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         pools(), "recent:k=2", models=[model], display=["reversed"], resamples=200
     )
-    assert estimates(found, "H", ARMS) == [1, 0, 0.5]
-    assert estimates(found, "H", LAYOUT_ARMS) == [1, 0, 0.5]
-    assert estimates(found, "Delta", ARMS) == [-1, 0, -0.5]
-    assert estimates(found, "Delta", LAYOUT_ARMS) == [-1, 0, -0.5]
-    assert found.value("Gamma.H", arm="construction-display").estimate == 0
+    assert estimates(audit, "H", ARMS) == [1, 0, 0.5]
+    assert estimates(audit, "H", LAYOUT_ARMS) == [1, 0, 0.5]
+    assert estimates(audit, "Delta", ARMS) == [-1, 0, -0.5]
+    assert estimates(audit, "Delta", LAYOUT_ARMS) == [-1, 0, -0.5]
+    assert audit.value("Gamma.H", arm="construction-display").estimate == 0
     with pytest.raises(LookupError):  # one draw gives no residual
-        found.value("D_res", experiment="display", arm="construction")
-    assert any("neither construction nor display is shown" in s for s in found.sentences)
+        audit.value("D_res", experiment="display", arm="construction")
+    assert any("neither construction nor display is shown" in s for s in audit.sentences)
 
 
 def test_the_four_prompts_have_one_length_and_the_same_blocks(pools, tmp_path: Path) -> None:
@@ -117,7 +116,7 @@ def test_the_four_prompts_have_one_length_and_the_same_blocks(pools, tmp_path: P
 def test_no_two_cells_share_a_draw(pools, scripted) -> None:
     # raw in source order: three of the four cells of the serialisation control read one text.
     model = scripted(lambda ask: "a")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         pools(1, ["q0"]), "raw", models=[model], draws=2, display=["source"], resamples=100
     )
     asked: dict[str, set[int]] = {}
@@ -126,8 +125,8 @@ def test_no_two_cells_share_a_draw(pools, scripted) -> None:
     # Forward and route of the plain pair and three cells: 0 1 | 2 3, and 0 1 | 4 5 | 6 7.
     assert sorted(map(sorted, asked.values())) == [[0, 1, 2, 3, 4, 5, 6, 7], [2, 3]]
     where = {"experiment": "display", "arm": "serialisation"}
-    assert found.value("count.rearranged.forward", **where).estimate == 0
-    assert found.value("count.rearranged.route", **where).estimate == 1
+    assert audit.value("count.rearranged.forward", **where).estimate == 0
+    assert audit.value("count.rearranged.route", **where).estimate == 1
 
 
 @pytest.mark.slow
@@ -138,11 +137,11 @@ def test_a_model_that_answers_by_chance_has_no_residual_on_average(pools, script
         digest = hashlib.sha256(f"{ask.text}{ask.draw}".encode()).digest()
         return "ab"[digest[0] % 2]
 
-    found = routeprism.audit(
+    audit = routeprism.audit(
         pools(40), "recent:k=2", models=[scripted(toss)], draws=4, display=["reversed"]
     )
     for arm in ("construction", "display"):
-        row = found.value("D_res", experiment="display", arm=arm)
+        row = audit.value("D_res", experiment="display", arm=arm)
         assert row.lower < 0 < row.upper  # 40 users, seeded: the true value is 0
 
 
@@ -153,7 +152,7 @@ def test_an_exposure_without_two_blocks_of_a_kind_is_refused_and_counted(
     pools, scripted, tmp_path: Path
 ) -> None:
     model = scripted(lambda ask: "a")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         pools(),
         "recent:k=1",
         "recent:k=2",
@@ -163,17 +162,17 @@ def test_an_exposure_without_two_blocks_of_a_kind_is_refused_and_counted(
         resamples=100,
     )
     where = {"experiment": "display", "arm": "display"}
-    assert found.value("count.refused", policy="recent:k=1", **where).estimate == 12
-    assert found.value("count.refused", policy="recent:k=2", **where).estimate == 0
+    assert audit.value("count.refused", policy="recent:k=1", **where).estimate == 12
+    assert audit.value("count.refused", policy="recent:k=2", **where).estimate == 0
     assert not [
         row
-        for row in found.rows
+        for row in audit.rows
         if row.experiment == "display" and row.policy == "recent:k=1" and row.model
     ]
     assert any(
-        "12 comparisons are left out: a route shows fewer than two" in n for n in found.notes
+        "12 comparisons are left out: a route shows fewer than two" in n for n in audit.notes
     )
-    assert any("12 of 12 pairs cannot be reversed within their kinds" in s for s in found.sentences)
+    assert any("12 of 12 pairs cannot be reversed within their kinds" in s for s in audit.sentences)
     with StoredRun(tmp_path / "run") as stored:
         users = {question.user for question in stored.questions().values()}
         sides = [side for user in users for side in stored.comparison_sides(user)]
@@ -208,12 +207,12 @@ class Merged:
 
 def test_source_display_needs_blocks_of_one_record(pools, scripted) -> None:
     model = scripted(lambda ask: "a")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         pools(), Merged, models=[model], display=["source", "reversed"], resamples=100
     )
-    assert found.value("count.refused", arm="serialisation").estimate == 12
-    assert found.value("count.refused", arm="display").estimate == 0
-    assert any("comes from several records" in note for note in found.notes)
+    assert audit.value("count.refused", arm="serialisation").estimate == 12
+    assert audit.value("count.refused", arm="display").estimate == 0
+    assert any("comes from several records" in note for note in audit.notes)
 
 
 def test_a_display_that_is_none_is_refused(pools, scripted) -> None:
@@ -230,13 +229,13 @@ def test_a_display_that_is_none_is_refused(pools, scripted) -> None:
 def test_source_display_takes_an_effect_of_display_away(pools, scripted) -> None:
     # raw keeps everything: natively the last record shown is 3 forward and 0 on replay.
     model = scripted(lambda ask: "a" if numbers(ask)[-1] == 3 else "b")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         pools(), "raw", "recent:k=2", models=[model], draws=2, display=["source"], resamples=100
     )
 
     def value(quantity: str, arm: str, policy: str = "raw", mask: str = "") -> float | None:
         where = {"experiment": "display", "policy": policy, "arm": arm, "mask": mask}
-        return found.value(quantity, **where).estimate
+        return audit.value(quantity, **where).estimate
 
     assert value("D_res", "serialisation:native") == 1
     assert value("Delta_rep", "serialisation:native") == -1
@@ -249,24 +248,24 @@ def test_source_display_takes_an_effect_of_display_away(pools, scripted) -> None
     assert value("D_res", "serialisation:source", "recent:k=2", "selection-changed") == 1
     with pytest.raises(LookupError):
         value("D_res", "serialisation:source", "recent:k=2", "selection-unchanged")
-    assert any("source display removes a part" in sentence for sentence in found.sentences)
+    assert any("source display removes a part" in sentence for sentence in audit.sentences)
 
 
 def test_source_display_is_also_given_without_the_first_answers(pools, scripted) -> None:
     # Only the first of three answers depends on what is shown: 1 in 3 draws differs by route.
     model = scripted(lambda ask: "b" if ask.turn == 0 and numbers(ask)[0] == 0 else "a")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         pools(), "recent:k=2", models=[model], draws=3, display=["source"], resamples=200
     )
     where = {"experiment": "display", "mask": "selection-changed"}
-    every = found.value("D_res", arm="serialisation:source", **where)
-    fresh = found.value("D_res", arm="serialisation:source:fresh", **where)
+    every = audit.value("D_res", arm="serialisation:source", **where)
+    fresh = audit.value("D_res", arm="serialisation:source:fresh", **where)
     # By hand: b a a against a a a gives H_cross 1/3, H_within (2/3 + 0) / 2 = 1/3.
     assert every.estimate == pytest.approx(0)
-    assert found.value("H_cross", arm="serialisation:source", **where).estimate == pytest.approx(
+    assert audit.value("H_cross", arm="serialisation:source", **where).estimate == pytest.approx(
         1 / 3
     )
-    assert found.value("H_cross", arm="serialisation:source:fresh", **where).estimate == 0
+    assert audit.value("H_cross", arm="serialisation:source:fresh", **where).estimate == 0
     assert (fresh.estimate, fresh.queries) == (0, every.queries)
 
 
@@ -324,17 +323,17 @@ def test_memochat_on_the_sample_is_refused_nowhere_and_partly_reversed(scripted)
     sample = load()
     small = replace(sample, cases=tuple(sample.cases)[:6])
     model = scripted(lambda ask: "a")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         small, "memochat", models=[model], display=["reversed", "source"], resamples=100
     )
     asked = sum(len(case.questions) for case in small.cases)
     where = {"experiment": "display", "arm": "display", "mask": ""}
-    assert found.value("count.refused", **where).estimate == 0
+    assert audit.value("count.refused", **where).estimate == 0
     for state in ("forward", "route"):
-        assert found.value(f"count.rearranged.{state}", **where).estimate == asked
-    assert any("some kind has one block, which stays" in note for note in found.notes)
-    assert found.value("count.refused", experiment="display", arm="serialisation").estimate > 0
-    assert found.value("H", arm="construction", experiment="display").estimate == 0
+        assert audit.value(f"count.rearranged.{state}", **where).estimate == asked
+    assert any("some kind has one block, which stays" in note for note in audit.notes)
+    assert audit.value("count.refused", experiment="display", arm="serialisation").estimate > 0
+    assert audit.value("H", arm="construction", experiment="display").estimate == 0
 
 
 @pytest.mark.realdata
@@ -345,9 +344,9 @@ def test_memochat_on_personamem_shows_four_four_and_two_blocks(data: Path) -> No
     counted: Counter[tuple[tuple[str, int], ...]] = Counter()
     for case in facts.cases:
         for route in trace_case(case, [policy], [parse_schedule("replay")]):
-            for shown in route.exposures:
-                counted[tuple(sorted(Counter(b.kind for b in shown.blocks).items()))] += 1
-                assert reversed_within_kinds(shown.blocks) != shown.blocks
+            for exposure in route.exposures:
+                counted[tuple(sorted(Counter(b.kind for b in exposure.blocks).items()))] += 1
+                assert reversed_within_kinds(exposure.blocks) != exposure.blocks
     assert counted == {(("recent-dialog", 2), ("topic-dialog", 4), ("topic-summary", 4)): 292}
 
 
@@ -407,9 +406,9 @@ def test_an_experiment_can_be_added_to_a_run(pools, scripted, tmp_path: Path) ->
     settings = {"models": [model], "run": tmp_path / "run", "resamples": 100}
     routeprism.audit(pools(1), "raw", **settings)
     before = len(model.asked)
-    found = routeprism.audit(pools(1), "raw", display=["reversed"], **settings)
+    audit = routeprism.audit(pools(1), "raw", display=["reversed"], **settings)
     assert len(model.asked) > before
-    assert found.value("H", experiment="display", arm="display", mask="").estimate == 0
+    assert audit.value("H", experiment="display", arm="display", mask="").estimate == 0
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ import routeprism
 from routeprism import Audit
 from routeprism.errors import SpecError
 
+from .. import support_server
+
 pytestmark = pytest.mark.usefixtures("only_reversal")
 
-SUPPORT = runpy.run_path(str(Path(__file__).parents[1] / "support_server.py"))
 BUDGETS = ("recent:k=8", "recent:k=16", "recent:k=32")
 
 
@@ -106,13 +106,13 @@ def test_texts_are_not_read_where_there_are_none(data: Path, policy: str) -> Non
 
 @pytest.mark.realdata
 def test_the_real_question_through_the_shared_interface(data: Path) -> None:
-    found = routeprism.audit(
+    audit = routeprism.audit(
         "longmemeval:path=one_question.json.gz", "recent:k=32", "focal", data=data
     )
     # Its evidence session is number 47 of 53 (from 0): in the last 32, not in the first.
-    assert retained(found, "recall.retained.forward", "recent:k=32") == 1
-    assert retained(found, "recall.retained.route", "recent:k=32") == 0
-    assert found.value("J", policy="focal").interface == "bm25"
+    assert retained(audit, "recall.retained.forward", "recent:k=32") == 1
+    assert retained(audit, "recall.retained.route", "recent:k=32") == 0
+    assert audit.value("J", policy="focal").interface == "bm25"
 
 
 def test_a_change_is_taken_question_by_question(own_data: Callable[..., Path]) -> None:
@@ -125,9 +125,9 @@ def test_a_change_is_taken_question_by_question(own_data: Callable[..., Path]) -
         {"user": "u", "id": "b", "text": "word3?", "support": ["r3"]},
         {"user": "u", "id": "c", "text": "what?"},
     ]
-    found = routeprism.audit(own_data(records, questions), "recent:k=2", interface="bm25:k=1")
+    audit = routeprism.audit(own_data(records, questions), "recent:k=2", interface="bm25:k=1")
     value = {
-        name: found.value(name, policy="recent:k=2", experiment="retention")
+        name: audit.value(name, policy="recent:k=2", experiment="retention")
         for name in (
             "recall.retained.route-forward",
             "all_covered.retained.route-forward",
@@ -203,12 +203,12 @@ def test_evidence_that_the_assistant_gave_reaches_the_prompt(
     accuracy = {}
     for interface in (None, "bm25:text=user"):
         model = scripted(lambda ask: "code 333" if "333" in ask.memory else "I cannot tell")
-        found = routeprism.audit(benchmark, "recent:k=3", models=[model], interface=interface)
-        row = found.value("recall.exposed.forward", experiment="retention", stratum="all")
+        audit = routeprism.audit(benchmark, "recent:k=3", models=[model], interface=interface)
+        row = audit.value("recall.exposed.forward", experiment="retention", stratum="all")
         assert row.estimate == 1
         where = {"experiment": "routes", "arm": "", "mask": "", "stratum": "all"}
         accuracy[row.interface] = [
-            found.value(f"accuracy.{route}", **where).estimate for route in ("forward", "route")
+            audit.value(f"accuracy.{route}", **where).estimate for route in ("forward", "route")
         ]
     assert accuracy == {"bm25": [1, 0], "bm25:text=user": [0, 0]}
 
@@ -217,11 +217,11 @@ def test_restored_sessions_are_shown_as_the_interface_shows_them(
     tmp_path: Path, scripted: Callable[..., Any]
 ) -> None:
     model = scripted(lambda ask: "code 333" if "333" in ask.memory else "I cannot tell")
-    found = routeprism.restore(
+    restoration = routeprism.restore(
         released(tmp_path / "longmemeval_s.json"), "recent:k=3", models=[model], draws=1
     )
     got = {
-        name: found.value(f"accuracy.{name}", arm="", stratum="all", mask="").estimate
+        name: restoration.value(f"accuracy.{name}", arm="", stratum="all", mask="").estimate
         for name in ("present", "absent", "restored", "replacement")
     }
     assert got == {"present": 1, "absent": 0, "restored": 1, "replacement": 0}
@@ -229,7 +229,7 @@ def test_restored_sessions_are_shown_as_the_interface_shows_them(
 
 
 def test_restoration_of_free_text_on_a_long_history(own_data: Callable[..., Path]) -> None:
-    found = routeprism.restore(
+    restoration = routeprism.restore(
         long_history(own_data),
         "recent:k=3",
         models=["reader:temperature=0"],
@@ -239,18 +239,18 @@ def test_restoration_of_free_text_on_a_long_history(own_data: Callable[..., Path
     )
     # Both kinds of question differ in one record that is shown, or in both.
     eligible = {
-        arm: found.value("count.eligible", arm=arm, stratum=stratum).estimate
+        arm: restoration.value("count.eligible", arm=arm, stratum=stratum).estimate
         for arm, stratum in (("", "one"), ("bundle", "two"))
     }
     assert eligible == {"": 2, "bundle": 2}
     # One evidence session, exposed in replay alone: the answer comes back with it.
     sole = {
-        name: found.value(f"accuracy.{name}", arm="", stratum="one").estimate
+        name: restoration.value(f"accuracy.{name}", arm="", stratum="one").estimate
         for name in ("present", "absent", "restored")
     }
     assert sole == {"present": 1, "absent": 0, "restored": 1}
     # Two evidence sessions: both come back in two steps, against two that say something else.
-    quantities = {row.quantity for row in found.rows if row.arm == "bundle" and row.model}
+    quantities = {row.quantity for row in restoration.rows if row.arm == "bundle" and row.model}
     assert {"accuracy.restored:1", "accuracy.restored", "restored-replacement"} <= quantities
 
 
@@ -260,7 +260,7 @@ def test_a_judge_is_asked_where_the_models_are(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback")
     arguments = ("audit", str(long_history(own_data)), "-p", "recent:k=3", "-m", "reader")
-    with SUPPORT["Loopback"]() as server:
+    with support_server.Loopback() as server:
         # The server answers with letters, of which none is yes or no.
         judged = cli(*arguments, "--judge", "openai:some-judge", "--base-url", server.url)
         assert "8 answers were given neither yes nor no by the judge" in judged.out
@@ -286,9 +286,9 @@ def test_the_common_interface_on_two_benchmarks(data: Path) -> None:
     """Focal and the same BM25 top three; each benchmark keeps its own unit (Appendix O.3)."""
     rows = {}
     for name in ("personamem", "locomo"):
-        found = routeprism.audit(name, "focal", interface="bm25", data=data, resamples=1000)
+        audit = routeprism.audit(name, "focal", interface="bm25", data=data, resamples=1000)
         rows[name] = [
-            found.value(f"recall.exposed.{side}", experiment="retention")
+            audit.value(f"recall.exposed.{side}", experiment="retention")
             for side in ("forward", "route", "route-forward")
         ]
     # Obtained here, because the labels of the published comparison are not public. As published,
@@ -309,16 +309,16 @@ def test_the_common_interface_on_two_benchmarks(data: Path) -> None:
 
 @pytest.mark.realdata
 def test_open_ended_answers_on_real_conversations(data: Path) -> None:
-    found = routeprism.audit(
+    audit = routeprism.audit(
         "locomo", "recent:k=8", models=["reader"], kinds=["open-domain"], data=data, resamples=200
     )
     where = {"policy": "recent:k=8", "model": "reader", "stratum": "open-domain", "arm": ""}
-    forward = found.value("accuracy.forward", mask="", **where)
-    change = found.value("Delta_rep", mask="", **where)
+    forward = audit.value("accuracy.forward", mask="", **where)
+    change = audit.value("Delta_rep", mask="", **where)
     assert forward.judge == "embedded:f1=0.5"
     assert "embedded" in forward.flags.split(";")
     assert (forward.queries, forward.units) == (96, 9)  # one conversation has no such question
-    after = found.value("accuracy.route", mask="", **where).estimate
+    after = audit.value("accuracy.route", mask="", **where).estimate
     assert change.estimate == pytest.approx(after - forward.estimate)
     # Every pair's prompts were matched token by token, dates and all.
-    assert found.value("count.unmatched", mask="", **where).estimate == 0
+    assert audit.value("count.unmatched", mask="", **where).estimate == 0

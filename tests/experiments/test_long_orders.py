@@ -11,6 +11,8 @@ from routeprism import explore_orders
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 from routeprism.report import write_report
 
+from ..doubles import Everything
+
 
 def benchmark(size: int, users: int = 1) -> Benchmark:
     cases = []
@@ -20,20 +22,6 @@ def benchmark(size: int, users: int = 1) -> Benchmark:
         question = Question(f"{name}q", name, "What is the first note?", labels=labels)
         cases.append(Case(Pool(name, records), (question,)))
     return Benchmark("tiny", tuple(cases), "0" * 64, interface="all", labels=("own",))
-
-
-class Everything:
-    def __init__(self) -> None:
-        self.records: list[Record] = []
-
-    def add(self, record: Record) -> None:
-        self.records.append(record)
-
-    def retained(self) -> list[str]:
-        return [record.id for record in self.records]
-
-    def expose(self, query: str) -> list[Record]:
-        return self.records
 
 
 class Turned(Everything):
@@ -56,34 +44,36 @@ class Strict(Everything):
 
 
 def test_what_drawn_orders_show_a_search_does_not_deny() -> None:
-    found = explore_orders(
+    exploration = explore_orders(
         benchmark(60), Turned, orders=20, shrink="support", worst="support", resamples=100
     )
-    assert found.value("support_kept.uniform").estimate > 0
-    (told,) = [sentence for sentence in found.sentences if "keep it in some order" in sentence]
+    assert exploration.value("support_kept.uniform").estimate > 0
+    (told,) = [
+        sentence for sentence in exploration.sentences if "keep it in some order" in sentence
+    ]
     assert "of 1 whose evidence is dropped in source order, 1 keep it in some order" in told
     assert told.endswith("(these are results of a search, which can miss reorderings)")
-    (finding,) = [one for one in found.findings if one.name == "smallest_reordering"]
+    (finding,) = [one for one in exploration.findings if one.name == "smallest_reordering"]
     assert finding.value["sentence"].endswith(
         "(found by a search: a smaller reordering may exist)."
     )
 
 
 def test_exact_results_are_not_called_a_search() -> None:
-    found = explore_orders(benchmark(4), "recent:k=2", shrink="support", resamples=100)
-    assert not any("search" in sentence for sentence in found.sentences)
+    exploration = explore_orders(benchmark(4), "recent:k=2", shrink="support", resamples=100)
+    assert not any("search" in sentence for sentence in exploration.sentences)
 
 
 def test_a_memory_that_fails_in_nearly_every_order_is_the_headline(tmp_path: Path) -> None:
     """Note 0 comes first in two of the six orders of each user; the other four fail."""
     run = tmp_path / "run"
-    found = explore_orders(benchmark(3, users=2), Strict, resamples=100, run=run)
-    assert found.value("order_failed").estimate == pytest.approx(4 / 6)
-    assert found.sentences[0].startswith(
+    exploration = explore_orders(benchmark(3, users=2), Strict, resamples=100, run=run)
+    assert exploration.value("order_failed").estimate == pytest.approx(4 / 6)
+    assert exploration.sentences[0].startswith(
         "Strict, uniform: the memory raises an error in 8 of 12 orders, and the following "
         "numbers cover only the remaining 4; "
     )
-    (reach,) = found.reaches
+    (reach,) = exploration.reaches
     assert (reach.layer, reach.title) == (
         "unknown",
         "The memory raises an error in 67% of orders",
@@ -93,8 +83,8 @@ def test_a_memory_that_fails_in_nearly_every_order_is_the_headline(tmp_path: Pat
 
 
 def test_a_memory_that_never_fails_has_no_such_row() -> None:
-    found = explore_orders(benchmark(3), Everything, resamples=100)
-    assert not [row for row in found.rows if row.quantity == "order_failed"]
+    exploration = explore_orders(benchmark(3), Everything, resamples=100)
+    assert not [row for row in exploration.rows if row.quantity == "order_failed"]
 
 
 @pytest.mark.slow
@@ -102,11 +92,11 @@ def test_a_memory_that_never_fails_has_no_such_row() -> None:
 @pytest.mark.parametrize("size", [171, 207])
 def test_long_pools_have_orders(size: int, arrival: str) -> None:
     """171! does not fit into a float; 207 records have 1,478,256 late batches."""
-    found = explore_orders(
+    exploration = explore_orders(
         benchmark(size), "recent:k=3", arrivals=[arrival], orders=5, resamples=100
     )
-    assert found.value("order_change").estimate is not None
-    notes = " ".join(found.notes)
+    assert exploration.value("order_change").estimate is not None
+    notes = " ".join(exploration.notes)
     if arrival == "uniform":
         assert f"a pool of {size} has {'1.24e+309' if size == 171 else '1.16e+391'} orders" in notes
     if (arrival, size) == ("late-batch", 207):
@@ -114,8 +104,8 @@ def test_long_pools_have_orders(size: int, arrival: str) -> None:
 
 
 def test_notes_count_pools_and_not_policies() -> None:
-    found = explore_orders(
+    exploration = explore_orders(
         benchmark(40, users=2), "recent:k=3", "utility:k=3", orders=3, resamples=100
     )
-    (note,) = [note for note in found.notes if "were drawn" in note]
+    (note,) = [note for note in exploration.notes if "were drawn" in note]
     assert note.endswith("(2 pools)")

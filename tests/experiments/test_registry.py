@@ -6,13 +6,15 @@ import pytest
 
 from routeprism import load_benchmark
 from routeprism.errors import SpecError
-from routeprism.experiments import Asking, make_stages, registered_experiments
-from routeprism.experiments._experiment import (
+from routeprism.experiments import (
     AnswerNames,
     AnswerSelection,
+    Asking,
     Experiment,
     find_experiment,
+    make_stages,
     name_answer,
+    registered_experiments,
     source_of_answers,
 )
 from routeprism.models.reader import Reader
@@ -26,11 +28,13 @@ def _row(experiment: str, **columns: str) -> EstimateRow:
 
 def test_every_experiment_has_a_title_a_summary_and_a_name_of_its_own() -> None:
     experiments = registered_experiments()
-    names = [one.name for one in experiments]
+    names = [experiment.name for experiment in experiments]
     assert len(set(names)) == len(names)
     assert {"answers", "provenance", "display", "reuse", "restoration", "agreement"} <= set(names)
-    assert all(one.title and one.summary.endswith(".") for one in experiments)
-    assert [one.rank for one in experiments] == sorted(one.rank for one in experiments)
+    assert all(experiment.title and experiment.summary.endswith(".") for experiment in experiments)
+    assert [experiment.rank for experiment in experiments] == sorted(
+        experiment.rank for experiment in experiments
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,9 @@ def test_every_experiment_has_a_title_a_summary_and_a_name_of_its_own() -> None:
     ],
 )
 def test_a_row_belongs_to_one_experiment(row: EstimateRow, name: str) -> None:
-    assert [one.name for one in registered_experiments() if one.owns(row)] == [name]
+    assert [experiment.name for experiment in registered_experiments() if experiment.owns(row)] == [
+        name
+    ]
     found = find_experiment(row)
     assert found is not None and found.name == name
 

@@ -11,14 +11,14 @@ import pytest
 import routeprism
 from routeprism.answers import Comparison
 from routeprism.errors import RoutePrismError, SpecError
-from routeprism.experiments import Manner
-from routeprism.experiments._designs import DesignDecision, DesignRules, decide_designs
+from routeprism.experiments import DesignDecision, DesignRules, Manner, decide_designs
 from routeprism.labels import Design
-from routeprism.models import Ask, Reply
 from routeprism.orders import parse_schedule
 from routeprism.policies import make_policy, parse_interface, record_block
 from routeprism.records import Benchmark, Case, load_benchmark, only_kinds
 from routeprism.runs import StoredRun
+
+from ..doubles import Scripted
 
 BETWEEN = "\n\n"
 
@@ -113,45 +113,49 @@ def test_every_personamem_pair_is_byte_checked(
 
 @pytest.mark.slow
 def test_the_reader_on_the_sample() -> None:
-    found = routeprism.restore("sample", "focal", "recent:k=3", models=["reader"])
+    restoration = routeprism.restore("sample", "focal", "recent:k=3", models=["reader"])
     for policy in ("focal", "recent:k=3"):
         for contrast in ("restored-absent", "restored-replacement"):
-            row = found.value(contrast, policy=policy, arm="")
+            row = restoration.value(contrast, policy=policy, arm="")
             assert row.estimate > 0.4
             assert row.lower > 0
             assert row.flags.startswith("synthetic;embedded")
-    same = found.value("restored-present", policy="focal", arm="")
+    same = restoration.value("restored-present", policy="focal", arm="")
     assert same.lower <= 0 <= same.upper
-    said = [s for s in found.sentences if "putting the displaced record back recovers" in s]
+    said = [s for s in restoration.sentences if "putting the displaced record back recovers" in s]
     assert len(said) == 2
     assert "labels benchmark" in said[0]
 
 
 def test_streaming_is_restored_and_its_identity_swaps_stand_apart() -> None:
     """Counts are the sample's own; a reader that counts words is lost without either record."""
-    found = routeprism.restore("sample", "streaming", models=["reader"], draws=2, resamples=500)
-    assert found.value("count.eligible", arm="").estimate == 8
-    assert found.value("restored-absent", arm="").lower > 0
-    assert found.value("restored-replacement", arm="").lower > 0
-    assert found.value("count.identity-swap", arm="").estimate == 3
-    swaps = found.value("count.eligible", arm="identity-swap")
+    restoration = routeprism.restore(
+        "sample", "streaming", models=["reader"], draws=2, resamples=500
+    )
+    assert restoration.value("count.eligible", arm="").estimate == 8
+    assert restoration.value("restored-absent", arm="").lower > 0
+    assert restoration.value("restored-replacement", arm="").lower > 0
+    assert restoration.value("count.identity-swap", arm="").estimate == 3
+    swaps = restoration.value("count.eligible", arm="identity-swap")
     assert (swaps.estimate, swaps.queries) == (3, 3)
     accuracy = {
-        name: found.value(f"accuracy.{name}", arm="identity-swap").estimate
+        name: restoration.value(f"accuracy.{name}", arm="identity-swap").estimate
         for name in ("present", "absent", "restored", "replacement")
     }
     assert accuracy == {"present": 1, "absent": 1, "restored": 1, "replacement": 0}
     # Right on both routes is the same answer; without either record no answer is the right one.
     for arm, differ in (("present-absent", 0), ("restored-replacement", 1)):
-        assert found.value("H", arm=f"identity-swap:{arm}").estimate == differ
-    assert any("where one support record stands in another's place" in s for s in found.sentences)
+        assert restoration.value("H", arm=f"identity-swap:{arm}").estimate == differ
+    assert any(
+        "where one support record stands in another's place" in s for s in restoration.sentences
+    )
 
 
 def test_counts_of_reasons_add_up() -> None:
-    found = routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100)
+    restoration = routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100)
     counts = [
         row
-        for row in found.rows
+        for row in restoration.rows
         if row.experiment == "restoration"
         and row.quantity.startswith("count.")
         and not row.model
@@ -166,18 +170,9 @@ def test_counts_of_reasons_add_up() -> None:
     assert "count.identity-swap" in {row.quantity for row in counts}
 
 
-class Scripted:
-    """Knows the answer when a marked record is shown."""
-
-    name, embedded, concurrency = "scripted", False, 8
-
-    def __init__(self) -> None:
-        self.settings: dict[str, str] = {}
-        self.asked: list[Ask] = []
-
-    def answer(self, ask: Ask) -> Reply:
-        self.asked.append(ask)
-        return Reply("a" if "secret" in ask.memory else "b")
+def informed_model() -> Scripted:
+    """Make a model that knows the answer when a marked record is shown."""
+    return Scripted(lambda ask: "a" if "secret" in ask.memory else "b")
 
 
 def pool(support: list[int], size: int = 6) -> Benchmark:
@@ -206,8 +201,8 @@ def pool(support: list[int], size: int = 6) -> Benchmark:
 
 
 def test_the_four_conditions_by_hand() -> None:
-    model = Scripted()
-    found = routeprism.restore(pool([0]), "focal", models=[model], draws=2, resamples=100)
+    model = informed_model()
+    restoration = routeprism.restore(pool([0]), "focal", models=[model], draws=2, resamples=100)
     expected = {
         "accuracy.present": 1,
         "accuracy.absent": 0,
@@ -220,16 +215,16 @@ def test_the_four_conditions_by_hand() -> None:
         "replacement-absent": 0,
         "loo_min.restored-absent": 1,
     }
-    got = {name: found.value(name, arm="").estimate for name in expected}
+    got = {name: restoration.value(name, arm="").estimate for name in expected}
     assert got == expected
-    assert found.value("H", arm="restored-absent", experiment="restoration").estimate == 1
+    assert restoration.value("H", arm="restored-absent", experiment="restoration").estimate == 1
     # Present and Restored are the same prompt here, and yet no draw is shared.
-    assert found.value("count.identical_prompts", arm="present-restored").estimate == 2
-    assert found.value("count.prompt_pairs", arm="present-restored").estimate == 2
+    assert restoration.value("count.identical_prompts", arm="present-restored").estimate == 2
+    assert restoration.value("count.prompt_pairs", arm="present-restored").estimate == 2
     # Two users, two draws each: right with the evidence, wrong and the other letter without.
     counted = {
         name: [
-            found.value(f"count.{count}.{name}", arm="").estimate
+            restoration.value(f"count.{count}.{name}", arm="").estimate
             for count in ("right", "same_as_present", "changed_from_absent")
         ]
         for name in ("present", "absent", "restored", "replacement")
@@ -250,7 +245,7 @@ def test_the_eligibility_rule_decides_whether_absent_may_show_support(tmp_path: 
         rule: routeprism.restore(
             pool([0, 2]),
             "recent:k=4",
-            models=[Scripted()],
+            models=[informed_model()],
             designs=["single"],
             eligibility=rule,
             run=tmp_path / rule,
@@ -285,38 +280,38 @@ def test_restoration_without_duplicate_options_within_a_mask() -> None:
     first, second = plain.cases
     twins = tuple(replace(q, options=("oak", "oak")) for q in first.questions)
     mixed = replace(plain, cases=(replace(first, questions=twins), second))
-    found = routeprism.restore(
-        mixed, "focal", models=[Scripted()], masks={"primary": {"u0q", "u1q"}}, resamples=100
+    restoration = routeprism.restore(
+        mixed, "focal", models=[informed_model()], masks={"primary": {"u0q", "u1q"}}, resamples=100
     )
     for quantity, value in (("accuracy.restored", 1), ("restored-absent", 1)):
-        row = found.value(quantity, arm="", mask="primary:distinct-options")
+        row = restoration.value(quantity, arm="", mask="primary:distinct-options")
         assert (row.estimate, row.queries) == (value, 1)
-    assert found.value("restored-absent", arm="", mask="primary").queries == 2
-    assert found.value("loo_min.restored-absent", arm="", mask="primary").estimate == 1
+    assert restoration.value("restored-absent", arm="", mask="primary").queries == 2
+    assert restoration.value("loo_min.restored-absent", arm="", mask="primary").estimate == 1
 
 
 def test_another_eligibility_rule_is_another_run(tmp_path: Path) -> None:
-    routeprism.restore(pool([0]), "focal", models=[Scripted()], run=tmp_path, resamples=100)
+    routeprism.restore(pool([0]), "focal", models=[informed_model()], run=tmp_path, resamples=100)
     with pytest.raises(RoutePrismError, match="eligibility"):
         routeprism.restore(
             pool([0]),
             "focal",
-            models=[Scripted()],
+            models=[informed_model()],
             eligibility="none",
             run=tmp_path,
             resamples=100,
         )
     with pytest.raises(SpecError, match="Expected eligibility to be none or one-fewer but got 'x'"):
-        routeprism.restore(pool([0]), "focal", models=[Scripted()], eligibility="x")  # type: ignore[arg-type]
+        routeprism.restore(pool([0]), "focal", models=[informed_model()], eligibility="x")  # type: ignore[arg-type]
 
 
 def test_two_conditions_need_no_replacement() -> None:
     """Each of the two users has two records; one of them supports the answer."""
-    found = routeprism.restore(
+    restoration = routeprism.restore(
         pool([0], size=2), "recent:k=1", models=["reader"], designs=["presence"], draws=1,
         resamples=100,
     )  # fmt: skip
-    rows = {(row.quantity, row.arm): row for row in found.rows if row.stratum == "all"}
+    rows = {(row.quantity, row.arm): row for row in restoration.rows if row.stratum == "all"}
     assert rows["count.eligible", "presence"].estimate == 2
     # With two records there is none that could be put in: four conditions are not possible.
     assert rows["count.no-replacement", ""].estimate == 2
@@ -325,39 +320,48 @@ def test_two_conditions_need_no_replacement() -> None:
     assert shown is not None and gone is not None
     assert rows["present-absent", "presence"].estimate == shown - gone
     assert ("H", "presence:present-absent") in rows
-    assert any("the route that shows the displaced record gains" in one for one in found.sentences)
+    assert any(
+        "the route that shows the displaced record gains" in sentence
+        for sentence in restoration.sentences
+    )
 
 
 def test_two_conditions_are_asked_only_if_named() -> None:
-    found = routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100)
-    assert not [row for row in found.rows if row.arm.startswith("presence")]
+    restoration = routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100)
+    assert not [row for row in restoration.rows if row.arm.startswith("presence")]
 
 
 def test_bundles_show_the_dose_response() -> None:
     # recent:k=2 keeps r4 r5 forward and r0 r1 on replay; all of r0 r1 is missing forward.
-    found = routeprism.restore(pool([0, 1]), "recent:k=2", models=[Scripted()], resamples=100)
-    assert found.value("count.eligible", arm="bundle").estimate == 2
-    assert found.value("count.several-records", arm="").estimate == 2
+    restoration = routeprism.restore(
+        pool([0, 1]), "recent:k=2", models=[informed_model()], resamples=100
+    )
+    assert restoration.value("count.eligible", arm="bundle").estimate == 2
+    assert restoration.value("count.several-records", arm="").estimate == 2
     accuracies = {
-        name: found.value(f"accuracy.{name}", arm="bundle").estimate
+        name: restoration.value(f"accuracy.{name}", arm="bundle").estimate
         for name in ("absent", "restored:1", "restored", "replacement")
     }
     assert accuracies == {"absent": 0, "restored:1": 1, "restored": 1, "replacement": 0}
 
 
 def test_a_bundle_over_its_budget_is_left_out_with_the_reason() -> None:
-    found = routeprism.restore(
-        pool([0, 1]), "recent:k=2", models=[Scripted()], bundle_tokens=20, resamples=100
+    restoration = routeprism.restore(
+        pool([0, 1]), "recent:k=2", models=[informed_model()], bundle_tokens=20, resamples=100
     )
-    assert not [row for row in found.rows if row.quantity == "accuracy.absent"]
+    assert not [row for row in restoration.rows if row.quantity == "accuracy.absent"]
     assert any(
-        "2 eligible designs are left out: a bundle's prompt passes" in n for n in found.notes
+        "2 eligible designs are left out: a bundle's prompt passes" in n for n in restoration.notes
     )
 
 
 def test_policies_that_show_no_whole_records_are_ineligible() -> None:
-    found = routeprism.restore(pool([0]), "lexical:k=1", models=[Scripted()], resamples=100)
-    rows = {row.quantity: row.estimate for row in found.rows if row.experiment == "restoration"}
+    restoration = routeprism.restore(
+        pool([0]), "lexical:k=1", models=[informed_model()], resamples=100
+    )
+    rows = {
+        row.quantity: row.estimate for row in restoration.rows if row.experiment == "restoration"
+    }
     assert rows["count.eligible"] == 0
 
 
@@ -366,32 +370,32 @@ def test_restoration_needs_labels_and_a_model() -> None:
 
     bare = replace(pool([0]), labels=())
     with pytest.raises(SpecError, match="has no support labels"):
-        routeprism.restore(bare, "focal", models=[Scripted()], resamples=100)
+        routeprism.restore(bare, "focal", models=[informed_model()], resamples=100)
     with pytest.raises(SpecError, match="at least one model"):
         routeprism.restore(pool([0]), "focal", models=[])
 
 
 def test_audit_localises_changes_of_support() -> None:
-    model = Scripted()
-    found = routeprism.audit(pool([0]), "focal", models=[model], draws=2, resamples=100)
-    changed = found.value("H", arm="support-changed")
+    model = informed_model()
+    audit = routeprism.audit(pool([0]), "focal", models=[model], draws=2, resamples=100)
+    changed = audit.value("H", arm="support-changed")
     assert (changed.estimate, changed.queries, changed.labels) == (1, 2, "benchmark")
-    assert found.value("count.support_loss", experiment="support").estimate == 2
-    assert found.value("count.answer_change", experiment="support").estimate == 2
-    assert found.value("J_T").estimate == 0
+    assert audit.value("count.support_loss", experiment="support").estimate == 2
+    assert audit.value("count.answer_change", experiment="support").estimate == 2
+    assert audit.value("J_T").estimate == 0
 
 
 def test_masks_cut_the_same_answers_without_asking_again(tmp_path: Path) -> None:
-    model = Scripted()
+    model = informed_model()
     run = tmp_path / "run"
     routeprism.restore(pool([0]), "focal", models=[model], run=run, resamples=100)
     asked = len(model.asked)
-    found = routeprism.restore(
+    restoration = routeprism.restore(
         pool([0]), "focal", models=[model], run=run, masks={"primary": {"u0q"}}, resamples=100
     )
     assert len(model.asked) == asked
     sizes = {
-        mask: found.value("restored-absent", arm="", mask=mask).queries
+        mask: restoration.value("restored-absent", arm="", mask=mask).queries
         for mask in ("", "primary", "outside-primary")
     }
     assert sizes == {"": 2, "primary": 1, "outside-primary": 1}

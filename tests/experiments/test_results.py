@@ -66,16 +66,17 @@ def test_a_result_writes_its_report(stored: Audit, tmp_path: Path) -> None:
     assert "recent:k=3" in page.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_result_that_is_not_stored_is_repeated_for_its_questions(tmp_path: Path) -> None:
-    found = routeprism.audit(
+    audit = routeprism.audit(
         "sample", "recent:k=3", models=["reader"], resamples=100, workers=1, schedules=["replay"]
     )
-    first = next(row for row in found.questions() if row["question"] == "u01-q0")
+    first = next(row for row in audit.questions() if row["question"] == "u01-q0")
     assert first["recent:k=3, replay: kept"] == ["u01-r0", "u01-r1", "u01-r2"]
     assert first["recent:k=3, replay: evidence lost"] == 1
     assert len(first["recent:k=3, reader, replay: answers"]) == 1
-    assert found.directory is None
-    assert "recent:k=3" in found.report(tmp_path / "page.html").read_text("utf-8")
+    assert audit.directory is None
+    assert "recent:k=3" in audit.report(tmp_path / "page.html").read_text("utf-8")
 
 
 class Chance(faults.ShortWindow):
@@ -90,9 +91,9 @@ class Costly(faults.ShortWindow):
 def test_a_result_that_cannot_be_repeated_says_what_to_pass(
     memory: Any,
 ) -> None:
-    found = routeprism.audit("sample", memory, schedules=["replay"], resamples=100, workers=1)
+    audit = routeprism.audit("sample", memory, schedules=["replay"], resamples=100, workers=1)
     with pytest.raises(SpecError, match="run='DIRECTORY'"):
-        found.questions()
+        audit.questions()
 
 
 def test_parts_of_a_result_print_in_a_few_lines(stored: Audit, tmp_path: Path) -> None:
@@ -108,16 +109,16 @@ def test_parts_of_a_result_print_in_a_few_lines(stored: Audit, tmp_path: Path) -
 
 
 def test_no_memory_no_verdict() -> None:
-    found = routeprism.explore_orders("sample", "recent:k=3", resamples=100)
-    assert found.verdict == ""
-    assert repr(found).startswith("<Audit of sample: ")
+    exploration = routeprism.explore_orders("sample", "recent:k=3", resamples=100)
+    assert exploration.verdict == ""
+    assert repr(exploration).startswith("<Audit of sample: ")
 
 
 @pytest.mark.slow
 def test_an_audit_measures_its_remedies() -> None:
     """A window of three loses evidence under reversal, which rebuilding prevents."""
     sample = routeprism.load_benchmark("sample")
-    found = routeprism.audit(
+    audit = routeprism.audit(
         replace(sample, cases=sample.cases[:6]),
         "recent:k=3",
         "raw",
@@ -125,7 +126,7 @@ def test_an_audit_measures_its_remedies() -> None:
         resamples=100,
         workers=1,
     )
-    window, everything = found.remedies()
+    window, everything = audit.remedies()
     assert window.repair is not None and window.repair.policy == "rebuild(recent:k=3)"
     assert str(window) == (
         "recent:k=3: rebuilding when a record arrives late. Verdict afterwards: “stable” under "
@@ -137,10 +138,10 @@ def test_an_audit_measures_its_remedies() -> None:
 
 @pytest.mark.slow
 def test_remedies_are_those_of_a_remedy_run() -> None:
-    found = routeprism.remedy(
+    remedy = routeprism.remedy(
         "sample", "recent:k=3", arrivals=["jitter:w=2"], resamples=100, workers=1
     )
-    (advice,) = found.remedies()
+    (advice,) = remedy.remedies()
     assert advice.memory == "recent:k=3"
     assert advice.repair is not None
     assert advice.repair.policy == "hold:w=2(recent:k=3)"
@@ -173,20 +174,20 @@ def test_a_remedy_run_shows_the_model_calls_of_each_repair() -> None:
     """Reversals of n records: n-1 calls if one is held back, 1 + 2 + … + n with rebuilding."""
     sample = routeprism.load_benchmark("sample")
     cases = sample.cases[:3]
-    found = routeprism.remedy(
+    remedy = routeprism.remedy(
         replace(sample, cases=cases), Asking, "recent:k=2", schedules=["replay"], workers=1
     )
     sizes = [len(case.pool) for case in cases]
     rows = {
         row.policy: row.estimate
-        for row in found.rows
+        for row in remedy.rows
         if (row.quantity, row.schedule) == ("count.model_calls", "replay")
     }
     assert rows["hold:w=1(Asking)"] == sum(size - 1 for size in sizes)
     assert rows["rebuild(Asking)"] == sum(size * (size + 1) // 2 for size in sizes)
     assert rows["log-fallback:k=3(Asking)"] == sum(sizes)
     assert {rows[f"{repair}(recent:k=2)"] for repair in ("hold:w=1", "rebuild")} == {0}
-    tables = {table.title: table for table in summarise_remedies(found.results)}
+    tables = {table.title: table for table in summarise_remedies(remedy.results)}
     cost = tables["Asking: what each repair costs under reversal"]
     calls = {row[0]: row[cost.columns.index("model calls")] for row in cost.rows}
     assert calls["rebuild"] == "13.7"  # (10 + 10 + 21) / 3 for pools of 4, 4 and 6 records

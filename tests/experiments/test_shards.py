@@ -14,7 +14,7 @@ import pytest
 
 import routeprism
 from routeprism.errors import RunError, SpecError
-from routeprism.experiments import check_shards, parse_shard
+from routeprism.experiments import Shard, check_shards, parse_shard
 
 audit = partial(routeprism.audit, "sample", "focal", "recent:k=3", resamples=200)
 restore = partial(routeprism.restore, "sample", "focal", models=["reader"], resamples=200)
@@ -193,7 +193,7 @@ def test_a_shard_killed_between_its_run_and_its_results_is_refused(
     extend = partial(restore, run=run, shard="1/1")
     extend(draws=1)
     with monkeypatch.context() as patch:
-        patch.setattr("routeprism.experiments._shards.Shard.write", lambda *_: None)
+        patch.setattr(Shard, "finish", lambda *_: None)
         extend(draws=2)
     with pytest.raises(RunError, match="it was written before the run was extended"):
         check_shards([run])

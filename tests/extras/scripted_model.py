@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from ..doubles import LoopbackServer
 
 
 def first_sentence(conversation: str) -> str:
@@ -22,30 +23,18 @@ def first_sentence(conversation: str) -> str:
     return re.split(r"(?<=[.!?])\s", said[0].strip())[0] if said else ""
 
 
-class Scripted(ThreadingHTTPServer):
+class Scripted(LoopbackServer):
     """Keeps every request, so that tests can read the prompts."""
 
-    daemon_threads = True
-
     def __init__(self, *, overwrites: bool = True) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.overwrites = overwrites
         self.asked: list[dict[str, Any]] = []
         self.broken = False
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
-        self._thread.start()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def stop(self) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
-
-    def handle_error(self, request: Any, address: Any) -> None:
-        """Say nothing of connections that a client gave up."""
 
     def reply(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Give the assistant's message."""
@@ -73,10 +62,10 @@ class Scripted(ThreadingHTTPServer):
         """Answer LangMem's manager with tool calls: patch what is there, or insert."""
         fact = first_sentence(prompt.partition("<session_")[2])
         names = [tool["function"]["name"] for tool in asked["tools"]]
-        shown = re.search(r'(?:json_doc_id|id|instance id)["=: ]+"?([0-9a-f-]{8,})', prompt)
-        if shown and "PatchDoc" in names and self.overwrites:
+        match = re.search(r'(?:json_doc_id|id|instance id)["=: ]+"?([0-9a-f-]{8,})', prompt)
+        if match and "PatchDoc" in names and self.overwrites:
             arguments: dict[str, Any] = {
-                "json_doc_id": shown[1],
+                "json_doc_id": match[1],
                 "planned_edits": "replace",
                 "patches": [{"op": "replace", "path": "/content", "value": fact}],
             }

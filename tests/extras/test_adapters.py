@@ -16,7 +16,6 @@ import pytest
 import routeprism
 from routeprism.errors import MissingExtraError
 from routeprism.policies import Event, make_policy
-from routeprism.policies.adapters._systems import import_system
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
 from routeprism.routes import trace_case
 
@@ -60,10 +59,10 @@ def present(spec: str) -> None:
 
 
 def numbers(benchmark: str | Benchmark, spec: str) -> tuple[float, ...]:
-    found = routeprism.audit(benchmark, spec, resamples=100)
+    audit = routeprism.audit(benchmark, spec, resamples=100)
     rows = {
         row.quantity: row.estimate
-        for row in found.rows
+        for row in audit.rows
         if row.experiment == "routes" and row.stratum == "all" and row.policy and not row.mask
     }
     return (*(rows[f"{layer}_count"] for layer in LAYERS), rows["J"])
@@ -168,9 +167,11 @@ def test_a_record_is_cut_where_that_is_asked_for() -> None:
     assert [len(block.text) for block in memory.list_blocks()] == [12] * len(CASE.pool)
 
 
-def test_a_missing_package_names_the_extra() -> None:
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("mem0", "mem0.memory.main"):  # another test may have imported them
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'routeprism\[mem0\]'"):
-        import_system("mem0_that_is_not_there", "mem0", "mem0")
+        make_policy("mem0").build(CASE.pool.records)
 
 
 def test_adapters_cost_nothing_until_they_are_used() -> None:

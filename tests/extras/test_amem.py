@@ -7,8 +7,7 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,12 @@ import pytest
 
 import routeprism
 from routeprism.errors import SpecError
-from routeprism.models import Ask, Reply
+from routeprism.models import Ask
 from routeprism.policies import amem, make_policy
 from routeprism.policies.amem import AMem
 from routeprism.records import Benchmark, Case, Pool, Question, Record
+
+from ..doubles import Scripted
 
 WHY = "pip install 'routeprism[amem]'"
 pytest.importorskip("chromadb", reason=WHY)
@@ -162,22 +163,6 @@ def test_a_memory_that_nobody_closes_takes_its_collection_with_it() -> None:
 # --- a model ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Scripted:
-    """Replies by rule, and remembers what it was asked."""
-
-    say: Callable[[Ask], str]
-    asks: list[Ask] = field(default_factory=list, compare=False)
-    settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
-    name: str = "scripted"
-    embedded: bool = False
-    concurrency: int = 2
-
-    def answer(self, ask: Ask, /) -> Reply:
-        self.asks.append(ask)
-        return Reply(self.say(ask))
-
-
 def evolving(ask: Ask) -> str:
     return json.dumps(
         {
@@ -199,17 +184,17 @@ def test_a_model_decides_and_its_states_are_revived(
     assert policy.name == "amem:neighbours=identity,model=scripted"
     counted = routeprism.audit(BENCHMARK, policy, dry_run=True, resamples=100)
     (cost,) = counted.costs.values()
-    assert cost.calls == 6 and model.asks == []  # three newcomers with neighbours on each route
+    assert cost.calls == 6 and model.asked == []  # three newcomers with neighbours on each route
     first = routeprism.audit(BENCHMARK, policy, run=tmp_path / "run", resamples=100)
-    assert len(model.asks) == 6
-    for ask in model.asks:
+    assert len(model.asked) == 6
+    for ask in model.asked:
         assert "What grows" not in ask.text and ask.options == ()
     assert first.value("count.consultations", policy=policy.name, schedule="replay").estimate == 3
     assert first.value("count.notes_differ_bodies", policy=policy.name).estimate == 0
     assert first.value("count.notes_matched", policy=policy.name).estimate == 4
     monkeypatch.setattr(AMem, "build", lambda *_: pytest.fail("built again"))
-    again = routeprism.audit(BENCHMARK, policy, run=tmp_path / "run", resamples=100)
-    assert again.rows == first.rows and len(model.asks) == 6
+    audit = routeprism.audit(BENCHMARK, policy, run=tmp_path / "run", resamples=100)
+    assert audit.rows == first.rows and len(model.asked) == 6
 
 
 BAD = ("", "I would rather not.", '{"should_evolve": true, "actio', '{"should_evolve": 1}', "[]")
@@ -223,10 +208,10 @@ def test_after_a_bad_reply_the_note_stays_and_it_is_counted(reply: str) -> None:
     assert memory.counts() == {"consultations": 3, "unusable_replies": 3}
     memory.close()
     policy = AMem(model=Scripted(lambda ask: reply))
-    found = routeprism.audit(BENCHMARK, policy, resamples=100)
-    bad = found.value("count.unusable_replies", policy=policy.name, schedule="replay")
+    audit = routeprism.audit(BENCHMARK, policy, resamples=100)
+    bad = audit.value("count.unusable_replies", policy=policy.name, schedule="replay")
     assert bad.estimate == 3
-    assert any(note.startswith("6 of 6 replies that amem:model=scripted") for note in found.notes)
+    assert any(note.startswith("6 of 6 replies that amem:model=scripted") for note in audit.notes)
 
 
 # --- numbers ---------------------------------------------------------------------------------
@@ -235,10 +220,10 @@ def test_after_a_bad_reply_the_note_stays_and_it_is_counted(reply: str) -> None:
 @pytest.mark.realdata
 def test_personamem_moves_metadata_alone(data: Path) -> None:
     """Published for its 29 pools: 0 sources, 0 contexts, every state; 0 bodies (Appendix L)."""
-    found = routeprism.audit("personamem", "amem", data=data, resamples=100)
+    audit = routeprism.audit("personamem", "amem", data=data, resamples=100)
 
     def count(quantity: str) -> float | None:
-        return found.value(quantity, policy="amem", schedule="replay").estimate
+        return audit.value(quantity, policy="amem", schedule="replay").estimate
 
     assert [count(f"{layer}_changed_count") for layer in ("retained", "V", "C", "I")] == [
         *(0, 0, 0),
@@ -251,7 +236,7 @@ def test_personamem_moves_metadata_alone(data: Path) -> None:
         "amem, replay: of 195 notes of the same records, these differ: 183 in tags, 191 in "
         "contexts, 193 in links, 0 in bodies; without their insertion order, the states still "
         "differ in 37 of 37 pools"
-    ) in found.sentences
+    ) in audit.sentences
 
 
 def test_the_same_bytes_in_every_process(tmp_path: Path) -> None:

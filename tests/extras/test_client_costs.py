@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,8 @@ from routeprism.policies import describe_client, make_policy
 from routeprism.pytest_plugin import assert_order_stable
 from routeprism.records import load_benchmark
 
-COUNTING = runpy.run_path(str(Path(__file__).parents[1] / "counting_server.py"))["Counting"]
+from ..counting_server import Counting
+
 SAMPLE = load_benchmark("sample", None)
 SMALL = replace(SAMPLE, cases=SAMPLE.cases[:2])
 ADDS = 2 * sum(len(case.pool) for case in SMALL.cases)
@@ -27,7 +27,7 @@ SYSTEMS = ("mem0", "langmem")
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-    server = COUNTING()
+    server = Counting()
     yield server
     server.stop()
 
@@ -88,9 +88,9 @@ def test_a_limit_stops_building_and_the_same_call_goes_on(
     with pytest.raises(LimitError, match="while memories were built"):
         routeprism.audit(SMALL, spec, run=run, resamples=100, max_calls=first + 1)
     assert counting.model_calls() == first + 1
-    found = routeprism.audit(SMALL, spec, run=run, resamples=100)
+    audit = routeprism.audit(SMALL, spec, run=run, resamples=100)
     assert counting.model_calls() == ADDS  # no call is paid for twice
-    assert found.value("J", policy=spec).units == 2
+    assert audit.value("J", policy=spec).units == 2
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -138,9 +138,9 @@ def test_calls_are_recorded_once_and_replayed_without_a_model(
     system: str, counting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec, tape = spec_of(system, counting), tmp_path / "calls.jsonl"
-    found = routeprism.audit(SMALL, spec, record=tape, resamples=100)
+    audit = routeprism.audit(SMALL, spec, record=tape, resamples=100)
     assert counting.model_calls() == ADDS
     assert len(tape.read_text().splitlines()) == ADDS + 1 and "sk-none" not in tape.read_text()
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert routeprism.audit(SMALL, spec, replay=tape, resamples=100).rows == found.rows
+    assert routeprism.audit(SMALL, spec, replay=tape, resamples=100).rows == audit.rows
     assert counting.model_calls() == ADDS

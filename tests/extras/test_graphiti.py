@@ -12,8 +12,7 @@ import routeprism
 from routeprism.errors import LimitError, SpecError
 from routeprism.models import Endpoint
 from routeprism.models.scripted import ScriptedEndpoint
-from routeprism.policies import Lineage, make_policy
-from routeprism.policies._awaiting import AwaitedMemory
+from routeprism.policies import AwaitedMemory, Lineage, make_policy
 from routeprism.records import Record, load_benchmark
 
 UPDATES = load_benchmark("sample-updates", None)
@@ -88,7 +87,7 @@ def test_observed_sources_agree_with_episodes_item_by_item(endpoint: ScriptedEnd
         facts = {fact.key: fact for fact in graph.list_facts()}
         lineage.observe(record, {key: fact.text for key, fact in facts.items()})
         for key, fact in facts.items():
-            reported = [episodes[one] for one in fact.episodes]
+            reported = [episodes[episode] for episode in fact.episodes]
             assert lineage.items[key].sources == {reported[0]}  # the others told it again
             compared += len(reported) == 1
     graph.close()
@@ -97,10 +96,10 @@ def test_observed_sources_agree_with_episodes_item_by_item(endpoint: ScriptedEnd
 
 
 def test_an_audit_of_changed_facts() -> None:
-    found = routeprism.audit(
+    audit = routeprism.audit(
         SMALL, f"{SPEC},show=current", schedules=["replay"], resamples=100, workers=1
     )
-    rows = found.rows.where(experiment="updates", stratum="all", schedule="replay")
+    rows = audit.rows.where(experiment="updates", stratum="all", schedule="replay")
     values = {row.quantity: row.estimate for row in rows if row.policy}
     assert values["stale_only.route"] == values["stale_only.forward"] == 0
     assert values["count.inverted_supersessions"] == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ import pytest
 
 import routeprism
 from routeprism.errors import RouteError, SpecError
-from routeprism.models._loopback import Call, LoopbackServer, Response
 from routeprism.models.scripted import ScriptedEndpoint
 from routeprism.policies import make_policy
 from routeprism.records import Record, load_benchmark
 from routeprism.routes.conformance import check_adapter
+
+from .scripted_model import Scripted
 
 TEXTS = ("My dentist is Dr Moe.", "I like green tea in the morning.", "My dentist is Dr Roe.")
 RECORDS = tuple(Record(f"r{at}", at, f"[USER] {text}") for at, text in enumerate(TEXTS))
@@ -100,30 +101,25 @@ def test_the_key_of_the_file_is_sent_and_no_other(
     assert sorted(block.text for block in memory.list_blocks()) == sorted(TEXTS)
     memory.close()
     one = replace(SAMPLE, cases=SAMPLE.cases[:1])
-    found = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run", max_calls=50)
-    assert found.value("J").units == 1
+    audit = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run", max_calls=50)
+    assert audit.value("J").units == 1
     for file in (tmp_path / "run").iterdir():
         assert SECRET.encode() not in file.read_bytes(), file
 
 
 def test_the_options_of_the_model_in_the_file_reach_it(tmp_path: Path) -> None:
     """The temperature is 0 unless the file sets it."""
-    requests: list[Any] = []
-
-    def answer(call: Call) -> Response:
-        requests.append(call.body)
-        reply = {"choices": [{"message": {"role": "assistant", "content": '{"memory": []}'}}]}
-        return Response(200, json.dumps(reply).encode())
-
-    with closing(LoopbackServer(answer)) as server:
+    server = Scripted()
+    with ExitStack() as stack:
+        stack.callback(server.stop)
         for more in ({}, {"temperature": 0.7, "max_tokens": 321}):
-            llm = {"model": "m", "openai_base_url": server.base_url(), "api_key": server.token}
+            llm = {"model": "m", "openai_base_url": server.url, "api_key": "none"}
             config = write(
                 tmp_path / "mem0.json", llm={"provider": "openai", "config": {**llm, **more}}
             )
             make_policy(f"mem0:config={config},embed=words").build(RECORDS[:1]).close()
-    assert [request["temperature"] for request in requests] == [0, 0.7]
-    assert requests[1]["max_tokens"] == 321
+    assert [request["temperature"] for request in server.asked] == [0, 0.7]
+    assert server.asked[1]["max_tokens"] == 321
 
 
 def test_it_conforms(tmp_path: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 import os
+import signal
 import sqlite3
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -15,13 +19,17 @@ from typing import Any
 import pytest
 
 import routeprism
-from routeprism.errors import RoutePrismError
+from routeprism.errors import LimitError, RoutePrismError
+from routeprism.models.openai import OpenAI
 from routeprism.workers import ordered_map
+
+from ..support_server import Loopback
 
 # Not importorskip: what ray takes for this machine's address is decided when it is imported.
 pytestmark = pytest.mark.skipif(
     find_spec("ray") is None, reason="needs the extra ray: make test-extras installs it"
 )
+
 
 SMALL = {"object_store_memory": 80 * 2**20, "node_ip_address": "127.0.0.1"}
 
@@ -140,69 +148,354 @@ def test_lost_workers_pools_are_redone(
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
 
 
-BUILDERS = '''
-import json, os, signal
-from dataclasses import dataclass, field
+BUILDERS = """
+import json, os, signal, urllib.request
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
-from routeprism.models import Reply
+from routeprism.models import Line, Reply, open_endpoint
+from routeprism.policies import Block, Client, Exposure
 from routeprism.policies.memochat import MemoChat
+
+HERE = Path(__file__).parent
+
+
+def write(name, line):
+    with (HERE / name).open("a") as file:
+        file.write(f"{line}\\n")
+
+
+def end_once(name):
+    '''End this process, the first time that it is not the one of the tests.'''
+    if os.environ["FRAGILE_HOME"] != str(os.getpid()):
+        try:
+            (HERE / name).touch(exist_ok=False)
+        except FileExistsError:
+            pass
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 @dataclass(frozen=True)
 class Scripted:
-    """Replies by rule, and remembers what it was asked."""
+    '''Replies by rule, and writes down what it was asked; a local model that computes.'''
 
-    asks: list = field(default_factory=list, compare=False)
+    log: str
+    ends_at: int = 0
     settings: dict = field(default_factory=dict)
     name: str = "scripted"
     embedded: bool = False
     concurrency: int = 2
 
     def answer(self, ask):
-        self.asks.append(ask)
-        summary = f"On food, {len(ask.text)} characters."
-        return Reply(json.dumps({"topic": "meals", "summary": summary}))
+        write(self.log, json.dumps([ask.text[-40:], ask.draw]))
+        if self.ends_at and len((HERE / self.log).read_text().splitlines()) >= self.ends_at:
+            end_once(f"{self.log}-ended")
+        if ask.options:
+            return Reply("abcd"[len(ask.text) % len(ask.options)])
+        return Reply(json.dumps({"topic": "meals", "summary": f"{len(ask.text)} characters."}))
 
 
 class FragileChat(MemoChat):
-    """Ends its process the first time a memory is complete, when all replies are paid for."""
+    '''Ends its process the first time a memory is complete, when all replies are paid for.'''
 
     def build(self, arrivals):
         memory = MemoChat.build(self, arrivals)
-        if os.environ["FRAGILE_HOME"] != str(os.getpid()):
-            try:
-                Path(os.environ["FRAGILE_FLAG"] + "-chat").touch(exist_ok=False)
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
+        end_once("chat-ended")
         return memory
-'''
+
+
+@dataclass(frozen=True)
+class NoteMemory:
+    notes: tuple
+
+    def retained(self):
+        return self.notes
+
+    def state(self):
+        return list(self.notes)
+
+    def expose(self, query):
+        return Exposure(tuple(Block("note", note, frozenset((note,))) for note in self.notes))
+
+    def snapshot(self):
+        return list(self.notes)
+
+
+@dataclass(frozen=True)
+class Notes:
+    '''Keeps the notes that a model wants to keep, and can be grown from a snapshot.'''
+
+    model: Any
+    consult: Any = field(default=None, compare=False, repr=False)
+    name: ClassVar[str] = "notes"
+    deterministic: ClassVar[bool] = False
+
+    def consulting(self, consult):
+        return replace(self, consult=consult)
+
+    def build(self, arrivals):
+        memory = NoteMemory(())
+        for record in arrivals:
+            memory = self.add(memory, record)
+        return memory
+
+    def add(self, memory, record):
+        write("pids", os.getpid())
+        reply = self.consult(f"Which of {memory.notes} to forget for {record.id}?")
+        place = sum(map(ord, reply)) % 3
+        return NoteMemory((*(n for at, n in enumerate(memory.notes) if at != place), record.id))
+
+    def grow(self, arrivals, snapshot, record):
+        return self.add(NoteMemory(tuple(snapshot)), record)
+
+    def revive(self, arrivals, snapshot):
+        return NoteMemory(tuple(snapshot))
+
+
+@dataclass(frozen=True)
+class Service:
+    '''A memory system whose own client asks a model for each record, over HTTP.'''
+
+    base_url: str
+    gateway: Any = field(default=None, compare=False, repr=False)
+    allowance: Any = field(default=None, compare=False, repr=False)
+    name: ClassVar[str] = "service"
+    client: ClassVar[Client] = Client(model="loopback", calls_per_add=1)
+
+    def metered(self, allowance):
+        return replace(self, allowance=allowance)
+
+    def routed(self, gateway):
+        return replace(self, gateway=gateway)
+
+    def build(self, arrivals):
+        line = Line(self.name, [(record.id, record.text) for record in arrivals], self.base_url)
+        endpoint = open_endpoint(
+            "loopback", line, gateway=self.gateway, allowance=self.allowance
+        )
+        notes = ()
+        for record in arrivals:
+            write("pids", os.getpid())
+            message = {"role": "user", "content": f"Which of {notes} for {record.id}?"}
+            body = json.dumps({"model": "loopback", "seed": 0, "messages": [message]}).encode()
+            headers = {
+                "Content-Type": "application/json",
+                "Authorization": f"Bearer {endpoint.api_key}",
+            }
+            request = urllib.request.Request(
+                f"{endpoint.base_url}/chat/completions", body, headers
+            )
+            with urllib.request.urlopen(request, timeout=60) as response:
+                reply = json.load(response)["choices"][0]["message"]["content"]
+            place = sum(map(ord, reply)) % 3
+            notes = (*(n for at, n in enumerate(notes) if at != place), record.id)
+        endpoint.close()
+        return NoteMemory(notes)
+
+
+class Costly:
+    '''Makes one request of its own for each record, and keeps the last two.'''
+
+    calls_per_add = 1
+
+    def __init__(self):
+        self.kept = []
+
+    def add(self, record):
+        write("adds", record.id)
+        if len((HERE / "adds").read_text().splitlines()) >= 25:
+            end_once("adds-ended")
+        self.kept = [*self.kept, record.id][-2:]
+
+    def retained(self):
+        return self.kept
+
+    def expose(self, query):
+        return []
+
+    def snapshot(self):
+        return self.kept
+
+    def revive(self, snapshot):
+        self.kept = list(snapshot)
+"""
+
+
+@pytest.fixture
+def builders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The module above under a name of its own: workers keep what they imported."""
+    name = f"builders_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(BUILDERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module(name)
+    sys.modules.pop(name)
+
+
+def count_lines(path: Path) -> int:
+    return len(path.read_text().splitlines()) if path.exists() else 0
 
 
 def test_memories_that_ask_a_model_are_built_there_and_pay_for_no_reply_twice(
-    cluster: Any, flag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, builders: Any, tmp_path: Path
 ) -> None:
     """The worker that completes the first memory is lost; every reply is in the one ledger here."""
-    (tmp_path / "builders.py").write_text(BUILDERS)
-    monkeypatch.syspath_prepend(tmp_path)
-    from builders import FragileChat, Scripted  # type: ignore[import-not-found]
-
-    asked = {}
     for name, where in (("local", None), ("ray", cluster.address)):
-        model = Scripted()
-        found = routeprism.audit(
+        audit = routeprism.audit(
             "sample",
-            FragileChat(words=200, model=model),
+            builders.FragileChat(words=200, model=builders.Scripted(f"{name}.log")),
             schedules=["replay"],
             resamples=100,
             run=tmp_path / name,
             ray=where,
         )
-        asked[name] = sorted(ask.text for ask in model.asks)
-        assert bool(where) == any("is built on" in note for note in found.notes)
-    assert Path(f"{flag}-chat").exists()
-    assert asked["ray"] == asked["local"] != []
-    rows = [(tmp_path / name / "estimates.csv").read_bytes() for name in asked]
+        assert bool(where) == any("is built on" in note for note in audit.notes)
+    assert (tmp_path / "chat-ended").exists()
+    asked = [sorted((tmp_path / f"{name}.log").read_text().splitlines()) for name in RUNS]
+    assert asked[0] == asked[1] != []
+    rows = [(tmp_path / name / "estimates.csv").read_bytes() for name in RUNS]
     assert rows[0] == rows[1]
+
+
+RUNS = ("local", "ray")
+
+
+def test_orders_of_a_memory_that_a_model_builds_survive_a_killed_worker(
+    cluster: Any, builders: Any, tmp_path: Path
+) -> None:
+    """One of the two workers is killed by its process id; the server counts the requests.
+
+    A reply is stored before the worker gets it, so not even the request under way is repeated.
+    """
+    totals = {}
+    for name, where in (("local", None), ("ray", cluster.address)):
+        with Loopback(latency=0.005) as server:
+            model = OpenAI("loopback", base_url=server.url, seed=0)
+            (tmp_path / "pids").write_text("")
+            stop = threading.Event()
+            killer = threading.Thread(
+                target=kill_builder, args=(tmp_path / "pids", server, totals.get("local"), stop)
+            )
+            killer.start()
+            routeprism.explore_orders(
+                "sample",
+                builders.Notes(model),
+                arrivals=["jitter:w=2"],
+                orders=2,
+                run=tmp_path / name,
+                ray=where,
+            )
+            stop.set()
+            killer.join()
+            totals[name] = server.seen()["total"]
+    assert totals["ray"] == totals["local"] > 100
+    assert len({*(tmp_path / "pids").read_text().split()}) >= 2  # several processes built
+    assert (tmp_path / "killed").exists()
+    rows = [(tmp_path / name / "estimates.csv").read_bytes() for name in RUNS]
+    manifests = [(tmp_path / name / "manifest.json").read_bytes() for name in RUNS]
+    assert rows[0] == rows[1]
+    assert manifests[0] == manifests[1]
+
+
+def test_clients_of_memory_systems_ask_through_the_one_proxy_from_every_worker(
+    cluster: Any, builders: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker is killed by its process id: its builds get the stored replies of their draws.
+
+    The request that was under way when it was killed may be answered for it, and is stored.
+    """
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    totals: dict[str, int] = {}
+    for name, where in (("local", None), ("ray", cluster.address)):
+        with Loopback(latency=0.005) as server:
+            (tmp_path / "pids").write_text("")
+            stop = threading.Event()
+            killer = threading.Thread(
+                target=kill_builder, args=(tmp_path / "pids", server, totals.get("local"), stop)
+            )
+            killer.start()
+            found = routeprism.audit(
+                "sample",
+                builders.Service(server.url),
+                schedules=["replay"],
+                resamples=100,
+                max_calls=100_000,
+                run=tmp_path / name,
+                ray=where,
+            )
+            stop.set()
+            killer.join()
+            totals[name] = server.seen()["total"]
+        assert not any("built in one process" in note for note in found.notes)
+    assert (tmp_path / "killed").exists()
+    assert totals["ray"] == totals["local"] > 100
+    assert len({*(tmp_path / "pids").read_text().split()}) >= 2
+    rows = [(tmp_path / name / "estimates.csv").read_bytes() for name in RUNS]
+    assert rows[0] == rows[1]
+
+
+def kill_builder(pids: Path, server: Any, total: int | None, stop: threading.Event) -> None:
+    """Kill a worker that builds, once a third of the requests has come in."""
+    while total is not None and not stop.wait(0.01):
+        builders = {*map(int, pids.read_text().split())} - {os.getpid()}
+        if server.seen()["total"] > total // 3 and builders:
+            os.kill(min(builders), signal.SIGKILL)
+            pids.with_name("killed").touch()
+            return
+
+
+def test_local_models_answer_there_and_only_a_lost_answer_is_repeated(
+    cluster: Any, builders: Any, tmp_path: Path
+) -> None:
+    """The worker that gives the twentieth answer ends before the answer arrives here."""
+    results = {}
+    for name, where in (("local", None), ("ray", cluster.address)):
+        model = builders.Scripted(f"{name}.log", ends_at=20)
+        results[name] = routeprism.audit(
+            "sample",
+            "recent:k=2",
+            schedules=["replay"],
+            models=[model],
+            resamples=100,
+            run=tmp_path / name,
+            ray=where,
+        )
+    assert (tmp_path / "ray.log-ended").exists()
+    assert count_lines(tmp_path / "ray.log") == count_lines(tmp_path / "local.log") + 1
+    asked = [{*(tmp_path / f"{name}.log").read_text().splitlines()} for name in RUNS]
+    assert asked[0] == asked[1]
+    assert results["ray"].rows == results["local"].rows
+    rows = [(tmp_path / name / "estimates.csv").read_bytes() for name in RUNS]
+    assert rows[0] == rows[1]
+
+
+def test_adds_of_a_lost_worker_are_not_paid_for_again(
+    cluster: Any, builders: Any, tmp_path: Path
+) -> None:
+    """The process that makes the 25th request ends; what its memories had left is kept here."""
+    asked: dict[str, Any] = {"arrivals": ["jitter:w=2"], "orders": 2, "max_calls": 2_000}
+    alone = routeprism.explore_orders("sample", builders.Costly, **asked)
+    calls = count_lines(tmp_path / "adds")
+    (tmp_path / "adds").unlink()
+    exploration = routeprism.explore_orders("sample", builders.Costly, **asked, ray=cluster.address)
+    assert (tmp_path / "adds-ended").exists()
+    # One request more than without a loss: the one that was under way.
+    assert count_lines(tmp_path / "adds") == calls + 1
+    assert exploration.rows == alone.rows
+    assert exploration.notes == alone.notes
+
+
+def test_a_limit_ends_an_audit_on_a_cluster(cluster: Any, builders: Any, tmp_path: Path) -> None:
+    """The adds of all workers are counted here, before they are made."""
+    (tmp_path / "adds-ended").touch()  # no process ends in this test
+    with pytest.raises(LimitError, match="the limit of 40 calls"):
+        routeprism.audit(
+            "sample",
+            builders.Costly,
+            schedules=["replay"],
+            max_calls=40,
+            ray=cluster.address,
+            run=tmp_path / "run",
+        )
+    assert 0 < count_lines(tmp_path / "adds") <= 40

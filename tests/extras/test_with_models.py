@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,7 +18,8 @@ import routeprism
 from routeprism.policies import Event, make_policy
 from routeprism.records import load_benchmark
 
-SCRIPTED = runpy.run_path(str(Path(__file__).with_name("scripted_model.py")))["Scripted"]
+from .scripted_model import Scripted
+
 SAMPLE = load_benchmark("sample", None)
 SMALL = replace(SAMPLE, cases=SAMPLE.cases[:4])
 RECORDS = SAMPLE.cases[0].pool.records
@@ -30,7 +30,7 @@ BEFORE_TWO = Path(sys.prefix) / "mem0-1"
 
 @pytest.fixture
 def model() -> Iterator[Any]:
-    one = SCRIPTED()
+    one = Scripted()
     yield one
     one.stop()
 
@@ -99,13 +99,13 @@ def test_a_model_that_fails_fails_the_route(model: Any, system: str, tmp_path: P
     present(system)
     model.broken = True
     spec = f"{system}:model=m,base_url={model.url}"
-    found = routeprism.audit(SMALL, spec, run=tmp_path / "run", resamples=100)
-    (note,) = [note for note in found.notes if "failed" in note]
+    audit = routeprism.audit(SMALL, spec, run=tmp_path / "run", resamples=100)
+    (note,) = [note for note in audit.notes if "failed" in note]
     assert "8 routes of" in note
     assert "failed on record" in note
     model.broken = False
-    again = routeprism.audit(SMALL, spec, run=tmp_path / "run", resamples=100)
-    assert again.value("J", policy=spec).units == 4
+    result = routeprism.audit(SMALL, spec, run=tmp_path / "run", resamples=100)
+    assert result.value("J", policy=spec).units == 4
 
 
 def test_langmem_with_several_builds_shows_the_effect_of_order(model: Any) -> None:
@@ -113,10 +113,10 @@ def test_langmem_with_several_builds_shows_the_effect_of_order(model: Any) -> No
     present("langmem")
     spec = f"langmem:model=m,base_url={model.url}"
     six = replace(SAMPLE, cases=SAMPLE.cases[:6])  # fewer users cannot show a claim at 5%
-    found = routeprism.audit(six, spec, builds=2, resamples=100)
-    assert found.value("D_build", policy=spec).estimate == 1
+    audit = routeprism.audit(six, spec, builds=2, resamples=100)
+    assert audit.value("D_build", policy=spec).estimate == 1
     text = "order changes its sources more than building again does"
-    assert any(text in sentence for sentence in found.sentences)
+    assert any(text in sentence for sentence in audit.sentences)
 
 
 _SCRIPT = """
@@ -152,10 +152,10 @@ def test_mem0_before_version_two_overwrites_and_the_log_says_by_whom(model: Any)
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["origin"].startswith("mem0ai 1.")
-    assert found["held"] == [IDS[-1]]
-    assert found["log"] == overwritten(IDS)
-    assert found["J"] == 0  # forward keeps the last record, replay the first
+    document = json.loads(done.stdout.splitlines()[-1])
+    assert document["origin"].startswith("mem0ai 1.")
+    assert document["held"] == [IDS[-1]]
+    assert document["log"] == overwritten(IDS)
+    assert document["J"] == 0  # forward keeps the last record, replay the first
     prompts = [m["content"] for one in model.asked for m in one["messages"]]
     assert any("Today's date is 2025-01-01" in text for text in prompts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -16,8 +15,10 @@ import pytest
 from routeprism.errors import UnansweredError
 from routeprism.review import check_run
 
+from ..catalogue import mark_repeats
+from . import fault_endpoint
+
 HERE = Path(__file__).parent
-FAULTS = runpy.run_path(str(HERE / "fault_endpoint.py"))
 RECORDS = [{"user": "u", "id": f"r{n}", "text": f"fact {n}"} for n in range(2)]
 QUESTIONS = [{"user": "u", "id": "q", "text": "Which?", "options": ["one", "two"], "gold": "a"}]
 ANSWERS = 2
@@ -26,7 +27,7 @@ ANSWERS = 2
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[Any]:
-    with FAULTS["Endpoint"]() as running:
+    with fault_endpoint.Endpoint() as running:
         yield running
 
 
@@ -51,7 +52,14 @@ def rows_of(statement: str, run: str = "run") -> list[Any]:
         return connection.execute(statement).fetchall()
 
 
-@pytest.mark.parametrize("fault", FAULTS["FAULTS"], ids=lambda fault: fault.name)
+def kind_of(fault: Any) -> tuple[str, str]:
+    """What becomes of a request, and how the message about it begins."""
+    return fault.outcome, fault.reason.partition(" ")[0]
+
+
+@pytest.mark.parametrize(
+    "fault", mark_repeats(fault_endpoint.FAULTS, kind_of, lambda fault: str(fault.name))
+)
 def test_every_fault_has_its_outcome(audit: Callable[..., Any], endpoint: Any, fault: Any) -> None:
     model = f"m,timeout={fault.timeout},retries={fault.retries}"
     ended = audit(endpoint.url(fault.name), model=model)
@@ -79,13 +87,13 @@ def test_every_fault_has_its_outcome(audit: Callable[..., Any], endpoint: Any, f
 
 
 def test_there_are_as_many_faults_as_promised() -> None:
-    names = [fault.name for fault in FAULTS["FAULTS"]]
+    names = [fault.name for fault in fault_endpoint.FAULTS]
     assert len(set(names)) == len(names) >= 78
 
 
 def test_the_page_has_the_table_of_the_catalogue() -> None:
     page = HERE.parents[1] / "docs" / "reliability.md"
-    assert FAULTS["fault_table"]() in page.read_text("utf-8"), (
+    assert fault_endpoint.fault_table() in page.read_text("utf-8"), (
         "print the table again: python tests/faults/fault_endpoint.py"
     )
 
@@ -102,7 +110,7 @@ def test_a_fault_that_passes_is_made_good_by_the_same_command(
     audit: Callable[..., Any], endpoint: Any
 ) -> None:
     """Missing answers are asked for again, and the finished run is that of no fault at all."""
-    flaky = FAULTS["first"](FAULTS["says"]({}, "401 No"), FAULTS["OK"])
+    flaky = fault_endpoint.first(fault_endpoint.says({}, "401 No"), fault_endpoint.OK)
     endpoint._respond["flaky"] = flaky
     assert audit(endpoint.url("flaky")).code == 3
     assert audit(endpoint.url("flaky")).code == 0
@@ -182,12 +190,12 @@ def test_a_judge_that_cannot_be_asked_leaves_no_verdict(
         *("--judge", "openai:m,retries=0", "--base-url", endpoint.url("status-403")),
     )
     assert ended.code == 3
-    found = json.loads(ended.out)
-    assert found["missing"]["answers"] >= 1
-    assert "HTTP 403" in found["missing"]["reasons"][0]
-    quantities = {row["quantity"] for row in found["estimates"]}
+    document = json.loads(ended.out)
+    assert document["missing"]["answers"] >= 1
+    assert "HTTP 403" in document["missing"]["reasons"][0]
+    quantities = {row["quantity"] for row in document["estimates"]}
     assert "accuracy.forward" not in quantities
-    assert not any("neither yes nor no" in note for note in found["notes"])
+    assert not any("neither yes nor no" in note for note in document["notes"])
 
 
 @pytest.mark.parametrize("address", ["", " ", "ftp://x", "http://", "http://x:port", "nonsense"])
@@ -210,11 +218,11 @@ def test_an_empty_variable_is_no_address(
 
 @pytest.mark.slow
 def test_redirects_send_nothing_elsewhere(audit: Callable[..., Any]) -> None:
-    with FAULTS["Endpoint"]({"there": FAULTS["OK"]}) as target:
+    with fault_endpoint.Endpoint({"there": fault_endpoint.OK}) as target:
         away = f"Location: {target.url('there')}/chat/completions\r\n"
         for status in ("301", "302", "303", "307", "308"):
-            respond = {"here": FAULTS["says"]({}, f"{status} Moved", away)}
-            with FAULTS["Endpoint"](respond) as redirecting:
+            respond = {"here": fault_endpoint.says({}, f"{status} Moved", away)}
+            with fault_endpoint.Endpoint(respond) as redirecting:
                 ended = audit(redirecting.url("here"), run=status)
             assert ended.code == 3
             assert f"the server redirects to {target.url('there')}" in ended.err

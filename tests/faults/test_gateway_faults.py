@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 import sqlite3
 import urllib.error
 import urllib.request
@@ -18,16 +17,17 @@ import routeprism
 from routeprism.models import Gateway, Line
 from routeprism.runs import Run
 
+from ..models import asking_memory
+from . import fault_endpoint
+
 HERE = Path(__file__).parent
-FAULTS = runpy.run_path(str(HERE / "fault_endpoint.py"))
-SYSTEM = runpy.run_path(str(HERE.parent / "models" / "asking_memory.py"))
 READ_ANYWAY = {"length-garbage", "length-negative"}
 """The proxy ignores a wrong length if the connection ends after a whole reply."""
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[Any]:
-    with FAULTS["Endpoint"]() as running:
+    with fault_endpoint.Endpoint() as running:
         yield running
 
 
@@ -47,11 +47,11 @@ def post(gateway: Gateway, url: str) -> tuple[int, bytes]:
             return error.code, error.read()
 
 
-@pytest.mark.parametrize("fault", FAULTS["FAULTS"], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", fault_endpoint.FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_is_an_error_for_the_client_and_not_stored(
     endpoint: Any, fault: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("routeprism.models._upstream._TIMEOUT", min(fault.timeout, 5.0))
+    monkeypatch.setattr("routeprism.models._proxy._TIMEOUT", min(fault.timeout, 5.0))
     with Run.open(tmp_path / "run", {}, inputs={}) as run, Gateway().serving(run) as gateway:
         status, body = post(gateway, endpoint.url(fault.name))
         with closing(sqlite3.connect(run.store)) as store:
@@ -74,14 +74,14 @@ def test_a_build_that_met_a_fault_is_repeated_with_a_proper_reply(tmp_path: Path
     pages = [b"<html>Log in</html>"]
 
     def respond(connection: Any, request: Any) -> None:
-        body = pages.pop() if pages else json.dumps(FAULTS["completion"]("noted")).encode()
-        connection.sendall(FAULTS["reply"](body))
+        body = pages.pop() if pages else json.dumps(fault_endpoint.completion("noted")).encode()
+        connection.sendall(fault_endpoint.reply(body))
 
-    with FAULTS["Endpoint"]({"once": respond}) as endpoint:
-        policy = SYSTEM["Asking"](endpoint.url("once"))
+    with fault_endpoint.Endpoint({"once": respond}) as endpoint:
+        policy = asking_memory.Asking(endpoint.url("once"))
         with pytest.raises(routeprism.errors.OwnCodeError, match="502"):
-            routeprism.audit(SYSTEM["SMALL"], policy, run=tmp_path / "run", resamples=100)
-        routeprism.audit(SYSTEM["SMALL"], policy, run=tmp_path / "run", resamples=100)
+            routeprism.audit(asking_memory.SMALL, policy, run=tmp_path / "run", resamples=100)
+        routeprism.audit(asking_memory.SMALL, policy, run=tmp_path / "run", resamples=100)
     with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite")) as store:
         raw = {text for (text,) in store.execute("SELECT raw FROM answers")}
     assert raw

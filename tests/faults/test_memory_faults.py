@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import shlex
 import socket
 import sys
@@ -20,9 +19,10 @@ from routeprism.policies.adapters.command import Command
 from routeprism.policies.adapters.http import Http
 from routeprism.records import Record
 
+from ..catalogue import mark_repeats
+from . import fault_endpoint, fault_memory
+
 HERE = Path(__file__).parent
-MEMORY = runpy.run_path(str(HERE / "fault_memory.py"))
-ENDPOINT = runpy.run_path(str(HERE / "fault_endpoint.py"))
 USERS = ("u1", "u2")
 RECORDS = [
     {"user": user, "id": f"{user}-r{n}", "text": f"fact {n} of {user}"}
@@ -38,57 +38,60 @@ class Service:
 
     def __init__(self) -> None:
         self.memories: dict[str, Any] = {}
-        self.faults = {**SERVICE_FAULTS, **dict.fromkeys(MEMORY["FAULTS"]), "none": None}
-        self.endpoint = ENDPOINT["Endpoint"](dict.fromkeys(self.faults, self.answer))
+        self.faults = {**SERVICE_FAULTS, **dict.fromkeys(fault_memory.FAULTS), "none": None}
+        self.endpoint = fault_endpoint.Endpoint(dict.fromkeys(self.faults, self.answer))
 
     def answer(self, connection: socket.socket, request: Any) -> None:
         _, name, verb = request.path.split("/")
         asked = json.loads(request.raw.partition(b"\r\n\r\n")[2])
-        memory = self.memories.setdefault(asked["memory"], MEMORY["Memory"]())
+        memory = self.memories.setdefault(asked["memory"], fault_memory.Memory())
         usual = memory.answer(verb, asked)
         content = json.dumps(usual).encode()
         if memory.sick and name in SERVICE_FAULTS and verb == "add":
             SERVICE_FAULTS[name][0](connection, request)
             return
-        if memory.sick and name in MEMORY["FAULTS"]:
-            raw = MEMORY["FAULTS"][name][0](verb, usual)
+        if memory.sick and name in fault_memory.FAULTS:
+            raw = fault_memory.FAULTS[name][0](verb, usual)
             content = content if raw is None else raw
-        connection.sendall(ENDPOINT["reply"](content))
+        connection.sendall(fault_endpoint.reply(content))
 
     def spec(self, name: str, timeout: float = 20) -> str:
         return f"http:url=http://{self.endpoint.origin}/{name},timeout={timeout}"
 
 
 def says(status: str, headers: str = "") -> Any:
-    return ENDPOINT["says"]({"why": "made up"}, status, headers)
+    return fault_endpoint.says({"why": "made up"}, status, headers)
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
 SERVICE_FAULTS = {
     "status-401": (says("401 No"), 'add: the service replied 401 No: {"why": "made up"}'),
     "status-500": (says("500 Oops"), "add: the service replied 500 Oops"),
-    "status-204": (ENDPOINT["sends"](b"HTTP/1.1 204 None\r\n\r\n"), "the service replied 204"),
+    "status-204": (fault_endpoint.sends(b"HTTP/1.1 204 None\r\n\r\n"), "the service replied 204"),
     "redirect": (
         says("302 Moved", f"Location: {ELSEWHERE}\r\n"),
         f"add: the service redirects (302) to {ELSEWHERE}",
     ),
-    "closed": (ENDPOINT["hangs_up"](b""), "cannot be asked: Remote end closed"),
-    "reset": (ENDPOINT["hangs_up"](b"", reset=True), "cannot be asked: "),
-    "status-garbage": (ENDPOINT["hangs_up"](b"BANANA\r\n\r\n"), "cannot be asked: BANANA"),
+    "closed": (fault_endpoint.hangs_up(b""), "cannot be asked: Remote end closed"),
+    "reset": (fault_endpoint.hangs_up(b"", reset=True), "cannot be asked: "),
+    "status-garbage": (fault_endpoint.hangs_up(b"BANANA\r\n\r\n"), "cannot be asked: BANANA"),
     "short": (
-        ENDPOINT["hangs_up"](OK + b"Content-Length: 9\r\n\r\n{}"),
+        fault_endpoint.hangs_up(OK + b"Content-Length: 9\r\n\r\n{}"),
         "the reply ended before its stated length",
     ),
     "headers-endless": (
-        ENDPOINT["hangs_up"](OK + b"X: " + b"x" * 10**5 + b"\r\n\r\n"),
+        fault_endpoint.hangs_up(OK + b"X: " + b"x" * 10**5 + b"\r\n\r\n"),
         "cannot be asked: got more than",
     ),
-    "stall": (ENDPOINT["silent"], "add: no reply within 0.5 seconds"),
-    "stall-in-headers": (ENDPOINT["sends"](OK), "add: no reply within 0.5 seconds"),
-    "trickle-status": (ENDPOINT["trickles"](b"HTTP/1.1 200 "), "add: no reply within 0.5 seconds"),
-    "trickle-headers": (ENDPOINT["trickles"](OK + b"X: "), "add: no reply within 0.5 seconds"),
+    "stall": (fault_endpoint.silent, "add: no reply within 0.5 seconds"),
+    "stall-in-headers": (fault_endpoint.sends(OK), "add: no reply within 0.5 seconds"),
+    "trickle-status": (
+        fault_endpoint.trickles(b"HTTP/1.1 200 "),
+        "add: no reply within 0.5 seconds",
+    ),
+    "trickle-headers": (fault_endpoint.trickles(OK + b"X: "), "add: no reply within 0.5 seconds"),
     "trickle-body": (
-        ENDPOINT["trickles"](OK + b"Content-Length: 99999\r\n\r\n"),
+        fault_endpoint.trickles(OK + b"Content-Length: 99999\r\n\r\n"),
         "add: no reply within 0.5 seconds",
     ),
 }
@@ -116,26 +119,31 @@ def assert_one_user_fails(ended: Any, reason: str) -> None:
     """Both routes of the second user are missing, for that reason; the first user's are there."""
     assert "Traceback" not in ended.err
     assert ended.code == 3, ended.err
-    found = json.loads(ended.out)
-    assert (found["missing"]["answers"], found["missing"]["routes"]) == (0, 2)
-    assert reason in " ".join(found["missing"]["reasons"])
+    document = json.loads(ended.out)
+    assert (document["missing"]["answers"], document["missing"]["routes"]) == (0, 2)
+    assert reason in " ".join(document["missing"]["reasons"])
     assert "2 routes are missing" in ended.err
     assert reason in ended.err
     manifest = json.loads(Path("run", "manifest.json").read_text("utf-8"))
-    assert (manifest["status"], manifest["missing"]) == ("incomplete", found["missing"])
+    assert (manifest["status"], manifest["missing"]) == ("incomplete", document["missing"])
     assert "2 routes are missing." in Path("run", "report.html").read_text("utf-8")
-    (row,) = [r for r in found["estimates"] if (r["quantity"], r["stratum"]) == ("J", "all")]
+    (row,) = [r for r in document["estimates"] if (r["quantity"], r["stratum"]) == ("J", "all")]
     assert row["units"] == 1
 
 
-@pytest.mark.parametrize("name", MEMORY["FAULTS"])
+@pytest.mark.parametrize(
+    "name", mark_repeats(fault_memory.FAULTS, lambda name: fault_memory.FAULTS[name][1].split()[0])
+)
 def test_a_reply_that_cannot_be_used_fails_its_route_alone(
     audit: Callable[..., Any], service: Service, name: str
 ) -> None:
-    assert_one_user_fails(audit(service.spec(name)), MEMORY["FAULTS"][name][1])
+    assert_one_user_fails(audit(service.spec(name)), fault_memory.FAULTS[name][1])
 
 
-@pytest.mark.parametrize("name", SERVICE_FAULTS)
+@pytest.mark.parametrize(
+    "name",
+    mark_repeats(SERVICE_FAULTS, lambda name: tuple(SERVICE_FAULTS[name][1].split()[:3])),
+)
 def test_a_service_that_fails_fails_its_route_alone(
     audit: Callable[..., Any], service: Service, name: str
 ) -> None:
@@ -161,12 +169,17 @@ PROGRAM_REPLIES = ("no-json", "deep", "event-record-list", "text-surrogate", "st
 """Replies are read by the same code for services and programs; these show that it is."""
 
 
-@pytest.mark.parametrize("name", [*PROGRAM_REPLIES, *MEMORY["PROGRAM_FAULTS"]])
+@pytest.mark.parametrize(
+    "name",
+    mark_repeats(
+        [*PROGRAM_REPLIES, *fault_memory.PROGRAM_FAULTS], lambda name: name in PROGRAM_REPLIES
+    ),
+)
 def test_a_program_that_fails_fails_its_route_alone(
     audit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     monkeypatch.setenv("FAULT_PIDS", str(tmp_path / "pids"))
-    _, reason = {**MEMORY["FAULTS"], **MEMORY["PROGRAM_FAULTS"]}[name]
+    _, reason = {**fault_memory.FAULTS, **fault_memory.PROGRAM_FAULTS}[name]
     timeout = 1 if "1 seconds" in reason else 20
     assert_one_user_fails(audit(program(name, timeout)), reason)
     if "grandchild" in name:
@@ -202,8 +215,8 @@ def test_a_program_that_does_not_exist_fails_every_route(
 ) -> None:
     ended = audit(f"command:run={command}")
     assert ended.code == 3
-    found = json.loads(ended.out)
-    assert found["missing"]["routes"] == 4
+    document = json.loads(ended.out)
+    assert document["missing"]["routes"] == 4
     assert reason in ended.err
 
 
@@ -228,7 +241,7 @@ def test_a_process_that_leaves_the_group_cannot_hold_the_audit_up(
 
 
 def test_a_program_that_does_not_read_cannot_hold_the_audit_up() -> None:
-    words = shlex.join([sys.executable, "-I", "-S", "-c", MEMORY["GRANDCHILD"]])
+    words = shlex.join([sys.executable, "-I", "-S", "-c", fault_memory.GRANDCHILD])
     with pytest.raises(RouteError, match="no reply within"):
         Command(words, timeout=0.5).build([Record("r", 0, "x" * 10**6)])
 
@@ -262,15 +275,15 @@ def test_a_dump_that_breaks_later_fails_its_route_alone(
 
     def answer(connection: socket.socket, request: Any) -> None:
         asked = json.loads(request.raw.partition(b"\r\n\r\n")[2])
-        memory = memories.setdefault(asked["memory"], MEMORY["Memory"]())
+        memory = memories.setdefault(asked["memory"], fault_memory.Memory())
         verb = request.path.rpartition("/")[2]
         usual = memory.answer(verb, asked)
         if verb == "dump" and memory.sick:
             dumps[asked["memory"]] = dumps.get(asked["memory"], 0) + 1
             usual = usual if dumps[asked["memory"]] <= good else {}
-        connection.sendall(ENDPOINT["reply"](json.dumps(usual).encode()))
+        connection.sendall(fault_endpoint.reply(json.dumps(usual).encode()))
 
-    with ENDPOINT["Endpoint"]({"late": answer}) as endpoint:
+    with fault_endpoint.Endpoint({"late": answer}) as endpoint:
         ended = audit(f"http:url=http://{endpoint.origin}/late")
     assert max(dumps.values()) > good
     assert_one_user_fails(ended, "dump: expected a list 'items' but got NoneType")

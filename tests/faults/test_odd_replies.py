@@ -15,7 +15,7 @@ import pytest
 
 from routeprism.answers import Cell, collect
 from routeprism.models import Ask, Reply, Usage
-from routeprism.runs import Run
+from routeprism.runs import Ledger, Run
 
 CELLS = [Cell(Ask(f"p{n}", "", "", ("one", "two"), 0), f"q{n}", "forward") for n in range(6)]
 
@@ -97,7 +97,7 @@ def test_an_error_in_one_request_is_not_reported_as_an_interruption(
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("made up")
 
-    monkeypatch.setattr("routeprism.answers._collector.answer_entry", fail)
+    monkeypatch.setattr(Ledger, "put", fail)
     with run_at(tmp_path / "run") as run, pytest.raises(sqlite3.OperationalError, match="made up"):
         collect(run, Odd(lambda: Reply("a")), CELLS)
 

@@ -6,9 +6,9 @@ import base64
 import html
 import json
 import re
-import runpy
 import sqlite3
 import sys
+import uuid
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -21,13 +21,14 @@ import pytest
 
 from routeprism.errors import RouteError
 from routeprism.models import Endpoint
-from routeprism.policies import Lineage
-from routeprism.policies.adapters._mem0_memory import OpenedMem0 as Opened
+from routeprism.policies import Lineage, make_policy
 from routeprism.policies.adapters.langmem import LangMem
+from routeprism.policies.raw import Raw
 from routeprism.records import Record
 from routeprism.redaction import Redactor, hide_credentials
 
-ENDPOINT = runpy.run_path(str(Path(__file__).parent / "fault_endpoint.py"))
+from . import fault_endpoint
+
 SECRET = "Tr0ub4dor&3/p\"w+d-x'Y"  # noqa: S105
 """With characters that each encoding writes in its own way."""
 RECORDS = [{"user": "u", "id": f"r{n}", "text": f"fact {n}"} for n in range(2)]
@@ -68,7 +69,7 @@ def responses() -> dict[str, Any]:
     def answer(make: Callable[[str], Any], status: str = "200 OK") -> Any:
         def respond(connection: Any, request: Any) -> None:
             body = json.dumps(make(echo(request))).encode()
-            connection.sendall(ENDPOINT["reply"](body, status))
+            connection.sendall(fault_endpoint.reply(body, status))
 
         return respond
 
@@ -80,8 +81,8 @@ def responses() -> dict[str, Any]:
         return respond
 
     return {
-        "answer": answer(ENDPOINT["completion"]),
-        "refusal": answer(ENDPOINT["refusal"]),
+        "answer": answer(fault_endpoint.completion),
+        "refusal": answer(fault_endpoint.refusal),
         "error": answer(lambda text: {"error": {"message": text}}, "401 No"),
         "error-body": answer(lambda text: {"error": {"message": text, "code": text}}),
         "redirect": head(
@@ -98,7 +99,7 @@ def responses() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[Any]:
-    with ENDPOINT["Endpoint"](responses()) as running:
+    with fault_endpoint.Endpoint(responses()) as running:
         yield running
 
 
@@ -195,7 +196,7 @@ class Memory:
             responses()[name](connection, request)
             return
         reply = {"items": items, "state": echo(request)[:0]} if verb in ("search", "dump") else {}
-        connection.sendall(ENDPOINT["reply"](json.dumps(reply).encode()))
+        connection.sendall(fault_endpoint.reply(json.dumps(reply).encode()))
 
 
 @pytest.mark.slow
@@ -205,7 +206,7 @@ def test_a_memory_service_that_sends_its_token_back(
     monkeypatch.setenv("MEMORY_PASS", SECRET)  # a name that says nothing
     data = own_data(RECORDS, QUESTIONS)
     names = ("items", "error", "error-body", "redirect", "reason", "status", "header")
-    with ENDPOINT["Endpoint"](dict.fromkeys(names, Memory().answer)) as service:
+    with fault_endpoint.Endpoint(dict.fromkeys(names, Memory().answer)) as service:
         outputs, codes = "", []
         for name in names:
             policy = f"http:url=http://{service.origin}/{name},token=MEMORY_PASS"
@@ -299,15 +300,19 @@ def test_the_errors_of_a_memorys_own_model_are_shown_without_secrets(
     monkeypatch.setitem(sys.modules, "langchain_openai", chat)  # type: ignore[arg-type]
     with pytest.raises(RouteError, match="LangMem failed on record 'r': ValueError") as langmem:
         LangMem(model="m")._manager(None, None, Endpoint("", "none"))(record)
-    opened: Any = SimpleNamespace(
-        memory=SimpleNamespace(add=fail),
-        failed=[],
-        allowance=None,
-        user="route",
-        redactor=Redactor.configured(),
-    )
+    database = SimpleNamespace(connection=None)
+    llm = SimpleNamespace(generate_response=fail)
+    memory = SimpleNamespace(add=fail, llm=llm, db=database, close=lambda: None, vector_store=None)
+    opening = SimpleNamespace(from_config=lambda settings: memory)
+    store = SimpleNamespace(QdrantClient=lambda place: None)
+    for name, module in {
+        "mem0.memory.main": SimpleNamespace(Memory=opening, uuid=uuid),
+        "mem0.memory.telemetry": SimpleNamespace(),
+        "qdrant_client": store,
+    }.items():
+        monkeypatch.setitem(sys.modules, name, module)  # type: ignore[arg-type]
     with pytest.raises(RouteError, match="mem0 failed on record 'r': ValueError") as mem0:
-        Opened.add(opened, record, [("user", "text")], True)
+        make_policy("mem0:model=m,base_url=http://127.0.0.1:9/v1,embed=words").build([record])
     for caught in (langmem, mem0):
         assert "Tr0" not in str(caught.value)
 
@@ -340,20 +345,20 @@ def test_a_wrong_call_does_not_print_credentials(
     ended = cli("audit", own_data(RECORDS, QUESTIONS), *arguments, "--base-url", address)
     assert ended.code == code
     assert_hidden(ended.out + ended.err, Path.cwd())
-    other = cli(
+    outcome = cli(
         "audit", own_data(RECORDS, QUESTIONS, "again"), "-p", f"http:url={address},timeout=x"
     )
-    assert other.code == 2
-    assert_hidden(other.out + other.err, Path.cwd())
+    assert outcome.code == 2
+    assert_hidden(outcome.out + outcome.err, Path.cwd())
 
 
 def test_an_interrupted_command_is_printed_without_credentials(
     cli: Callable[..., Any], own_data: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: object, **__: object) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("routeprism.cli._audit.prepare", interrupt)
+    monkeypatch.setattr(Raw, "build", interrupt)
     address = f"http://someone:{quote(SECRET, safe='')}@127.0.0.1:9/v1"
     ended = cli("audit", own_data(RECORDS, QUESTIONS), "-p", "raw", "--base-url", address)
     assert ended.code == 130
@@ -398,7 +403,7 @@ def test_shards_are_merged_without_the_credentials_that_no_run_contains(
     cli: Callable[..., Any], own_data: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("audit", own_data(RECORDS, QUESTIONS), "-p", "recent:k=1", "--model", "openai:m")
-    with ENDPOINT["Endpoint"](responses()) as endpoint:
+    with fault_endpoint.Endpoint(responses()) as endpoint:
         address = endpoint.url("answer").replace("://", f"://me:{quote(SECRET, safe='')}@")
         more = ("--base-url", address, "--resamples", "100", "-q", "--yes")
         shard = cli(*words, *more, "--shard", "1/1", "--run", "shard")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import shlex
 import signal
 import subprocess
@@ -16,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from . import fault_endpoint
+
 HERE = Path(__file__).parent
-ENDPOINT = runpy.run_path(str(HERE / "fault_endpoint.py"))
 RECORDS = [
     {"user": user, "id": f"{user}-r{n}", "text": f"fact {n} of {user}"}
     for user in ("u2", "u3", "u4")
@@ -105,10 +105,10 @@ def test_a_stopped_run_keeps_its_answers_and_goes_on(
     def respond(connection: Any, request: Any) -> None:
         seen.append(request)
         if len(seen) <= 2 or not stalls[0]:
-            ENDPOINT["OK"](connection, request)
+            fault_endpoint.OK(connection, request)
 
     data = own_data(RECORDS, QUESTIONS)
-    with ENDPOINT["Endpoint"]({"some": respond}) as endpoint:
+    with fault_endpoint.Endpoint({"some": respond}) as endpoint:
         call: tuple[str | Path, ...] = (
             *("audit", data, "-p", "recent:k=1", "--model", "openai:m,retries=0,concurrency=3"),
             *("--base-url", endpoint.url("some"), "--run", "run", "--resamples", "100", "--json"),
@@ -134,7 +134,7 @@ def test_a_background_job_that_ignores_ctrl_c_still_ends(
 ) -> None:
     """A shell starts background jobs with SIGINT ignored; SIGTERM has to end them."""
     seen: list[Any] = []
-    with ENDPOINT["Endpoint"]({"stall": lambda _, request: seen.append(request)}) as endpoint:
+    with fault_endpoint.Endpoint({"stall": lambda _, request: seen.append(request)}) as endpoint:
         data = own_data(RECORDS, QUESTIONS)
         words = [sys.executable, "-c", "import routeprism.cli; routeprism.cli.main()", "audit"]
         words += [str(data), "-p", "recent:k=1", "--model", "openai:m"]

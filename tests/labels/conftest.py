@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from routeprism.models import Ask, Reply
 from routeprism.records import Benchmark, Case, Pool, Question, Record
-
-
-class Scripted:
-    """Says what a function says of the request."""
-
-    embedded = False
-    concurrency = 4
-
-    def __init__(self, say: Callable[[Ask], str], name: str = "scripted") -> None:
-        self.say, self.name, self.settings = say, name, {"version": 1}
-        self.asked: list[Ask] = []
-
-    def answer(self, ask: Ask) -> Reply:
-        self.asked.append(ask)
-        return Reply(self.say(ask))
-
-
-@pytest.fixture
-def scripted() -> type[Scripted]:
-    return Scripted
 
 
 @pytest.fixture

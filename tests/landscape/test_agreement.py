@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routeprism.landscape import explore, merge_states, recent_keeps
-from routeprism.landscape._enumeration import SURVIVORS, enumerate_focal, enumerate_recent
 from routeprism.orders import parse_arrival
 from routeprism.policies import (
     Incremental,
@@ -32,6 +32,7 @@ from routeprism.records import Case, Pool, Record, load_benchmark
 CASES = load_benchmark("sample").cases
 POOLS = [case.pool for case in CASES]
 
+SURVIVORS = ("last-arrival", "first-arrival", "source-position")
 ARMS = [
     *(f"focal:cluster={c},survivor={s}" for c in ("arrival", "source") for s in SURVIVORS),
     "focal:threshold=0.025",
@@ -150,11 +151,12 @@ def test_every_arrival_model_is_followed_exactly(name: str, arrival: str) -> Non
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("size", [1, 2, 4, 6])
 def test_recent_against_its_closed_form(size: int, k: int) -> None:
-    found = enumerate_recent(size, k)
-    for support in range(size + 1):
-        mask = (1 << support) - 1
-        kept = sum(weight for held, weight in found.masks.items() if held & mask)
-        assert Fraction(kept, found.orders) == recent_keeps(size, k, support)
+    pool = Pool("ann", tuple(Record(f"r{at}", at, f"note {at}") for at in range(size)))
+    landscape = explore(make_policy(f"recent:k={k}"), pool, method="enumerated")
+    for number in range(size + 1):
+        support = frozenset(pool.ids[:number])
+        orders = sum(weight for ids, weight in landscape.retained.items() if ids & support)
+        assert Fraction(orders, landscape.orders) == recent_keeps(size, k, number)
 
 
 def test_the_closed_form_is_one_where_all_fits() -> None:
@@ -177,24 +179,22 @@ def test_enumeration_of_odd_pools(texts: list[list[str]], threshold: float) -> N
     records = tuple(Record(f"r{at}", at, " ".join(words)) for at, words in enumerate(texts))
     pool = Pool("ann", records)
     for cluster in ("arrival", "source"):
-        found = enumerate_focal(records, [threshold], cluster=cluster)
         for rule in SURVIVORS:
             focal = Focal(threshold=threshold, cluster=cluster, survivor=rule)  # type: ignore[arg-type]
-            distribution = {
-                frozenset(pool.ids[at] for at in range(len(pool)) if mask >> at & 1): weight
-                for mask, weight in found[threshold, rule].masks.items()
-            }
-            assert distribution == unmerged(focal, records)
-            clusters: dict[int, int] = {}
-            sizes: dict[int, int] = {}
+            landscape = explore(focal, pool, method="enumerated")
+            assert landscape.retained == unmerged(focal, records)
+            clusters: Counter[int] = Counter()
+            sizes: Counter[int] = Counter()
             for order in itertools.permutations(records):
-                state = focal.build(order).state()
-                clusters[len(state)] = clusters.get(len(state), 0) + 1  # type: ignore[arg-type]
-                for one in state:  # type: ignore[union-attr]
-                    size = len(one["members"])  # type: ignore[index,call-overload]
-                    sizes[size] = sizes.get(size, 0) + 1
-            assert found[threshold, rule].clusters == clusters
-            assert found[threshold, rule].sizes == sizes
+                state: Any = focal.build(order).state()
+                clusters[len(state)] += 1
+                sizes.update(len(entry["members"]) for entry in state)
+            # One record survives in each cluster.
+            numbers: Counter[int] = Counter()
+            for ids, weight in landscape.retained.items():
+                numbers[len(ids)] += weight
+            assert numbers == clusters
+            assert landscape.sizes == sizes
 
 
 @pytest.mark.slow

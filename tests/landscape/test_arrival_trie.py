@@ -324,20 +324,22 @@ def test_worst_orders_and_reorderings_take_no_further_add(benchmark: Any) -> Non
     assert replace(found, findings=()).rows == found.rows
 
 
-def test_slow_memories_report_the_records_that_are_left(
-    benchmark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from routeprism.experiments import _adding
+def test_slow_memories_report_the_records_that_are_left(benchmark: Any) -> None:
+    from routeprism.experiments import AddProgress
     from routeprism.experiments._order_sharing import plan_sharing
 
-    monkeypatch.setattr(_adding, "_PATIENCE", 0.0)
-    monkeypatch.setattr(_adding, "_APART", 0.0)
     policy, cases = as_policy(WholeHistory), benchmark.cases
     plans = plan_sharing(
         [policy], cases, [parse_arrival("uniform")], method=None, drawn_orders=1_000, allowance=None
     )
     reports: list[tuple[str, int, int]] = []
-    watched = plans.watch(lambda name, progress: reports.append((name, *astuple(progress)[:2])))
+    adding = AddProgress(
+        lambda name, progress: reports.append((name, *astuple(progress)[:2])),
+        list(plans.count_adds().values()),
+        1,
+        patience=0.0,
+    )
+    watched = replace(plans, adding=adding)
     trie = watched.open_trie(policy, cases[0].pool)
     trie.follow((0, 1, 2))
     assert reports == [("records added", done, 650) for done in (1, 2, 3)]

@@ -33,6 +33,8 @@ from routeprism.policies import Incremental, Memory, Policy, make_policy, parse_
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Case, Pool, Record, load_benchmark
 
+from ..doubles import LastThree
+
 CASES = load_benchmark("sample").cases
 
 
@@ -100,12 +102,12 @@ def test_no_order_with_fewer_inversions_does_it(name: str) -> None:
     assert isinstance(policy, Incremental)
     for case in CASES:
         wanted = supports(case, "benchmark")
-        found = shrink_all(policy, case.pool, [keeps(support) for support in wanted])
-        fewer = max(one.inversions if one.found else math.inf for one in found)
+        reorderings = shrink_all(policy, case.pool, [keeps(support) for support in wanted])
+        fewer = max(one.inversions if one.found else math.inf for one in reorderings)
         every = list(orders_below(policy, case.pool, fewer))
         assert every[0][0] == 0
         source = every[0][1]
-        for support, one in zip(wanted, found, strict=True):
+        for support, one in zip(wanted, reorderings, strict=True):
             changing = [
                 crossed for crossed, kept in every if bool(kept & support) != bool(source & support)
             ]
@@ -154,28 +156,12 @@ def test_every_personamem_pair_has_a_one_minimal_reordering(data: Path) -> None:
     shrunk = 0
     for case in load_benchmark("personamem", data).cases:
         wanted = supports(case, "reference-session")
-        found = shrink_all(focal, case.pool, [keeps(support) for support in wanted])
-        for support, one in zip(wanted, found, strict=True):
+        reorderings = shrink_all(focal, case.pool, [keeps(support) for support in wanted])
+        for support, one in zip(wanted, reorderings, strict=True):
             assert one.found and one.exact
             assert_one_minimal(one, focal, case.pool, keeps(support))
             shrunk += 1
     assert shrunk > 100
-
-
-class LastThree:
-    """Somebody's own memory: no states to merge."""
-
-    def __init__(self) -> None:
-        self.held: list[Record] = []
-
-    def add(self, record: Record) -> None:
-        self.held = [*self.held, record][-3:]
-
-    def retained(self) -> list[Record]:
-        return self.held
-
-    def expose(self, query: str) -> list[Record]:
-        return self.held
 
 
 OWN = OwnMemory(LastThree, "mine")
@@ -187,28 +173,28 @@ def long_pool(size: int) -> Pool:
 
 def test_ones_own_memory_is_shrunk_exactly_where_orders_are_few() -> None:
     pool = long_pool(6)
-    found = shrink(OWN, pool, keeps(frozenset({"r4"})))
-    assert found.exact and found.found
+    reordering = shrink(OWN, pool, keeps(frozenset({"r4"})))
+    assert reordering.exact and reordering.found
     # r4 leaves a window of three when three others come after it: 3-5 already do but one.
-    assert found.inversions == 2
-    assert_one_minimal(found, OWN, pool, keeps(frozenset({"r4"})))
+    assert reordering.inversions == 2
+    assert_one_minimal(reordering, OWN, pool, keeps(frozenset({"r4"})))
 
 
 @pytest.mark.parametrize("lost", ["r19", "r17", "r3"])
 def test_long_pools_are_searched_and_one_minimal(lost: str) -> None:
     pool = long_pool(20)
     predicate = keeps(frozenset({lost}))
-    found = shrink(OWN, pool, predicate)
-    assert not found.exact and found.found
-    assert_one_minimal(found, OWN, pool, predicate)
+    reordering = shrink(OWN, pool, predicate)
+    assert not reordering.exact and reordering.found
+    assert_one_minimal(reordering, OWN, pool, predicate)
 
 
 def test_a_known_order_is_a_start() -> None:
     pool = long_pool(20)
     predicate = keeps(frozenset({"r19"}))
-    found = shrink(OWN, pool, predicate, start=tuple(reversed(range(20))))
-    assert found.inversions == 3  # three others have to come later
-    assert_one_minimal(found, OWN, pool, predicate)
+    reordering = shrink(OWN, pool, predicate, start=tuple(reversed(range(20))))
+    assert reordering.inversions == 3  # three others have to come later
+    assert_one_minimal(reordering, OWN, pool, predicate)
 
 
 def test_what_no_order_changes_is_said() -> None:
@@ -223,7 +209,7 @@ def test_what_no_order_changes_is_said() -> None:
 
 class _Keeper(LastThree):
     def add(self, record: Record) -> None:
-        self.held.append(record)
+        self.records.append(record)
 
 
 def test_the_worst_order_is_the_worst() -> None:
@@ -238,10 +224,10 @@ def test_the_worst_order_is_the_worst() -> None:
             order: kept(policy.build(tuple(case.pool.records[p] for p in order)))
             for order in itertools.permutations(range(len(case.pool)))
         }
-        found = worst_order(policy, case.pool, kept)
-        assert found.exact
-        assert found.value == values[found.order] == min(values.values())
-        assert found.inversions == min(inversions(o) for o, v in values.items() if v == found.value)
+        worst = worst_order(policy, case.pool, kept)
+        assert worst.exact
+        assert worst.value == values[worst.order] == min(values.values())
+        assert worst.inversions == min(inversions(o) for o, v in values.items() if v == worst.value)
         near = worst_order(policy, case.pool, kept, "jitter:w=1")
         listed = [order for order, _ in parse_arrival("jitter:w=1").orders(len(case.pool)) or ()]
         assert near.value == min(values[order] for order in listed)
@@ -253,9 +239,9 @@ def test_a_search_for_the_worst_order_says_so() -> None:
     def early(memory: Memory) -> float:
         return float(len(memory.retained() & {"r12", "r13", "r14"}))
 
-    found = worst_order(OWN, pool, early, most_builds=300)
-    assert (found.exact, found.value, found.forward) == (False, 0.0, 3.0)
-    assert found == worst_order(OWN, pool, early, most_builds=300)  # seeded
+    worst = worst_order(OWN, pool, early, most_builds=300)
+    assert (worst.exact, worst.value, worst.forward) == (False, 0.0, 3.0)
+    assert worst == worst_order(OWN, pool, early, most_builds=300)  # seeded
     drawn = worst_order(OWN, pool, early, "interleave:k=2", most_builds=100)
     assert not drawn.exact and drawn.looked <= 100
 
@@ -275,12 +261,12 @@ class Turned(LastThree):
     """Keeps r0 only where a third of all neighbours arrived in the other order."""
 
     def add(self, record: Record) -> None:
-        self.held.append(record)
+        self.records.append(record)
 
     def retained(self) -> list[str]:
-        places = [record.position for record in self.held]
+        places = [record.position for record in self.records]
         falls = sum(one > other for one, other in itertools.pairwise(places))
-        return [r.id for r in self.held if r.id != "r0" or 3 * falls >= len(places)]
+        return [r.id for r in self.records if r.id != "r0" or 3 * falls >= len(places)]
 
 
 def test_a_search_goes_on_with_orders_that_are_known_to_differ() -> None:
@@ -298,10 +284,10 @@ def test_a_search_goes_on_with_orders_that_are_known_to_differ() -> None:
 def test_a_long_move_is_found_in_a_long_pool(support: str) -> None:
     """Only a move to the last three places keeps it, further than short moves reach."""
     pool, predicate = long_pool(80), keeps(frozenset({support}))
-    found = shrink(OWN, pool, predicate, most_builds=500)
-    assert found.found and not found.exact
-    assert found.inversions == 79 - int(support[1:]) - 2
-    assert_one_minimal(found, OWN, pool, predicate)
+    reordering = shrink(OWN, pool, predicate, most_builds=500)
+    assert reordering.found and not reordering.exact
+    assert reordering.inversions == 79 - int(support[1:]) - 2
+    assert_one_minimal(reordering, OWN, pool, predicate)
 
 
 class Counted(LastThree):
@@ -346,7 +332,7 @@ class CountedKeeper(Counted):
     built = 0
 
     def add(self, record: Record) -> None:
-        self.held.append(record)
+        self.records.append(record)
 
 
 def test_questions_share_the_orders_that_a_search_builds() -> None:

@@ -133,6 +133,15 @@ def test_more_units_than_fit_at_once_give_the_same_kind_of_interval() -> None:
     assert found.upper - found.lower == pytest.approx(2 * 1.96 * 0.00527, rel=0.1)
 
 
+@pytest.mark.parametrize("different", [3, 256, 257, 5_000])
+def test_the_mean_of_many_units_does_not_depend_on_how_many_values_differ(different: int) -> None:
+    values = [float(at * 7919 % different) for at in range(6_000)]
+    units = tally("unit", *({"J": [value]} for value in values))
+    estimate = units.estimates(interval="percentile", seed=1, resamples=20)["J"]
+    assert estimate.value == pytest.approx(sum(values) / len(values))
+    assert (estimate.units, estimate.queries) == (6_000, 6_000)
+
+
 @given(st.frozensets(st.text(max_size=2)), st.frozensets(st.text(max_size=2)))
 def test_jaccard_is_symmetric(one: frozenset[str], other: frozenset[str]) -> None:
     assert jaccard(one, other) == jaccard(other, one)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import runpy
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,13 +13,15 @@ from typing import Any
 import pytest
 
 import routeprism
+from routeprism import files
 from routeprism.errors import InputError, LimitError, RunError
 from routeprism.runs import Cassette
 
+from ..counting_server import Counting
+from . import asking_memory
+
 HERE = Path(__file__)
-SYSTEM = runpy.run_path(str(HERE.with_name("asking_memory.py")))
-COUNTING = runpy.run_path(str(HERE.parents[1] / "counting_server.py"))["Counting"]
-SMALL = SYSTEM["SMALL"]
+SMALL = asking_memory.SMALL
 KEY = "sk-cassette-secret-0123456789"
 MEMOCHAT = "memochat:words=5,model=openai:m"
 
@@ -28,7 +29,7 @@ MEMOCHAT = "memochat:words=5,model=openai:m"
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    server = COUNTING()
+    server = Counting()
     yield server
     server.stop()
 
@@ -38,7 +39,7 @@ def audit(server: Any, tape: dict[str, Path], run: Path | None = None, words: in
     return routeprism.audit(
         SMALL,
         f"memochat:words={words},model=openai:m",
-        SYSTEM["Asking"](f"{server.address}/v1"),
+        asking_memory.Asking(f"{server.address}/v1"),
         models=["openai:n"],
         base_url=f"{server.address}/v1",
         resamples=100,
@@ -57,12 +58,12 @@ def test_a_cassette_replays_construction_and_answers_byte_for_byte(
     assert calls and KEY not in tape.read_text()
     assert len(tape.read_text().splitlines()) == calls + 1
     monkeypatch.delenv("OPENAI_API_KEY")
-    found = audit(counting, {"replay": tape}, tmp_path / "replayed")
+    result = audit(counting, {"replay": tape}, tmp_path / "replayed")
     assert counting.model_calls() == calls
     first, second = (tmp_path / name / "estimates.csv" for name in ("recorded", "replayed"))
     assert first.read_bytes() == second.read_bytes()
-    assert any("No model was asked" in note for note in found.notes)
-    assert audit(counting, {"replay": tape}).rows == found.rows  # without a run, too
+    assert any("No model was asked" in note for note in result.notes)
+    assert audit(counting, {"replay": tape}).rows == result.rows  # without a run, too
     assert counting.model_calls() == calls
 
 
@@ -85,7 +86,7 @@ def test_an_unknown_prompt_is_refused_and_the_nearest_is_shown(
 
 def test_an_unknown_prompt_of_a_memory_system_is_refused(counting: Any, tmp_path: Path) -> None:
     tape = tmp_path / "calls.jsonl"
-    policy = SYSTEM["Asking"](f"{counting.address}/v1")
+    policy = asking_memory.Asking(f"{counting.address}/v1")
     routeprism.audit(SMALL, policy, record=tape, resamples=100)
     calls = counting.model_calls()
     with pytest.raises(InputError, match="fewer of them"):
@@ -97,11 +98,11 @@ def test_an_unknown_prompt_of_a_memory_system_is_refused(counting: Any, tmp_path
 def test_recording_again_adds_to_the_cassette(counting: Any, tmp_path: Path) -> None:
     tape = tmp_path / "calls.jsonl"
     url = f"{counting.address}/v1"
-    routeprism.audit(SMALL, SYSTEM["Asking"](url), record=tape, resamples=100)
+    routeprism.audit(SMALL, asking_memory.Asking(url), record=tape, resamples=100)
     before = tape.read_text().splitlines()
     routeprism.audit(SMALL, MEMOCHAT, record=tape, base_url=url, resamples=100)
     assert tape.read_text().splitlines()[: len(before)] == before
-    routeprism.audit(SMALL, SYSTEM["Asking"](url), replay=tape, resamples=100)
+    routeprism.audit(SMALL, asking_memory.Asking(url), replay=tape, resamples=100)
 
 
 def test_other_files_and_contradictions_are_refused(
@@ -122,14 +123,14 @@ def test_other_files_and_contradictions_are_refused(
 def replies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str, Any]]]:
     """Give the lines of a recorded cassette."""
     tape = tmp_path_factory.mktemp("tape") / "calls.jsonl"
-    server = COUNTING()
+    server = Counting()
     routeprism.audit(SMALL, MEMOCHAT, record=tape, base_url=f"{server.address}/v1", resamples=100)
     server.stop()
     yield [json.loads(line) for line in tape.read_text(encoding="utf-8").splitlines()]
 
 
 def write_lines(path: Path, entries: list[Any]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in entries), encoding="utf-8")
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
     return path
 
 
@@ -207,12 +208,16 @@ def test_a_cassette_whose_name_ends_in_gz_is_packed(counting: Any, tmp_path: Pat
 def test_a_full_disk_loses_the_cassette_but_no_answer(
     counting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(path: Path, content: bytes) -> None:
-        raise OSError(28, "No space left on device")
-
     tape = tmp_path / "calls.jsonl"
+    replace_file = files.replace_file
+
+    def fail(path: Path, *content: Any) -> None:
+        if path == tape:
+            raise OSError(28, "No space left on device")
+        replace_file(path, *content)
+
     with monkeypatch.context() as patch:
-        patch.setattr("routeprism.runs._cassettes.write_output", fail)
+        patch.setattr(files, "replace_file", fail)
         with pytest.raises(RunError, match=r"calls\.jsonl cannot be written: No space .* are kept"):
             audit(counting, {"record": tape}, tmp_path / "run")
     calls = counting.model_calls()

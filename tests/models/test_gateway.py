@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import signal
 import sqlite3
 import subprocess
@@ -24,9 +23,10 @@ import routeprism
 from routeprism.errors import LimitError
 from routeprism.models import Allowance, Gateway, Line
 
+from . import asking_memory
+
 PROGRAM = Path(__file__).with_name("asking_memory.py")
-SYSTEM = runpy.run_path(str(PROGRAM))
-SMALL, ask = SYSTEM["SMALL"], SYSTEM["ask"]
+SMALL, ask = asking_memory.SMALL, asking_memory.ask
 NEEDED = 2 * 2 * sum(len(case.pool) for case in SMALL.cases)
 """Two routes and two builds of each: a call for each record."""
 KEY = "sk-proxy-secret-0123456789"
@@ -145,7 +145,7 @@ def test_no_call_is_paid_for_twice_wherever_the_audit_is_killed(
 
 
 def test_the_key_reaches_the_model_and_nothing_else(upstream: Upstream, tmp_path: Path) -> None:
-    policy = SYSTEM["Asking"](upstream.url)
+    policy = asking_memory.Asking(upstream.url)
     routeprism.audit(SMALL, policy, run=tmp_path / "run", resamples=100)
     assert all(f"Bearer {KEY}" in headers for headers in upstream.headers)
     assert b"reply 1, key " in contents(tmp_path / "run")
@@ -156,7 +156,7 @@ def test_limits_hold_and_the_same_call_goes_on(upstream: Upstream, tmp_path: Pat
     """A reply costs 10 · 1,000 / 10⁶ + 5 · 10,000 / 10⁶ = 0.06."""
     one_build = NEEDED // 2
     settings: dict[str, Any] = {"run": tmp_path / "run", "resamples": 100}
-    policy = SYSTEM["Asking"](upstream.url, price_in=1_000, price_out=10_000)
+    policy = asking_memory.Asking(upstream.url, price_in=1_000, price_out=10_000)
     (cost,) = routeprism.audit(SMALL, policy, dry_run=True).costs.values()
     assert cost.calls == one_build and upstream.answered == []
     with pytest.raises(LimitError, match="max_calls"):

@@ -77,6 +77,7 @@ def output(text: str, **fields: Any) -> Any:
     return made
 
 
+@pytest.mark.slow
 @installed
 def test_ten_sample_questions_go_through_the_mock() -> None:
     cases = load_benchmark("sample").cases

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import runpy
+import random
+import time
 import traceback
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from pathlib import Path
+from email.utils import formatdate
 from typing import Any
 
 import pytest
 
 from routeprism.errors import ModelError, SpecError
 from routeprism.models import Ask, Model, Reply
-from routeprism.models._sessions import compute_backoff, read_retry_after
 from routeprism.models.openai import OpenAI
 
-SUPPORT = runpy.run_path(str(Path(__file__).parents[1] / "support_server.py"))
+from .. import support_server
+
 KEY = "sk-loopback-0123456789abcdef"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Any]:
-    with SUPPORT["Loopback"]() as running:
+    with support_server.Loopback() as running:
         yield running
 
 
@@ -32,8 +33,9 @@ def server() -> Iterator[Any]:
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    # Waits are asserted where they matter; elsewhere they only take time.
-    monkeypatch.setattr("routeprism.models._sessions._FIRST", 0.01)
+    # Waits are asserted where they matter; elsewhere they only take time. Without the jitter the
+    # first backoff is half a second times this.
+    monkeypatch.setattr(random, "uniform", lambda low, high: 0.02)
 
 
 def ask(text: str, draw: int = 0) -> Ask:
@@ -99,39 +101,65 @@ def test_a_refusal_outside_the_text_is_marked(server: Any) -> None:
     assert reply.raw == "[refused] That is nothing I do."
 
 
-def test_retry_after_is_waited_for_by_every_request(
-    server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class FirstWait(Exception):  # noqa: N818 (it ends a request, and is no error)
+    """Ends a request at its first wait."""
+
+
+def record_waits(monkeypatch: pytest.MonkeyPatch, *, end: bool = False) -> list[float]:
+    """Record how long is waited, and wait briefly; `end` stops the request instead."""
     waits: list[float] = []
     sleep = asyncio.sleep
 
-    async def noted(seconds: float) -> None:
+    async def record(seconds: float) -> None:
         waits.append(seconds)
+        if end:
+            raise FirstWait
         await sleep(min(seconds, 0.01))
 
-    monkeypatch.setattr("routeprism.models.openai.asyncio.sleep", noted)
+    monkeypatch.setattr(asyncio, "sleep", record)
+    return waits
+
+
+def test_retry_after_is_waited_for_by_every_request(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = record_waits(monkeypatch)
     answer(OpenAI("m", base_url=server.url), "[[429:1]] seconds [[say:a]]")
-    assert waits[0] == 0.3  # the server says 0.3, the first backoff is at most 0.01
-    waits.clear()
-    answer(OpenAI("m", base_url=server.url), "[[429date:1]] date [[say:a]]")
-    assert 0.5 < waits[0] <= 2.0  # two seconds ahead, as a date without fractions
+    assert waits[0] == 0.3  # the server says 0.3, the first backoff is 0.01
 
 
-def test_how_long_to_wait_is_read_from_headers() -> None:
-    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
-    assert read_retry_after({"retry-after": "7"}, now) == 7.0
-    assert read_retry_after({"retry-after": "Fri, 02 Jan 2026 03:04:35 GMT"}, now) == 30.0
-    assert read_retry_after({"retry-after": "Fri, 02 Jan 2026 03:00:00 GMT"}, now) == 0.0
-    assert read_retry_after({"retry-after-ms": "250", "retry-after": "9"}, now) == 0.25
-    assert read_retry_after({"retry-after": "soon"}, now) is None
-    assert read_retry_after({}, now) is None
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [
+        (["Retry-After: 7"], 7.0, 7.0),
+        (["Retry-After: DATE"], 200.0, 250.0),  # 250 seconds ahead when the test begins
+        (["Retry-After: Fri, 02 Jan 2026 03:00:00 GMT"], 0.01, 0.01),  # past: only the backoff
+        (["Retry-After-Ms: 250", "Retry-After: 9"], 0.25, 0.25),
+        (["Retry-After: soon"], 0.01, 0.01),
+        ([], 0.01, 0.01),
+    ],
+    ids=["seconds", "date", "past", "milliseconds", "words", "nothing"],
+)
+def test_how_long_to_wait_is_read_from_headers(
+    server: Any, monkeypatch: pytest.MonkeyPatch, headers: list[str], least: float, most: float
+) -> None:
+    waits = record_waits(monkeypatch, end=True)
+    lines = "|".join(headers).replace("DATE", formatdate(time.time() + 250, usegmt=True))
+    with pytest.raises(FirstWait):
+        answer(OpenAI("m", base_url=server.url), f"[[429{{{lines}}}:1]] {least}")
+    assert least <= waits[0] <= most
 
 
-def test_backoff_doubles_with_jitter_up_to_a_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routeprism.models._sessions._FIRST", 0.5)
-    for number in range(12):
-        full = min(30.0, 0.5 * 2**number)
-        assert all(full / 2 <= compute_backoff(number) <= full for _ in range(20))
+def test_backoff_doubles_with_jitter_up_to_a_ceiling(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = record_waits(monkeypatch)
+    for jitter, share in ((min, 0.5), (max, 1.0)):
+        monkeypatch.setattr(random, "uniform", lambda low, high, choose=jitter: choose(low, high))
+        waits.clear()
+        with pytest.raises(ModelError, match="after 13 attempts"):
+            answer(OpenAI("m", base_url=server.url, retries=12), f"[[500:99]] {share}")
+        assert waits == [share * min(30.0, 0.5 * 2**number) for number in range(12)]
 
 
 def test_the_request_says_what_was_set_and_nothing_else(server: Any) -> None:
@@ -151,7 +179,9 @@ def test_the_request_says_what_was_set_and_nothing_else(server: Any) -> None:
 def test_draws_of_a_seeded_model_differ_in_their_seed(server: Any) -> None:
     model = OpenAI("m", base_url=server.url, seed=5)
     for draw in range(4):
-        assert answer(model, "same prompt", draw).raw == SUPPORT["answer"]("same prompt", 5 + draw)
+        assert answer(model, "same prompt", draw).raw == support_server.answer(
+            "same prompt", 5 + draw
+        )
 
 
 def test_usage_and_cost_are_counted_where_prices_are_given(server: Any) -> None:

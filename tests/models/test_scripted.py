@@ -78,9 +78,11 @@ def test_a_new_fact_is_compared_with_the_stored_ones(
     endpoint: ScriptedEndpoint, fact: str, expected: list[dict[str, str]]
 ) -> None:
     changes = decided(endpoint, fact)
-    assert [{name: one[name] for name in one if name != "text"} for one in changes] == expected
-    for one in changes:
-        assert one["text"] == (OLD[0][1] if one["event"] == "DELETE" else fact)
+    assert [
+        {name: change[name] for name in change if name != "text"} for change in changes
+    ] == expected
+    for change in changes:
+        assert change["text"] == (OLD[0][1] if change["event"] == "DELETE" else fact)
 
 
 def test_the_same_attribute_is_recognised_in_other_words(endpoint: ScriptedEndpoint) -> None:
@@ -131,17 +133,20 @@ def schema(*names: str) -> dict[str, Any]:
 def test_graphs_get_entities_edges_and_contradictions(endpoint: ScriptedEndpoint) -> None:
     """The sections are named as Graphiti names them."""
     message = "<CURRENT MESSAGE>\nuser: My dentist is Dr Roe. We sailed to Rye.\n</CURRENT MESSAGE>"
-    found = json.loads(
+    document = json.loads(
         chat(endpoint, message, response_format=schema("extracted_entities"))["content"]
     )
-    names = [one["name"] for one in found["extracted_entities"]]
+    names = [one["name"] for one in document["extracted_entities"]]
     assert names == ["user", "dentist", "Rye"]
     entities = json.dumps([{"name": name} for name in names])
     listed = f"{message}<ENTITIES>\n{entities}\n</ENTITIES>"
     dated = f"{listed}<REFERENCE_TIME>\n2025-03-01T00:00:00Z  # UTC\n</REFERENCE_TIME>"
-    found = json.loads(chat(endpoint, dated, response_format=schema("edges"))["content"])
-    assert [one["fact"] for one in found["edges"]] == ["My dentist is Dr Roe.", "We sailed to Rye."]
-    assert {one["valid_at"] for one in found["edges"]} == {"2025-03-01T00:00:00Z"}
+    document = json.loads(chat(endpoint, dated, response_format=schema("edges"))["content"])
+    assert [one["fact"] for one in document["edges"]] == [
+        "My dentist is Dr Roe.",
+        "We sailed to Rye.",
+    ]
+    assert {one["valid_at"] for one in document["edges"]} == {"2025-03-01T00:00:00Z"}
     facts = [{"idx": 0, "fact": "My dentist is Dr Moe."}, {"idx": 1, "fact": "We sailed to Rye."}]
     compared = (
         f"<EXISTING FACTS>\n{facts}\n</EXISTING FACTS>"
@@ -149,8 +154,8 @@ def test_graphs_get_entities_edges_and_contradictions(endpoint: ScriptedEndpoint
         f"<NEW FACT>\nMy dentist is Dr Roe.\n</NEW FACT>"
     )
     wanted = schema("duplicate_facts", "contradicted_facts")
-    found = json.loads(chat(endpoint, compared, response_format=wanted)["content"])
-    assert found == {"duplicate_facts": [], "contradicted_facts": [0]}
+    document = json.loads(chat(endpoint, compared, response_format=wanted)["content"])
+    assert document == {"duplicate_facts": [], "contradicted_facts": [0]}
 
 
 def test_an_unknown_schema_gets_the_least_that_is_valid(endpoint: ScriptedEndpoint) -> None:
@@ -189,12 +194,16 @@ def test_only_its_own_clients_are_served(endpoint: ScriptedEndpoint) -> None:
 
 def test_replies_do_not_depend_on_the_hash_seed() -> None:
     script = (
-        "import json; from routeprism.models._extraction import reply_to_chat; "
+        "import json, urllib.request; from routeprism.models.scripted import ScriptedEndpoint; "
         "text = 'user: I like tea. My dentist is Dr Roe. We sailed to Rye and Hove.'; "
         "form = {'type': 'json_schema', 'json_schema': {'schema': "
         "{'properties': {'extracted_entities': {}, 'edges': {}}}}}; "
         "body = {'messages': [{'role': 'user', 'content': text}], 'response_format': form}; "
-        "print(json.dumps(reply_to_chat(body)))"
+        "endpoint = ScriptedEndpoint(api_key='k').__enter__(); "
+        "request = urllib.request.Request(f'{endpoint.base_url}/chat/completions', "
+        "json.dumps(body).encode(), {'Authorization': 'Bearer k'}); "
+        "print(urllib.request.urlopen(request).read().decode()); "
+        "endpoint.__exit__(None, None, None)"
     )
     replies = {
         subprocess.run(

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from routeprism.errors import MissingExtraError, ModelError, SpecError
-from routeprism.models import Ask, Model
+from routeprism.models import Ask, Model, contrast_options
 from routeprism.models import smollm2 as module
-from routeprism.models._scores import contrast_options
 from routeprism.models.smollm2 import SmolLM2
 from routeprism.policies.interfaces import record_block
 from routeprism.records import load_benchmark

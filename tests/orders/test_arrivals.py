@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routeprism.errors import SpecError
-from routeprism.orders import ARRIVALS, Arrivals, completions, parse_arrival, parse_schedule
-from routeprism.orders._processes import LinearExtensions, draw, mixed_extension
+from routeprism.orders import ARRIVALS, Arrivals, mixed_extension, parse_arrival, parse_schedule
 from routeprism.records import Pool, Record
 
 MODELS = [
@@ -37,16 +36,16 @@ MODELS = [
 ]
 
 
-def listed(name: str, size: int) -> list[tuple[int, ...]]:
-    found = parse_arrival(name).orders(size)
-    assert found is not None
-    return [order for order, weight in found for _ in range(weight)]
+def list_orders(name: str, size: int) -> list[tuple[int, ...]]:
+    weighted_orders = parse_arrival(name).orders(size)
+    assert weighted_orders is not None
+    return [order for order, weight in weighted_orders for _ in range(weight)]
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_orders_are_listed_once_and_counted(name: str, size: int) -> None:
-    orders = listed(name, size)
+    orders = list_orders(name, size)
     arrivals = parse_arrival(name).bound(size, "", None)
     assert len(set(orders)) == len(orders) == arrivals.count()
     assert all(set(order) == set(range(size)) for order in orders)
@@ -57,7 +56,7 @@ def permutations(size: int) -> set[tuple[int, ...]]:
 
 
 def test_uniform_is_every_permutation() -> None:
-    assert set(listed("uniform", 5)) == permutations(5)
+    assert set(list_orders("uniform", 5)) == permutations(5)
 
 
 @pytest.mark.parametrize("width", [0, 1, 2, 3, 5])
@@ -67,16 +66,16 @@ def test_jitter_is_every_permutation_within_its_bound(width: int) -> None:
         for order in permutations(6)
         if all(abs(place - position) <= width for place, position in enumerate(order))
     }
-    assert set(listed(f"jitter:w={width}", 6)) == within
+    assert set(list_orders(f"jitter:w={width}", 6)) == within
 
 
 def test_late_batches_are_every_block_exchange() -> None:
     # Exchanging two neighbouring runs: choose three of the n + 1 gaps.
-    orders = listed("late-batch", 6)
+    orders = list_orders("late-batch", 6)
     assert len(orders) == math.comb(7, 3)
     assert tuple(range(6)) not in orders
-    assert listed("late-batch:length=2,delay=3", 6) == [(0, 3, 4, 5, 1, 2), (2, 3, 4, 0, 1, 5)]
-    assert listed("late-batch:length=4", 4) == [(0, 1, 2, 3)]  # no room to be late
+    assert list_orders("late-batch:length=2,delay=3", 6) == [(0, 3, 4, 5, 1, 2), (2, 3, 4, 0, 1, 5)]
+    assert list_orders("late-batch:length=4", 4) == [(0, 1, 2, 3)]  # no room to be late
 
 
 @pytest.mark.parametrize(
@@ -87,17 +86,17 @@ def test_late_batches_are_every_block_exchange() -> None:
     ],
 )
 def test_interleaving_keeps_each_stream_in_order(name: str, streams: list[tuple[int, ...]]) -> None:
-    kept = {
+    expected = {
         order
         for order in permutations(6)
         if all(tuple(p for p in order if p in stream) == stream for stream in streams)
     }
-    assert set(listed(name, 6)) == kept
+    assert set(list_orders(name, 6)) == expected
 
 
 def test_redelivery_copies_within_its_bound() -> None:
     def allowed(copies: int, within: int) -> set[tuple[int, ...]]:
-        found = set()
+        orders = set()
         for order in itertools.product(range(4), repeat=4 + copies):
             counts = Counter(order)
             firsts = tuple(dict.fromkeys(order))
@@ -109,13 +108,13 @@ def test_redelivery_copies_within_its_bound() -> None:
                 if count == 2
             ]
             if all(gap <= within for gap in gaps):
-                found.add(order)
-        return found
+                orders.add(order)
+        return orders
 
-    assert set(listed("redeliver", 4)) == allowed(1, 4)
-    assert set(listed("redeliver:copies=2,within=1", 4)) == allowed(2, 1)
+    assert set(list_orders("redeliver", 4)) == allowed(1, 4)
+    assert set(list_orders("redeliver:copies=2,within=1", 4)) == allowed(2, 1)
     assert parse_arrival("redeliver").redelivers
-    assert set(listed("redeliver:copies=9", 2)) == {
+    assert set(list_orders("redeliver:copies=9", 2)) == {
         (0, 0, 1, 1),
         (0, 1, 0, 1),
         (0, 1, 1, 0),
@@ -147,25 +146,30 @@ def test_what_is_drawn_is_one_of_the_orders(name: str, size: int, index: int) ->
 )
 def test_draws_are_uniform(name: str) -> None:
     # Chi-squared against its mean and standard deviation: k − 1 and √(2(k − 1)).
-    orders = listed(name, 4)
+    orders = list_orders(name, 4)
     model = parse_arrival(name)
     number = 100 * len(orders)
-    seen = Counter(model.sample(4, index) for index in range(number))
-    assert set(seen) == set(orders)
-    statistic = sum((seen[order] - 100) ** 2 / 100 for order in orders)
+    counts = Counter(model.sample(4, index) for index in range(number))
+    assert set(counts) == set(orders)
+    statistic = sum((counts[order] - 100) ** 2 / 100 for order in orders)
     free = len(orders) - 1
     assert statistic < free + 4 * math.sqrt(2 * free)
 
 
+def extensions_of(before: tuple[int, ...]) -> Arrivals:
+    """Let record q arrive after every record p whose bit is set in `before[q]`."""
+    pairs = [f"{p}-{q}" for q, needed in enumerate(before) for p in range(q) if needed >> p & 1]
+    return parse_arrival(f"partial:before={'+'.join(pairs)}").on(timed(*[None] * len(before)))
+
+
 @pytest.mark.parametrize("before", [(0, 0, 1, 6), (0, 0, 0, 3, 6), (0, 1, 1, 7, 0)])
-def test_linear_extensions_are_exactly_uniform(before: tuple[int, ...]) -> None:
+def test_linear_extensions_are_exactly_uniform(
+    before: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every extension is drawn by exactly one of the counted numbers: uniform, not nearly so."""
-    process = LinearExtensions(before)
-    arrivals = Arrivals("partial", process, 0, "", len(before))
-    found = arrivals.orders()
-    assert found is not None
-    orders = [order for order, _ in found]
-    kept = {
+    arrivals = extensions_of(before)
+    orders = [order for order, _ in arrivals.orders() or ()]
+    extensions = {
         order
         for order in permutations(len(before))
         if all(
@@ -175,32 +179,31 @@ def test_linear_extensions_are_exactly_uniform(before: tuple[int, ...]) -> None:
             if needed >> p & 1
         )
     }
-    assert set(orders) == kept
-    assert arrivals.count() == len(kept)
+    assert set(orders) == extensions
+    assert arrivals.count() == len(extensions)
 
-    class Fixed(random.Random):
+    class Consecutive(random.Random):
         """Gives the numbers below the count, one after the other."""
 
         number = -1
 
         def randrange(self, stop: int) -> int:  # type: ignore[override]
-            assert stop == len(kept)
-            Fixed.number += 1
-            return Fixed.number
+            assert stop == len(extensions)
+            Consecutive.number += 1
+            return Consecutive.number
 
-    counts = completions(process)
-    drawn = [draw(process, Fixed(), counts) for _ in kept]
-    assert sorted(drawn) == sorted(kept)
+    monkeypatch.setattr(random, "Random", Consecutive)
+    samples = [arrivals.sample(index) for index in range(len(extensions))]
+    assert sorted(samples) == sorted(extensions)
 
 
 def test_the_chain_for_large_orders_is_near_uniform() -> None:
     before = (0, 0, 1, 6)  # 0 < 2, 1 < 3, 2 < 3
-    arrivals = Arrivals("partial", LinearExtensions(before), 0, "", 4)
-    orders = [order for order, _ in arrivals.orders() or ()]
+    orders = [order for order, _ in extensions_of(before).orders() or ()]
     generator = random.Random(5)  # noqa: S311
-    seen = Counter(mixed_extension(before, generator) for _ in range(200 * len(orders)))
-    assert set(seen) == set(orders)
-    statistic = sum((seen[order] - 200) ** 2 / 200 for order in orders)
+    counts = Counter(mixed_extension(before, generator) for _ in range(200 * len(orders)))
+    assert set(counts) == set(orders)
+    statistic = sum((counts[order] - 200) ** 2 / 200 for order in orders)
     free = len(orders) - 1
     assert statistic < free + 4 * math.sqrt(2 * free)
 
@@ -222,23 +225,23 @@ def test_timestamps_with_ties_and_without() -> None:
         order for order in permutations(4) if max(order.index(1), order.index(2)) < order.index(0)
     }
     assert days.count() == 8
-    seen = Counter(days.sample(index) for index in range(800))
-    assert len(seen) == 8
-    assert sum((number - 100) ** 2 / 100 for number in seen.values()) < 7 + 4 * math.sqrt(14)
-    assert parse_schedule("timestamps:precision=day,seed=3").on(pool) in seen
+    counts = Counter(days.sample(index) for index in range(800))
+    assert len(counts) == 8
+    assert sum((number - 100) ** 2 / 100 for number in counts.values()) < 7 + 4 * math.sqrt(14)
+    assert parse_schedule("timestamps:precision=day,seed=3").on(pool) in counts
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("earlier", "later"),
     [
         ("1:56 pm on 8 May, 2023", "2023-05-08T13:57:00"),
         ("2023/05/20 (Sat) 02:21", "2023-05-20T02:21:30Z"),
         ("1700000000", "2023-11-14T22:13:21"),
     ],
 )
-def test_times_are_read_as_benchmarks_write_them(one: str, other: str) -> None:
-    found = parse_arrival("timestamps").on(timed(other, one))
-    assert [order for order, _ in found.orders() or ()] == [(1, 0)]
+def test_times_are_read_as_benchmarks_write_them(earlier: str, later: str) -> None:
+    arrivals = parse_arrival("timestamps").on(timed(later, earlier))
+    assert [order for order, _ in arrivals.orders() or ()] == [(1, 0)]
 
 
 def test_models_that_need_times_say_so() -> None:
@@ -274,9 +277,9 @@ def test_one_order_of_a_model_is_a_schedule() -> None:
     schedule = parse_schedule("jitter:w=2,seed=3")
     assert schedule.order(9, "ann") == model.sample(9, 0, "ann")
     assert schedule.order(9, "ann") != parse_schedule("jitter:w=2,seed=4").order(9, "ann")
-    again = parse_schedule("redeliver:copies=2,seed=1")
-    assert again.redelivers
-    assert len(again.order(5)) == 7
+    schedule = parse_schedule("redeliver:copies=2,seed=1")
+    assert schedule.redelivers
+    assert len(schedule.order(5)) == 7
 
 
 @pytest.mark.slow

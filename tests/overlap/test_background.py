@@ -96,14 +96,14 @@ def test_a_delay_is_not_a_loss_in_any_build(kind, schedules) -> None:
             assert memory.retained() == {"r0", "r1", "r2", "r3"}, name
 
 
-@pytest.mark.parametrize("kind", [LeavesTasks, LeavesTimers])
+@pytest.mark.parametrize("kind", [LeavesTimers, pytest.param(LeavesTasks, marks=pytest.mark.slow)])
 def test_tasks_that_a_write_leaves_behind_are_part_of_the_trial(kind) -> None:
     trial = Trial(as_policy(kind), (), RECORDS[:3])
     serial = list_serial_outcomes(trial)
     assert [outcome.retained for outcome in serial.outcomes] == [("r0", "r1", "r2")]
     exploration = explore_interleavings(trial)
     assert exploration.complete
-    assert {serial.classify(one.outcome) for one in exploration.executions} == {None}
+    assert {serial.classify(execution.outcome) for execution in exploration.executions} == {None}
 
 
 def test_a_race_between_tasks_that_writes_leave_behind_is_found() -> None:

@@ -89,7 +89,14 @@ class Full(Newest):
             self.items = (*self.items, record.id)
 
 
-@pytest.mark.parametrize("kind", [Newest, Few, Full])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Newest,
+        pytest.param(Few, marks=pytest.mark.slow),
+        pytest.param(Full, marks=pytest.mark.slow),
+    ],
+)
 def test_an_order_that_was_not_drawn_is_no_anomaly(kind) -> None:
     # Of 20 writes, 50 serial orders are drawn. Each order keeps different records.
     trial = make_trial(kind, 20)
@@ -207,7 +214,9 @@ def test_pruning_sees_what_writes_share(kind) -> None:
     trial = make_trial(kind)
     pruned = explore_interleavings(trial)
     brute = explore_interleavings(trial, prune=False)
-    assert {one.outcome for one in pruned.executions} == {one.outcome for one in brute.executions}
+    assert {execution.outcome for execution in pruned.executions} == {
+        execution.outcome for execution in brute.executions
+    }
 
 
 class Assigns(Base):
@@ -224,7 +233,9 @@ def test_a_step_after_an_assignment_is_independent() -> None:
     brute = explore_interleavings(make_trial(Assigns), prune=False)
     assert brute.performed == 1680  # 9! / (3!)³
     assert pruned.performed < 100
-    assert {one.outcome for one in pruned.executions} == {one.outcome for one in brute.executions}
+    assert {execution.outcome for execution in pruned.executions} == {
+        execution.outcome for execution in brute.executions
+    }
 
 
 class Patient(Base):

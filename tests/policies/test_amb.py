@@ -15,6 +15,8 @@ from routeprism.policies import make_policy
 from routeprism.records import Record
 from routeprism.routes.conformance import check_adapter
 
+from ..catalogue import mark_repeats
+
 PROVIDERS = '''
 """Providers as the benchmark's contract describes them (memory/base.py of its repository)."""
 import asyncio
@@ -158,8 +160,8 @@ def test_async_methods_are_awaited_on_one_loop(providers: Any) -> None:
 
 
 def test_an_audit_notes_that_documents_were_stored_verbatim(providers: Any) -> None:
-    found = routeprism.audit("sample", "amb:provider=amb_providers:Words", resamples=100)
-    assert any("stored verbatim: construction by a model was not" in note for note in found.notes)
+    audit = routeprism.audit("sample", "amb:provider=amb_providers:Words", resamples=100)
+    assert any("stored verbatim: construction by a model was not" in note for note in audit.notes)
 
 
 @pytest.mark.parametrize("more", ["", ",ingest=single"])
@@ -170,7 +172,12 @@ def test_ids_of_its_own_are_attributed_by_text(providers: Any, more: str) -> Non
     memory.close()
 
 
-@pytest.mark.parametrize("spec", ["Words", "LastTwo", "LastTwo,ingest=single", "Renaming"])
+@pytest.mark.parametrize(
+    "spec",
+    mark_repeats(
+        ["Words", "LastTwo", "LastTwo,ingest=single", "Renaming"], lambda spec: "provider"
+    ),
+)
 def test_it_conforms(providers: Any, spec: str) -> None:
     checks = check_adapter(make_policy(f"amb:provider=amb_providers:{spec}"))
     assert [check for check in checks if check.outcome == "failed"] == []

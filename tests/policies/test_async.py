@@ -15,6 +15,8 @@ from routeprism.pytest_plugin import assert_order_stable
 from routeprism.records import Record
 from routeprism.routes.conformance import check_adapter
 
+from ..catalogue import mark_repeats
+
 TEXTS = ["one two", "three four", "five six", "seven eight"]
 J_RECENT = 0.15
 """J of `recent:k=3` on the sample under `replay`."""
@@ -124,15 +126,22 @@ def call(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[], Any]
     yield inside if request.param != "outside" else lambda function: function()
 
 
-@pytest.mark.parametrize("kind", [Newest, OnlyExpose, LeavesTask, AwaitedBuild, PlainBuild])
+def name_kinds(*kinds: type) -> list[Any]:
+    """Audit the first memory in the fast tests, and all of them otherwise."""
+    return mark_repeats(kinds, lambda kind: "memory", lambda kind: kind.__name__)
+
+
+@pytest.mark.parametrize(
+    "kind", name_kinds(Newest, OnlyExpose, LeavesTask, AwaitedBuild, PlainBuild)
+)
 @pytest.mark.filterwarnings("error")
 def test_any_mix_of_async_methods_is_audited(kind: Any, call: Any) -> None:
     opened.clear()
     closed.clear()
-    found = call(
+    outcome = call(
         lambda: routeprism.audit("sample", kind, schedules=["replay"], rebuilds=0, resamples=100)
     )
-    assert found.value("J").estimate == pytest.approx(J_RECENT)
+    assert outcome.value("J").estimate == pytest.approx(J_RECENT)
     # 30 pools on two routes, and parts of routes that explain lost records
     assert closed == opened
     assert not closed if kind is OnlyExpose else len(closed) > 60
@@ -146,7 +155,7 @@ def test_the_pytest_assertion_awaits_too(kind: Any, call: Any) -> None:
         call(lambda: assert_order_stable(kind, [TEXTS], questions=["one?"]))
 
 
-@pytest.mark.parametrize("kind", [Newest, OnlyExpose, AwaitedBuild, PlainBuild])
+@pytest.mark.parametrize("kind", name_kinds(Newest, OnlyExpose, AwaitedBuild, PlainBuild))
 @pytest.mark.filterwarnings("error")
 def test_the_conformance_checks_pass(kind: Any) -> None:
     assert [

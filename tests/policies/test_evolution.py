@@ -10,8 +10,15 @@ import pytest
 
 from routeprism.errors import MissingExtraError
 from routeprism.policies import amem
-from routeprism.policies._evolution import Evolution, Note, by_keywords, note_of, prompt_of, read
-from routeprism.policies.amem import AMem
+from routeprism.policies.amem import (
+    AMem,
+    Evolution,
+    Note,
+    by_keywords,
+    note_of,
+    prompt_of,
+    read_evolution,
+)
 from routeprism.records import Record
 
 
@@ -59,7 +66,7 @@ GOOD: dict[str, Any] = {
 
 
 def test_a_good_reply_is_read() -> None:
-    assert read(f"Sure!\n```json\n{json.dumps(GOOD)}\n```", NEAR) == Evolution(
+    assert read_evolution(f"Sure!\n```json\n{json.dumps(GOOD)}\n```", NEAR) == Evolution(
         strengthen=True,
         links=("r2", "r0"),  # numbers of neighbours; what names none is no link
         tags=("plants", "tools"),
@@ -68,11 +75,11 @@ def test_a_good_reply_is_read() -> None:
 
 
 def test_actions_decide_what_is_done() -> None:
-    only_links = read(json.dumps(GOOD | {"actions": ["strengthen"]}), NEAR)
+    only_links = read_evolution(json.dumps(GOOD | {"actions": ["strengthen"]}), NEAR)
     assert only_links is not None and only_links.neighbours == ()
-    only_near = read(json.dumps(GOOD | {"actions": ["update_neighbor"]}), NEAR)
+    only_near = read_evolution(json.dumps(GOOD | {"actions": ["update_neighbor"]}), NEAR)
     assert only_near is not None and not only_near.strengthen and only_near.links == ()
-    assert read('{"should_evolve": false}', NEAR) == Evolution(strengthen=False)
+    assert read_evolution('{"should_evolve": false}', NEAR) == Evolution(strengthen=False)
 
 
 def test_what_is_written_is_bounded() -> None:
@@ -81,7 +88,7 @@ def test_what_is_written_is_bounded() -> None:
         "new_context_neighborhood": ["x" * 9999],
         "new_tags_neighborhood": [["y"]] * 99,
     }
-    decided = read(json.dumps(wide), NEAR)
+    decided = read_evolution(json.dumps(wide), NEAR)
     assert decided is not None
     assert len(decided.tags) == 12 and max(map(len, decided.tags)) == 60
     assert len(decided.neighbours) == 3 and len(decided.neighbours[0][1]) == 400
@@ -107,7 +114,7 @@ def test_what_is_written_is_bounded() -> None:
     ],
 )
 def test_a_reply_of_another_shape_decides_nothing(reply: str) -> None:
-    assert read(reply, NEAR) is None
+    assert read_evolution(reply, NEAR) is None
 
 
 def test_a_prompt_shows_the_notes_and_as_much_of_them_as_asked() -> None:

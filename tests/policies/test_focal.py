@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routeprism.errors import SpecError
-from routeprism.policies import Operational, SourceOrder, make_policy
-from routeprism.policies._contracts import fold
+from routeprism.policies import Operational, SourceOrder, fold, make_policy
 from routeprism.policies.focal import Focal, cluster_records, count_ties
 from routeprism.records import Record, load_benchmark
 from routeprism.text.focal import focal_set, preference_score, similarity

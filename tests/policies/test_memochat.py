@@ -16,8 +16,14 @@ from routeprism import Audit
 from routeprism.errors import SpecError
 from routeprism.orders import parse_schedule
 from routeprism.policies import make_policy
-from routeprism.policies._summaries import embedding, keywords, most_frequent, ranked, summary_of
-from routeprism.policies.memochat import MemoChat
+from routeprism.policies.memochat import (
+    MemoChat,
+    embedding,
+    keywords,
+    most_frequent,
+    ranked,
+    summary_of,
+)
 from routeprism.records import Record, load_benchmark, only_kinds
 from routeprism.routes import trace_case
 

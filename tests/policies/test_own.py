@@ -20,6 +20,8 @@ from routeprism.policies.recent import Recent
 from routeprism.records import Case, Pool, Question
 from routeprism.routes import Route, trace_case
 
+from ..doubles import Everything
+
 POOL = Pool("u", tuple(Record(f"r{at}", at, f"[USER] Words number {at}.") for at in range(4)))
 CASE = Case(POOL, (Question("q1", "u", "Which words?"), Question("q2", "u", "Which number?")))
 
@@ -363,20 +365,9 @@ def test_any_spec_has_a_comparator(spec: str) -> None:
 
 
 def test_chance_in_a_memory_is_refused() -> None:
-    import itertools
-
     turns = itertools.count()
 
-    class Dicey:
-        def __init__(self) -> None:
-            self.records: list[Record] = []
-
-        def add(self, record: Record) -> None:
-            self.records.append(record)
-
-        def retained(self) -> list[str]:
-            return [record.id for record in self.records]
-
+    class Dicey(Everything):
         def expose(self, query: str) -> list[Record]:
             return [self.records[next(turns) % len(self.records)]]
 

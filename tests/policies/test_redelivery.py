@@ -37,10 +37,11 @@ def test_every_policy_copes(policy: str, interface: str) -> None:
         assert len(route.order) == len(case.pool) + 2
         assert forward.order == FORWARD.on(case.pool)
         assert not set(route.stand_ins) & route.retained  # who is held needs nobody in its place
-        for shown in route.exposures:  # no record is shown twice
-            assert len({block.text for block in shown.blocks}) == len(shown.blocks)
+        for exposure in route.exposures:  # no record is shown twice
+            assert len({block.text for block in exposure.blocks}) == len(exposure.blocks)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.sampled_from(POLICIES), st.sampled_from(CASES), st.integers(0, 99))
 def test_comparators_do_not_notice(policy: str, case, index: int) -> None:

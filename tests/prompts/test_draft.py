@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -9,7 +12,6 @@ import pytest
 from routeprism.errors import InputError, SpecError
 from routeprism.policies import Block, Exposure
 from routeprism.prompts import Draft, Matched, Provenance, categorical, free_text, match
-from routeprism.prompts._draft import catalogue_numbers
 from routeprism.records import Question
 
 CHOICE = Question("q1", "ann", "Which tea do I like?", ("Green.", "Black.", "None."), "a")
@@ -108,21 +110,29 @@ def test_the_rules_name_their_index() -> None:
     assert "higher session number, as its header [session N] shows it" in gated
     assert "Do not infer from their order" in neutral
     assert "number" not in neutral
-    numbers = ", ".join(map(str, catalogue_numbers(BLOCKS, "ann")))
-    assert f"catalogue numbers, in the order shown: {numbers}." in placebo
+    assert re.search(r"catalogue numbers, in the order shown: \d(, \d){4}\.", placebo)
     assert "higher catalogue number" in placebo
     assert "session" not in placebo
+
+
+def catalogue_numbers(blocks: Sequence[Block], user: str) -> list[int]:
+    """Read the numbers that the placebo gives to the blocks."""
+    rule = categorical(blocks, replace(CHOICE, user=user), provenance="placebo").rule
+    numbers = re.search(r"in the order shown: ([\d, ]+)\.", rule)
+    assert numbers is not None
+    return [int(number) for number in numbers[1].split(", ")]
 
 
 def test_catalogue_numbers_are_a_permutation_that_follows_the_block_not_its_place() -> None:
     numbers = dict(zip(BLOCKS, catalogue_numbers(BLOCKS, "ann"), strict=True))
     assert sorted(numbers.values()) == [1, 2, 3, 4, 5]
-    for shown in permutations(BLOCKS, 3):
-        ranks = catalogue_numbers(shown, "ann")
+    for permutation in permutations(BLOCKS, 3):
+        ranks = catalogue_numbers(permutation, "ann")
         assert sorted(ranks) == [1, 2, 3]
         # Two blocks stand in the same relation whatever is shown beside them.
-        assert sorted(shown, key=numbers.__getitem__) == [
-            block for _, block in sorted(zip(ranks, shown, strict=True), key=lambda pair: pair[0])
+        assert sorted(permutation, key=numbers.__getitem__) == [
+            block
+            for _, block in sorted(zip(ranks, permutation, strict=True), key=lambda pair: pair[0])
         ]
 
 

@@ -23,7 +23,6 @@ from routeprism.prompts import (
     free_text,
     match,
 )
-from routeprism.prompts._match import EXTENSION, PREFIX
 from routeprism.records import Question
 from routeprism.text import tokens
 
@@ -140,7 +139,7 @@ def test_balanced_pads_every_prompt_to_equal_totals(
     prompts = prompts_of(pair, "balanced", filler)
     assert_sound(prompts, pair, filler, tiktokens)
     assert len({prompt.tokens for prompt in prompts}) == 1
-    assert min(prompt.padding[1] for prompt in prompts) == EXTENSION == 64
+    assert min(prompt.padding[1] for prompt in prompts) == 64
 
 
 @pytest.mark.slow
@@ -157,7 +156,7 @@ def test_aligned_gives_equal_totals_and_offsets_or_says_why_not(
         return
     prompts = matched.prompts
     assert_sound(prompts, pair, filler, tiktokens)
-    assert {prompt.padding[0] for prompt in prompts} == {PREFIX}
+    assert {prompt.padding[0] for prompt in prompts} == {32}
     assert len({prompt.tokens for prompt in prompts}) == 1
     for spans in (
         [prompt.evidence_span for prompt in prompts],
@@ -190,7 +189,7 @@ def test_four_conditions_are_matched_at_once() -> None:
     records = [f"[session {n}]\nUser: " + f"tea {n} " * (10 * n + 1) for n in range(4)]
     prompts = prompts_of(records, "aligned", "B")
     assert len({prompt.tokens for prompt in prompts}) == 1
-    assert [prompt.padding[0] for prompt in prompts] == [PREFIX] * 4
+    assert [prompt.padding[0] for prompt in prompts] == [32] * 4
     assert prompts[3].padding[1] == 0
     assert len({prompt.sha256 for prompt in prompts}) == 4
 
@@ -204,8 +203,8 @@ def test_free_text_drafts_are_matched_too() -> None:
 def test_the_filler_is_the_declared_word_on_the_lines_around_the_context() -> None:
     short, _ = prompts_of(["tea", "tea, coffee and milk"], "aligned", "B")
     number = tokens.count("tea, coffee and milk\n") - tokens.count("tea\n")
-    assert short.memory == f"records begin{' x' * PREFIX}\ntea\nrecords end{' x' * number}"
-    assert short.padding == (PREFIX, number)
+    assert short.memory == f"records begin{' x' * 32}\ntea\nrecords end{' x' * number}"
+    assert short.padding == (32, number)
 
 
 def test_a_context_that_spells_the_delimiters_confuses_no_span() -> None:

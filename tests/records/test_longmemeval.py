@@ -7,6 +7,7 @@ import json
 import pickle
 from collections import Counter
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import pytest
 
 from routeprism.errors import InputError
 from routeprism.records import Benchmark, Case, Turn, load_benchmark
-from routeprism.records._files import scan_array
 
 # --- the real files --------------------------------------------------------------------------
 
@@ -401,14 +401,14 @@ def test_a_file_that_changes_is_noticed(load: Load, tmp_path: Path) -> None:
         benchmark.cases[0]
 
 
-def test_only_one_element_is_held(load: Load, tmp_path: Path) -> None:
-    load([asked(number) for number in range(50)])
-    *elements, digest = scan_array(tmp_path / "longmemeval_s.json")
-    assert isinstance(digest, str)
+def test_each_question_is_read_again_from_its_own_place(load: Load, tmp_path: Path) -> None:
+    """The file is read once for its digest and its places; a case is read when it is needed."""
+    benchmark = load([asked(number, question=f"é {number}?") for number in range(50)])
     whole = (tmp_path / "longmemeval_s.json").read_bytes()
-    for (element, entry), number in zip(elements, range(50), strict=True):
-        written = whole[element.offset : element.offset + element.length]
-        assert json.loads(written) == entry == asked(number)
+    assert sha256(whole).hexdigest() in benchmark.inputs.values()
+    for number in (*range(0, 50, 2), *range(49, 0, -2)):
+        (question,) = benchmark.cases[number].questions
+        assert (question.id, question.text) == (f"q{number}", f"é {number}?")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

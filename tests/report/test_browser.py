@@ -29,10 +29,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def restored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = tmp_path_factory.mktemp("restored") / "run"
-    routeprism.restore("sample", "focal", models=["reader"], draws=2, run=run, resamples=200)
-    return write_report(run)
+def restored(restored_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(restored_sample, tmp_path_factory.mktemp("restored") / "report.html")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +54,11 @@ def intervened(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def open_tab(page: Any, name: str) -> Any:
     page.get_by_role("tab", name=name, exact=True).click()
     return page.locator("main > .panel:visible")
+
+
+SHOWN = """address => location.hash === address && new URLSearchParams(address.slice(1)).get("q")
+    === document.querySelector("article.question").dataset.question"""
+"""Whether the page shows the question of a link; it unpacks the texts of its pool first."""
 
 
 def ready(page: Any) -> Any:
@@ -275,9 +278,10 @@ def test_search_filters_and_keys(sample: Path, opened: Opened) -> None:
         assert 0 < int(count.inner_text().split()[0]) < both
         chosen(page, "kind").select_option(label="plan")
         assert page.locator(".found a .meta").first.inner_text().endswith("plan")
-        first = page.locator(".found a").nth(0)
-        first.click()
-        ready(page)
+        link = page.locator(".found a").nth(0)
+        address = link.get_attribute("href")
+        link.click()
+        page.wait_for_function(SHOWN, arg=address)
         before = page.locator("article.question").get_attribute("data-question")
         page.keyboard.press("j")
         page.wait_for_function(

@@ -15,7 +15,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,8 @@ import pytest
 import routeprism
 from routeprism.cli import run_command
 from routeprism.errors import RunError
-from routeprism.exhibits import Results, Series, Table
+from routeprism.policies import NamedPolicy, make_policy
 from routeprism.report import write_charts, write_comparison, write_report, write_tables
-from routeprism.report._exhibits import list_charts
-from routeprism.report._gates import gate_command, suggest_gates
-from routeprism.report._html import data_block, tag
-from routeprism.report._page import gather
-from routeprism.report._tables import as_csv, as_latex, as_markdown
 from routeprism.runs import Rows, StoredRun
 
 OwnData = Callable[..., Path]
@@ -52,11 +46,41 @@ def audited(directory: Path, run: Path, *policies: str, **settings: Any) -> Path
     return run
 
 
-def said(run: Path, **settings: Any) -> str:
-    """Give the page's visible text."""
-    page = write_report(run, **settings).read_text("utf-8")
+def read_page(run: Path) -> str:
+    return write_report(run).read_text("utf-8")
+
+
+def visible_text(page: str) -> str:
     visible = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", visible)).split())
+
+
+def read_text(run: Path) -> str:
+    """Give the page's visible text."""
+    return visible_text(read_page(run))
+
+
+def read_charts(page: str) -> dict[str, list[dict[str, Any]]]:
+    """Read the values of every chart from a page."""
+    (block,) = re.findall(r'id="rp-charts">(.*?)</script>', page, re.S)
+    return {name: values for name, (_, values, *_) in json.loads(block)["charts"].items()}
+
+
+def read_pools(page: str) -> list[Any]:
+    """Unpack the texts of the pools that a page contains."""
+    blocks = re.findall(r'id="rp-chunk-\d+">(.*?)</script>', page, re.S)
+    return [json.loads(zlib.decompress(base64.b64decode(block), -15)) for block in blocks]
+
+
+def read_rows(run: Path) -> Rows:
+    with StoredRun(run) as stored:
+        return Rows.of(stored.estimates())
+
+
+def read_gate_command(page: str) -> list[str]:
+    """Read the arguments of the `check` that the page suggests."""
+    command = re.findall(r"<code>(routeprism check .*?)</code>", page, re.S)[0]
+    return shlex.split(html.unescape(command).replace("\\\n", ""))[1:]
 
 
 # --- runs that lack something ----------------------------------------------------------------
@@ -64,7 +88,7 @@ def said(run: Path, **settings: Any) -> str:
 
 def test_without_a_model_it_says_how_to_ask_one(own_data: OwnData, tmp_path: Path) -> None:
     directory = own_data(RECORDS, [question("a", support=["a2"]), question("b", support=["b0"])])
-    text = said(audited(directory, tmp_path / "run"))
+    text = read_text(audited(directory, tmp_path / "run"))
     assert "This memory loses evidence when records arrive out of order." in text
     assert "No model was asked, so there are no answers" in text
     assert "--model reader --draws 3" in text
@@ -74,7 +98,7 @@ def test_without_a_model_it_says_how_to_ask_one(own_data: OwnData, tmp_path: Pat
 
 
 def test_without_labels_it_says_how_to_get_them(own_data: OwnData, tmp_path: Path) -> None:
-    text = said(audited(own_data(RECORDS, [question("a"), question("b")]), tmp_path / "run"))
+    text = read_text(audited(own_data(RECORDS, [question("a"), question("b")]), tmp_path / "run"))
     assert "There are no support labels, so nothing shows whether what was lost matters." in text
     assert "routeprism support" in text
 
@@ -83,7 +107,7 @@ def test_one_question_has_no_interval_and_the_page_says_so(
     own_data: OwnData, tmp_path: Path
 ) -> None:
     run = audited(own_data(RECORDS[:3], [question("a", support=["a2"])]), tmp_path / "run")
-    text = said(run)
+    text = read_text(run)
     assert "There is one user, so no estimate has an interval." in text
     assert "J = 0.000" in text
 
@@ -97,7 +121,7 @@ def test_no_eligible_pair_is_said_with_the_reasons(own_data: OwnData, tmp_path: 
     )
     run = tmp_path / "run"
     routeprism.restore(str(directory), "raw", models=["reader"], run=run, resamples=100)
-    text = said(run)
+    text = read_text(run)
     assert "No pair of routes was eligible for restoration." in text
     assert "same-support" in text
 
@@ -115,21 +139,21 @@ def test_an_interrupted_run_is_readable_and_says_how_to_go_on(
     with closing(sqlite3.connect(run / "run.sqlite")) as connection, connection:
         for table in ("estimates", "findings", "per_question"):
             connection.execute(f"DROP TABLE {table}")
-    text = said(run)
+    text = read_text(run)
     assert "This run was interrupted before its estimates." in text
     assert "The same command resumes where it stopped." in text
     assert f"--policy recent:k=1 --interface all --resamples 100 --run {run}" in text
-    assert len(gather(run).questions.chunks) == 2  # what was stored is there to look at
+    assert len(read_pools(read_page(run))) == 2  # what was stored is there to look at
     (run / "run.sqlite").unlink()  # killed before anything was stored
-    assert "The run was interrupted, so it has no estimates." in said(run)
+    assert "The run was interrupted, so it has no estimates." in read_text(run)
 
 
 @pytest.mark.slow
 def test_the_command_that_resumes_a_run_comes_from_its_settings(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    given: dict[str, Any] = {"models": ["reader"], "draws": 2, "provenance": "gated"}
+    options: dict[str, Any] = {"models": ["reader"], "draws": 2, "provenance": "gated"}
     routeprism.restore(
-        "sample", "focal", **given, judge="embedded", seed=3, resamples=100, workers=2,
+        "sample", "focal", **options, judge="embedded", seed=3, resamples=100, workers=2,
         interface="bm25:k=2", kinds=["preference"], run=run,
     )  # fmt: skip
     configuration = json.loads((run / "manifest.json").read_text("utf-8"))["configuration"]
@@ -138,7 +162,7 @@ def test_the_command_that_resumes_a_run_comes_from_its_settings(tmp_path: Path) 
         "restore sample --kind preference --policy focal --interface bm25:k=2 --model reader "
         "--draws 2 --provenance gated --judge embedded --seed 3 --resamples 100"
     )
-    assert f"routeprism {shlex.join(words)} --run {run}" in said(run)
+    assert f"routeprism {shlex.join(words)} --run {run}" in read_text(run)
     before = (run / "estimates.csv").read_bytes()
     run_command([*words, "--run", str(run), "--dry-run"])
     run_command([*words, "--run", str(run), "--quiet"])  # it is the same run
@@ -179,19 +203,27 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_points_are_the_units_that_the_estimates_are_means_of(sample: Path) -> None:
-    material = gather(sample)
     rows = {
         row.quantity: row.estimate
-        for row in material.rows
+        for row in read_rows(sample)
         if row.stratum == "all" and not row.arm and not row.mask and row.filler in ("", "A+B")
     }
-    for experiment, quantity, model in (
-        ("routes", "J", ""),
-        ("restoration", "accuracy.absent", "reader"),
-        ("restoration", "accuracy.present", "reader"),
-    ):
-        points = material.results.units[Series(experiment, quantity, "focal", "replay", model)]
-        assert sum(points.values()) / len(points) == pytest.approx(rows[quantity], abs=1e-9)
+    charts = read_charts(read_page(sample))
+
+    def mean_point(chart: str, **entry: str) -> float:
+        points = [
+            value["estimate"]
+            for value in charts[chart]
+            if value["kind"] == "unit" and entry.items() <= value.items()
+        ]
+        assert len(points) > 20
+        return sum(points) / len(points)
+
+    # The profile shows 1 − J: how much of the evidence changes.
+    assert mean_point("profile-J") == pytest.approx(1 - rows["J"], abs=1e-9)
+    for condition in ("absent", "present"):
+        mean = mean_point("restoration-focal-replay-reader", condition=condition)
+        assert mean == pytest.approx(rows[f"accuracy.{condition}"], abs=1e-9)
 
 
 def put_together(chunk: Any, side: Any) -> str:
@@ -204,22 +236,24 @@ def put_together(chunk: Any, side: Any) -> str:
 @pytest.mark.slow
 def test_prompts_are_kept_with_the_places_of_their_records(sample: Path) -> None:
     """The four prompts of u01-q0 differ in one record; the pieces put together are the prompt."""
-    chunk = json.loads(zlib.decompress(base64.b64decode(gather(sample).questions.chunks[0]), -15))
-    asked = chunk["questions"]["u01-q0"]["asked"][0]
-    one = next(entry for entry in asked if entry["filler"] == "A" and entry["arm"] == "")
-    shown = {
+    chunk = read_pools(read_page(sample))[0]
+    comparisons = chunk["questions"]["u01-q0"]["asked"][0]
+    comparison = next(
+        entry for entry in comparisons if entry["filler"] == "A" and entry["arm"] == ""
+    )
+    records = {
         side["name"]: {
             chunk["records"][record][0]
             for piece in side["pieces"]
             if len(piece) == 2
             for record in piece[1]
         }
-        for side in one["sides"]
+        for side in comparison["sides"]
     }
-    assert shown["absent"] - shown["restored"] == shown["absent"] - shown["replacement"]
-    assert shown["restored"] - shown["absent"] == {"u01-r3"}
+    assert records["absent"] - records["restored"] == records["absent"] - records["replacement"]
+    assert records["restored"] - records["absent"] == {"u01-r3"}
     with closing(sqlite3.connect(sample / "run.sqlite")) as connection:
-        for side in one["sides"]:
+        for side in comparison["sides"]:
             (text,) = connection.execute(
                 "SELECT text FROM prompts WHERE sha256 = ?", (side["prompt"],)
             ).fetchone()
@@ -247,77 +281,86 @@ def intervened(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_every_experiment_keeps_what_was_asked_and_said(intervened: Path) -> None:
     """Each side is the prompt it names, and each of its two draws has an answer in the ledger."""
-    chunk = json.loads(
-        zlib.decompress(base64.b64decode(gather(intervened).questions.chunks[0]), -15)
-    )
+    chunk = read_pools(read_page(intervened))[0]
     assert chunk["anchor"] == "u01-q0"
     with closing(sqlite3.connect(intervened / "run.sqlite")) as connection:
         for question in chunk["questions"].values():
-            (asked,) = question["asked"]
-            sides = {(one["experiment"], one["arm"]): one["sides"] for one in asked}
+            (comparisons,) = question["asked"]
+            sides = {
+                (comparison["experiment"], comparison["arm"]): comparison["sides"]
+                for comparison in comparisons
+            }
             assert sides.keys() >= {("routes", ""), ("routes", "gated")}
             assert [side["name"] for side in sides["routes", "gated"]] == ["forward", "replay"]
-            for one in asked:
-                for at, side in enumerate(one["sides"]):
+            for comparison in comparisons:
+                for at, side in enumerate(comparison["sides"]):
                     (text,) = connection.execute(
                         "SELECT text FROM prompts WHERE sha256 = ?", (side["prompt"],)
                     ).fetchone()
                     assert put_together(chunk, side) == text
                     assert any(len(piece) == 2 for piece in side["pieces"])
-                    assert [len(answers["said"][at]) for answers in one["answers"]] == [2]
+                    assert [len(answers["said"][at]) for answers in comparison["answers"]] == [2]
     # Reversing moves blocks and touches none.
-    one = next(
-        one
+    comparison = next(
+        comparison
         for question in chunk["questions"].values()
-        for one in question["asked"][0]
-        if one["experiment"] == "display" and one["sides"]
+        for comparison in question["asked"][0]
+        if comparison["experiment"] == "display" and comparison["sides"]
     )
-    shown = {
+    blocks = {
         side["name"]: [piece for piece in side["pieces"] if len(piece) == 2]
-        for side in one["sides"]
+        for side in comparison["sides"]
     }
-    native, other = shown["forward-native"], shown[f"forward-{one['arm']}"]
-    assert native != other
-    assert sorted(native) == sorted(other)
+    native, rearranged = blocks["forward-native"], blocks[f"forward-{comparison['arm']}"]
+    assert native != rearranged
+    assert sorted(native) == sorted(rearranged)
 
 
+@pytest.mark.slow
 def test_suggested_gates_are_useful_limits(sample: Path, tmp_path: Path, cli: Any) -> None:
     """A memory that loses evidence fails them, and one that loses none keeps them."""
-    gates = suggest_gates(gather(sample).rows)
-    assert any("evidence_lost<=0.05" in gate.text and gate.failing for gate in gates)
-    command = gate_command(gates, sample)
-    assert html.escape(command, quote=False) in write_report(sample).read_text("utf-8")
-    assert cli(*shlex.split(command.replace("\\\n", ""))[1:]).code == 1
+    page = read_page(sample)
+    command = read_gate_command(page)
+    assert command[:2] == ["check", str(sample)]
+    assert any("evidence_lost<=0.05" in word for word in command)
+    assert "not kept by focal" in visible_text(page)
+    assert cli(*command).code == 1
     run = tmp_path / "run"
     routeprism.audit("sample", "raw", schedules=["replay"], resamples=100, workers=1, run=run)
-    gates = suggest_gates(gather(run).rows)
-    assert [gate.failing for gate in gates] == [()]
-    command = gate_command(gates, run).replace("\\\n", "")
-    assert cli(*shlex.split(command)[1:]).code == 0
+    page = read_page(run)
+    command = read_gate_command(page)
+    assert command.count("--gate") == 1
+    assert "every memory of this run keeps it" in visible_text(page)
+    assert cli(*command).code == 0
 
 
 @pytest.mark.slow
 def test_arms_stand_aside_and_the_headline_speaks_of_memories(tmp_path: Path) -> None:
     run = tmp_path / "run"
     routeprism.audit("sample", "focal", mechanism=True, comparators=True, run=run, resamples=100)
-    text = said(run)
+    text = read_text(run)
     assert "This memory loses evidence when records arrive out of order." in text
     assert "Arms and comparators (4)" in text
 
 
-def test_charts_of_names_that_are_cut_stay_apart(sample: Path) -> None:
+def test_charts_of_names_that_are_cut_stay_apart(
+    own_data: OwnData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Names are cut at sixty characters for files; two of that length differ in their ends."""
-    material = gather(sample)
-    long = [
-        replace(row, policy=f"{'x' * 70}{end}")
-        for end in "ab"
-        for row in material.rows
-        if row.model
-    ]
-    drawn = [chart.name for chart in list_charts(Results(Rows.of(long)))]
-    assert len(drawn) == len(set(drawn)) > 4
+    import vl_convert
+
+    options = {"options": ["one", "two"], "gold": "a"}
+    data = own_data(RECORDS, [question("a", support=["a2"], **options)])
+    policies = [NamedPolicy(make_policy("recent:k=1"), f"{'x' * 70}{end}") for end in "ab"]
+    run = tmp_path / "run"
+    routeprism.restore(str(data), *policies, models=["reader"], draws=1, resamples=100, run=run)
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", lambda spec: "<svg/>")  # the slow part
+    names = [path.name for path in write_charts(run, tmp_path / "charts", ("svg",))]
+    assert len(names) == len(set(names)) > 4
+    assert sum(name.startswith("restoration-x") for name in names) == 2
 
 
+@pytest.mark.slow
 def test_a_page_without_room_lists_what_it_leaves_out(sample: Path, tmp_path: Path) -> None:
     small = write_report(sample, tmp_path / "small.html", megabytes=0).read_text("utf-8")
     assert "The texts of 30 of 30 pools are not in this page" in small
@@ -325,17 +368,18 @@ def test_a_page_without_room_lists_what_it_leaves_out(sample: Path, tmp_path: Pa
     assert "Who sold Ottilie the telescope?" in small
 
 
-def test_only_its_own_scripts_may_run(sample: Path) -> None:
-    page = write_report(sample).read_text("utf-8")
+def test_only_its_own_scripts_may_run(own_data: OwnData, tmp_path: Path) -> None:
+    questions = [question("a", support=["a2"]), question("b", support=["b0"])]
+    page = read_page(audited(own_data(RECORDS, questions), tmp_path / "run"))
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', page)
     allowed = html.unescape(policy)
     assert "default-src 'none'" in allowed
     assert "unsafe-eval" not in allowed
     scripts = re.findall(r'<script(?: type="text/plain" id="rp-vega")?>(.*?)</script>', page, re.S)
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
-    wanted = {f"sha256-{base64.b64encode(digest).decode()}" for digest in digests}
-    assert set(re.findall("sha256-[^']+", allowed)) == wanted
-    assert len(wanted) == 2
+    expected = {f"sha256-{base64.b64encode(digest).decode()}" for digest in digests}
+    assert set(re.findall("sha256-[^']+", allowed)) == expected
+    assert len(expected) == 2
     markup = page[: page.index(scripts[0])]
     assert not re.search(r"\son\w+=", markup)
     assert not re.search(r'(src|href)="(?!#)', markup)
@@ -343,8 +387,8 @@ def test_only_its_own_scripts_may_run(sample: Path) -> None:
 
 @pytest.mark.slow
 def test_the_same_run_gives_the_same_page(sample: Path, tmp_path: Path) -> None:
-    one, other = (write_report(sample, tmp_path / name).read_bytes() for name in ("1", "2"))
-    assert one == other
+    first, second = (write_report(sample, tmp_path / name).read_bytes() for name in ("1", "2"))
+    assert first == second
 
 
 @pytest.mark.slow
@@ -352,38 +396,63 @@ def test_the_templates_are_those_that_altair_makes() -> None:
     """After a change: python tools/chart_templates.py."""
     from importlib import resources
 
-    written = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "chart_templates.py"))[
-        "written"
-    ]
+    make_templates = runpy.run_path(
+        str(Path(__file__).parents[2] / "tools" / "chart_templates.py")
+    )["written"]
 
     asset = resources.files("routeprism.report").joinpath("assets/charts.json")
-    assert json.loads(asset.read_text("utf-8")) == json.loads(written())
+    assert json.loads(asset.read_text("utf-8")) == json.loads(make_templates())
 
 
 # --- tables and charts as files --------------------------------------------------------------
 
 
-HOSTILE = Table(
-    "t", "A_title", "100 % of it", ("name", "x"), (("a|b <script> \\ $1 {_}", "0.5 [0.4, 0.6]"),)
-)
+@pytest.fixture
+def audit_named(own_data: OwnData, tmp_path: Path) -> Callable[[str], Path]:
+    """Audit a memory under a name."""
+
+    def audit(name: str) -> Path:
+        policy = NamedPolicy(make_policy("recent:k=1"), name)
+        data = own_data(RECORDS, [question("a", support=["a2"]), question("b", support=["b0"])])
+        routeprism.audit(str(data), policy, interface="all", resamples=100, run=tmp_path / "run")
+        return tmp_path / "run"
+
+    return audit
 
 
-def test_markdown_and_latex_escape_names() -> None:
-    assert as_markdown(HOSTILE).splitlines()[-1] == (
-        r"| a\|b \<script\> \\ \$1 \{\_\} | 0.5 \[0.4, 0.6\] |"
+def test_markdown_and_latex_escape_names(
+    audit_named: Callable[[str], Path], tmp_path: Path
+) -> None:
+    name = r"a|b <script> \ $1 {_}"
+    tables = {
+        path.name: path.read_text("utf-8")
+        for path in write_tables(audit_named(name), tmp_path / "tables")
+    }
+    # The last order is reversal: nothing that is shown is the same.
+    assert tables["layers.md"].splitlines()[-1] == (
+        r"| a\|b \<script\> \\ \$1 \{\_\} | replay | 2 of 2 | 2 of 2 | 2 of 2 | 2 of 2 "
+        r"| 0.000 \[0.000, 0.000\] |"
     )
-    assert r"a|b <script> \textbackslash{} \$1 \{\_\} & 0.5 {[}0.4, 0.6{]} \\" in as_latex(HOSTILE)
-    assert r"\caption{100 \% of it}" in as_latex(HOSTILE)
-    assert as_csv(HOSTILE).splitlines()[0] == ",".join(HOSTILE.columns)
+    assert (
+        r"a|b <script> \textbackslash{} \$1 \{\_\} & replay & 2 of 2 & 2 of 2 & 2 of 2 & 2 of 2 "
+        r"& 0.000 {[}0.000, 0.000{]} \\"
+    ) in tables["layers.tex"]
+    assert r"& 33\% &" in tables["summary.tex"]
+    assert r"\caption{Share of the records" in tables["evidence.tex"]
+    assert r"and J\textasciicircum{}T, the overlap" in tables["evidence.tex"]
+    assert tables["layers.csv"].splitlines()[0] == "policy,schedule,kept,shown,text,state,J"
 
 
-def test_markup_is_only_what_was_made_as_markup() -> None:
-    assert tag("p", "<b>", tag("i", "&"), title='"><x') == (
-        '<p title="&quot;&gt;&lt;x">&lt;b&gt;<i>&amp;</i></p>'
-    )
-    block = data_block("d", {"text": "</script><!--"})
-    assert block.count("<") == 2
-    assert json.loads(block[block.index(">") + 1 : block.rindex("<")]) == {"text": "</script><!--"}
+def test_markup_is_only_what_was_made_as_markup(audit_named: Callable[[str], Path]) -> None:
+    name = '</script><!--zq7"><zq7 &'
+    page = read_page(audit_named(name))
+    assert "<zq7" not in page
+    assert "<!--zq7" not in page
+    assert "&lt;/script&gt;&lt;!--zq7" in page
+    assert re.search(r'="[^"]*&lt;!--zq7&quot;&gt;&lt;zq7 &amp;', page)  # in an attribute
+    (block,) = re.findall(r'id="rp-questions">(.*?)</script>', page, re.S)
+    assert "<" not in block
+    assert json.loads(block)["policies"] == [name]
 
 
 def test_tables_and_charts_are_written(own_data: OwnData, tmp_path: Path) -> None:
@@ -402,28 +471,26 @@ def test_tables_and_charts_are_written(own_data: OwnData, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_every_number_of_a_table_names_its_row(tmp_path: Path) -> None:
+def test_every_number_of_a_table_names_its_row(restored_sample: Path, tmp_path: Path) -> None:
     """The row that a cell links to is the one whose number it shows, and can be traced."""
     from routeprism.review.tracing import trace_rows
 
-    run = tmp_path / "run"
-    routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100, run=run)
-    page = write_report(run).read_text("utf-8")
-    material = gather(run)
+    page = write_report(restored_sample, tmp_path / "report.html").read_text("utf-8")
+    rows = read_rows(restored_sample)
     linked = re.findall(r'<a href="#row=(\d+)" title="Row \1 of all estimates">([^<]+)</a>', page)
     assert len(linked) > 20
     for number, text in linked:
-        row = material.rows[int(number) - 1]
+        row = rows[int(number) - 1]
         shares = [f"{100 * row.estimate:{sign}.0f}%" for sign in ("", "+")]
         plain = (f"{row.estimate:.3f}", f"{row.estimate:+.3f}", f"{row.estimate:.0f}")
         assert text.split(" ")[0] in (*plain, *shares)
-    for trail in trace_rows(run, sorted({int(number) for number, _ in linked})):
+    for trail in trace_rows(restored_sample, sorted({int(number) for number, _ in linked})):
         assert trail.agrees, trail.row.identity
     # What is no name and no link is no number, or no estimate: the number of pairs, and the cases
     # with each cause.
     plain = re.findall(r'<td class="number">([^<]+)</td>', page)
-    pairs = {str(row.queries) for row in material.rows if row.quantity == "restored-absent"}
-    with StoredRun(run) as stored:
+    pairs = {str(row.queries) for row in rows if row.quantity == "restored-absent"}
+    with StoredRun(restored_sample) as stored:
         losses = [loss for finding in stored.findings("causes", "losses") for loss in finding.value]
     cases = Counter((loss["policy"], loss["cause"]) for loss in losses)
     counts = {str(number) for number in cases.values()}
@@ -440,8 +507,8 @@ def test_a_comparison_lists_newly_lost_support(own_data: OwnData, tmp_path: Path
         audited(directory, tmp_path / name, policy)
         for name, policy in (("before", "recent:k=2"), ("after", "recent:k=1"))
     ]
-    found = compare_runs(*runs, [("recent:k=2", "recent:k=1")])
-    page = write_comparison(found, tmp_path / "compare.html").read_text("utf-8")
+    comparison = compare_runs(*runs, [("recent:k=2", "recent:k=1")])
+    page = write_comparison(comparison, tmp_path / "compare.html").read_text("utf-8")
     assert "Both versions: evidence lost, but the new one loses evidence for 1 question." in page
     assert "recent:k=2 → recent:k=1" in page
     assert ">qa<" in page
@@ -455,18 +522,20 @@ def test_the_command_says_what_it_wrote(
     assert cli("audit", directory, "-p", "recent:k=1", "--run", "out", "--quiet").code == 0
     ended = cli("report", "out", "--tables", "tables", "--json")
     assert (ended.code, ended.err) == (0, "")
-    told = json.loads(ended.out)
-    assert told["report"] == "out/report.html"
-    assert "tables/layers.md" in told["tables"]
+    document = json.loads(ended.out)
+    assert document["report"] == "out/report.html"
+    assert "tables/layers.md" in document["tables"]
     opened: list[str] = []
-    for found in (True, False):
+    for has_browser in (True, False):
         monkeypatch.setattr(
-            webbrowser, "open", lambda url, found=found: opened.append(url) or found
+            webbrowser,
+            "open",
+            lambda url, has_browser=has_browser: opened.append(url) or has_browser,
         )
-        shown = cli("report", "out", "--open", "--quiet")
-        assert (shown.code, shown.out) == (0, "")
-        assert shown.err == (
-            "" if found else "routeprism: no browser could be started; open out/report.html\n"
+        outcome = cli("report", "out", "--open", "--quiet")
+        assert (outcome.code, outcome.out) == (0, "")
+        assert outcome.err == (
+            "" if has_browser else "routeprism: no browser could be started; open out/report.html\n"
         )
     assert opened == [Path("out/report.html").resolve().as_uri()] * 2
     refused = cli("report", "nowhere")
@@ -479,6 +548,6 @@ def test_the_picture_of_evidence_by_policy_has_every_interface(tmp_path: Path) -
     """`lexical` brings its own interface, the others are shown through the budget."""
     run = tmp_path / "run"
     routeprism.audit("sample", "recent:k=3", "lexical", run=run, resamples=200)
-    drawn = {chart.name: chart for chart in list_charts(gather(run).results)}
-    labels = [value["label"] for value in drawn["coverage-exposed-replay"].values]
+    charts = read_charts(read_page(run))
+    labels = [value["label"] for value in charts["coverage-exposed-replay"]]
     assert labels == ["recent:k=3"] * 2 + ["lexical"] * 2

@@ -11,11 +11,9 @@ from routeprism.errors import RunError, SpecError
 pytestmark = pytest.mark.usefixtures("only_reversal")
 
 
-@pytest.fixture(scope="module")
-def pilot(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = tmp_path_factory.mktemp("plan") / "run"
-    routeprism.restore("sample", "focal", models=["reader"], draws=2, run=run, resamples=100)
-    return run
+@pytest.fixture
+def pilot(restored_sample: Path) -> Path:
+    return restored_sample
 
 
 def test_a_narrower_interval_takes_more_users(pilot: Path) -> None:
@@ -27,16 +25,16 @@ def test_a_narrower_interval_takes_more_users(pilot: Path) -> None:
 
 
 def test_more_questions_and_draws_take_no_more_users(pilot: Path) -> None:
-    found = routeprism.plan_study(
+    plan = routeprism.plan_study(
         pilot, "restored-absent", effect=0.3, power=0.9, questions=[8], draws=[6]
     )
-    assert [(way.questions == 8, way.draws) for way in found.ways] == [
+    assert [(way.questions == 8, way.draws) for way in plan.ways] == [
         (False, 2),
         (False, 6),
         (True, 2),
         (True, 6),
     ]
-    units = [way.units for way in found.ways]
+    units = [way.units for way in plan.ways]
     assert units[0] >= units[1] and units[2] >= units[3] and units[0] >= units[2]
 
 
@@ -55,8 +53,8 @@ def test_answers_of_an_audit_are_planned_from_all_its_questions(
         resamples=100,
     )
     for quantity in ("D_res", "Delta_rep"):
-        found = routeprism.plan_study(tmp_path / "run", quantity, half_width=0.1)
-        assert found.pilot == (30, 165, 2)
+        plan = routeprism.plan_study(tmp_path / "run", quantity, half_width=0.1)
+        assert plan.pilot == (30, 165, 2)
 
 
 @pytest.mark.slow
@@ -78,16 +76,16 @@ def test_of_several_experiments_the_routes_are_meant_unless_another_is_named(
     assert reused.pilot[1] == 135  # one question of each of 30 users is the first
     with pytest.raises(SpecError, match="experiment or arm"):
         routeprism.plan_study(tmp_path / "run", "D_res", half_width=0.1, experiment="display")
-    shown = routeprism.plan_study(
+    plan = routeprism.plan_study(
         tmp_path / "run", "D_res", half_width=0.1, experiment="display", arm="display"
     )
-    assert shown.ways[0].units < plain.ways[0].units
+    assert plan.ways[0].units < plain.ways[0].units
 
 
 def test_a_pilot_without_spread_says_so(tmp_path: Path) -> None:
     routeprism.audit("sample", "raw", run=tmp_path / "run", resamples=100)
-    found = routeprism.plan_study(tmp_path / "run", "J", half_width=0.1)
-    assert found.notes == (
+    plan = routeprism.plan_study(tmp_path / "run", "J", half_width=0.1)
+    assert plan.notes == (
         "all values of this pilot are the same, so it shows no spread to plan with",
     )
 
@@ -125,19 +123,19 @@ def test_where_every_question_is_a_unit_questions_are_counted(
     file.write_text(json.dumps(asked), encoding="utf-8")
     run = tmp_path / "run"
     routeprism.audit(f"longmemeval:path={file}", "recent:k=1", run=run, resamples=100)
-    found = routeprism.plan_study(str(run), "recall.retained.forward", half_width=0.1)
+    plan = routeprism.plan_study(str(run), "recall.retained.forward", half_width=0.1)
     # Half of the six are right: the variance is 6/5 · 1/4, and 1.980² · 0.3 / 0.1² = 117.7.
-    assert found.spread.unit == pytest.approx(0.3)
-    assert found.ways[0].units == 118
-    assert found.sentence.endswith(f"a half-width of 0.1 takes {found.ways[0].units} questions")
-    said = cli("plan", run, "--quantity", "recall.retained.forward", "--half-width", "0.1")
-    assert "questions per" not in said.out and "Pilot: 6 questions; standard" in said.out
+    assert plan.spread.unit == pytest.approx(0.3)
+    assert plan.ways[0].units == 118
+    assert plan.sentence.endswith(f"a half-width of 0.1 takes {plan.ways[0].units} questions")
+    outcome = cli("plan", run, "--quantity", "recall.retained.forward", "--half-width", "0.1")
+    assert "questions per" not in outcome.out and "Pilot: 6 questions; standard" in outcome.out
     with pytest.raises(SpecError, match="leave questions out"):
         routeprism.plan_study(run, "recall.retained.forward", half_width=0.1, questions=[3])
 
 
 def test_the_command_says_it_in_a_sentence(pilot: Path, cli) -> None:  # type: ignore[no-untyped-def]
-    said = cli("plan", str(pilot), "--quantity", "J", "--half-width", "0.05", "--questions", "3")
-    assert "J of focal on replay: a half-width of 0.05 takes" in said.out
+    outcome = cli("plan", str(pilot), "--quantity", "J", "--half-width", "0.05", "--questions", "3")
+    assert "J of focal on replay: a half-width of 0.05 takes" in outcome.out
     plain = cli("plan", str(pilot), "--quantity", "J", "--half-width", "0.05", "--json")
     assert json.loads(plain.out)["unit"] == "user"

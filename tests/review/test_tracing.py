@@ -131,8 +131,8 @@ def check(run: Path, experiments: set[str]) -> None:
         if row.quantity.startswith("accuracy.") and not row.arm and trail.answers:
             from_answers += 1
             right: dict[str, list[bool]] = {}
-            for one in trail.answers:
-                right.setdefault(one.answer.question, []).append(bool(one.correct))
+            for answer in trail.answers:
+                right.setdefault(answer.answer.question, []).append(bool(answer.correct))
             shares = {question: sum(found) / len(found) for question, found in right.items()}
             values = {q: v for unit in trail.groups[""] for q, v in unit.questions.items()}
             assert values == pytest.approx(shares, abs=1e-12), told
@@ -162,11 +162,13 @@ def test_restoration(small: Benchmark, masks: dict[str, list[str]], tmp_path: Pa
     check(tmp_path / "run", {"routes", "retention", "restoration"})
     names = "quantity=restored-absent,filler=A"
     trail = trace_row(tmp_path / "run", names)
-    assert {one.answer.side for one in trail.answers} == {"restored", "absent"}
+    assert {answer.answer.side for answer in trail.answers} == {"restored", "absent"}
     # From answers alone: the share of right ones, restored minus absent, by user and question.
     shares: dict[tuple[str, str], list[bool]] = {}
-    for one in trail.answers:
-        shares.setdefault((one.answer.question, one.answer.side), []).append(bool(one.correct))
+    for answer in trail.answers:
+        shares.setdefault((answer.answer.question, answer.answer.side), []).append(
+            bool(answer.correct)
+        )
     for unit in trail.groups[""]:
         for question, value in unit.questions.items():
             sides = [shares[question, side] for side in ("restored", "absent")]
@@ -179,8 +181,12 @@ def test_orders_and_curves(small: Benchmark, masks: dict[str, list[str]], tmp_pa
     routeprism.explore_orders(small, "focal", masks=masks, resamples=100, run=run)
     check(run, {"orders"})
     trail = trace_row(run, "quantity=order_change")
-    assert {one.name for one in trail.findings} >= {"survival", "order_distribution"}
-    changed = {one.user: one.value["changed"] for one in trail.findings if "changed" in one.value}
+    assert {finding.name for finding in trail.findings} >= {"survival", "order_distribution"}
+    changed = {
+        finding.user: finding.value["changed"]
+        for finding in trail.findings
+        if "changed" in finding.value
+    }
     assert changed == pytest.approx({unit.user: unit.mean for unit in trail.groups[""]})
     assert trace_row(run, "quantity=mean_clusters").weighting == "order"
     curve = tmp_path / "curve"
@@ -235,16 +241,16 @@ def test_every_number_of_a_study(kind: str, small: Benchmark, tmp_path: Path) ->
 def test_an_answer_is_the_one_that_the_ledger_has(asked: Path) -> None:
     names = "experiment=routes,policy=focal,quantity=accuracy.route,batch=again"
     trail = trace_row(asked, names, prompts=True)
-    assert {one.answer.side for one in trail.answers} == {"replay"}
+    assert {answer.answer.side for answer in trail.answers} == {"replay"}
     assert len(trail.answers) == 9 * 2  # questions and draws
     assert trail.prompts is not None
     with StoredRun(asked) as stored:
         questions = stored.questions()
-    for one in trail.answers:
-        assert questions[one.answer.question].text in trail.prompts[one.answer.prompt_sha256]
+    for answer in trail.answers:
+        assert questions[answer.answer.question].text in trail.prompts[answer.answer.prompt_sha256]
     right: dict[str, list[bool]] = {}
-    for one in trail.answers:
-        right.setdefault(one.answer.question, []).append(bool(one.correct))
+    for answer in trail.answers:
+        right.setdefault(answer.answer.question, []).append(bool(answer.correct))
     values = {q: v for unit in trail.groups[""] for q, v in unit.questions.items()}
     assert values == {question: sum(found) / 2 for question, found in right.items()}
 
@@ -275,10 +281,10 @@ def test_the_command_prints_it(asked: Path, capsys: pytest.CaptureFixture[str]) 
     assert "which is the number" in said
     assert "prompt SHA-256" in said
     run_command([*command, "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert told["agrees"]
-    assert told["experiment"]["answers"]["number"] > 0
-    assert len(told["answers"]) == 9 * 2 * 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["agrees"]
+    assert document["experiment"]["answers"]["number"] > 0
+    assert len(document["answers"]) == 9 * 2 * 2
 
 
 def test_a_run_without_estimates_has_nothing_to_trace(
@@ -289,6 +295,7 @@ def test_a_run_without_estimates_has_nothing_to_trace(
         trace_row(tmp_path / "kept", "1")
 
 
+@pytest.mark.slow
 def test_one_command_for_a_number_of_each_experiment(
     asked: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -299,7 +306,7 @@ def test_one_command_for_a_number_of_each_experiment(
     for experiment, number in first.items():
         command = ["trace", str(asked), "--row", str(number), "--json"]
         run_command(command)
-        told = json.loads(capsys.readouterr().out)
-        assert (told["row"]["experiment"], told["number"]) == (experiment, number)
-        assert told["agrees"]
-        assert told["items"] or any(told["groups"].values())
+        document = json.loads(capsys.readouterr().out)
+        assert (document["row"]["experiment"], document["number"]) == (experiment, number)
+        assert document["agrees"]
+        assert document["items"] or any(document["groups"].values())

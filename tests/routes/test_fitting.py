@@ -14,7 +14,6 @@ from routeprism.policies import SourceOrder, as_policy, make_policy
 from routeprism.policies.recent import Recent
 from routeprism.records import Case, Pool, Record, load_benchmark
 from routeprism.routes import cross_fit
-from routeprism.routes._fitting import FOLDS, folds
 
 CASES = load_benchmark("sample").cases
 
@@ -30,9 +29,9 @@ class Spy:
         return Spy(tuple(pools))
 
     def build(self, arrivals):
-        found = re.search("u[0-9]{2}-r[0-9]", arrivals[0].id)  # copies, for checks, have marks
-        assert found is not None
-        BUILT.append((self.seen, found[0]))
+        match = re.search("u[0-9]{2}-r[0-9]", arrivals[0].id)  # copies, for checks, have marks
+        assert match is not None
+        BUILT.append((self.seen, match[0]))
         return Recent(k=99).build(arrivals)
 
 
@@ -40,10 +39,9 @@ BUILT: list[tuple[tuple[object, ...], str]] = []
 
 
 def test_folds_are_of_equal_size_and_follow_names_alone() -> None:
-    users = [case.pool.user for case in CASES]
-    dealt = folds(users)
-    assert set(Counter(dealt.values()).values()) == {len(users) // FOLDS}
-    assert folds(reversed(users)) == dealt
+    folds = cross_fit([Spy()], CASES).fold_of
+    assert set(Counter(folds.values()).values()) == {len(CASES) // 5}
+    assert cross_fit([Spy()], CASES[::-1]).fold_of == folds
 
 
 @pytest.mark.parametrize("wrap", [lambda policy: policy, SourceOrder])
@@ -51,15 +49,15 @@ def test_an_audit_fits_on_the_pools_of_other_users_alone(wrap) -> None:
     BUILT.clear()
     routeprism.audit("sample", wrap(Spy()), resamples=100)
     users = {record.id: case.pool.user for case in CASES for record in case.pool.records}
-    dealt = folds(case.pool.user for case in CASES)
+    folds = cross_fit([Spy()], CASES).fold_of
     met = set()
     for pools, first in BUILT:
         user = users[first]
         met.add(user)
         # Pools hold records; there is no question in them, nor a way to one.
         assert all(type(pool) is Pool for pool in pools)
-        assert {pool.user for pool in pools} == {u for u in dealt if dealt[u] != dealt[user]}
-    assert met == set(dealt)
+        assert {pool.user for pool in pools} == {u for u in folds if folds[u] != folds[user]}
+    assert met == set(folds)
 
 
 def test_restoration_fits_in_the_same_way() -> None:

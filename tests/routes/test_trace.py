@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections import Counter
 
@@ -9,7 +10,7 @@ import pytest
 
 from routeprism.errors import ContractError
 from routeprism.orders import parse_schedule
-from routeprism.policies import Block, Exposure, make_policy
+from routeprism.policies import Block, Exposure, make_policy, parse_interface
 from routeprism.records import Case, Pool, Question, Record
 from routeprism.routes import hash_state, pair_routes, trace_case
 
@@ -50,6 +51,35 @@ def test_schedules_that_give_the_same_order_share_a_build() -> None:
     routes = trace_case(Case(pool, asked), [policy], schedules)
     assert policy.builds == {("a", "b"): 1, ("b", "a"): 1}
     assert [route.schedule for route in routes] == ["forward", "replay", "half-swap", "odd-even"]
+
+
+def test_memories_that_show_the_same_are_asked_once() -> None:
+    policies = [make_policy("recent:k=3"), make_policy("source-order(recent:k=3)")]
+    first, second, third, fourth = trace_case(case(2), policies, [parse_schedule("replay")])
+    assert first.exposures is third.exposures is fourth.exposures
+    assert second.exposures is not first.exposures
+    assert {exposure.sources for exposure in second.exposures} == {frozenset({"r0", "r1", "r2"})}
+
+
+@pytest.mark.parametrize("interface", ["all", "budget:chars=40", "bm25:k=1"])
+def test_a_pool_is_freed_without_the_garbage_collector(interface: str) -> None:
+    policies = [make_policy(name, parse_interface(interface)) for name in ("focal", "recent:k=3")]
+
+    def count_records() -> int:
+        return sum(isinstance(item, Record) for item in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = count_records()
+        pool = Pool("eve", tuple(Record(f"r{at}", at, f"walnut tree {at}") for at in range(20)))
+        asked = Case(pool, (Question("q", "eve", "Which walnut tree?"),))
+        trace_case(asked, policies, [parse_schedule("replay")])
+        assert count_records() == before + 20
+        del pool, asked
+        assert count_records() == before
+    finally:
+        gc.enable()
 
 
 def test_a_trace_holds_sources_context_state_and_events() -> None:

@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from routeprism.errors import RunError
-from routeprism.runs import Answer, Failure, Key, Ledger, Request, Run
-from routeprism.runs._commits import Committer
-from routeprism.runs._ledger import sha256
+from routeprism.runs import Answer, Committer, Failure, Key, Ledger, Request, Run, sha256
 
 SETTINGS = {"temperature": 0.5, "seed": None}
 
@@ -53,22 +51,22 @@ def test_an_answer_comes_back_as_it_was_kept(tmp_path: Path) -> None:
 def test_the_key_is_model_settings_prompt_batch_and_draw(tmp_path: Path) -> None:
     other_model = Key.of("openai:n", SETTINGS, "why?", batch="", draw=0)
     other_settings = Key.of("openai:m", {"seed": None}, "why?", batch="", draw=0)
-    others = [key("who?"), key(batch="second"), key(draw=1), other_model, other_settings]
+    keys = [key("who?"), key(batch="second"), key(draw=1), other_model, other_settings]
     assert key().settings == sha256('{"seed":null,"temperature":0.5}')  # canonical JSON
     with Ledger(tmp_path / "run.sqlite") as ledger:
         (submission,) = ledger.reserve(SETTINGS, [Request(key(), "why?")]).result()
         ledger.put(entry(submission)).result()
-        assert ledger.missing([key(), *others, *others]) == others
+        assert ledger.missing([key(), *keys, *keys]) == keys
 
 
 def test_dispatch_order_is_fixed_when_first_written_down(tmp_path: Path) -> None:
-    def wanted(*prompts: str) -> list[Request]:
+    def list_requests(*prompts: str) -> list[Request]:
         return [Request(key(prompt), prompt) for prompt in prompts]
 
     with Ledger(tmp_path / "run.sqlite") as ledger:
-        assert ledger.reserve(SETTINGS, wanted("a", "b", "c")).result() == [1, 2, 3]
+        assert ledger.reserve(SETTINGS, list_requests("a", "b", "c")).result() == [1, 2, 3]
     with Ledger(tmp_path / "run.sqlite") as ledger:  # continued, then extended
-        assert ledger.reserve(SETTINGS, wanted("c", "b", "d")).result() == [3, 2, 4]
+        assert ledger.reserve(SETTINGS, list_requests("c", "b", "d")).result() == [3, 2, 4]
 
 
 def test_the_store_can_be_read_without_us(tmp_path: Path) -> None:
@@ -116,27 +114,27 @@ def test_what_queues_up_during_a_commit_shares_the_next(tmp_path: Path) -> None:
         store.commit()
     committer = Committer(path)
     gate = threading.Event()
-    seen: list[bool] = []
+    transactions: list[bool] = []
 
     def first(connection: sqlite3.Connection) -> None:
         gate.wait(10)
 
     def insert(connection: sqlite3.Connection) -> None:
-        seen.append(connection.in_transaction)
+        transactions.append(connection.in_transaction)
         connection.execute("INSERT INTO n VALUES (?)", (connection.total_changes,))
 
-    held = committer.submit(first)
+    blocking = committer.submit(first)
     queued = [committer.submit(insert) for _ in range(50)]
     assert not any(future.done() for future in queued)  # nothing counts before it is committed
     with closing(sqlite3.connect(path)) as store:
         assert store.execute("SELECT count(*) FROM n").fetchone() == (0,)
     gate.set()
-    held.result(10)
+    blocking.result(10)
     for future in queued:
         future.result(10)
     with closing(sqlite3.connect(path)) as store:
         assert store.execute("SELECT count(*) FROM n").fetchone() == (50,)
-    assert seen == [True] * 50
+    assert transactions == [True] * 50
     committer.close()
 
 

@@ -303,13 +303,14 @@ def test_every_context_can_be_put_together_again(stored: Path) -> None:
     texts = dict(query(stored, "SELECT sha256, text FROM texts"))
     contexts = query(stored, "SELECT context_sha256, context_chars, sources, blocks FROM contexts")
     for digest, chars, sources, blocks in contexts:
-        shown = json.loads(blocks)
-        context = "\n\n".join(texts[text] for _, text, _ in shown)
+        document = json.loads(blocks)
+        context = "\n\n".join(texts[text] for _, text, _ in document)
         assert hashlib.sha256(context.encode()).hexdigest() == digest
         assert len(context) == chars
-        assert json.loads(sources) == sorted({name for _, _, ids in shown for name in ids})
+        assert json.loads(sources) == sorted({name for _, _, ids in document for name in ids})
 
 
+@pytest.mark.slow
 def test_every_question_is_exposed_on_every_route(stored: Path) -> None:
     counted = query(
         stored,

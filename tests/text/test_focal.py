@@ -86,22 +86,26 @@ def test_a_record_is_tokenised_once(monkeypatch) -> None:
     import routeprism.text.focal as focal
 
     calls = []
-    original = focal.words
-    monkeypatch.setattr(focal, "words", lambda text: calls.append(text) or original(text))
+    original = focal._runs
+    monkeypatch.setattr(focal, "_runs", lambda text: calls.append(text) or original(text))
     one = record("[USER] I love walnut bread")
     for _ in range(3):
+        has_focal_tokens(one)
+        record_word_counts(one)
         focal_set(one)
         preference_score(one)
-        record_word_counts(one)
-        has_focal_tokens(one)
     assert len(calls) == 1
 
 
 @given(st.text(st.sampled_from("aBcdKİé0129' -_.\n\u212a\u0660"), min_size=1).map("x".__add__))
 @example("3rd 'tis 12'ab the '' a1 'The 0the it's İstanbul \u212aelvin x2y")
 def test_counting_a_record_cuts_as_the_tokeniser_does(text: str) -> None:
-    one = record(text)
-    assert record_focal_counts(one) == Counter(focal_words(one.user_text))
+    first, second = record(text), record(text)
+    expected = Counter(focal_words(first.user_text))
+    assert record_focal_counts(first) == expected
+    assert record_word_counts(second) == Counter(words(second.user_text))
+    assert record_focal_counts(second) == expected  # read from the counts of all words
+    assert has_focal_tokens(second) == bool(expected)
 
 
 @given(st.lists(st.frozensets(st.sampled_from("abcdefgh")), max_size=6))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 import sys
 
@@ -17,6 +18,26 @@ negated, hundred = operator.sub, functools.partial(int, 100)
 def test_results_come_in_order(workers: int) -> None:
     found = list(ordered_map(negated, hundred, 9, workers=workers, batch=2))
     assert found == [100, 99, 98, 97, 96, 95, 94, 93, 92]
+
+
+def test_the_garbage_collector_leaves_earlier_objects_alone_while_work_is_done_here() -> None:
+    assert gc.get_freeze_count() == 0
+    results = ordered_map(_count_set_aside, lambda: None, 3)
+    first, set_aside = next(results)
+    assert first == 0
+    assert set_aside > 0
+    del results  # it stops early
+    assert gc.get_freeze_count() == 0
+    gc.freeze()  # by the program that calls RoutePrism
+    try:
+        numbers = [number for _, number in ordered_map(_count_set_aside, lambda: None, 2)]
+        assert numbers == [gc.get_freeze_count()] * 2
+    finally:
+        gc.unfreeze()
+
+
+def _count_set_aside(_: None, index: int) -> tuple[int, int]:
+    return index, gc.get_freeze_count()
 
 
 def test_this_process_may_use_a_core() -> None:

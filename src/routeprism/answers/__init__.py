@@ -1,6 +1,7 @@
 """What did it say: collecting, reading and judging answers."""
 
-from routeprism.answers._cells import AnswerTurns, Cell, Cost, dispatch_order, key_of, plan
+from routeprism.answers._calls import Pace
+from routeprism.answers._cells import Cell, Cost, dispatch_order, key_of, plan
 from routeprism.answers._collector import collect
 from routeprism.answers._comparison import (
     Comparison,
@@ -8,7 +9,7 @@ from routeprism.answers._comparison import (
     find_records,
     match_prompts,
 )
-from routeprism.answers._consulting import Consultant
+from routeprism.answers._consulting import Consultant, DistantConsultant
 from routeprism.answers._judges import (
     EmbeddedJudge,
     Judge,
@@ -28,16 +29,17 @@ from routeprism.answers._results import AnswerProgress, Collected, Progress
 
 __all__ = [
     "AnswerProgress",
-    "AnswerTurns",
     "Cell",
     "Collected",
     "Comparison",
     "Consultant",
     "Cost",
+    "DistantConsultant",
     "EmbeddedJudge",
     "Judge",
     "Judged",
     "ModelJudge",
+    "Pace",
     "Parsed",
     "Progress",
     "RecordSpans",

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import signal
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +15,20 @@ from contextlib import suppress
 from dataclasses import replace
 
 from routeprism.answers._cells import money
-from routeprism.errors import ModelError, RoutePrismError
-from routeprism.models import Allowance, Ask, Model, Reply, clean_reply
+from routeprism.errors import ModelError, RoutePrismError, SpecError
+from routeprism.models import (
+    Allowance,
+    Ask,
+    Model,
+    Replayed,
+    Reply,
+    clean_reply,
+    count_repetition,
+)
 from routeprism.models.recorded import Recorded
 from routeprism.redaction import Redactor
 from routeprism.text import tokens
-
-__all__ = ["GRACE", "ModelCaller", "Pace", "cancel_on_interrupt", "shift"]
+from routeprism.workers import RayCluster, Replicas
 
 GRACE = 3.0
 """Seconds that requests under way get after Ctrl-C: they may be paid for already."""
@@ -33,12 +41,21 @@ class ModelCaller:
     at a time.
     """
 
-    def __init__(self, model: Model, allowance: Allowance | None = None) -> None:
+    def __init__(
+        self, model: Model, allowance: Allowance | None = None, cluster: RayCluster | None = None
+    ) -> None:
         self._model = model
+        self._replicas = None if cluster is None else _replicate(model, cluster)
         self._threads: ThreadPoolExecutor | None = None
         self.instant = model.embedded or isinstance(model, Recorded)
         self._allowance = None if self.instant else allowance
         self._redactor = Redactor() if self.instant else Redactor.configured()
+        self.concurrency = model.concurrency
+        """Requests at once, unless the user sets their number."""
+        if self._replicas is not None:
+            self.concurrency = self._replicas.number
+            self._places = asyncio.Semaphore(self._replicas.number)
+            return
         in_caller = self.instant or model.concurrency == 1
         if not in_caller and not inspect.iscoroutinefunction(model.answer):
             self._threads = ThreadPoolExecutor(model.concurrency, thread_name_prefix="model")
@@ -66,7 +83,10 @@ class ModelCaller:
         """Return the model's reply, as far as it can be stored; whatever it raises is a failure."""
         try:
             raw: object
-            if self._threads is not None:
+            if self._replicas is not None:
+                async with self._places:
+                    raw = await self._replicas.call("answer", ask, repeat=count_repetition)
+            elif self._threads is not None:
                 loop = asyncio.get_running_loop()
                 raw = await loop.run_in_executor(self._threads, self._model.answer, ask)
             else:
@@ -96,6 +116,15 @@ class ModelCaller:
             await close()
 
 
+def _replicate(model: Model, cluster: RayCluster) -> Replicas | None:
+    """Copy a model that computes to workers; one that awaits a server stays here, as do files."""
+    if inspect.iscoroutinefunction(model.answer) or isinstance(model, (Recorded, Replayed)):
+        return None
+    # One request at a time means that an answer uses the whole machine.
+    whole = model.concurrency == 1 and not model.embedded
+    return cluster.replicate(model, on_each="machine" if whole else "core")
+
+
 def highest_price(model: Model, text: str) -> float:
     """Return what one call costs at most, or at least where the longest answer is not known."""
     least, most = money(model, 1, tokens.count(text))
@@ -103,18 +132,22 @@ def highest_price(model: Model, text: str) -> float:
 
 
 class Pace:
-    """Spaces requests evenly under a rate limit."""
+    """Spaces requests evenly under a rate limit, which several threads may share."""
 
     def __init__(self, per_minute: float | None) -> None:
+        if per_minute is not None and not per_minute > 0:
+            raise SpecError(f"Expected a rate limit above 0 but got rate_limit={per_minute}")
+        self._lock = threading.Lock()
         self._interval = 0.0 if per_minute is None else 60.0 / per_minute
         self._next = 0.0
 
     async def turn(self) -> None:
         """Wait for this request's turn."""
         if self._interval:
-            now = time.monotonic()
-            start = max(self._next, now)
-            self._next = start + self._interval
+            with self._lock:
+                now = time.monotonic()
+                start = max(self._next, now)
+                self._next = start + self._interval
             await asyncio.sleep(start - now)
 
 

@@ -10,8 +10,6 @@ from routeprism.models import Ask, Model
 from routeprism.runs import Key, Ledger, Request, sha256
 from routeprism.text import tokens
 
-__all__ = ["AnswerTurns", "Cell", "Cost", "dispatch_order", "key_of", "plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -113,10 +111,14 @@ def keys_of(model: Model, cells: Sequence[Cell], batch: str) -> list[Key]:
     ]
 
 
-class AnswerTurns:
-    """Counts which route began each comparison, so that within a series all begin equally often."""
+class _AnswerTurns:
+    """Counts which route began each comparison of a pool, so that all begin equally often.
 
-    def __init__(self) -> None:
+    Pools do not depend on each other, so that a shard asks in the same order as a single run.
+    """
+
+    def __init__(self, pool: int) -> None:
+        self._pool = pool
         self._begun: dict[tuple[str, int], tuple[int, list[int]]] = {}
 
     def begin(self, series: str, routes: int, submitted: int | None = None) -> int:
@@ -128,27 +130,43 @@ class AnswerTurns:
         number, counts = self._begun.setdefault((series, routes), new)
         place = submitted
         if place is None:
-            due = number + sum(counts)  # the fillers of a question begin with different routes
+            # The fillers of a question begin with different routes, and so do pools.
+            due = _add_digits(self._pool, routes) + number + sum(counts)
             place = min(range(routes), key=lambda at: (counts[at], (at - due) % routes))
         counts[place] += 1
         return place
 
 
-def dispatch_order(cells: Sequence[Cell], turns: AnswerTurns | None = None) -> list[Cell]:
+def _add_digits(number: int, base: int) -> int:
+    """Add the digits of a number up: modulo the base, a sequence that no shard has a period of.
+
+    Of `base` pools in a row, each begins with a different route (the Thue-Morse sequence).
+    """
+    total = 0
+    while number and base > 1:
+        number, digit = divmod(number, base)
+        total += digit
+    return total
+
+
+def dispatch_order(cells: Sequence[Cell], pools: Mapping[str, int] | None = None) -> list[Cell]:
     """Order cells so that each route is asked first equally often in every series of comparisons.
 
     Group by group; a group's n-th cells of each route make a round, and which route begins moves on
-    by one from round to round. A request that comparisons share is made with the first of them.
+    by one from round to round. A request that comparisons of a pool share is made with the first of
+    them. `pools` has the number of each question's pool.
     """
-    turns = AnswerTurns() if turns is None else turns
     grouped: dict[str, dict[str, list[Cell]]] = {}
     for cell in cells:
         grouped.setdefault(cell.group or cell.question, {}).setdefault(cell.route, []).append(cell)
     ordered: list[Cell] = []
-    places: dict[tuple[str, int], int] = {}
+    turns: dict[int, tuple[_AnswerTurns, dict[tuple[str, int], int]]] = {}
     for routes in grouped.values():
         columns, start = list(routes.values()), len(ordered)
-        begun = turns.begin(columns[0][0].series, len(columns), _find_first_route(columns, places))
+        pool = 0 if pools is None else pools[columns[0][0].question]
+        begun_by, places = turns.setdefault(pool, (_AnswerTurns(pool), {}))
+        submitted = _find_first_route(columns, places)
+        begun = begun_by.begin(columns[0][0].series, len(columns), submitted)
         for round_ in range(max(map(len, columns))):
             first = (begun + round_) % len(columns)
             turn = columns[first:] + columns[:first]
@@ -171,10 +189,10 @@ def _find_first_route(
 
 
 def requests(
-    model: Model, cells: Iterable[Cell], batch: str, turns: AnswerTurns | None = None
+    model: Model, cells: Iterable[Cell], batch: str, pools: Mapping[str, int] | None = None
 ) -> dict[Key, tuple[Request, Cell]]:
     """Return the distinct requests in dispatch order; equal keys are one request."""
-    ordered = dispatch_order(list(cells), turns)
+    ordered = dispatch_order(list(cells), pools)
     cells_by_key: dict[Key, tuple[Request, Cell]] = {}
     for key, cell in zip(keys_of(model, ordered, batch), ordered, strict=True):
         if key not in cells_by_key:

@@ -6,21 +6,21 @@ import asyncio
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from routeprism.answers._calls import GRACE, ModelCaller, Pace, cancel_on_interrupt, shift
-from routeprism.answers._cells import AnswerTurns, Cell, requests
+from routeprism.answers._cells import Cell, requests
 from routeprism.answers._results import Collected, Progress, answer_entry, failure_entry
 from routeprism.errors import LimitError, MissingExtraError, ModelError, SpecError, UnansweredError
 from routeprism.models import Allowance, Model
 from routeprism.runs import Answer, Failure, Key, Ledger, Run
-
-__all__ = ["collect"]
+from routeprism.workers import RayCluster
 
 _APART = 0.003
 """Seconds between the first requests: sent together, they and all later ones come back together,
@@ -35,11 +35,12 @@ def collect(
     cells: Sequence[Cell],
     *,
     batch: str = "",
-    turns: AnswerTurns | None = None,
+    pools: Mapping[str, int] | None = None,
     progress: Callable[[Progress], None] | None = None,
     rate_limit: float | None = None,
     concurrency: int | None = None,
     allowance: Allowance | None = None,
+    cluster: RayCluster | None = None,
 ) -> Collected:
     """Return an answer for each cell, asking for those that the run's ledger does not have.
 
@@ -48,16 +49,16 @@ def collect(
         model: who is asked.
         cells: what is wanted; equal requests are made once, different draws never share.
         batch: names another, independent realisation of the same requests.
-        turns: which route began earlier comparisons, where these cells are a portion of many.
+        pools: the number of the pool of each question, which decides the route that begins.
         progress: called from time to time, and at the end.
         rate_limit: requests a minute at most, evenly spaced.
         concurrency: requests at once, where it should differ from the model's own number.
         allowance: what may still be spent; where it ends, `LimitError` is raised, and the answers
             that came in are kept.
+        cluster: where a model that computes in this process answers instead.
 
     """
-    if rate_limit is not None and not rate_limit > 0:
-        raise SpecError(f"Expected a rate limit above 0 but got rate_limit={rate_limit}")
+    pace = Pace(rate_limit)
     if concurrency is not None and concurrency < 1:
         raise SpecError(f"Expected a concurrency of 1 or more but got concurrency={concurrency}")
 
@@ -68,9 +69,9 @@ def collect(
                 ledger = stack.enter_context(Ledger(where))
             else:
                 ledger = stack.enter_context(run.ledger())
-            collector = _Collector(ledger, model, cells, batch, turns, progress, allowance)
+            collector = _Collector(ledger, model, cells, batch, pools, progress, allowance, cluster)
             try:
-                asyncio.run(collector.run(concurrency or model.concurrency, rate_limit))
+                asyncio.run(collector.run(concurrency, pace))
             except asyncio.CancelledError:
                 raise KeyboardInterrupt from None
             collected = collector.collected()
@@ -95,12 +96,13 @@ class _Collector:
         model: Model,
         cells: Sequence[Cell],
         batch: str,
-        turns: AnswerTurns | None,
+        pools: Mapping[str, int] | None,
         progress: Callable[[Progress], None] | None,
         allowance: Allowance | None = None,
+        cluster: RayCluster | None = None,
     ) -> None:
         self._ledger, self._model, self._batch, self._progress = ledger, model, batch, progress
-        self._wanted = requests(model, cells, batch, turns)
+        self._wanted = requests(model, cells, batch, pools)
         self._kept = ledger.answers(self._wanted)
         self._missing = [key for key in self._wanted if key not in self._kept]
         # Written down while the first requests are already under way.
@@ -115,16 +117,16 @@ class _Collector:
         self._broken: ModelError | None = None
         self._shift = shift(batch)
         self._began = self._told = time.monotonic()
-        self._caller = ModelCaller(model, allowance)
+        self._caller = ModelCaller(model, allowance, cluster if self._missing else None)
         self._limit: LimitError | None = None
-        self._written: deque[tuple[asyncio.Future[None], Future[None]]] = deque()
+        self._written: deque[asyncio.Future[None]] = deque()
         self._waking = False
 
-    async def run(self, concurrency: int, rate_limit: float | None) -> None:
+    async def run(self, concurrency: int | None, pace: Pace) -> None:
         """Ask for everything that is missing."""
         cancel_on_interrupt()
+        concurrency = concurrency or self._caller.concurrency
         self._patience = max(5, concurrency)
-        pace = Pace(rate_limit)
         todo = iter(enumerate(self._missing))
         number = min(concurrency, len(self._missing))
         apart = 0.0 if self._caller.instant else _APART
@@ -215,26 +217,32 @@ class _Collector:
         self._tell()
 
     async def _submission(self, place: int) -> int:
-        if not self._reserved.done():
-            await asyncio.shield(asyncio.wrap_future(self._reserved))
+        await self._wait_for(self._reserved)
         return self._reserved.result()[place]
 
     async def _store_durably(self, entry: Answer | Failure) -> None:
-        # Its own future: what was handed over is written even if this task is cancelled meanwhile.
+        stored = self._ledger.put(entry)
+        await self._wait_for(stored)
+        stored.result()
+
+    async def _wait_for(self, work: Future[Any]) -> None:
+        """Wait until the ledger has done some work, which goes on if this task is cancelled.
+
+        The error stays in the future of the work: asyncio would print one that it handed to a task
+        which is cancelled in the same moment.
+        """
+        if work.done():
+            return
         loop = asyncio.get_running_loop()
         acknowledgement: asyncio.Future[None] = loop.create_future()
-        future = self._ledger.put(entry)
-        future.add_done_callback(lambda done: self._acknowledge(loop, acknowledgement, done))
+        work.add_done_callback(lambda _: self._acknowledge(loop, acknowledgement))
         await acknowledgement
 
     def _acknowledge(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        acknowledgement: asyncio.Future[None],
-        done: Future[None],
+        self, loop: asyncio.AbstractEventLoop, acknowledgement: asyncio.Future[None]
     ) -> None:
         """Wake the loop, once for all that a commit wrote; called in the ledger's thread."""
-        self._written.append((acknowledgement, done))
+        self._written.append(acknowledgement)
         if not self._waking:
             self._waking = True
             with suppress(RuntimeError):  # after Ctrl-C the loop may be closed, and nobody waits
@@ -243,13 +251,9 @@ class _Collector:
     def _settle(self) -> None:
         self._waking = False
         while self._written:
-            acknowledgement, done = self._written.popleft()
-            if acknowledgement.done():
-                continue
-            if (error := done.exception()) is None:
+            acknowledgement = self._written.popleft()
+            if not acknowledgement.done():
                 acknowledgement.set_result(None)
-            else:
-                acknowledgement.set_exception(error)
 
     def _tell(self, *, last: bool = False) -> None:
         now = time.monotonic()

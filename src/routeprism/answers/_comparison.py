@@ -11,8 +11,6 @@ from routeprism.prompts import Control, Draft, Filler, Matched, Prompt, Unmatche
 from routeprism.records import Question
 from routeprism.runs import StoredExposure
 
-__all__ = ["Comparison", "RecordSpans", "find_records", "match_prompts"]
-
 RecordSpans = tuple[tuple[str, int, int], ...]
 """(record id, first character, character after the last) of each whole record in a prompt."""
 

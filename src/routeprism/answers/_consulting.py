@@ -12,19 +12,43 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from types import TracebackType
 
 from routeprism.answers._calls import GRACE, ModelCaller, Pace, shift
 from routeprism.answers._cells import Cost, key_of, money
 from routeprism.answers._results import answer_entry, failure_entry
-from routeprism.errors import ModelError, SpecError
+from routeprism.errors import ModelError
 from routeprism.models import Allowance, Ask, Model
 from routeprism.runs import Ledger, Request, Run
 from routeprism.text import tokens
+from routeprism.workers import RayCluster, call_home
 
-__all__ = ["Consultant"]
+
+def _number_draws(reply: Callable[[str, int], str]) -> Callable[[str], str]:
+    """Return the function of one build, which counts how often it asks a prompt."""
+    counts: Counter[str] = Counter()
+
+    def ask(prompt: str) -> str:
+        draw = counts[prompt]
+        counts[prompt] += 1
+        return reply(prompt, draw)
+
+    return ask
+
+
+@dataclass(frozen=True, slots=True)
+class DistantConsultant:
+    """A consultant of the first process, in a worker: every prompt is sent there."""
+
+    name: str
+
+    def consult(self, batch: str, *, user: str, route: str) -> Callable[[str], str]:
+        """Return the function that one build asks with; a prompt it repeats is another draw."""
+        place = {"batch": batch, "user": user, "route": route}
+        return _number_draws(partial(call_home, self.name, "reply", **place))
 
 
 class Consultant:
@@ -40,13 +64,18 @@ class Consultant:
         model: Model,
         *,
         dry_run: bool = False,
-        rate_limit: float | None = None,
+        pace: Pace | None = None,
         allowance: Allowance | None = None,
+        cluster: RayCluster | None = None,
+        name: str = "",
+        tick: Callable[[], None] | None = None,
     ) -> None:
-        if rate_limit is not None and not rate_limit > 0:
-            raise SpecError(f"Expected a rate limit above 0 but got rate_limit={rate_limit}")
+        self._tick = tick
         self._run, self._model, self._dry_run = run, model, dry_run
-        self._pace = Pace(rate_limit)
+        self._pace = pace or Pace(None)
+        self._cluster = cluster
+        self.name = name
+        """Its name among the objects that workers call."""
         self._allowance = allowance
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="consultant", daemon=True)
@@ -83,17 +112,21 @@ class Consultant:
 
     def consult(self, batch: str, *, user: str, route: str) -> Callable[[str], str]:
         """Return the function that one build asks with; a prompt it repeats is another draw."""
-        counts: Counter[str] = Counter()
+        return _number_draws(partial(self.reply, batch=batch, user=user, route=route))
 
-        def ask(prompt: str) -> str:
-            if self._stopped:
-                raise CancelledError
-            draw = counts[prompt]
-            counts[prompt] += 1
-            reply = self._reply(Ask(prompt, "", "", (), draw), batch, user, route)
-            return asyncio.run_coroutine_threadsafe(reply, self._loop).result()
+    def reply(self, prompt: str, draw: int, *, batch: str, user: str, route: str) -> str:
+        """Return the reply to a prompt, once it is in the ledger."""
+        if self._stopped:
+            raise CancelledError
+        reply = self._reply(Ask(prompt, "", "", (), draw), batch, user, route)
+        text = asyncio.run_coroutine_threadsafe(reply, self._loop).result()
+        if self._tick is not None:
+            self._tick()
+        return text
 
-        return ask
+    def __reduce__(self) -> tuple[object, ...]:
+        """Stay in this process: a worker calls it here."""
+        return DistantConsultant, (self.name,)
 
     def plan(self) -> Cost:
         """List what was missing, after a dry run."""
@@ -114,7 +147,9 @@ class Consultant:
         asyncio.set_event_loop(self._loop)
         try:
             self._ledger = self._run.ledger()
-            self._caller = ModelCaller(self._model, self._allowance)
+            self._caller = ModelCaller(
+                self._model, self._allowance, None if self._dry_run else self._cluster
+            )
         except BaseException as error:
             self._loop.close()
             self._opened.set_exception(error)

@@ -21,21 +21,7 @@ from routeprism.models import Allowance, Ask, Model, make_model, registered_mode
 from routeprism.records import normalise
 from routeprism.runs import Run
 from routeprism.text import tokens
-
-__all__ = [
-    "EmbeddedJudge",
-    "Judge",
-    "Judged",
-    "ModelJudge",
-    "RecordedJudge",
-    "Verdict",
-    "ask_judge",
-    "judge_all",
-    "make_judge",
-    "plan_judging",
-    "read_verdict",
-    "rubric_of",
-]
+from routeprism.workers import RayCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +154,7 @@ class ModelJudge:
         rate_limit: float | None = None,
         concurrency: int | None = None,
         allowance: Allowance | None = None,
+        cluster: RayCluster | None = None,
     ) -> list[Verdict]:
         """Judge many, through the collector; equal items have one verdict."""
         cells = [Cell(self.ask(item), "", "judge", group="judge") for item in items]
@@ -180,6 +167,7 @@ class ModelJudge:
             rate_limit=rate_limit,
             concurrency=concurrency,
             allowance=allowance,
+            cluster=cluster,
         )
         answers = (collected.of(cell) for cell in cells)
         return [
@@ -283,6 +271,7 @@ def judge_all(
     rate_limit: float | None = None,
     concurrency: int | None = None,
     allowance: Allowance | None = None,
+    cluster: RayCluster | None = None,
 ) -> list[Verdict]:
     """Judge many; a model judge several at a time and through its ledger."""
     if isinstance(judge, ModelJudge):
@@ -293,6 +282,7 @@ def judge_all(
             rate_limit=rate_limit,
             concurrency=concurrency,
             allowance=allowance,
+            cluster=cluster,
         )
     return [judge.judge(item.question, item.gold, item.response, item.kind) for item in items]
 

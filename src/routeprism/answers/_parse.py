@@ -14,8 +14,6 @@ from typing import NamedTuple
 from routeprism.records import letters
 from routeprism.runs import Outcome
 
-__all__ = ["Parsed", "parse", "parse_text"]
-
 
 class Parsed(NamedTuple):
     """What was read out of an answer's raw text."""

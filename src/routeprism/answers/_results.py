@@ -13,8 +13,6 @@ from routeprism.models import Model, Reply
 from routeprism.redaction import repair_text
 from routeprism.runs import Answer, Failure, Key
 
-__all__ = ["AnswerProgress", "Collected", "Progress", "answer_entry", "failure_entry"]
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:

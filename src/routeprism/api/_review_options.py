@@ -6,24 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from routeprism.api._option_groups import answer_option, output_option, statistic_option
-from routeprism.settings import (
-    option,
-)
-
-__all__ = [
-    "Adapter",
-    "Download",
-    "Gates",
-    "Listing",
-    "MergedRuns",
-    "Planning",
-    "Reporting",
-    "Reproduction",
-    "StoredRunOptions",
-    "TracingOptions",
-    "TwoRuns",
-]
+from routeprism.settings import answer_option, option, output_option, statistic_option
 
 
 @dataclass(frozen=True)
@@ -86,9 +69,7 @@ class TwoRuns:
         flag="--policy-a",
     )
     policies_b: Sequence[str] = option(
-        (),
-        help="Policy in AFTER, for each --policy-a.",
-        flag="--policy-b",
+        (), help="Policy in AFTER, for each --policy-a.", flag="--policy-b"
     )
     html: Path | None = output_option(
         None, help="Also write the comparison as an HTML page.", metavar="FILE"
@@ -117,9 +98,7 @@ class TracingOptions:
 class Planning:
     """Which number is planned for, and how precisely."""
 
-    quantity: str = option(
-        help="Quantity in estimates.csv, such as J, D_res or restored-absent.",
-    )
+    quantity: str = option(help="Quantity in estimates.csv, such as J, D_res or restored-absent.")
     half_width: float | None = statistic_option(
         None, help="Half-width of the 95% interval to reach."
     )
@@ -145,29 +124,21 @@ class Reporting:
     """Which files are written of a run."""
 
     out: Path | None = option(
-        None,
-        help="Write the page to this file instead of into the run.",
-        metavar="FILE",
+        None, help="Write the page to this file instead of into the run.", metavar="FILE"
     )
     tables: Path | None = option(
         None, help="Also write tables as Markdown and LaTeX.", metavar="DIR"
     )
     charts: Path | None = option(None, help="Also write charts as SVG and PNG.", metavar="DIR")
     answers: Path | None = option(
-        None,
-        help="Also write all answers, in the format that recorded:FILE reads.",
-        metavar="FILE",
+        None, help="Also write all answers, in the format that recorded:FILE reads.", metavar="FILE"
     )
     parquet: Path | None = option(None, help="Also write the numbers as Parquet.", metavar="FILE")
     inspect: Path | None = option(
-        None,
-        help="Also write the answers as an Inspect log (.eval or .json).",
-        metavar="FILE",
+        None, help="Also write the answers as an Inspect log (.eval or .json).", metavar="FILE"
     )
     megabytes: float = option(
-        10,
-        help="Maximum size of the record texts in the page, in megabytes.",
-        minimum=0,
+        10, help="Maximum size of the record texts in the page, in megabytes.", minimum=0
     )
     open: bool = output_option(False, help="Open the page in a browser.", python=False)
 

@@ -6,27 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from routeprism.api._option_groups import arrival_option, limit_options, statistic_option
-from routeprism.settings import (
-    RESEARCH,
-    option,
-)
-
-__all__ = [
-    "ArrivalsOptions",
-    "BenchmarkOptions",
-    "Checks",
-    "Comparators",
-    "Construction",
-    "CurveOptions",
-    "ExplorationOptions",
-    "Labels",
-    "Masks",
-    "Policies",
-    "ReadingsOptions",
-    "Repairs",
-    "Schedules",
-]
+from routeprism.settings import RESEARCH, arrival_option, limit_options, option, statistic_option
 
 
 @dataclass(frozen=True)
@@ -67,12 +47,6 @@ class Policies:
         "bm25:k=3. Default: the interface of the benchmark.",
         accepts="str | Interface | None",
     )
-
-
-@dataclass(frozen=True)
-class Comparators:
-    """Whether comparators run."""
-
     comparators: bool = option(
         False, help="Also run the source-order comparator of each policy.", group=RESEARCH
     )
@@ -246,13 +220,19 @@ class ExplorationOptions:
     )
     method: str | None = arrival_option(
         None,
-        help="How to explore the orders: enumerated, merged, replayed or sampled. Default: the "
+        help="How to explore the orders: enumerated, merged, replayed, shared or sampled. "
+        "Default: the "
         "most exact method that is feasible.",
     )
     orders: int = arrival_option(
         1_000,
         help="Number of orders to draw if there are too many to examine all of them.",
         **limit_options("orders"),
+    )
+    allocate: bool = arrival_option(
+        False,
+        help="Draw a fifth of the orders in every pool, and the others where orders differ most. "
+        "Applies to memories that a model builds, and to --method shared.",
     )
     half_width: float | None = arrival_option(
         None, help="Draw orders until the 95% limits of every share are this close to the estimate."

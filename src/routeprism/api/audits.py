@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,6 +16,7 @@ from routeprism.answers import AnswerProgress
 from routeprism.api.extensions import use_extensions
 from routeprism.api.requests import RunRequest, prepare, takes_settings
 from routeprism.api.settings import settings_for
+from routeprism.api.studies import perform_study, prepare_study
 from routeprism.errors import RunError, SpecError, nearest
 from routeprism.experiments import (
     DRAWN_ORDERS,
@@ -58,7 +61,7 @@ from routeprism.records import load_benchmark
 from routeprism.redaction import HIDDEN
 from routeprism.routes import is_costly
 from routeprism.settings import make_settings, options_of, read_command
-from routeprism.workers import Crew, crew_of
+from routeprism.workers import crew_of, open_cluster
 
 __all__ = [
     "audit",
@@ -76,44 +79,82 @@ __all__ = [
 PoolProgress = Callable[[int, int], None]
 StepProgress = Callable[[str, int, int], None]
 
-_PROGRESS = "called with (pools done, pools in all)."
-_ANSWER_PROGRESS = "called with (model, progress of its answers)."
-_ALLOWANCE = (
-    "a `routeprism.models.Allowance` that several calls share, instead of max_calls and max_cost."
-)
+_EXTRAS: Mapping[str, tuple[str, str]] = {
+    "progress": ("PoolProgress | None", "called with (pools done, pools in all)."),
+    "answer_progress": (
+        "AnswerProgress | None",
+        "called with (model, progress of its answers).",
+    ),
+    "allowance": (
+        "Allowance | None",
+        "a `routeprism.models.Allowance` that several calls share, instead of max_calls and "
+        "max_cost.",
+    ),
+}
+"""Arguments of the functions that are no settings: their types, and what they are."""
 
 
-@takes_settings(
-    "audit",
-    "benchmark",
-    "*policies",
-    progress=_PROGRESS,
-    answer_progress=_ANSWER_PROGRESS,
-    allowance=_ALLOWANCE,
-)
-def audit(
-    settings: Any,
-    *,
-    progress: PoolProgress | None = None,
-    answer_progress: AnswerProgress | None = None,
-    allowance: Allowance | None = None,
-) -> Audit:
+def _performs(
+    command: str, *positional: str, extras: Sequence[str] = ("progress", "answer_progress")
+) -> Callable[[Callable[..., Audit]], Callable[..., Audit]]:
+    """Make a function take the settings of a command, and some of `_EXTRAS`, as arguments."""
+
+    def decorate(function: Callable[..., Audit]) -> Callable[..., Audit]:
+        settings = inspect.Parameter("settings", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        own = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_EXTRAS[name][0]
+            )
+            for name in extras
+        ]
+        signature = inspect.Signature([settings, *own], return_annotation="Audit")
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        meanings = {name: _EXTRAS[name][1] for name in extras}
+        return takes_settings(command, *positional, **meanings)(function)
+
+    return decorate
+
+
+@_performs("audit", "benchmark", "*policies", extras=tuple(_EXTRAS))
+def audit(settings: Any, **extras: Any) -> Audit:
     """Build memories forward and in different orders, and report what changed, with intervals.
 
     Policies are specs such as `focal` or `recent:k=3`, policies, or memory classes of your own with
     `add(record)`, `retained()` and `expose(query)`.
     """
-    request = prepare("audit", settings, allowance=allowance)
-    audit_result = perform(request, progress, answer_progress)
-    repairs = partial(_measure_repairs, request)
-    return replace(_repeatable(audit_result, request), measure_repairs=repairs)
+    return _perform_named("audit", settings, **extras)
 
 
-def _repeatable(audit_result: Audit, request: RunRequest) -> Audit:
-    """Let a result that is not stored repeat its study when its questions are wanted."""
+@_performs("restore", "benchmark", "*policies", extras=tuple(_EXTRAS))
+def restore(settings: Any, **extras: Any) -> Audit:
+    """Put displaced records back, against matched records that do not carry the answer.
+
+    Eligibility is decided by support labels and exposed sources alone, before any answer exists.
+    """
+    return _perform_named("restore", settings, **extras)
+
+
+@_performs("remedy", "benchmark", "*policies", extras=tuple(_EXTRAS))
+def remedy(settings: Any, **extras: Any) -> Audit:
+    """Measure standard repairs around a memory: how much evidence each saves, and what it costs.
+
+    The repairs are holding records back, rebuilding from a log, tying operations to event time,
+    larger budgets, and searching a log of dropped records (`routeprism.policies.remedies`).
+    """
+    return _perform_named("remedy", settings, **extras)
+
+
+def _perform_named(
+    command: str, settings: Any, *, allowance: Allowance | None = None, **progress: Any
+) -> Audit:
+    """Perform a command; a result that is not stored can repeat its study for its questions."""
+    request = prepare(command, settings, allowance=allowance)
+    result = perform(request, **progress)
+    if command == "audit":
+        result = replace(result, measure_repairs=partial(_measure_repairs, request))
     if request.directory is not None or request.settings.dry_run:
-        return audit_result
-    return replace(audit_result, repeat=partial(_repeat, request))
+        return result
+    return replace(result, repeat=partial(_repeat, request))
 
 
 def _repeat(request: RunRequest, directory: Path) -> None:
@@ -147,66 +188,22 @@ def _measure_repairs(request: RunRequest) -> Audit:
     return perform(prepare("remedy", make_settings(settings_for("remedy"), values)))
 
 
-@takes_settings(
-    "restore",
-    "benchmark",
-    "*policies",
-    progress=_PROGRESS,
-    answer_progress=_ANSWER_PROGRESS,
-    allowance=_ALLOWANCE,
-)
-def restore(
-    settings: Any,
-    *,
-    progress: PoolProgress | None = None,
-    answer_progress: AnswerProgress | None = None,
-    allowance: Allowance | None = None,
-) -> Audit:
-    """Put displaced records back, against matched records that do not carry the answer.
-
-    Eligibility is decided by support labels and exposed sources alone, before any answer exists.
-    """
-    request = prepare("restore", settings, allowance=allowance)
-    return _repeatable(perform(request, progress, answer_progress), request)
-
-
-@takes_settings(
-    "remedy",
-    "benchmark",
-    "*policies",
-    progress=_PROGRESS,
-    answer_progress=_ANSWER_PROGRESS,
-    allowance=_ALLOWANCE,
-)
-def remedy(
-    settings: Any,
-    *,
-    progress: PoolProgress | None = None,
-    answer_progress: AnswerProgress | None = None,
-    allowance: Allowance | None = None,
-) -> Audit:
-    """Measure standard repairs around a memory: how much evidence each saves, and what it costs.
-
-    The repairs are holding records back, rebuilding from a log, tying operations to event time,
-    larger budgets, and searching a log of dropped records (`routeprism.policies.remedies`).
-    """
-    request = prepare("remedy", settings, allowance=allowance)
-    return _repeatable(perform(request, progress, answer_progress), request)
-
-
-@takes_settings("merge", "*runs", progress=_PROGRESS, answer_progress=_ANSWER_PROGRESS)
-def merge(
-    settings: Any,
-    *,
-    progress: PoolProgress | None = None,
-    answer_progress: AnswerProgress | None = None,
-) -> Audit:
+@_performs("merge", "*runs")
+def merge(settings: Any, **extras: Any) -> Any:
     """Put the shards of one command together; the result is that of the command on all pools."""
     with read_shards(settings) as (command, merged):
-        return perform(prepare(command, merged), progress, answer_progress)
+        if command in ("screen", "support"):
+            study = prepare_study(command, merged)
+            return perform_study(study, extras.get("answer_progress"))
+        if command == "reproduce":
+            # The reproduction package is above this one, so it is not imported with it.
+            reproduction: Any = import_module("routeprism.reproduction")
+            request = reproduction.prepare_reproduction(merged)
+            return reproduction.perform_reproduction(request, progress=extras.get("progress"))
+        return perform(prepare(command, merged), **extras)
 
 
-_SHARDED = ("audit", "restore", "remedy", "orders", "curve")
+_SHARDED = ("audit", "restore", "remedy", "orders", "curve", "screen", "support", "reproduce")
 """The commands that work on shards."""
 
 
@@ -226,7 +223,8 @@ def read_shards(settings: Any) -> Iterator[tuple[str, Any]]:
         words = words[2:]
     with use_extensions(*names):
         merged = read_command(settings_for(command), words)
-        yield command, replace(merged, shards=tuple(shards), run=settings.run)
+        place = {"keep" if command == "reproduce" else "run": settings.run}
+        yield command, replace(merged, shards=tuple(shards), **place)
 
 
 def _take_hidden_address(words: list[str], shard: Path) -> list[str]:
@@ -242,38 +240,26 @@ def _take_hidden_address(words: list[str], shard: Path) -> list[str]:
     return words[:at] + words[at + 2 :]
 
 
-@takes_settings("orders", "benchmark", "*policies", progress=_PROGRESS)
-def explore_orders(settings: Any, *, progress: PoolProgress | None = None) -> Audit:
+@_performs("orders", "benchmark", "*policies", extras=["progress"])
+def explore_orders(settings: Any, **extras: Any) -> Audit:
     """Look at every order of every pool, or at drawn ones: what is kept, the worst order, and why.
 
     The result's `findings` contain survival maps, distributions of retained sets, worst orders and
     smallest reorderings (docs/orders.md). `shrink=True` means `support`.
     """
-    return perform(prepare("orders", settings), progress)
+    return perform(prepare("orders", settings), **extras)
 
 
-@takes_settings(
-    "curve", "benchmark", "policy", progress=_PROGRESS, answer_progress=_ANSWER_PROGRESS
-)
-def curve(
-    settings: Any,
-    *,
-    progress: PoolProgress | None = None,
-    answer_progress: AnswerProgress | None = None,
-) -> Audit:
+@_performs("curve", "benchmark", "policy")
+def curve(settings: Any, **extras: Any) -> Audit:
     """Find the budget that buys stability: one policy at several budgets and contexts."""
-    return perform(prepare("curve", settings), progress, answer_progress)
+    return perform(prepare("curve", settings), **extras)
 
 
-@takes_settings("demo", progress=_PROGRESS, answer_progress=_ANSWER_PROGRESS)
-def demo(
-    settings: Any,
-    *,
-    progress: PoolProgress | None = None,
-    answer_progress: AnswerProgress | None = None,
-) -> Audit:
+@_performs("demo")
+def demo(settings: Any, **extras: Any) -> Audit:
     """Run the whole protocol on the synthetic sample, read by the embedded reader."""
-    return perform(prepare_demo(settings), progress, answer_progress)
+    return perform(prepare_demo(settings), **extras)
 
 
 def perform(
@@ -284,14 +270,21 @@ def perform(
 ) -> Audit:
     """Do what a request asks for; a shard stores the results of its pools in its run."""
     shard = _choose_shard(request)
-    if request.command == "orders":
-        audit = _perform_orders(request, progress, answer_progress, shard)
-    elif request.command == "curve":
-        audit = _perform_curve(request, progress, answer_progress, shard)
-    else:
-        audit = _perform_audit(request, progress, answer_progress, shard, steps)
-    if shard is not None and request.directory is not None and not request.settings.dry_run:
-        shard.write(request.directory)
+    with (
+        closing(shard.file) if shard is not None and shard.file is not None else nullcontext(),
+        open_cluster(getattr(request.settings, "ray", None)) as cluster,
+    ):
+        asking = None if request.asking is None else replace(request.asking, cluster=cluster)
+        request = replace(request, cluster=cluster, asking=asking)
+        execution = _make_execution(request, progress, answer_progress, shard)
+        if request.command == "orders":
+            audit = _perform_orders(request, execution)
+        elif request.command == "curve":
+            audit = _perform_curve(request, execution)
+        else:
+            audit = _perform_audit(request, replace(execution, steps=steps))
+        if shard is not None:
+            shard.finish()
     return audit
 
 
@@ -302,20 +295,12 @@ def _choose_shard(request: RunRequest) -> Shard | None:
         return None
     if request.directory is None:
         raise SpecError("a shard stores its results: set run as well")
-    if request.builders:
-        raise SpecError(
-            f"shard does not apply to {request.builders[0].name}: its replies are stored in one run"
-        )
-    return parse_shard(text)
+    shard = parse_shard(text)
+    shard.choose(len(request.benchmark.cases))
+    return shard if request.settings.dry_run else shard.write_to(request.directory)
 
 
-def _perform_audit(
-    request: RunRequest,
-    progress: PoolProgress | None,
-    answer_progress: AnswerProgress | None,
-    shard: Shard | None,
-    steps: StepProgress | None,
-) -> Audit:
+def _perform_audit(request: RunRequest, execution: RunExecution) -> Audit:
     settings, asking = request.settings, request.asking
     subject = _subject(request)
     if request.command == "demo":
@@ -344,19 +329,12 @@ def _perform_audit(
             ),
             statistics=_statistics(settings),
             pacing=_pacing(request),
-            execution=replace(
-                _execution(request, progress, answer_progress, crew, shard), steps=steps
-            ),
+            execution=replace(execution, crew=crew),
             command=request.command,
         )
 
 
-def _perform_orders(
-    request: RunRequest,
-    progress: PoolProgress | None,
-    answer_progress: AnswerProgress | None,
-    shard: Shard | None,
-) -> Audit:
+def _perform_orders(request: RunRequest, execution: RunExecution) -> Audit:
     settings = request.settings
     if settings.worst not in ("", "support", "J", "stale-only"):
         raise SpecError(f"Expected 'support', 'J' or 'stale-only' but got worst={settings.worst!r}")
@@ -375,10 +353,11 @@ def _perform_orders(
             settings.most_states,
             settings.worst,
             _outcome(settings.shrink),
+            settings.allocate,
         ),
         statistics=_statistics(settings),
         pacing=_pacing(request),
-        execution=_execution(request, progress, answer_progress, shard=shard),
+        execution=execution,
     )
 
 
@@ -389,12 +368,7 @@ def _outcome(shrink: bool | Outcome | None) -> Outcome | None:
     return outcome_named(outcome) if isinstance(outcome, str) else outcome
 
 
-def _perform_curve(
-    request: RunRequest,
-    progress: PoolProgress | None,
-    answer_progress: AnswerProgress | None,
-    shard: Shard | None,
-) -> Audit:
+def _perform_curve(request: RunRequest, execution: RunExecution) -> Audit:
     settings = request.settings
     sizes = Budgets.parse(settings.budgets)
     interface = settings.interface or request.benchmark.interface
@@ -413,7 +387,7 @@ def _perform_curve(
         ),
         statistics=_statistics(settings),
         pacing=_pacing(request),
-        execution=_execution(request, progress, answer_progress, shard=shard),
+        execution=execution,
     )
 
 
@@ -528,6 +502,7 @@ def _pacing(request: RunRequest) -> Pacing:
         getattr(settings, "measure", False),
         request.cassette,
         _read_path(getattr(settings, "record", None)),
+        request.cluster,
     )
 
 
@@ -535,21 +510,19 @@ def _read_path(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path)
 
 
-def _execution(
+def _make_execution(
     request: RunRequest,
     progress: PoolProgress | None,
-    answer_progress: AnswerProgress | None = None,
-    crew: Crew | None = None,
-    shard: Shard | None = None,
+    answer_progress: AnswerProgress | None,
+    shard: Shard | None,
 ) -> RunExecution:
     shards = getattr(request.settings, "shards", ())
     return RunExecution(
         request.directory,
         request.settings.workers,
         getattr(request.settings, "ray", None),
-        crew,
-        progress,
-        answer_progress,
+        progress=progress,
+        answer_progress=answer_progress,
         command_line=tuple(request.words),
         shard=shard,
         merged=ShardResults(check_shards([Path(run) for run in shards])[0]) if shards else None,

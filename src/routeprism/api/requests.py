@@ -26,6 +26,7 @@ from routeprism.models import (
     make_models,
     replay_model,
 )
+from routeprism.models.recorded import Recorded
 from routeprism.policies import (
     Interface,
     Policy,
@@ -47,7 +48,7 @@ from routeprism.settings import (
     signature_of,
     write_command,
 )
-from routeprism.workers import check_workers
+from routeprism.workers import RayCluster, check_workers
 
 __all__ = ["RunRequest", "load_named", "name_run", "prepare", "read_masks", "takes_settings"]
 
@@ -87,6 +88,8 @@ class RunRequest:
     allowance: Allowance | None = None
     cassette: Cassette | None = None
     """Recorded replies that stand for every model."""
+    cluster: RayCluster | None = None
+    """Where models that compute in this process answer instead."""
 
     @property
     def words(self) -> list[str]:
@@ -253,11 +256,14 @@ def _make_asking(command: str, settings: Any, allowance: Allowance | None) -> As
         raise SpecError("asking needs at least one instruction, one filler and one batch")
     if len({model.name for model in models}) < len(models):
         raise SpecError("two models have the same name; ask them in separate runs")
+    allocate = getattr(settings, "allocate", False)
+    if allocate:
+        _refuse_allocation(settings, models)
     judge = _choose_judge(settings.judge, models, base_url)
     paid = [*models, judge.model] if isinstance(judge, ModelJudge) else models
     return Asking(
         tuple(models),
-        Manner(settings.draws, settings.control, tuple(settings.fillers), arms[0]),
+        Manner(settings.draws, settings.control, tuple(settings.fillers), arms[0], allocate),
         tuple(dict.fromkeys(settings.batches)),
         judge,
         settings.rate_limit,
@@ -265,6 +271,23 @@ def _make_asking(command: str, settings: Any, allowance: Allowance | None) -> As
         allowance or make_allowance(paid, settings.max_calls, settings.max_cost),
         instructions=arms,
     )
+
+
+_FEWEST_DRAWS = 5
+"""The fewest draws of a prompt that are divided into a pilot and later ones."""
+
+
+def _refuse_allocation(settings: Any, models: Sequence[Model]) -> None:
+    """Refuse to divide draws that are too few, exist already, or are not all here."""
+    if settings.draws < _FEWEST_DRAWS:
+        raise SpecError(
+            f"Expected {_FEWEST_DRAWS} draws or more to allocate but got draws={settings.draws}"
+        )
+    if getattr(settings, "shard", None) is not None:
+        raise SpecError("allocate does not apply to a shard: a shard cannot know what others found")
+    for model in models:
+        if isinstance(model, Recorded):
+            raise SpecError(f"allocate does not apply to {model.name}: its answers exist already")
 
 
 def _list_models(names: Sequence[str | Model], base_url: str | None) -> list[Model]:

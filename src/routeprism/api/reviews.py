@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from routeprism.answers import Cost
+from routeprism.answers import AnswerProgress, Cost
 from routeprism.api.requests import takes_settings
 from routeprism.errors import SpecError
 from routeprism.models import Allowance, make_allowance
 from routeprism.policies import (
+    Client,
     Policy,
     StandIn,
     as_policy,
     make_policy,
     meter_policy,
     refuse_unpriced,
+    unwrap_policy,
+    watch_adds,
 )
+from routeprism.policies.own import OwnMemory
 from routeprism.review import StudyPlan, check_run, compare_runs, plan_study
 from routeprism.review.tracing import trace_row
 from routeprism.routes.conformance import Check, iterate_checks
 from routeprism.routes.conformance import check_adapter as try_adapter
+
+if TYPE_CHECKING:
+    from routeprism.experiments import AddProgress
 
 __all__ = [
     "check",
@@ -130,8 +138,30 @@ def check_adapter(settings: Any) -> Sequence[Check]:
     return tuple(run_adapter_checks(*prepare_adapter(settings)))
 
 
-def run_adapter_checks(policy: Policy, allowance: Allowance | None) -> Iterator[Check]:
-    """Run the checks of a policy within an allowance; give each result as soon as it is there."""
+def run_adapter_checks(
+    policy: Policy, allowance: Allowance | None, progress: AnswerProgress | None = None
+) -> Iterator[Check]:
+    """Run the checks of a policy within an allowance; give each result as soon as it is there.
+
+    `progress` is called with the records that were added to a memory of the user's own.
+    """
+    adding = _watch_checks(policy, progress)
+    with nullcontext() if adding is None else adding.watching():
+        yield from _run_checks(watch_adds(policy, adding), allowance)
+
+
+def _watch_checks(policy: Policy, progress: AnswerProgress | None) -> AddProgress | None:
+    """Begin to count added records; a stand-in shows how many the checks will add."""
+    if progress is None or not isinstance(unwrap_policy(policy), OwnMemory):
+        return None
+    from routeprism.experiments import AddProgress
+
+    absent = StandIn(policy, Client())
+    try_adapter(absent)
+    return AddProgress(progress, [absent.drain().get((policy.name, "adds"), 0)], 1)
+
+
+def _run_checks(policy: Policy, allowance: Allowance | None) -> Iterator[Check]:
     for check in iterate_checks(meter_policy(policy, allowance)):
         if allowance is not None:
             allowance.check()  # checks beyond the limit tell nothing about the adapter

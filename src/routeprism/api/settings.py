@@ -2,217 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from routeprism.api._answer_options import (
-    Compiled,
-    EndpointOptions,
-    Instruction,
-    Instructions,
-    Judging,
-    Passes,
-    Readers,
-    Screening,
+from routeprism.api import _review_options as reviews
+from routeprism.api import _run_options as runs
+from routeprism.api import _subject_options as subjects
+from routeprism.settings import SUBJECT, compose
+
+__all__ = ["settings_for"]
+
+
+class _Experiments:
+    """Stands for the options that the registered experiments add to a command."""
+
+
+class _Command(NamedTuple):
+    """What the settings of a command are made of."""
+
+    name: str
+    parts: tuple[type, ...]
+    subject: str = SUBJECT
+    defaults: Mapping[str, Any] = {}
+    without: tuple[str, ...] = ()
+
+
+_DATA = (subjects.Labels, subjects.ReadingsOptions, subjects.Masks)
+_SOURCE = (subjects.BenchmarkOptions, subjects.Policies, *_DATA)
+_MODELS = (runs.Judging, runs.EndpointOptions)
+_RUN = (
+    runs.StatisticsOptions,
+    runs.Money,
+    runs.Cassettes,
+    runs.ExecutionOptions,
+    runs.Shards,
+    runs.Output,
 )
-from routeprism.api._execution_options import (
-    Cassettes,
-    ExecutionOptions,
-    Json,
-    Limits,
-    Money,
-    Output,
-    Printing,
-    Shards,
-    StatisticsOptions,
-    Stopping,
-    VerdictOptions,
-    Workers,
+_STUDY = (
+    subjects.Masks,
+    runs.EndpointOptions,
+    runs.StatisticsOptions,
+    runs.Limits,
+    runs.Shards,
+    runs.Output,
 )
-from routeprism.api._review_options import (
-    Adapter,
-    Download,
-    Gates,
-    Listing,
-    MergedRuns,
-    Planning,
-    Reporting,
-    Reproduction,
-    StoredRunOptions,
-    TracingOptions,
-    TwoRuns,
-)
-from routeprism.api._subject_options import (
-    ArrivalsOptions,
-    BenchmarkOptions,
-    Checks,
-    Comparators,
-    Construction,
-    CurveOptions,
-    ExplorationOptions,
-    Labels,
-    Masks,
-    Policies,
-    ReadingsOptions,
-    Repairs,
-    Schedules,
-)
-from routeprism.settings import (
-    compose,
-)
-
-__all__ = [
-    "settings_for",
-]
-
-
-_SOURCE = (BenchmarkOptions, Policies, Comparators, Labels, ReadingsOptions, Masks)
-
-
-_RUN = (StatisticsOptions, Money, Cassettes, ExecutionOptions, Shards, Output)
-
-
-def _experiment_parts(command: str) -> list[type]:
-    """Return the options that the registered experiments add to a command."""
-    from routeprism.experiments import registered_experiments
-
-    return [
-        experiment.settings
-        for experiment in registered_experiments(command)
-        if experiment.settings is not None
-    ]
-
-
-def _audit() -> type[Any]:
-    return compose(
+_COMMANDS: Mapping[str, _Command] = {
+    "audit": _Command(
         "AuditSettings",
-        *_SOURCE,
-        *(ArrivalsOptions, Schedules, Checks, Construction, Readers, Instructions),
-        *(*_experiment_parts("audit"), Judging, EndpointOptions, Stopping, *_RUN),
-    )
-
-
-def _restore() -> type[Any]:
-    return compose(
-        "RestoreSettings",
-        *_SOURCE,
-        *(Schedules, Checks, Readers, Instruction),
-        *(*_experiment_parts("restore"), Judging, EndpointOptions, Stopping, *_RUN),
-        defaults={"draws": 3, "control": "aligned"},
-        without=["comparators"],
-    )
-
-
-def _remedy() -> type[Any]:
-    return compose(
-        "RemedySettings",
-        *_SOURCE,
-        *(
-            ArrivalsOptions,
-            Schedules,
-            Repairs,
-            Checks,
-            Readers,
-            Instruction,
-            Judging,
-            EndpointOptions,
-            *_RUN,
+        (
+            *(*_SOURCE, subjects.ArrivalsOptions, subjects.Schedules, subjects.Checks),
+            *(subjects.Construction, runs.Readers, runs.Instructions, _Experiments),
+            *(*_MODELS, runs.Stopping, *_RUN),
         ),
-        without=["comparators"],
-    )
-
-
-def _orders() -> type[Any]:
-    parts = (
-        *_SOURCE,
-        ExplorationOptions,
-        StatisticsOptions,
-        Limits,
-        ExecutionOptions,
-        Shards,
-        Output,
-    )
-    return compose("OrderSettings", *parts)
-
-
-def _curve() -> type[Any]:
-    return compose(
+    ),
+    "restore": _Command(
+        "RestoreSettings",
+        (
+            *(*_SOURCE, subjects.Schedules, subjects.Checks, runs.Readers),
+            *(runs.Instruction, _Experiments, *_MODELS, runs.Stopping, *_RUN),
+        ),
+        defaults={"draws": 3, "control": "aligned"},
+        without=("comparators",),
+    ),
+    "remedy": _Command(
+        "RemedySettings",
+        (
+            *(*_SOURCE, subjects.ArrivalsOptions, subjects.Schedules, subjects.Repairs),
+            *(subjects.Checks, runs.Readers, runs.Instruction, *_MODELS, *_RUN),
+        ),
+        without=("comparators",),
+    ),
+    "orders": _Command(
+        "OrderSettings",
+        (
+            *(*_SOURCE, subjects.ExplorationOptions, runs.StatisticsOptions),
+            *(runs.Limits, runs.ExecutionOptions, runs.Shards, runs.Output),
+        ),
+    ),
+    "curve": _Command(
         "CurveSettings",
-        *(
-            BenchmarkOptions,
-            CurveOptions,
-            Labels,
-            Schedules,
-            EndpointOptions,
-            StatisticsOptions,
-            Money,
-            Workers,
-            Shards,
-            Output,
+        (
+            *(subjects.BenchmarkOptions, subjects.CurveOptions, subjects.Labels),
+            *(subjects.Schedules, runs.EndpointOptions, runs.StatisticsOptions),
+            *(runs.Money, runs.Workers, runs.Shards, runs.Output),
         ),
         defaults={"schedules": ("replay", "jitter:w=2")},
-    )
-
-
-def _study(name: str, part: type) -> type[Any]:
-    parts = (
-        BenchmarkOptions,
-        Passes,
-        part,
-        Masks,
-        EndpointOptions,
-        StatisticsOptions,
-        Limits,
-        Output,
-    )
-    return compose(name, *parts, subject="What to label")
-
-
-_COMMANDS: Mapping[str, Callable[[], type[Any]]] = {
-    "audit": _audit,
-    "restore": _restore,
-    "remedy": _remedy,
-    "orders": _orders,
-    "curve": _curve,
-    "screen": partial(_study, "ScreenSettings", Screening),
-    "support": partial(_study, "SupportSettings", Compiled),
-    "demo": partial(compose, "DemoSettings", Output),
-    "check": partial(
-        compose, "CheckSettings", StoredRunOptions, Gates, VerdictOptions, subject="What to check"
     ),
-    "compare": partial(
-        compose, "CompareSettings", TwoRuns, VerdictOptions, subject="What to compare"
+    "screen": _Command(
+        "ScreenSettings",
+        (subjects.BenchmarkOptions, runs.Passes, runs.Screening, *_STUDY),
+        "What to label",
     ),
-    "merge": partial(compose, "MergeSettings", MergedRuns, Output, subject="What to merge"),
-    "trace": partial(
-        compose, "TraceSettings", StoredRunOptions, TracingOptions, Json, subject="What to trace"
+    "support": _Command(
+        "SupportSettings",
+        (subjects.BenchmarkOptions, runs.Passes, runs.Compiled, *_STUDY),
+        "What to label",
     ),
-    "plan": partial(
-        compose, "PlanSettings", StoredRunOptions, Planning, Json, subject="What to plan for"
+    "demo": _Command("DemoSettings", (runs.Output,)),
+    "check": _Command(
+        "CheckSettings",
+        (reviews.StoredRunOptions, reviews.Gates, runs.VerdictOptions),
+        "What to check",
     ),
-    "report": partial(
-        compose, "ReportSettings", StoredRunOptions, Reporting, Printing, subject="What to write"
+    "compare": _Command(
+        "CompareSettings", (reviews.TwoRuns, runs.VerdictOptions), "What to compare"
     ),
-    "reproduce": partial(
-        compose,
+    "merge": _Command("MergeSettings", (reviews.MergedRuns, runs.Output), "What to merge"),
+    "trace": _Command(
+        "TraceSettings",
+        (reviews.StoredRunOptions, reviews.TracingOptions, runs.Json),
+        "What to trace",
+    ),
+    "plan": _Command(
+        "PlanSettings",
+        (reviews.StoredRunOptions, reviews.Planning, runs.Json),
+        "What to plan for",
+    ),
+    "report": _Command(
+        "ReportSettings",
+        (reviews.StoredRunOptions, reviews.Reporting, runs.Printing),
+        "What to write",
+    ),
+    "reproduce": _Command(
         "ReproduceSettings",
-        Reproduction,
-        Labels,
-        ReadingsOptions,
-        Limits,
-        Workers,
-        Printing,
-        subject="What to reproduce",
+        (
+            *(reviews.Reproduction, subjects.Labels, subjects.ReadingsOptions),
+            *(runs.Limits, runs.Workers, runs.Shards, runs.Printing),
+        ),
+        "What to reproduce",
     ),
-    "check-adapter": partial(
-        compose, "AdapterSettings", Adapter, Limits, VerdictOptions, subject="What to check"
+    "check-adapter": _Command(
+        "AdapterSettings",
+        (reviews.Adapter, runs.Limits, runs.VerdictOptions),
+        "What to check",
     ),
-    "fetch": partial(compose, "FetchSettings", Download, Printing, subject="What to download"),
-    "list": partial(compose, "ListSettings", Listing, Json, subject="What to list"),
+    "fetch": _Command("FetchSettings", (reviews.Download, runs.Printing), "What to download"),
+    "list": _Command("ListSettings", (reviews.Listing, runs.Json), "What to list"),
 }
 
 
 def settings_for(command: str) -> type[Any]:
     """Return the settings of a command, composed of its parts."""
-    return _COMMANDS[command]()
+    name, declared, subject, defaults, without = _COMMANDS[command]
+    parts: list[type] = []
+    for part in declared:
+        parts += _list_experiments(command) if part is _Experiments else [part]
+    return compose(name, *parts, defaults=defaults, without=without, subject=subject)
+
+
+def _list_experiments(command: str) -> list[type]:
+    from routeprism.experiments import registered_experiments
+
+    experiments = registered_experiments(command)
+    return [experiment.settings for experiment in experiments if experiment.settings is not None]

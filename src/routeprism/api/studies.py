@@ -10,6 +10,7 @@ from typing import Any, cast
 from routeprism.answers import AnswerProgress, Cost
 from routeprism.api.requests import load_named, name_run, read_masks, takes_settings
 from routeprism.errors import InputError, RoutePrismError, SpecError, nearest
+from routeprism.experiments import Shard, check_shards, parse_shard
 from routeprism.files import write_output
 from routeprism.labels import (
     COMPILED,
@@ -24,6 +25,7 @@ from routeprism.labels import (
     Rubric,
     Rule,
     Study,
+    StudyPart,
     admissible,
     cards_for,
     compiled_cards,
@@ -64,6 +66,19 @@ class StudyRequest:
     rubric: Rubric
     cards: Sequence[Card]
     passes: Mapping[str, Model | Path]
+    shard: Shard | None = None
+    """The part of the pools whose cards are read; None for all."""
+
+    @property
+    def part(self) -> StudyPart:
+        """Return which cards are read here, and where the replies of shards are."""
+        if self.shard is None:
+            return StudyPart(merged=tuple(map(Path, self.settings.shards)))
+        cases = self.benchmark.cases
+        pools = self.shard.choose(len(cases))
+        questions = {question.id for at in pools for question in cases[at].questions}
+        cards = frozenset(card.id for card in self.cards if card.question in questions)
+        return StudyPart(str(self.shard), cards)
 
     @property
     def models(self) -> list[Model]:
@@ -94,7 +109,7 @@ def screen(settings: Any, *, progress: AnswerProgress | None = None) -> Study | 
     """Find out which pools may be reordered: readings by models or people, and gates.
 
     With `export`, the cards are written as a sheet, and there is no study. With `write_mask`, the
-    questions that `gate` lets through are written to a file.
+    questions that `gate` lets through are written to a file; of shards, `merge` writes it.
     """
     request = prepare_study("screen", settings)
     if settings.export is not None:
@@ -102,7 +117,7 @@ def screen(settings: Any, *, progress: AnswerProgress | None = None) -> Study | 
         return None
     study = perform_study(request, progress)
     mask = select_questions(settings.gate, study)
-    if mask is not None and settings.write_mask is not None:
+    if mask is not None and settings.write_mask is not None and request.shard is None:
         write_questions(mask.question_ids, Path(settings.write_mask))
     return study
 
@@ -136,7 +151,12 @@ def prepare_study(command: str, settings: Any) -> StudyRequest:
     passes = {} if settings.export is not None else _parse_passes(settings)
     if command == "screen" and settings.export is None:
         _check_gate(settings.gate, list(passes))
-    return StudyRequest(command, settings, benchmark, rubric, cards, passes)
+    shard = None if settings.shard is None else parse_shard(settings.shard)
+    if shard is not None:
+        if settings.export is not None:
+            raise SpecError("shard applies to passes, and export writes all cards: set only one")
+        shard.choose(len(benchmark.cases))
+    return StudyRequest(command, settings, benchmark, rubric, cards, passes, shard)
 
 
 def _choose_rubric(command: str, settings: Any) -> Rubric:
@@ -156,14 +176,20 @@ def _choose_rubric(command: str, settings: Any) -> Rubric:
 
 def price_study(request: StudyRequest) -> Mapping[str, Cost]:
     """Count what the passes by models would take."""
-    return plan_study(request.cards, request.rubric, request.passes, run=request.directory)
+    return plan_study(
+        request.cards, request.rubric, request.passes, run=request.directory, part=request.part
+    )
 
 
 def perform_study(request: StudyRequest, progress: AnswerProgress | None = None) -> Study:
     """Make every pass, and compare them."""
     settings = request.settings
     masks = read_masks(settings.masks, request.benchmark)
-    return run_study(
+    if request.shard is not None and request.directory is None:
+        raise SpecError("a shard stores its results: set run as well")
+    if settings.shards:
+        check_shards([Path(run) for run in settings.shards])
+    study = run_study(
         request.benchmark,
         request.cards,
         request.rubric,
@@ -180,7 +206,11 @@ def perform_study(request: StudyRequest, progress: AnswerProgress | None = None)
         max_calls=settings.max_calls,
         max_cost=settings.max_cost,
         command_line=write_command(request.command, settings),
+        part=request.part,
     )
+    if request.shard is not None and request.directory is not None:
+        request.shard.write_to(request.directory).finish()
+    return study
 
 
 def _parse_passes(settings: Any) -> dict[str, Model | Path]:

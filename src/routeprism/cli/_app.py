@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import shutil
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -20,18 +21,6 @@ if TYPE_CHECKING:
     from cyclopts import App
 
     from routeprism.settings import Option
-
-__all__ = [
-    "COMMANDS",
-    "CommandEntry",
-    "describe_option",
-    "group_options",
-    "label_option",
-    "load_handler",
-    "parse",
-    "run_command",
-    "usage",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,177 +37,13 @@ class CommandEntry:
     """Command lines without the program's name, each with what it does."""
 
 
-_FIND, _GATE, _LOOK, _RESEARCH, _SET_UP = "Find", "Gate", "Look", "Research", "Set up"
-COMMANDS: Mapping[str, CommandEntry] = {
-    command.name: command
-    for command in (
-        CommandEntry(
-            "audit",
-            _FIND,
-            "Build memories in several orders and report what changes.",
-            "_audit:show_audit",
-            "The report names the layer at which something changes: records kept, text shown, "
-            "internal state, answers.",
-            (
-                ("audit sample -p focal", "a built-in policy on the bundled sample"),
-                ("audit sample -p my_module:Memory", "your own class"),
-                ("audit my_data -p focal -m openai:MODEL --draws 3", "your own data, with answers"),
-                ("audit my_data -p focal -m openai:MODEL --dry-run", "what this would cost"),
-            ),
-        ),
-        CommandEntry(
-            "restore",
-            _FIND,
-            "Put lost records back, and see whether the answers return.",
-            "_audit:show_restoration",
-            "Each record is compared with a matched one that does not carry the answer.",
-            (("restore sample -p focal -m reader", "with the model that needs no network"),),
-        ),
-        CommandEntry(
-            "remedy",
-            _FIND,
-            "Measure what each repair would save, and what it would cost.",
-            "_audit:show_remedies",
-            "The repairs are holding records back, rebuilding from a log, tying operations to "
-            "event time, larger budgets, and searching a log of dropped records.",
-            (("remedy sample -p recent:k=3", "which repair keeps evidence, and what it costs"),),
-        ),
-        CommandEntry(
-            "orders",
-            _FIND,
-            "Explore every order: how much each keeps, and the worst one.",
-            "_orders:show_orders",
-            "If there are too many orders, a sample of them is drawn. --shrink finds the smallest "
-            "reordering that changes an outcome.",
-            (
-                ("orders sample -p focal", "all orders of each pool"),
-                ("orders sample -p focal --worst support", "the order that loses most evidence"),
-                ("orders sample -p focal --shrink support", "the smallest harmful reordering"),
-            ),
-        ),
-        CommandEntry(
-            "curve",
-            _FIND,
-            "Find the budget that makes a memory stable.",
-            "_curve:show_curve",
-            examples=(("curve sample -p recent --budget k=2,4,8", "three budgets"),),
-        ),
-        CommandEntry(
-            "merge",
-            _FIND,
-            "Combine the shards of one command into one run.",
-            "_audit:show_merge",
-            "The numbers and the report are the same as without shards.",
-            (("merge runs/part-1 runs/part-2 --run runs/all", "after --shard 1/2 and 2/2"),),
-        ),
-        CommandEntry(
-            "check",
-            _GATE,
-            "Check a run against limits; exit with code 1 if one fails.",
-            "_check:show_check",
-            "The command exits with code 2 if a gate matches no row, and with code 3 if answers or "
-            "routes are missing.",
-            (
-                ("check runs/now --gate 'evidence_lost<=0.05'", "a limit"),
-                ("check runs/now --baseline runs/main", "no worse than another run"),
-                (
-                    "check runs/now --gate 'evidence_lost<=0.05' --junit gates.xml",
-                    "for a build server",
-                ),
-            ),
-        ),
-        CommandEntry(
-            "compare",
-            _GATE,
-            "Report what changed between two runs.",
-            "_compare:show_comparison",
-            examples=(
-                ("compare runs/main runs/now", "what got better and what got worse"),
-                ("compare runs/main runs/now --html changes.html", "the same as a page"),
-            ),
-        ),
-        CommandEntry(
-            "report",
-            _LOOK,
-            "Write the report of a run as one HTML page.",
-            "_trace:show_report",
-            examples=(
-                ("report runs/now --open", "the page in your browser"),
-                ("report runs/now --tables tables", "tables for a paper"),
-            ),
-        ),
-        CommandEntry(
-            "trace",
-            _LOOK,
-            "Trace a number back to the answers behind it.",
-            "_trace:show_trail",
-            examples=(
-                ("trace runs/now --row policy=focal,quantity=J", "the values of every question"),
-                ("trace runs/now --row 3 --prompts", "a row by its number, with its prompts"),
-            ),
-        ),
-        CommandEntry(
-            "screen",
-            _RESEARCH,
-            "Find out which pools can be reordered.",
-            "_studies:show_screen",
-            examples=(("screen my_data --export cards.csv", "a sheet for people to complete"),),
-        ),
-        CommandEntry(
-            "support",
-            _RESEARCH,
-            "Find out which records carry the answer.",
-            "_studies:show_support",
-            examples=(("support my_data --pass a=openai:MODEL --primary a", "labels by a model"),),
-        ),
-        CommandEntry(
-            "plan",
-            _RESEARCH,
-            "Compute the sample size for a precision or power.",
-            "_compare:show_plan",
-            examples=(("plan runs/pilot --quantity J --half-width 0.05", "for limits this close"),),
-        ),
-        CommandEntry(
-            "reproduce",
-            _RESEARCH,
-            "Show the paper's numbers next to those of this package.",
-            "_reproduce:show_reproduction",
-            examples=(("reproduce tab:mechanism-state", "one table, number by number"),),
-        ),
-        CommandEntry(
-            "demo",
-            _SET_UP,
-            "Run the whole protocol on the bundled sample.",
-            "_audit:show_demo",
-            examples=(("demo --run runs/demo", "then open runs/demo/report.html"),),
-        ),
-        CommandEntry(
-            "fetch",
-            _SET_UP,
-            "Download the files of a benchmark.",
-            "_fetch:show_download",
-            examples=(("fetch locomo --data data", "shows the licence and asks first"),),
-        ),
-        CommandEntry(
-            "list",
-            _SET_UP,
-            "List the names that commands accept.",
-            "_list:show_list",
-            examples=(
-                ("list policies", "every built-in memory"),
-                ("list models", "every model that can answer"),
-            ),
-        ),
-        CommandEntry(
-            "check-adapter",
-            _SET_UP,
-            "Check that a memory can be audited.",
-            "_check:show_adapter_checks",
-            "The checks cover isolation, provenance, determinism and clean-up.",
-            (("check-adapter my_module:Memory", "your own class"),),
-        ),
-    )
-}
+def _read_commands() -> Iterator[CommandEntry]:
+    text = Path(__file__).with_name("commands.json").read_text(encoding="utf-8")
+    for entry in json.loads(text):
+        yield CommandEntry(**{**entry, "examples": tuple(map(tuple, entry["examples"]))})
+
+
+COMMANDS: Mapping[str, CommandEntry] = {command.name: command for command in _read_commands()}
 
 _NEXT = """\
 RoutePrism reports whether an agent memory loses evidence because of the order

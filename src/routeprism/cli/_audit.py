@@ -31,18 +31,6 @@ from routeprism.printing import printable
 from routeprism.report import REPORT
 from routeprism.runs import COLUMNS, Rows
 
-__all__ = [
-    "audit_to_json",
-    "price",
-    "render_table",
-    "run_request",
-    "show_audit",
-    "show_demo",
-    "show_merge",
-    "show_remedies",
-    "show_restoration",
-]
-
 
 def show_audit(settings: Any) -> None:
     """Run `audit`."""
@@ -161,13 +149,7 @@ def _print_details(console: SafeConsole, audit: Audit) -> None:
                 continue
             _print_table(console, table)
     for sentence in audit.sentences:
-        print_plain(console, sentence)
-
-
-def print_plain(console: SafeConsole, text: str, **style: Any) -> None:
-    """Print a text as it is, without colours or markup; a terminal wraps it between words."""
-    whole = not console.is_terminal
-    console.print(text, highlight=False, markup=False, soft_wrap=whole, **style)
+        console.say(sentence)
 
 
 def _print_table(console: SafeConsole, table: Table) -> None:
@@ -176,7 +158,7 @@ def _print_table(console: SafeConsole, table: Table) -> None:
     console.print(table.caption, style="dim", highlight=False)
 
 
-def _describe_run(audit: Audit) -> str:
+def describe_run(audit: Audit) -> str:
     """Describe in one line what was audited, and who answered."""
     synthetic = any("synthetic" in row.flags for row in audit.rows)
     title = f"{audit.benchmark}{' (synthetic)' if synthetic else ''}: " + ", ".join(
@@ -191,7 +173,7 @@ def _describe_run(audit: Audit) -> str:
 def _print_memories(console: SafeConsole, statements: Sequence[Statement]) -> None:
     """Print what matters most about each memory below its name."""
     for memory in dict.fromkeys(statement.policy for statement in statements):
-        print_plain(console, memory, style="bold")
+        console.say(memory, style="bold")
         for statement in statements:
             if statement.policy == memory:
                 _print_indented(console, statement.text)
@@ -204,10 +186,10 @@ def _print_memories(console: SafeConsole, statements: Sequence[Statement]) -> No
 def _print_indented(console: SafeConsole, text: str) -> None:
     """Print a text below a heading; a terminal wraps it between words and keeps it indented."""
     if not console.is_terminal:
-        print_plain(console, f"  {text}")
+        console.say(f"  {text}")
         return
     for line in wrap(printable(text), max(40, console.width - 2)):
-        print_plain(console, f"  {line}")
+        console.say(f"  {line}")
 
 
 def _show(
@@ -218,10 +200,10 @@ def _show(
     For a benchmark whose numbers are published, the numbers of the paper are printed as well.
     """
     console = SafeConsole()
-    print_plain(console, _describe_run(audit))
+    console.say(describe_run(audit))
     for statement in audit.statements:
         if comes_first(statement):
-            print_plain(console, str(statement))
+            console.say(str(statement))
     for table in tabulate_verdicts(audit.results):
         console.print(render_table(table))
         console.print(table.caption, style="dim", highlight=False)
@@ -240,23 +222,24 @@ def _show(
     else:
         memories = [verdict.policy for verdict in audit.verdicts]
         _print_memories(console, list(choose_statements(audit.statements, memories, first=kind)))
-        print_plain(
-            console, "Use --verbose for every table and statement, with the symbols of the paper."
-        )
+        console.say("Use --verbose for every table and statement, with the symbols of the paper.")
     for note in shorten_notes(audit.notes):
-        print_plain(console, f"Note: {name_flags(note, settings)}")
+        console.say(f"Note: {name_flags(note, settings)}")
     if audit.directory is not None:
-        print_plain(
-            console,
+        console.say(
             f"Run: {audit.directory} (estimates.csv, run.sqlite, manifest.json)\n"
-            f"Report: {audit.directory / REPORT}",
+            f"Report: {audit.directory / REPORT}"
         )
 
 
 def show_merge(settings: Any) -> None:
     """Run `merge`: perform the shards' command with their results instead of their work."""
-    printing = {name: getattr(settings, name) for name in ("json", "quiet", "verbose")}
     with read_shards(settings) as (name, merged):
+        printing = {
+            option: getattr(settings, option)
+            for option in ("json", "quiet", "verbose")
+            if hasattr(merged, option)
+        }
         load_handler(COMMANDS[name])(replace(merged, **printing))
 
 

@@ -11,19 +11,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from routeprism.api.reviews import prepare_adapter, price_adapter, run_adapter_checks
 from routeprism.cli._console import print_json, print_line
-from routeprism.cli._terminal import may_proceed, reading
+from routeprism.cli._terminal import reading
 from routeprism.errors import RunError, UnansweredError
 from routeprism.files import write_output
-from routeprism.policies import describe_client
 from routeprism.printing import printable
 from routeprism.report import REPORT
 from routeprism.review import CheckResult, check_run
 from routeprism.review.gates import GateVerdict, list_lost_records
-from routeprism.routes.conformance import Check
-
-__all__ = ["annotation", "as_junit", "show_adapter_checks", "show_check"]
 
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold; record and question ids may."""
@@ -33,10 +28,7 @@ def show_check(settings: Any) -> None:
     """Run `check`: exit with 1 if a gate fails, and with 3 if too many answers are missing."""
     with reading(settings.run, settings.baseline):
         check = check_run(
-            settings.run,
-            settings.gates,
-            settings.baseline,
-            allow_missing=settings.allow_missing,
+            settings.run, settings.gates, settings.baseline, allow_missing=settings.allow_missing
         )
         lost = {
             verdict.sentence: list_lost_records(settings.run, verdict) for verdict in check.failures
@@ -138,33 +130,24 @@ def as_junit(result: CheckResult) -> bytes:
         failures=str(len(result.failures)),
         errors=str(len(result.shortfalls)),
     )
+
+    def add(parent: ElementTree.Element, kind: str, **texts: str) -> ElementTree.Element:
+        attributes = {name: _printable(text) for name, text in texts.items()}
+        return ElementTree.SubElement(parent, kind, attributes)
+
+    place = f"routeprism.{result.benchmark}"
     for name, shortfall in result.shortfalls:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            classname=_printable(f"routeprism.{result.benchmark}"),
-            name=_printable(f"complete [{name}]"),
-        )
-        ElementTree.SubElement(case, "error", message=_printable(str(shortfall)), type="missing")
+        case = add(suite, "testcase", classname=place, name=f"complete [{name}]")
+        add(case, "error", message=str(shortfall), type="missing")
     for verdict in result.verdicts:
         row = verdict.row
         names = (row.policy, row.schedule, row.model, row.arm, row.filler, row.batch)
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            classname=_printable(f"routeprism.{result.benchmark}.{row.experiment}"),
-            name=_printable(f"{verdict.gate} [{', '.join(name for name in names if name)}]"),
-        )
+        title = f"{verdict.gate} [{', '.join(filter(None, names))}]"
+        case = add(suite, "testcase", classname=f"{place}.{row.experiment}", name=title)
         if not verdict.passed:
-            failure = ElementTree.SubElement(
-                case, "failure", message=_printable(verdict.sentence), type="gate"
-            )
-            failure.text = _printable(
-                "\n".join(
-                    f"{question.id}\t{question.value:g}\t{question.text}"
-                    for question in verdict.questions
-                )
-            )
+            failure = add(case, "failure", message=verdict.sentence, type="gate")
+            lines = (f"{q.id}\t{q.value:g}\t{q.text}" for q in verdict.questions)
+            failure.text = _printable("\n".join(lines))
     xml: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
     return xml
 
@@ -195,76 +178,19 @@ def _as_json(result: CheckResult) -> dict[str, Any]:
         "verdicts": [asdict(reach) for reach in result.reaches],
         "gates": [
             {
-                "gate": verdict.gate,
-                "passed": verdict.passed,
-                "value": verdict.value,
-                "bound": verdict.bound,
-                "sentence": verdict.sentence,
-                "row": {
-                    name: getattr(verdict.row, name)
-                    for name in (*_NAMES, "estimate", "lower", "upper", "flags")
+                **{
+                    name: getattr(verdict, name)
+                    for name in ("gate", "passed", "value", "bound", "sentence")
                 },
-                "questions": [
-                    {
-                        "id": question.id,
-                        "user": question.user,
-                        "text": question.text,
-                        "value": question.value,
-                    }
-                    for question in verdict.questions
-                ],
+                "row": {name: getattr(verdict.row, name) for name in _COLUMNS},
+                "questions": [asdict(question) for question in verdict.questions],
             }
             for verdict in result.verdicts
         ],
     }
 
 
-_NAMES = ("experiment", "policy", "schedule", "model", "arm", "labels", "stratum", "quantity")
-
-
-_MARKS = {"passed": "ok     ", "failed": "FAILED ", "not tried": "–      "}
-
-
-def _print_check(check: Check) -> None:
-    """Print a result at once: a check of a slow service takes a while."""
-    detail = f": {check.message}" if check.message else ""
-    print(printable(f"{_MARKS[check.outcome]}{check.name}{detail}", lines=True), flush=True)
-    if check.fix:
-        print(printable(f"       to fix it: {check.fix}", lines=True), flush=True)
-
-
-def _print_untried(checks: Sequence[Check]) -> None:
-    """Print the checks that were not tried, in one line for each reason."""
-    reasons: dict[str, list[str]] = {}
-    for check in checks:
-        if check.outcome == "not tried":
-            reasons.setdefault(check.message, []).append(check.name)
-    for message, names in reasons.items():
-        _print_check(Check(", ".join(names), "not tried", message))
-
-
-def show_adapter_checks(settings: Any) -> None:
-    """Run `check-adapter`; exit with 1 if anything is wrong with it."""
-    policy, allowance = prepare_adapter(settings)
-    client = describe_client(policy)
-    spends = client is not None and client.spends
-    if not may_proceed(settings, spends, lambda: price_adapter(policy)):
-        return
-    checks: list[Check] = []
-    for check in run_adapter_checks(policy, allowance):
-        checks.append(check)
-        if not (settings.json or settings.quiet) and check.outcome != "not tried":
-            _print_check(check)
-    failed = [check for check in checks if check.outcome == "failed"]
-    if settings.json:
-        print_json({"adapter": policy.name, "checks": [asdict(check) for check in checks]})
-    else:
-        _print_untried(() if settings.quiet else checks)
-        verdict = (
-            f"{policy.name}: {len(failed)} of {len(checks)} checks failed"
-            if failed
-            else f"{policy.name} can be audited"
-        )
-        print(printable(verdict, lines=True))
-    if failed:
-        sys.exit(1)
+_COLUMNS = (
+    *("experiment", "policy", "schedule", "model", "arm", "labels", "stratum", "quantity"),
+    *("estimate", "lower", "upper", "flags"),
+)

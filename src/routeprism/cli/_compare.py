@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from routeprism.api.reviews import compare, plan_settings
-from routeprism.cli._audit import print_plain, render_table
-from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._audit import render_table
+from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import reading
 from routeprism.experiments.severity import describe_arrival
 from routeprism.review import RunComparison, StudyPlan
@@ -20,13 +20,9 @@ from routeprism.review.comparison import (
     MAIN_QUANTITIES,
     Difference,
     SupportChange,
-    is_reversal,
     name_pair,
     name_quantity,
 )
-from routeprism.runs import format_interval
-
-__all__ = ["show_comparison", "show_plan"]
 
 _QUANTITIES = {
     **MAIN_QUANTITIES,
@@ -38,6 +34,8 @@ _QUANTITIES = {
     "restored-replacement": "the same, against a matched record",
 }
 """The quantities that the terminal shows, in plain words; --json gives all by their names."""
+_SIDES = ("policy_before", "before", "after")
+_LIMITS = ("lower", "upper", "queries", "units")
 _ARGUMENTS = ("first", "second", "policies_a", "policies_b", "html", "markdown")
 _MOST = 10
 """Questions listed for each of lost and kept; --json gives them all."""
@@ -65,19 +63,15 @@ def _show(comparison: RunComparison, settings: Any) -> None:
 
 def _print_comparison(console: SafeConsole, comparison: RunComparison) -> None:
     """Print the verdict on both versions, what changed in sentences, and the numbers."""
-    print_plain(console, f"{comparison.benchmark}: from {comparison.first} to {comparison.second}")
+    console.say(f"{comparison.benchmark}: from {comparison.first} to {comparison.second}")
     for table in comparison.tabulate_verdicts():
         console.print(render_table(table))
         console.print(table.caption, style="dim", highlight=False)
     sentences = comparison.sentences or ("Nothing can be compared.",)
     for sentence in (*sentences, *(f"Note: {note}" for note in comparison.notes)):
-        print_plain(console, sentence)
-    for title, changes in (
-        ("Evidence lost", [change for change in comparison.support if change.lost]),
-        ("Evidence gained", [change for change in comparison.support if change.kept]),
-    ):
-        for line in _list_changes(title, changes, lost="lost" in title):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.say(sentence)
+    for title, side in (("Evidence lost", "lost"), ("Evidence gained", "kept")):
+        console.say_whole(*_list_changes(title, comparison.support, side))
     for numbers in _tables(comparison):
         console.print(numbers)
     console.print(comparison.limits, style="dim", highlight=False)
@@ -90,9 +84,7 @@ def _tables(comparison: RunComparison) -> Iterator[Table]:
         (
             difference
             for difference in comparison.differences
-            if difference.column.quantity in _QUANTITIES
-            and not difference.column.arm
-            and not difference.column.mask
+            if difference.column.quantity in _QUANTITIES and difference.is_plain
         ),
         key=lambda difference: places.index(difference.column.quantity),
     )
@@ -100,23 +92,17 @@ def _tables(comparison: RunComparison) -> Iterator[Table]:
     groups: dict[str, list[Difference]] = {}
     for difference in visible_rows:
         groups.setdefault(name_pair(difference), []).append(difference)
-    order = dict.fromkeys(map(name_pair, sorted(comparison.differences, key=is_reversal)))
+    ordered = sorted(comparison.differences, key=lambda difference: difference.is_reversal)
+    order = dict.fromkeys(map(name_pair, ordered))
     for heading, rows in ((name, groups[name]) for name in order if name in groups):
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        table.title = Text(heading, style="bold")
-        table.title_justify = "left"
-        table.add_column("quantity", overflow="fold", min_width=min(widest, _WIDEST))
-        for side in ("before", "after", "change [95%]"):
-            table.add_column(side, justify="right", no_wrap=True)
+        table = make_grid(
+            Text(heading, style="bold"),
+            quantity={"min_width": min(widest, _WIDEST)},
+            numbers=("before", "after", "change [95%]"),
+        )
         for difference in rows:
-            gap = difference.difference
-            change = format_interval(gap.value, gap.lower, gap.upper, signed=True)
-            table.add_row(
-                escape(_quantity(difference)),
-                f"{difference.before:.3f}",
-                f"{difference.after:.3f}",
-                change,
-            )
+            sides = f"{difference.before:.3f}", f"{difference.after:.3f}"
+            table.add_row(escape(_quantity(difference)), *sides, difference.change)
         yield table
 
 
@@ -127,21 +113,20 @@ def _quantity(difference: Difference) -> str:
     return f"{name} ({column.model})" if column.model else name
 
 
-def _list_changes(title: str, changes: Sequence[SupportChange], *, lost: bool) -> list[str]:
-    if not changes:
-        return []
-    lines = [f"{title} ({len(changes)}):"]
-    for change in changes[:_MOST]:
-        records = ", ".join(change.lost if lost else change.kept)
+def _list_changes(title: str, support: Sequence[SupportChange], side: str) -> Iterator[str]:
+    """List the questions whose evidence is `lost` or `kept`."""
+    changes = [(change, records) for change in support if (records := getattr(change, side))]
+    if changes:
+        yield f"{title} ({len(changes)}):"
+    for change, records in changes[:_MOST]:
         text = " ".join(change.text.split())
-        lines.append(
+        yield (
             f"  {change.question} under {describe_arrival(change.schedule)}, "
-            f"{change.policy_after}: {records} "
+            f"{change.policy_after}: {', '.join(records)} "
             f"(«{text[:80]}{'…' if len(text) > 80 else ''}»)"
         )
     if len(changes) > _MOST:
-        lines.append(f"  … and {len(changes) - _MOST} more; --json gives them all")
-    return lines
+        yield f"  … and {len(changes) - _MOST} more; --json gives them all"
 
 
 def _as_json(comparison: RunComparison) -> dict[str, Any]:
@@ -158,14 +143,9 @@ def _as_json(comparison: RunComparison) -> dict[str, Any]:
         "differences": [
             {
                 **difference.column._asdict(),
-                "policy_before": difference.policy_before,
-                "before": difference.before,
-                "after": difference.after,
+                **{name: getattr(difference, name) for name in _SIDES},
                 "difference": difference.difference.value,
-                "lower": difference.difference.lower,
-                "upper": difference.difference.upper,
-                "queries": difference.difference.queries,
-                "units": difference.difference.units,
+                **{name: getattr(difference.difference, name) for name in _LIMITS},
                 "flags": difference.flags,
             }
             for difference in comparison.differences
@@ -185,11 +165,10 @@ def _print_plan(plan: StudyPlan, *, as_json: bool) -> None:
         print_json({**asdict(plan), "sentence": plan.sentence})
         return
     console = SafeConsole()
-    console.print(plan.sentence, highlight=False, markup=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    console.say_whole(plan.sentence)
     alone = plan.unit == "question"
-    columns = [] if alone else [f"questions per {plan.unit}"]
-    for heading in (*columns, "draws", f"{plan.unit}s"):
+    table = make_grid()
+    for heading in (*([] if alone else [f"questions per {plan.unit}"]), "draws", f"{plan.unit}s"):
         table.add_column(heading, justify="right")
     for way in plan.ways:
         draws = "n/a" if way.draws is None else str(way.draws)
@@ -197,24 +176,19 @@ def _print_plan(plan: StudyPlan, *, as_json: bool) -> None:
     console.print(table)
     units, questions, _ = plan.pilot
     spread = plan.spread
-    console.print(
+    console.say_whole(
         f"Pilot: {units} {plan.unit}s"
         + ("" if alone else f", {questions} questions")
         + f"; standard deviation between {plan.unit}s {spread.unit**0.5:.3f}"
         + ("" if alone else f", between a {plan.unit}'s questions {spread.question**0.5:.3f}")
         + (f", between draws {spread.draw**0.5:.3f}" if spread.draw else ""),
         style="dim",
-        highlight=False,
-        soft_wrap=True,
     )
     if plan.sequential is not None:
         middle, most = plan.sequential
-        console.print(
+        console.say_whole(
             f"With --until, an audit is expected to stop after {middle} {plan.unit}s, and in 90% "
             f"of simulated studies after {most} at most. Its limits hold at every look, so they "
-            f"take more {plan.unit}s than a number that is fixed in advance.",
-            highlight=False,
-            soft_wrap=True,
+            f"take more {plan.unit}s than a number that is fixed in advance."
         )
-    for note in plan.notes:
-        console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+    console.say_whole(*(f"Note: {note}" for note in plan.notes))

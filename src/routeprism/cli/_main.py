@@ -22,8 +22,6 @@ from routeprism.frames import describe_error
 from routeprism.printing import printable
 from routeprism.redaction import Redactor, address_secrets, hide_credentials
 
-__all__ = ["main"]
-
 _STOPPED = (
     "routeprism: stopped. Answers and checkpoints are kept in the run, and no answer is requested "
     "again; a new run without answers or checkpoints leaves nothing behind. To resume:"

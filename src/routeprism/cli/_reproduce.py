@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import may_proceed, progress
 from routeprism.report import REPORT
 from routeprism.reproduction import (
@@ -32,8 +33,6 @@ from routeprism.reproduction import (
     perform_reproduction,
     prepare_reproduction,
 )
-
-__all__ = ["show_reproduction"]
 
 
 def show_reproduction(settings: Any) -> None:
@@ -58,11 +57,13 @@ def show_reproduction(settings: Any) -> None:
         print_line(_state_verdict(tables or tuple(TABLES.values()), result.obtained))
         return
     _show(tables, result.obtained, result.refresh, SafeConsole())
-    page = settings.keep and settings.keep / REPORT
-    places = (("Values", result.values_file), ("Written", settings.write), ("Report", page))
+    places: tuple[tuple[str, Path | None], ...] = (("Values", result.values_file),)
+    if request.shard is None:  # else merging writes these
+        page = settings.keep and settings.keep / REPORT
+        places += (("Written", settings.write), ("Report", page))
     for name, path in places:
         if path is not None:
-            SafeConsole().print(f"{name}: {path}", highlight=False, markup=False, soft_wrap=True)
+            SafeConsole().say_whole(f"{name}: {path}")
 
 
 def _as_json(
@@ -120,9 +121,7 @@ def _show(
     done: RefreshResult | None,
     console: SafeConsole,
 ) -> None:
-    def say(text: str, **style: Any) -> None:
-        console.print(text, highlight=False, markup=False, soft_wrap=True, **style)
-
+    say = console.say_whole
     if not tables:
         console.print(_overview(obtained, titles=console.width >= _WIDE))
         targets = count_numbers(check_table(TABLES[PROTOCOL], obtained))
@@ -141,16 +140,12 @@ def _show(
         console.print(_details(cells))
         if table.note:
             say(f"note: {table.note}")
-        for status, reason in list_reasons(cells):
-            say(f"{status}: {reason}")
-        for blank in explain_blanks(cells):
-            say(f"no value here: {blank}")
-        for command in list_commands(cells):
-            say(f"runs with: {command}")
+        say(*(f"{status}: {reason}" for status, reason in list_reasons(cells)))
+        say(*(f"no value here: {blank}" for blank in explain_blanks(cells)))
+        say(*(f"runs with: {command}" for command in list_commands(cells)))
     if done is not None:
         say(f"Executed: {', '.join(done.executed) or 'nothing'}")
-        for name, why in done.missing.items():
-            say(f"Left as it was: {name} ({why})")
+        say(*(f"Left as it was: {name} ({why})" for name, why in done.missing.items()))
 
 
 _WIDE = 110
@@ -158,10 +153,11 @@ _WIDE = 110
 
 
 def _overview(obtained: ObtainedValues, *, titles: bool) -> RichTable:
-    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    grid.add_column("label", no_wrap=True)
-    if titles:
-        grid.add_column("shows", overflow="fold")
+    names = {
+        "label": {"no_wrap": True},
+        **({"shows": {}} if titles else {}),
+    }
+    grid = make_grid(**names)
     for name in ("reproduced", *_REST):
         grid.add_column(name, justify="right", min_width=max(map(len, name.split())))
     total: Counter[str] = Counter()
@@ -183,12 +179,13 @@ def _counts(counts: Mapping[str, int]) -> list[str]:
 
 
 def _details(cells: Sequence[CheckedNumber]) -> RichTable:
-    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    grid.add_column("row", overflow="fold", min_width=12)
-    grid.add_column("column", overflow="fold", min_width=8)
-    grid.add_column("published", no_wrap=True)
-    grid.add_column("here", overflow="fold")
-    grid.add_column("status", overflow="fold")
+    grid = make_grid(
+        row={"min_width": 12},
+        column={"min_width": 8},
+        published={"no_wrap": True},
+        here={},
+        status={},
+    )
     for line in group_lines(cells):
         texts = (line.row, line.column, line.printed, line.obtained, line.status)
         grid.add_row(*map(escape, texts))

@@ -17,13 +17,11 @@ from routeprism.api.studies import (
     select_questions,
     write_questions,
 )
-from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import execute, reading
 from routeprism.labels import Study, audited_labels
 from routeprism.report import REPORT
 from routeprism.runs import COLUMNS
-
-__all__ = ["show_screen", "show_support"]
 
 
 def show_screen(settings: Any) -> None:
@@ -37,12 +35,13 @@ def show_screen(settings: Any) -> None:
     if mask is not None:
         ids = sorted(mask.question_ids)
         more["gate"] = {"name": mask.name, "description": mask.description, "questions": ids}
-        if settings.write_mask is not None:
+        if settings.write_mask is not None and request.shard is None:
             write_questions(ids, settings.write_mask)
     _show(study, more, settings)
     if mask is not None and not settings.json:
-        where = f" They are listed in {settings.write_mask}." if settings.write_mask else ""
-        number = len(request.cards)
+        file = settings.write_mask if request.shard is None else None
+        where = f" They are listed in {file}." if file else ""
+        number = len(study.passes[0].cards)
         print_line(f"Gate {mask.name}: {len(mask)} of {number} questions pass.{where}")
 
 
@@ -127,25 +126,18 @@ def _print_study(study: Study) -> None:
     for table in (_count_table(study), *_confusion_tables(study)):
         console.print(table)
     limits = [study.limits] if any(row.lower is not None for row in study.rows) else []
-    for sentence in (*study.sentences, *limits, f"Primary pass: {study.declaration.primary}."):
-        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    console.say_whole(*study.sentences, *limits, f"Primary pass: {study.declaration.primary}.")
     if study.directory is not None:
         files = ", ".join(f"readings-{labelling.name}.json" for labelling in study.passes)
-        console.print(
-            f"Run: {study.directory} (estimates.csv, {files})\nReport: {study.directory / REPORT}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
+        console.say_whole(
+            f"Run: {study.directory} (estimates.csv, {files})\nReport: {study.directory / REPORT}"
         )
 
 
 def _count_table(study: Study) -> Table:
     """Show what each pass found."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("pass", no_wrap=True)
-    table.add_column("read by", overflow="fold")
-    for label in study.passes[0].counts:
-        table.add_column(label, justify="right", no_wrap=True)
+    names = {"pass": {"no_wrap": True}, "read by": {}}
+    table = make_grid(numbers=study.passes[0].counts, **names)
     for labelling in study.passes:
         table.add_row(labelling.name, labelling.source, *map(str, labelling.counts.values()))
     return table
@@ -163,10 +155,8 @@ def _confusion_tables(study: Study) -> list[Table]:
                 if not row.mask and row.arm.endswith(arm) and not row.arm.startswith("direct-sets")
             }
             labels = [label for label in left.counts if f"count.{label}~{label}" in cells]
-            table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-            table.add_column(f"{left.name} \\ {right.name}", no_wrap=True)
-            for label in labels:
-                table.add_column(label, justify="right", no_wrap=True)
+            names = {f"{left.name} \\ {right.name}": {"no_wrap": True}}
+            table = make_grid(numbers=labels, **names)
             for first in labels:
                 counts = (str(cells[f"count.{first}~{second}"]) for second in labels)
                 table.add_row(first, *counts)

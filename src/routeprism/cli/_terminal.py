@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,17 +22,6 @@ from routeprism.redaction import hide_credentials
 from routeprism.report import write_final_report
 from routeprism.runs import Shortfall
 from routeprism.settings import options_of
-
-__all__ = [
-    "ProgressMeter",
-    "end_if_incomplete",
-    "execute",
-    "may_proceed",
-    "name_flags",
-    "progress",
-    "reading",
-    "shorten_notes",
-]
 
 Result = TypeVar("Result")
 Pools = Callable[[int, int], None]
@@ -223,3 +213,27 @@ def progress(silent: bool, further: int = 0) -> Iterator[ProgressMeter]:
     )
     with Bar(*columns, console=console, transient=True) as bar:
         yield _BarMeter(bar, further)
+
+
+class LateProgress:
+    """Shows progress once there is some, until it is closed; then results can be printed."""
+
+    def __init__(self, silent: bool) -> None:
+        self._silent = silent
+        self._lock = threading.Lock()
+        self._stack = ExitStack()
+        self._meter: ProgressMeter | None = None
+
+    def show_answers(self, name: str, now: Progress) -> None:
+        """Show how far a command is."""
+        with self._lock:
+            if self._meter is None:
+                self._meter = self._stack.enter_context(progress(self._silent))
+            if self._meter.answers is not None:
+                self._meter.answers(name, now)
+
+    def close(self) -> None:
+        """Remove what is shown; more progress shows it again."""
+        with self._lock:
+            self._stack.close()
+            self._meter = None

@@ -13,12 +13,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from routeprism.api.reviews import write_files
-from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import reading
 from routeprism.review.tracing import RULES, Trail, trace_row
 from routeprism.runs import COLUMNS, EstimateRow, UnitValues
-
-__all__ = ["show_report", "show_trail"]
 
 _NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed")
 _LONGEST = 60
@@ -43,13 +41,12 @@ def _show(trail: Trail, *, as_json: bool) -> None:
         print_json(_as_json(trail))
         return
     console = SafeConsole()
-    for line in (*_describe_trail(trail), *_entry(trail.experiment)):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    console.say_whole(*_describe_trail(trail), *_entry(trail.experiment))
     for table in _tables(trail):
         console.print()
         console.print(table)
     for digest, text in (trail.prompts or {}).items():
-        console.print(f"\nPrompt {digest}:\n{text}", highlight=False, markup=False, soft_wrap=True)
+        console.say_whole(f"\nPrompt {digest}:\n{text}")
 
 
 def _describe_trail(trail: Trail) -> Iterator[str]:
@@ -137,16 +134,9 @@ def _answers(trail: Trail) -> Table:
     for answer in trail.answers:
         cell = answer.answer
         right = {True: "yes", False: "no", None: "n/a"}[answer.correct]
-        names = (cell.policy, cell.question, cell.side, cell.condition, cell.filler)
-        text = cell.answer if cell.answer is not None else f"({cell.outcome})"
-        values = (
-            cell.batch,
-            str(cell.turn),
-            _shorten_text(text),
-            right,
-            cell.prompt_sha256[:_DIGITS],
-        )
-        rows.append((*names, *values))
+        names = (cell.policy, cell.question, cell.side, cell.condition, cell.filler, cell.batch)
+        text = _shorten_text(f"({cell.outcome})" if cell.answer is None else cell.answer)
+        rows.append((*names, str(cell.turn), text, right, cell.prompt_sha256[:_DIGITS]))
     headings = ("policy", "question", "route or condition", "of", "filler", "batch", "draw")
     return _table((*headings, "answer", "correct", "prompt SHA-256"), rows)
 
@@ -154,8 +144,7 @@ def _answers(trail: Trail) -> Table:
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
     """Make a table without the columns that are empty in every row."""
     used = [at for at in range(len(headings)) if any(row[at] for row in rows)]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=escape(title) or None)
-    table.title_justify = "left"
+    table = make_grid(escape(title) or None)
     for at in used:
         table.add_column(headings[at], overflow="fold")
     for row in rows:
@@ -173,41 +162,31 @@ def _shorten_text(text: str) -> str:
 
 
 def _as_json(trail: Trail) -> dict[str, Any]:
+    values = ("experiment", "rule", "weighting", "recomputed", "agrees")
+    questions = {q for units in trail.groups.values() for unit in units for q in unit.questions}
+    questions |= {item.question for item in trail.items}
     return {
         "number": trail.number,
         "row": {name: getattr(trail.row, name) for name in COLUMNS},
-        "experiment": trail.experiment,
-        "rule": trail.rule,
-        "weighting": trail.weighting,
-        "recomputed": trail.recomputed,
-        "agrees": trail.agrees,
+        **{name: getattr(trail, name) for name in values},
         "groups": {
             arm: [{**asdict(unit), "mean": unit.mean} for unit in units]
             for arm, units in trail.groups.items()
         },
-        "questions": {id: trail.texts[id] for id in sorted(_list_questions(trail))},
+        "questions": {id: trail.texts[id] for id in sorted(questions)},
         "sources": [asdict(source) for source in trail.sources],
-        "answers": [
-            {**asdict(source.answer), "correct": source.correct} for source in trail.answers
-        ],
+        "answers": [{**asdict(item.answer), "correct": item.correct} for item in trail.answers],
         "items": [asdict(source) for source in trail.items],
         "findings": [asdict(source) for source in trail.findings],
         **({} if trail.prompts is None else {"prompts": trail.prompts}),
     }
 
 
-def _list_questions(trail: Trail) -> set[str]:
-    """Name the questions of the trail."""
-    values = {q for units in trail.groups.values() for unit in units for q in unit.questions}
-    return values | {item.question for item in trail.items}
-
-
 def show_report(settings: Any) -> None:
     """Run `report`: write the page, and tables, charts and answers if they are wanted."""
     with reading(settings.run):
         files = write_files(settings)
-    page, tables, charts = files["report"], settings.tables, settings.charts
-    answers = settings.answers
+    page, answers = files["report"], settings.answers
     if settings.json:
         print_json(
             {
@@ -218,23 +197,15 @@ def show_report(settings: Any) -> None:
             }
         )
     elif not settings.quiet:
-        console = SafeConsole()
-        _say(console, f"Report: {page}")
-        if tables:
-            _say(console, f"Tables: {len(files['tables'])} files in {tables}")
-        if charts:
-            _say(console, f"Charts: {len(files['charts'])} files in {charts}")
-        if answers:
-            number = files["answers"]
-            _say(
-                console, f"Answers: {number:,} in {answers}; --model recorded:{answers} reads them"
-            )
-        for name, file in (("Parquet", settings.parquet), ("Inspect log", settings.inspect)):
-            if file:
-                _say(console, f"{name}: {file}")
+        recorded = f"{files['answers']:,} in {answers}; --model recorded:{answers} reads them"
+        lines = {
+            "Report": page,
+            "Tables": settings.tables and f"{len(files['tables'])} files in {settings.tables}",
+            "Charts": settings.charts and f"{len(files['charts'])} files in {settings.charts}",
+            "Answers": answers and recorded,
+            "Parquet": settings.parquet,
+            "Inspect log": settings.inspect,
+        }
+        SafeConsole().say_whole(*(f"{name}: {text}" for name, text in lines.items() if text))
     if settings.open and not webbrowser.open(page.resolve().as_uri()):
         print_line(f"routeprism: no browser could be started; open {page}", file=sys.stderr)
-
-
-def _say(console: SafeConsole, text: str) -> None:
-    console.print(text, highlight=False, markup=False, soft_wrap=True)

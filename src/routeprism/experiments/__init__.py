@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from routeprism._on_demand import names_on_demand
 
 if TYPE_CHECKING:
+    from routeprism.experiments._adding import AddProgress
     from routeprism.experiments._arrival_values import DRAWN_ORDERS
     from routeprism.experiments._audit import Tracing
     from routeprism.experiments._collection import Asking, Manner
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     )
     from routeprism.experiments._construction import construction_costs, stand_ins
     from routeprism.experiments._contrasts import with_arms
-    from routeprism.experiments._diagnosis import layers
+    from routeprism.experiments._designs import DesignDecision, DesignRules, decide_designs
     from routeprism.experiments._execution import (
         SEED,
         Audit,
@@ -37,14 +38,25 @@ if TYPE_CHECKING:
         registered_experiments,
         source_of_answers,
     )
-    from routeprism.experiments._layouts import LAYOUTS, Layout
+    from routeprism.experiments._layouts import (
+        LAYOUTS,
+        Layout,
+        compare_layouts,
+        reversed_within_kinds,
+    )
     from routeprism.experiments._observations import is_unsourced
     from routeprism.experiments._order_case import Looking
     from routeprism.experiments._order_search import OUTCOMES, Outcome, outcome_named
     from routeprism.experiments._route_comparisons import compare_routes
     from routeprism.experiments._route_exhibits import list_arms, tabulate_layers
     from routeprism.experiments._rows import BY_QUESTION
-    from routeprism.experiments._shards import Shard, ShardResults, check_shards, parse_shard
+    from routeprism.experiments._shards import (
+        ResultFile,
+        Shard,
+        ShardResults,
+        check_shards,
+        parse_shard,
+    )
     from routeprism.experiments._stages import OnlyPolicies
     from routeprism.experiments._until import find_range, parse_until
     from routeprism.experiments.answers import ask_routes
@@ -69,6 +81,7 @@ __all__ = [
     "SEED",
     "STABLE",
     "WORKPLACE",
+    "AddProgress",
     "AnswerNames",
     "AnswerSelection",
     "Asking",
@@ -77,6 +90,8 @@ __all__ = [
     "CaseComparisons",
     "ComparisonStage",
     "Curve",
+    "DesignDecision",
+    "DesignRules",
     "EveryOrder",
     "Experiment",
     "Layout",
@@ -86,6 +101,7 @@ __all__ = [
     "Outcome",
     "Pacing",
     "Remedies",
+    "ResultFile",
     "RunExecution",
     "Shard",
     "ShardResults",
@@ -99,15 +115,16 @@ __all__ = [
     "check_shards",
     "compare_displays",
     "compare_instructions",
+    "compare_layouts",
     "compare_routes",
     "construction_costs",
+    "decide_designs",
     "enter_measures",
     "explore_subject",
     "find_experiment",
     "find_range",
     "is_claim_shown",
     "is_unsourced",
-    "layers",
     "list_answer_sources",
     "list_arms",
     "make_stages",
@@ -120,6 +137,7 @@ __all__ = [
     "registered_experiments",
     "restore_records",
     "reuse_states",
+    "reversed_within_kinds",
     "source_of_answers",
     "stand_ins",
     "tabulate_layers",
@@ -130,18 +148,19 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
+            "._adding": "AddProgress",
             "._arrival_values": "DRAWN_ORDERS",
             "._collection": "Asking Manner",
-            "._shards": "Shard ShardResults check_shards parse_shard",
+            "._shards": "ResultFile Shard ShardResults check_shards parse_shard",
             "._audit": "Tracing",
             "._construction": "construction_costs stand_ins",
             "._comparison_stage": "CaseComparisons ComparisonStage enter_measures",
             "._contrasts": "with_arms",
-            "._diagnosis": "layers",
+            "._designs": "DesignDecision DesignRules decide_designs",
             "._execution": "SEED Audit RunExecution Pacing Statistics Subject",
             "._experiment": "AnswerNames AnswerSelection Experiment find_experiment "
             "list_answer_sources make_stages name_answer registered_experiments source_of_answers",
-            "._layouts": "LAYOUTS Layout",
+            "._layouts": "LAYOUTS Layout compare_layouts reversed_within_kinds",
             "._order_case": "Looking",
             "._order_search": "OUTCOMES Outcome outcome_named",
             ".over_time": "moment_of",

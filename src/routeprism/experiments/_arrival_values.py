@@ -22,15 +22,6 @@ from routeprism.policies import Policy
 from routeprism.records import Case, Pool
 from routeprism.routes import Pair, Route, is_costly, pair_routes, trace_case
 
-__all__ = [
-    "DRAWN_ORDERS",
-    "LISTED_ORDERS",
-    "choose_orders",
-    "enter_arrivals",
-    "has_few_orders",
-    "trace_examples",
-]
-
 Coordinates = Sequence[tuple[str, str, Coordinate[Pair]]]
 
 LISTED_ORDERS = 32

@@ -11,7 +11,7 @@ from pathlib import Path
 from routeprism import workers as pool
 from routeprism.answers import Cost
 from routeprism.errors import LimitError, SpecError
-from routeprism.experiments._adding import AddProgress
+from routeprism.experiments._adding import AddProgress, estimate_sizes
 from routeprism.experiments._arrival_values import DRAWN_ORDERS
 from routeprism.experiments._case import CaseResult, Plan, work
 from routeprism.experiments._construction import builds_of, construct, stand_ins
@@ -23,7 +23,7 @@ from routeprism.experiments._stages import Stage, Traced
 from routeprism.experiments._storage import is_external
 from routeprism.experiments._until import Stop, Until, open_watch, shuffle_cases, take_cases
 from routeprism.measures import Tally
-from routeprism.models import Allowance, Gateway, Model
+from routeprism.models import ALLOWANCE, GATEWAY, Allowance, Gateway, Model
 from routeprism.policies import (
     Policy,
     SourceOrder,
@@ -38,18 +38,11 @@ from routeprism.policies import (
     uses_gateway,
     watch_adds,
 )
+from routeprism.policies.own import OwnMemory
+from routeprism.records import Benchmark, choose_cases
 from routeprism.routes import choose_checks, cross_fit
 from routeprism.runs import Cassette, Finding, Run
 from routeprism.specs import check_sizes
-
-__all__ = [
-    "Preparation",
-    "Traces",
-    "Tracing",
-    "prepare_audit",
-    "prepare_memories",
-    "trace_cases",
-]
 
 _MANY_CASES = 200
 """The number of pools above which a second process is worth its start."""
@@ -94,12 +87,24 @@ class Preparation:
     """Progress of memories whose `add` is slow."""
     building: str | None = None
     """The address of a Ray cluster that builds memories which ask a model."""
+    pools: range | None = None
+    """The numbers of the pools of a shard; None if the plan has all."""
 
     def take(self, stop: Stop | None) -> Preparation:
         """Return the audit of the units that were used before tracing stopped."""
         if stop is None or not stop.settled:
             return self
-        benchmark = take_cases(self.plan.benchmark, stop.units)
+        return self._replace_benchmark(take_cases(self.plan.benchmark, stop.units))
+
+    def take_shard(self) -> Preparation:
+        """Return the audit of a shard's own pools, whose models it asks."""
+        benchmark, shard = self.plan.benchmark, self.execution.shard
+        if shard is None or self.pools is not None:
+            return self
+        pools = shard.choose(len(benchmark.cases))
+        return replace(self._replace_benchmark(choose_cases(benchmark, pools)), pools=pools)
+
+    def _replace_benchmark(self, benchmark: Benchmark) -> Preparation:
         return replace(
             self,
             plan=replace(self.plan, benchmark=benchmark),
@@ -119,6 +124,7 @@ class Preparation:
             self.setting,
             plan.masks,
             until=self.until,
+            pools=self.pools,
         )
 
 
@@ -169,8 +175,7 @@ def prepare_audit(
     gateway = _open_gateway(subject, pacing)
     policies = _prepare_policies(subject, pacing, gateway)
     adding = None if pacing.dry_run else _watch_building(subject, tracing, execution)
-    if adding is not None:
-        policies = tuple(watch_adds(policy, adding) for policy in policies)
+    policies = tuple(watch_adds(policy, adding) for policy in policies)
     subject = replace(subject, policies=policies)
     plan = Plan(
         subject.benchmark,
@@ -199,6 +204,8 @@ def prepare_audit(
         plan = replace(plan, checks=checks)
     building = execution.ray
     execution, notes = _choose_place(plan, execution, pacing.allowance)
+    home = {ALLOWANCE: pacing.allowance, GATEWAY: gateway, pool.TICKS: adding}
+    execution = execution.keep_home(home)
     return Preparation(
         subject,
         plan,
@@ -245,11 +252,13 @@ def _watch_building(
 ) -> AddProgress | None:
     """Begin to count records that are added, if a progress callback is set."""
     cases = subject.benchmark.cases
-    if execution.answer_progress is None or len(cases) > _MANY_CASES:
+    own = any(isinstance(unwrap_policy(policy), OwnMemory) for policy in subject.policies)
+    if execution.answer_progress is None or not own:
         return None
     orders = (1 + len(subject.schedules)) * tracing.builds + DRAWN_ORDERS * len(subject.arrivals)
-    sizes = [len(case.pool) for case in cases]
-    return AddProgress(execution.answer_progress, sizes, orders * len(subject.policies))
+    return AddProgress(
+        execution.answer_progress, estimate_sizes(cases), orders * len(subject.policies)
+    )
 
 
 def _refuse_stopping(
@@ -334,11 +343,11 @@ def _choose_place(
     notes += _explain_proxy(plan.policies, execution)
     alone = any(
         stores_states(policy)
-        or uses_gateway(policy)
+        or (uses_gateway(policy) and execution.ray is None)
         or getattr(unwrap_policy(policy), "exclusive", False)
         for policy in plan.policies
     )
-    if allowance is not None or alone:
+    if alone or (allowance is not None and execution.ray is None):
         execution = execution.on_one_process()
     return execution.choose_workers(len(plan.benchmark.cases), many=_MANY_CASES), tuple(notes)
 
@@ -346,7 +355,7 @@ def _choose_place(
 def _explain_proxy(policies: Sequence[Policy], execution: RunExecution) -> list[str]:
     """Report that a memory whose client asks the proxy is not built in several processes."""
     served = next((policy.name for policy in policies if uses_gateway(policy)), "")
-    if not served or ((execution.workers or 1) == 1 and execution.ray is None):
+    if not served or (execution.workers or 1) == 1 or execution.ray is not None:
         return []
     return [
         f"{served} was built in one process, because its model is asked through the proxy of this "
@@ -420,7 +429,10 @@ def trace_cases(audit: Preparation, run: Run | None) -> Traces:
         if audit.adding is not None:
             audit.adding.end_pool()
 
-    with nullcontext() if audit.gateway is None else audit.gateway.serving(run):
+    with (
+        nullcontext() if audit.gateway is None else audit.gateway.serving(run),
+        nullcontext() if audit.adding is None else audit.adding.watching(),
+    ):
         map_cases(
             work,
             plan,
@@ -454,7 +466,7 @@ def prepare_memories(
     plan, costs = audit.plan, {}
     if policies:
         plan = replace(plan, states=states)
-        builds = partial(builds_of, plan, builds=plan.builds)
+        builds = partial(builds_of, audit.take_shard().plan, builds=plan.builds)
         progress = None if audit.pacing.dry_run else audit.execution.answer_progress
         costs = construct(run, states, policies, builds, audit.pacing, progress, audit.building)
     if not run.fresh and any(map(is_external, plan.policies)) and run.store.exists():

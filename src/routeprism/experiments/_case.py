@@ -20,6 +20,7 @@ from routeprism.experiments._case_values import (
 )
 from routeprism.experiments._contrasts import Contrast
 from routeprism.experiments._observations import (
+    LossCounts,
     Observations,
     observe_case,
     observe_failures,
@@ -57,8 +58,6 @@ from routeprism.routes import (
 )
 from routeprism.runs import Finding, States, StoredRun, question_row
 from routeprism.specs import EXTENSIONS, Extension
-
-__all__ = ["CaseResult", "Plan", "work"]
 
 
 def list_own_coordinates() -> tuple[Extension, ...]:
@@ -188,7 +187,8 @@ def work(plan: Plan, index: int) -> CaseResult:
     for model in plan.arrivals:
         result.observations.arrivals[model.name, has_few_orders(model, case.pool)] += 1
     if plan.explains:
-        result.observations.losses.extend(_observe_losses(plan, case, policies, repeated[0]))
+        losses = _observe_losses(plan, case, policies, repeated[0])
+        result.observations.losses.add(LossCounts.of(losses))
     enter_counts(case, repeated[0], result.sums)
     enter_displacements(case, repeated[0], result.sums)
     enter_duplicate_options(case, strata, result.sums)

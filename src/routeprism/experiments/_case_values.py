@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from routeprism.experiments._contrasts import Contrast
 from routeprism.experiments._rows import Column, Key
@@ -26,7 +27,7 @@ from routeprism.measures import (
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy
 from routeprism.records import Case
-from routeprism.routes import Pair, Route, pair_routes
+from routeprism.routes import Pair, Route, list_counterparts
 
 __all__ = [
     "NOTES_DIFFER",
@@ -83,30 +84,14 @@ def enter_pairs(
 ) -> None:
     """Take every coordinate of every pair, and every contrast between policies."""
     coordinates = coordinates_of(labels, updates)
-    values: dict[tuple[str, str], list[list[float | None]]] = {}
-    cache: dict[tuple[object, ...], list[float | None]] = {}
-    for pair in pair_routes(routes):
-        # Of a question a coordinate reads its labels alone, and many questions see the same.
-        alike = (
-            pair.route.policy,
-            pair.route.schedule,
-            pair.forward_exposure.sources,
-            pair.route_exposure.sources,
-            pair.forward_exposure.context_sha256,
-            pair.route_exposure.context_sha256,
-            pair.question.labels.get(labels),
-            pair.question.labels.get(updates),
-            pair.question.stale.get(updates),
-        )
-        row = cache.get(alike)
-        if row is None:
-            row = cache[alike] = [c.value(pair) for _, _, c in coordinates]
-        values.setdefault((pair.route.policy, pair.route.schedule), []).append(row)
-    missing: list[list[float | None]] = [[None] * len(coordinates)] * len(case.questions)
+    wide = {
+        (route.policy, route.schedule): _observe_pairs(base, route, coordinates, labels, updates)
+        for base, route in list_counterparts(routes)
+    }
+    missing = np.full((len(case.questions), len(coordinates)), np.nan)
     for route in routes:
         if route.reference:  # a pair with a failed route is not applicable
-            values.setdefault((route.policy, route.schedule), missing)
-    wide = {route: np.array(rows, dtype=np.float64) for route, rows in values.items()}
+            wide.setdefault((route.policy, route.schedule), missing)
     enter_prevented(coordinates, wide, resolved, sums)
     traced = sum(experiment == "routes" for experiment, _, _ in coordinates)
     schedules = tuple(dict.fromkeys(route.schedule for route in routes if route.reference))
@@ -121,6 +106,38 @@ def enter_pairs(
     columns = _columns(coordinates, tuple(wide), contrasts, schedules)
     if parts:  # an audit of arrival models alone has no pair of schedules
         enter_all(sums, strata, columns, np.hstack(parts), keep=keep)
+
+
+def _observe_pairs(
+    base: Route,
+    route: Route,
+    coordinates: Sequence[SourcedCoordinate],
+    labels: str,
+    updates: str,
+) -> npt.NDArray[np.float64]:
+    """Take every coordinate of the pairs of two routes: questions × coordinates.
+
+    Of a question a coordinate reads its labels alone, and many questions see the same.
+    """
+    rows: dict[tuple[object, ...], tuple[int, list[float | None]]] = {}
+    places = []
+    for first, second in zip(base.exposures, route.exposures, strict=True):
+        question = first.question
+        alike = (
+            first.sources,
+            second.sources,
+            first.context_sha256,
+            second.context_sha256,
+            question.labels.get(labels),
+            question.labels.get(updates),
+            question.stale.get(updates),
+        )
+        row = rows.get(alike)
+        if row is None:
+            pair = Pair(question, base, route, first, second)
+            row = rows[alike] = len(rows), [c.value(pair) for _, _, c in coordinates]
+        places.append(row[0])
+    return np.array([values for _, values in rows.values()], dtype=np.float64)[places]
 
 
 @lru_cache(maxsize=8)

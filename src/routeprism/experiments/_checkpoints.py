@@ -15,17 +15,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from routeprism.experiments._rows import Key
-from routeprism.experiments._shards import decode, encode
+from routeprism.experiments._shards import ResultFile, decode, encode
 from routeprism.measures import Sums
 from routeprism.runs import Run, Writer
-
-__all__ = ["Checkpoints", "name_job"]
 
 POOLS = 250
 """After how many pools there is a checkpoint."""
 SECONDS = 30.0
 """After how many seconds there is one, if pools take long."""
 
+_FORMAT = 2
+"""How checkpoints are written; those of a different format are not used."""
 _SUMS = ("sums", "clusters")
 """The fields of a result whose keys are nearly the same for every pool."""
 
@@ -38,6 +38,8 @@ class Checkpoints:
     """Writes the rows of a run; None if nothing is stored."""
     number: int
     """The number of all pools."""
+    file: ResultFile | None = None
+    """Where a shard writes its results."""
     portion: _Portion = field(default_factory=lambda: _Portion())
     since: float = field(default_factory=time.monotonic)
     wanted: bool | None = None
@@ -45,11 +47,24 @@ class Checkpoints:
 
     def read(self) -> Iterator[Any]:
         """Read the results of an earlier call, pool by pool."""
+        if self.writer is not None and self.writer.has_progress:
+            size = _read_size(self.writer.last_progress())
+            if self.file is not None and not self.file.can_resume(size):
+                self.writer.clear()
+        else:
+            size = 0
+        results = 0
         for content in () if self.writer is None else self.writer.read_progress():
-            yield from _unpack(content)
+            for result in _unpack(content):
+                results += 1
+                yield result
+        if self.file is not None:
+            self.file.begin_pass(size if results else 0, results)
 
     def write(self, result: Any) -> None:
         """Write the rows of a pool, and commit if it is time to."""
+        if self.file is not None:
+            self.file.append(result)
         if self.writer is None:
             return
         for table, entries in result.tables.items():
@@ -62,7 +77,8 @@ class Checkpoints:
             return
         self.portion.add(result)
         if len(self.portion.results) >= POOLS or seconds >= SECONDS:
-            self.writer.keep_progress(self.portion.pack())
+            size = 0 if self.file is None else self.file.sync()
+            self.writer.keep_progress(self.portion.pack(size))
             self.portion, self.since = _Portion(), time.monotonic()
 
 
@@ -86,21 +102,26 @@ class _Portion:
         entries = list(sums.values())
         return [keys, [entry[0] for entry in entries], [entry[1] for entry in entries]]
 
-    def pack(self) -> bytes:
-        """Return all results, compressed."""
+    def pack(self, size: int) -> bytes:
+        """Return all results, compressed, after the size of the file of a shard."""
         keys = json.dumps([encode(key) for key in self._places])
-        return zlib.compress(f"[{keys}, [{', '.join(self.results)}]]".encode(), 1)
+        content = zlib.compress(f"[{keys}, [{', '.join(self.results)}]]".encode(), 1)
+        return b"%d\n%b" % (size, content)
 
 
 def name_job(run: Run, number: int) -> str:
     """Identify the work on a number of pools, so that results of different work are not used."""
     configuration = {**run.manifest["configuration"], "command_line": None}
-    entries = (configuration, run.manifest["inputs"], run.manifest["packages"], number)
+    entries = (_FORMAT, configuration, run.manifest["inputs"], run.manifest["packages"], number)
     return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
 
 
+def _read_size(content: bytes) -> int:
+    return int(content.partition(b"\n")[0])
+
+
 def _unpack(content: bytes) -> Iterator[Any]:
-    names, items = json.loads(zlib.decompress(content))
+    names, items = json.loads(zlib.decompress(content.partition(b"\n")[2]))
     keys: list[Key] = [decode(name) for name in names]
     for rest, sums in items:
         result = decode(rest)

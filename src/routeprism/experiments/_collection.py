@@ -10,7 +10,6 @@ from functools import partial
 
 from routeprism.answers import (
     AnswerProgress,
-    AnswerTurns,
     Cell,
     Collected,
     Comparison,
@@ -37,21 +36,7 @@ from routeprism.models.recorded import Inspection, Recorded, RecordedAnswer
 from routeprism.prompts import Control, Filler, Provenance
 from routeprism.records import Question
 from routeprism.runs import Answer, EstimateRow, Key, Ledger, Run
-
-__all__ = [
-    "Answers",
-    "AnswersByModel",
-    "Asking",
-    "Manner",
-    "collect_answers",
-    "count_outcomes",
-    "count_unread",
-    "describe_outcomes",
-    "inspect_answers",
-    "leave_out_silent",
-    "measure_load",
-    "price_comparisons",
-]
+from routeprism.workers import RayCluster
 
 _MOST_REQUESTS = 4_000
 """How many requests are prepared at once: prompts are long, so not all of them."""
@@ -82,10 +67,17 @@ class Manner:
     """Which padding words are used, each with its own pair of prompts."""
     provenance: Provenance = "preserved"
     """What the prompt says about conflicting records."""
+    allocate: bool = False
+    """Whether a pilot decides how many of the draws each prompt gets."""
+    first: int = 0
+    """The first draw of each side, where earlier ones are a pilot."""
+    stride: int = 0
+    """The distance between the draw numbers of two sides; 0 for the number of draws."""
 
     def numbers(self, side: int) -> range:
         """Return a side's draw numbers; two sides of a comparison never share one (PROTOCOL §6)."""
-        return range(side * self.draws, (side + 1) * self.draws)
+        start = side * (self.stride or self.draws) + self.first
+        return range(start, start + self.draws)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +94,8 @@ class Asking:
     concurrency: int | None = None
     allowance: Allowance | None = None
     """What the command may still spend."""
+    cluster: RayCluster | None = field(default=None, compare=False)
+    """Where models that compute in this process answer instead."""
     instructions: tuple[Provenance, ...] = ()
     """All instructions that are compared; the first is the one of `manner`."""
 
@@ -114,6 +108,7 @@ class Asking:
             "provenance": self.manner.provenance,
             "judge": self.judge.name,
             "draws": self.manner.draws,
+            **({"allocate": True} if self.manner.allocate else {}),
             "batches": list(self.batches),
         }
 
@@ -258,14 +253,17 @@ def collect_answers(
     asking: Asking,
     run: Run,
     progress: AnswerProgress | None,
-    turns: Mapping[tuple[str, str], AnswerTurns],
+    pools: Mapping[str, int],
+    *,
+    store: bool = True,
 ) -> dict[tuple[str, str], Answers]:
     """Collect the answers of every model and batch, and store which comparison reads which.
 
-    `turns` has for every model and batch which sides began earlier comparisons.
+    `pools` has the number of the pool of each question.
     """
     cells = _list_cells(comparisons, asking.manner)
-    run.add("comparisons", [row for c in comparisons for row in _list_sides(c, asking.manner)])
+    if store:
+        store_comparisons(comparisons, asking.manner, run)
     answers: dict[tuple[str, str], Answers] = {}
     for model in asking.models:
         for batch in asking.batches:
@@ -275,14 +273,20 @@ def collect_answers(
                 model,
                 cells,
                 batch=batch,
-                turns=turns[name, batch],
+                pools=pools,
                 progress=None if progress is None else partial(progress, name),
                 rate_limit=asking.rate_limit,
                 concurrency=asking.concurrency,
                 allowance=asking.allowance,
+                cluster=asking.cluster,
             )
             answers[name, batch] = _read_answers(comparisons, asking, run, collected)
     return answers
+
+
+def store_comparisons(comparisons: Sequence[Comparison], manner: Manner, run: Run) -> None:
+    """Store which prompts and draws each comparison reads."""
+    run.add("comparisons", [row for c in comparisons for row in _list_sides(c, manner)])
 
 
 def _list_sides(comparison: Comparison, manner: Manner) -> Iterator[Sequence[str | int]]:
@@ -406,6 +410,7 @@ def _ask_judge(texts: Sequence[Judged], asking: Asking, run: Run, batch: str) ->
             rate_limit=asking.rate_limit,
             concurrency=asking.concurrency,
             allowance=asking.allowance,
+            cluster=asking.cluster,
         )
     )
 

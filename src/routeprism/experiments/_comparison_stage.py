@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from routeprism.answers import AnswerProgress, AnswerTurns, Comparison, Cost, Progress
+from routeprism.answers import AnswerProgress, Comparison, Cost, Progress
+from routeprism.exhibits import Statement
 from routeprism.experiments._collection import (
     Answers,
     AnswersByModel,
@@ -20,19 +22,22 @@ from routeprism.experiments._collection import (
     measure_load,
     price_comparisons,
 )
+from routeprism.experiments._draw_allocation import (
+    AllocationReport,
+    StagedAnswers,
+    collect_where_answers_differ,
+)
 from routeprism.experiments._profiles import average, make_columns
-from routeprism.experiments._rows import Key, estimate_rows
+from routeprism.experiments._rows import Key, Setting, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._storage import rows_of, unit_rows_of
-from routeprism.experiments._strata import enter, strata_of
+from routeprism.experiments._strata import Sheet, strata_of
 from routeprism.experiments._until import Stop, Watch, open_watch
 from routeprism.measures import Sums, Tally
 from routeprism.models import Model
 from routeprism.models.recorded import Inspection
 from routeprism.records import Case
-from routeprism.runs import Finding, StoredRun
-
-__all__ = ["CaseComparisons", "ComparisonStage", "Gathered", "enter_measures"]
+from routeprism.runs import EstimateRow, Finding, StoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class CaseComparisons:
     comparisons: Sequence[Comparison]
     detail: Any = None
     """What else the experiment decided about the pool."""
+    number: int = 0
+    """The number of the pool in the benchmark, which decides the side that is asked first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +62,38 @@ class Gathered:
     reasons: Counter[str] = field(default_factory=Counter)
     """Why comparisons could not be made, with their number."""
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    allocation: AllocationReport = field(default_factory=AllocationReport)
+    """How many draws went where, if a pilot decides."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Describe the answers that were refused, unparsable or missing."""
-        return describe_outcomes(self.outcomes)
+        """Describe answers that were refused, unparsable or missing, and how draws were divided."""
+        notes = describe_outcomes(self.outcomes)
+        report = self.allocation
+        return (*notes, report.describe("Draws")) if report.draws else notes
+
+    @property
+    def setting(self) -> Setting:
+        """What all rows of the stage share."""
+        return self.asking.setting(self.traced.setting)
+
+    def list_reasons(self, template: str) -> tuple[str, ...]:
+        """Note why comparisons could not be made; the template has `{number}` and `{reason}`."""
+        return tuple(
+            template.format(number=number, reason=reason) for reason, number in self.reasons.items()
+        )
+
+    def conclude(
+        self,
+        name: str,
+        rows: list[EstimateRow],
+        describe: Callable[[Sequence[EstimateRow]], Iterable[Statement]],
+        notes: Sequence[str],
+    ) -> StageResult:
+        """Describe the rows of all models whose answers could be read."""
+        readable, silent = leave_out_silent(rows, self.outcomes, name)
+        statements = (*silent, *describe(readable))
+        return StageResult(rows, statements, (*notes, *self.notes))
 
     @property
     def has_duplicate_options(self) -> bool:
@@ -126,7 +160,6 @@ class ComparisonStage:
             if answer_progress is None
             else PortionProgress(answer_progress, len(traced.benchmark.cases))
         )
-        turns: defaultdict[tuple[str, str], AnswerTurns] = defaultdict(AnswerTurns)
         findings: list[Finding] = []
         watch = open_watch(traced.until, asks=True, answers=True)
         with traced.run.read() as stored:
@@ -136,8 +169,7 @@ class ComparisonStage:
                 collection.reasons.update(item.reason for item in comparisons if item.reason)
                 if progress is not None:
                     progress.begin_portion(len(portion))
-                answers = collect_answers(comparisons, self.asking, traced.run, progress, turns)
-                count_outcomes(collection.outcomes, answers)
+                answers = self._collect(portion, collection, progress)
                 self._enter_portion(portion, answers, collection, watch)
                 if self.list_findings is not None:
                     for item in portion:
@@ -152,6 +184,31 @@ class ComparisonStage:
             result if watch is None else replace(result, stop=_describe_stop(watch, traced, saved))
         )
 
+    def _collect(
+        self,
+        portion: Sequence[CaseComparisons],
+        collection: Gathered,
+        progress: AnswerProgress | None,
+    ) -> AnswersByModel | StagedAnswers:
+        """Collect the missing answers of some pools, and count how all of them ended."""
+        comparisons, pools, run = _join(portion), _number_pools(portion), collection.traced.run
+        if not self.asking.manner.allocate:
+            answers = collect_answers(comparisons, self.asking, run, progress, pools)
+            count_outcomes(collection.outcomes, answers)
+            return answers
+        by_question = collection.traced.benchmark.weighting == "question"
+        weights = {
+            question.id: 1.0 if by_question else 1 / len(item.case.questions)
+            for item in portion
+            for question in item.case.questions
+        }
+        staged, collections = collect_where_answers_differ(
+            comparisons, self.asking, run, progress, pools, weights, collection.allocation
+        )
+        for collected in collections:
+            count_outcomes(collection.outcomes, collected)
+        return staged
+
     def _count_calls(self, traced: Traced, portions: Iterable[list[CaseComparisons]]) -> int:
         """Count the calls that the remaining portions would take."""
         costs: dict[str, Cost] = {}
@@ -163,15 +220,19 @@ class ComparisonStage:
     def _enter_portion(
         self,
         portion: Sequence[CaseComparisons],
-        answers: AnswersByModel,
+        answers: AnswersByModel | StagedAnswers,
         collection: Gathered,
         watch: Watch | None,
     ) -> None:
         values: list[Sequence[str]] = []
         unit_values: list[Sequence[str]] = []
         for item in portion:
-            sums: Sums[Key] = {}
-            self.enter(collection.traced, self.asking, item, answers, sums)
+            enter = partial(self.enter, collection.traced, self.asking, item)
+            if isinstance(answers, StagedAnswers):
+                sums = answers.enter(enter)
+            else:
+                sums = {}
+                enter(answers, sums)
             collection.tally.append(sums)
             if watch is not None:
                 watch.add(sums)
@@ -192,10 +253,11 @@ class ComparisonStage:
             self.check(traced)
         portion: list[CaseComparisons] = []
         load = 0.0
-        for case in traced.benchmark.cases:
+        cases = traced.benchmark.cases
+        for number, case in zip(traced.pools or range(len(cases)), cases, strict=True):
             if case.questions:
                 item = self.compare(traced, self.asking, case, stored)
-                portion.append(item)
+                portion.append(replace(item, number=number))
                 load += measure_load(item.comparisons, self.asking.manner)
             if load >= 1 or len(portion) >= most:
                 yield portion
@@ -204,19 +266,21 @@ class ComparisonStage:
             yield portion
 
     def _estimate(self, collection: Gathered) -> StageResult:
-        rows = estimate_rows(collection.tally, self.asking.setting(collection.traced.setting))
-        unmatched = tuple(
-            f"{self.name}: {number} comparisons are left out: {reason}"
-            for reason, number in collection.reasons.items()
-        )
-        _, silent = leave_out_silent(rows, collection.outcomes, self.name)
-        return StageResult(rows, silent, (*unmatched, *collection.notes))
+        rows = estimate_rows(collection.tally, collection.setting)
+        notes = collection.list_reasons("{number} comparisons are left out: {reason}")
+        notes = tuple(f"{self.name}: {note}" for note in notes)
+        return collection.conclude(self.name, rows, lambda readable: (), notes)
 
 
 def _describe_stop(watch: Watch, traced: Traced, saved: int) -> Stop | None:
     """Describe where collecting stopped; None if the experiment does not have the quantity."""
     units = sum(bool(case.questions) for case in traced.benchmark.cases)
     return watch.stop(units, saved) if watch.sequences else None
+
+
+def _number_pools(portion: Sequence[CaseComparisons]) -> dict[str, int]:
+    """Map each question to the number of its pool."""
+    return {c.question.id: item.number for item in portion for c in item.comparisons}
 
 
 def _join(portion: Sequence[CaseComparisons]) -> list[Comparison]:
@@ -249,12 +313,10 @@ def enter_measures(measure: Measure) -> Enter:
                 for quantity, value in measure(comparison, outcomes).items():
                     values = cells.setdefault((*route, quantity), [[] for _ in places])
                     values[places[comparison.question.id]].append(value)
+            sheet = Sheet(sums, strata, column)
             for (policy, schedule, condition, quantity), values in cells.items():
-                target = column._replace(
-                    policy=policy, schedule=schedule, arm=condition, quantity=quantity
-                )
                 averages = [average(v) if len(v) == len(fillers) else None for v in values]
-                enter(sums, strata, target, averages)
+                sheet.put(quantity, averages, policy=policy, schedule=schedule, arm=condition)
 
     return enter_all
 

@@ -8,12 +8,9 @@ from functools import partial
 from routeprism.answers import Comparison
 from routeprism.experiments._collection import Answers
 from routeprism.experiments._designs import PRESENCE, SWAP, UPDATE
-from routeprism.experiments._rows import Column, Key
-from routeprism.experiments._strata import DISTINCT, Strata, Values, distinct_options, enter
-from routeprism.measures import Sums, cross
+from routeprism.experiments._strata import DISTINCT, Sheet, Values, distinct_options, signed
+from routeprism.measures import cross
 from routeprism.records import Case
-
-__all__ = ["CONTRASTS", "enter_conditions"]
 
 CONTRASTS = (
     ("restored", "absent"),
@@ -30,104 +27,71 @@ CONTRASTS = (
 """The paired differences of accuracy, first minus second."""
 
 
+Groups = Sequence[Sequence[Comparison]]
+"""For each question its comparisons, one for each filler."""
+Read = Callable[[Comparison], float | None]
+"""Gives a number for one comparison; None if it does not apply."""
+
+
 def enter_conditions(
-    case: Case,
-    strata: Strata,
-    column: Column,
-    comparisons: Sequence[Sequence[Comparison]],
-    fillers: int,
-    answers: Answers,
-    sums: Sums[Key],
+    case: Case, sheet: Sheet, comparisons: Groups, fillers: int, answers: Answers
 ) -> None:
     """Enter one design's accuracies, their contrasts, disagreement and prompt identity.
 
     Accuracies and contrasts are also entered without questions that have duplicate options (C.6).
     """
 
-    def put(quantity: str, values: Values) -> None:
-        target = column._replace(quantity=quantity)
-        enter(sums, strata, target, values)
-        enter(sums, strata, target._replace(mask=DISTINCT), distinct_options(case, values))
+    def average(read: Read) -> Values:
+        """Average over the fillers; one that is missing makes it not applicable."""
+        values = [[v for c in group if (v := read(c)) is not None] for group in comparisons]
+        return [sum(v) / len(v) if v and len(v) == fillers else None for v in values]
 
-    accuracy: dict[str, list[float | None]] = {}
-    names = list(
-        dict.fromkeys(
-            name for group in comparisons for comparison in group for name in comparison.names
-        )
-    )
+    def put(quantity: str, values: Values) -> None:
+        sheet.put(quantity, values)
+        sheet.put(quantity, distinct_options(case, values), mask=DISTINCT)
+
+    arm = sheet.column.arm
+    accuracy: dict[str, Values] = {}
+    names = list(dict.fromkeys(name for group in comparisons for c in group for name in c.names))
     for name in names:
-        accuracy[name] = [
-            _over_fillers(group, fillers, partial(_accuracy, name, answers))
-            for group in comparisons
-        ]
+        accuracy[name] = average(partial(_accuracy, answers, name))
         put(f"accuracy.{name}", accuracy[name])
-        if column.arm == UPDATE:
-            outdated = partial(_outdated, name, answers)
-            put(
-                f"outdated_answer.{name}",
-                [_over_fillers(group, fillers, outdated) for group in comparisons],
-            )
+        if arm == UPDATE:
+            put(f"outdated_answer.{name}", average(partial(_outdated, answers, name)))
     for first, second in CONTRASTS:
         if first not in accuracy or second not in accuracy:
             continue
-        put(f"{first}-{second}", _subtract(accuracy[first], accuracy[second]))
-        if column.arm in ("", SWAP, PRESENCE, UPDATE):
-            differ = [
-                _over_fillers(group, fillers, partial(_disagreement, first, second, answers))
-                for group in comparisons
-            ]
-            arm = ":".join(filter(None, (column.arm, f"{first}-{second}")))
-            enter(sums, strata, column._replace(quantity="H", arm=arm), differ)
-    if not column.arm:
-        _enter_counts(strata, column, comparisons, names, answers, sums)
-
-
-def _subtract(first: Values, second: Values) -> Values:
-    return [None if a is None or b is None else a - b for a, b in zip(first, second, strict=True)]
+        put(f"{first}-{second}", signed([(1, accuracy[first]), (-1, accuracy[second])]))
+        if arm in ("", SWAP, PRESENCE, UPDATE):
+            differ = average(partial(_disagreement, answers, first, second))
+            sheet.put("H", differ, arm=":".join(filter(None, (arm, f"{first}-{second}"))))
+    if not arm:
+        _enter_counts(sheet, comparisons, names, answers)
 
 
 def _enter_counts(
-    strata: Strata,
-    column: Column,
-    comparisons: Sequence[Sequence[Comparison]],
-    names: Sequence[str],
-    answers: Answers,
-    sums: Sums[Key],
+    sheet: Sheet, comparisons: Groups, names: Sequence[str], answers: Answers
 ) -> None:
     """Count equal prompts, and the answers of each condition: right ones, and beside others."""
-    both = column._replace(arm="present-restored")
-    prompted = [[comparison for comparison in group if comparison.prompts] for group in comparisons]
-    pairs: Values = [float(len(group)) if group else None for group in prompted]
-    enter(sums, strata, both._replace(quantity="count.prompt_pairs"), pairs)
-    identical: Values = [
-        float(sum(map(_identical, group))) if group else None for group in prompted
-    ]
-    enter(sums, strata, both._replace(quantity="count.identical_prompts"), identical)
+
+    def add_up(read: Read) -> Values:
+        values = [[v for c in group if (v := read(c)) is not None] for group in comparisons]
+        return [float(sum(numbers)) if numbers else None for numbers in values]
+
+    both = sheet.at(arm="present-restored")
+    both.put("count.prompt_pairs", add_up(lambda c: 1 if c.prompts else None))
+    both.put("count.identical_prompts", add_up(lambda c: _identical(c) if c.prompts else None))
     for name in names:
-        for count, measure in (
-            (f"right.{name}", partial(_number_right, name, answers)),
-            (f"same_as_present.{name}", partial(_number_same, name, "present", True, answers)),
-            (f"changed_from_absent.{name}", partial(_number_same, name, "absent", False, answers)),
-        ):
-            counted_numbers = [
-                [n for comparison in group if (n := measure(comparison)) is not None]
-                for group in comparisons
-            ]
-            numbers: Values = [
-                float(sum(several)) if several else None for several in counted_numbers
-            ]
-            enter(sums, strata, column._replace(quantity=f"count.{count}"), numbers)
+        same, changed = (
+            partial(_number_same, answers, name, beside, is_same)
+            for beside, is_same in (("present", True), ("absent", False))
+        )
+        sheet.put(f"count.right.{name}", add_up(partial(_number_right, answers, name)))
+        sheet.put(f"count.same_as_present.{name}", add_up(same))
+        sheet.put(f"count.changed_from_absent.{name}", add_up(changed))
 
 
-def _over_fillers(
-    comparisons: Sequence[Comparison], fillers: int, measure: Callable[[Comparison], float | None]
-) -> float | None:
-    """Average a reading over the fillers; one that is missing makes it not applicable."""
-    values = [value for comparison in comparisons if (value := measure(comparison)) is not None]
-    return sum(values) / len(values) if values and len(values) == fillers else None
-
-
-def _accuracy(name: str, answers: Answers, comparison: Comparison) -> float | None:
+def _accuracy(answers: Answers, name: str, comparison: Comparison) -> float | None:
     right = answers.right.get(comparison)
     if not right or name not in comparison.names:
         return None
@@ -135,7 +99,7 @@ def _accuracy(name: str, answers: Answers, comparison: Comparison) -> float | No
     return sum(verdicts) / len(verdicts)
 
 
-def _outdated(name: str, answers: Answers, comparison: Comparison) -> float | None:
+def _outdated(answers: Answers, name: str, comparison: Comparison) -> float | None:
     """Return the share of a condition's answers that were once right."""
     symbols, question = answers.symbols.get(comparison), comparison.question
     if symbols is None or not question.outdated:
@@ -144,13 +108,21 @@ def _outdated(name: str, answers: Answers, comparison: Comparison) -> float | No
     return sum(map(question.is_outdated, draws)) / len(draws)
 
 
-def _disagreement(
-    first: str, second: str, answers: Answers, comparison: Comparison
-) -> float | None:
+def _find_draws(
+    answers: Answers, comparison: Comparison, names: Sequence[str]
+) -> list[Sequence[str]] | None:
+    """Return the answers of some conditions, where options make them comparable."""
     symbols = answers.symbols.get(comparison)
     if symbols is None or not comparison.question.options:
         return None
-    return cross(symbols[comparison.names.index(first)], symbols[comparison.names.index(second)])
+    return [symbols[comparison.names.index(name)] for name in names]
+
+
+def _disagreement(
+    answers: Answers, first: str, second: str, comparison: Comparison
+) -> float | None:
+    draws = _find_draws(answers, comparison, (first, second))
+    return None if draws is None else cross(draws[0], draws[1])
 
 
 def _identical(comparison: Comparison) -> bool:
@@ -158,21 +130,16 @@ def _identical(comparison: Comparison) -> bool:
     return prompts["present"].sha256 == prompts["restored"].sha256
 
 
-def _number_right(name: str, answers: Answers, comparison: Comparison) -> int | None:
+def _number_right(answers: Answers, name: str, comparison: Comparison) -> int | None:
     right = answers.right.get(comparison)
     return sum(right[comparison.names.index(name)]) if right else None
 
 
 def _number_same(
-    name: str, alternative: str, same: bool, answers: Answers, comparison: Comparison
+    answers: Answers, name: str, beside: str, is_same: bool, comparison: Comparison
 ) -> int | None:
     """Count a condition's answers that are, or are not, those of another, draw by draw."""
-    symbols = answers.symbols.get(comparison)
-    if symbols is None or not comparison.question.options:
+    draws = _find_draws(answers, comparison, (name, beside))
+    if draws is None:
         return None
-    draws = zip(
-        symbols[comparison.names.index(name)],
-        symbols[comparison.names.index(alternative)],
-        strict=True,
-    )
-    return sum((first == second) is same for first, second in draws)
+    return sum((first == second) is is_same for first, second in zip(*draws, strict=True))

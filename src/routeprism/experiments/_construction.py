@@ -20,8 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from routeprism.answers import AnswerProgress, Consultant, Cost, Progress
+from routeprism.answers import AnswerProgress, Consultant, Cost, Pace, Progress
 from routeprism.errors import ContractError, LimitError, ModelError, SpecError, UnansweredError
+from routeprism.experiments._adding import AddProgress
 from routeprism.experiments._case import Plan
 from routeprism.experiments._execution import Pacing
 from routeprism.models import Allowance, Model, client_route, replay_model
@@ -44,17 +45,6 @@ from routeprism.records import Case, Pool
 from routeprism.routes import build_memory
 from routeprism.runs import Run, States
 from routeprism.workers import Conversations, open_conversations
-
-__all__ = [
-    "Build",
-    "asks_more",
-    "batch_of",
-    "builds_of",
-    "construct",
-    "construction_costs",
-    "mark_assumptions",
-    "stand_ins",
-]
 
 _LONGEST_ORDER = 64
 """Characters; a longer order is named by its digest."""
@@ -132,6 +122,8 @@ def construct(
             model = replay_model(model, pacing.replay)
         with ExitStack() as stack:
             store = stack.enter_context(States(states))
+            missing = [build for build in list_builds(policy) if not _is_stored(store, build)]
+            adding = None if pacing.dry_run else _watch_replies(policy, missing, progress)
             consultant = None
             if model is not None:
                 consultant = stack.enter_context(
@@ -139,20 +131,41 @@ def construct(
                         run,
                         model,
                         dry_run=pacing.dry_run,
-                        rate_limit=pacing.rate_limit,
+                        pace=Pace(pacing.rate_limit),
                         allowance=pacing.allowance,
+                        cluster=pacing.cluster,
+                        tick=adding,
                     )
                 )
-            missing = (build for build in list_builds(policy) if not _is_stored(store, build))
-            report = None if progress is None else partial(progress, f"building {policy.name}")
+            if adding is not None:
+                stack.enter_context(adding.watching())
+            report = None if progress is None else partial(_report, progress, policy, adding)
             take = partial(_snapshot, consultant=consultant)
-            if ray is not None and consultant is not None and not pacing.dry_run:
+            if ray is not None and not pacing.dry_run:
                 conversations = stack.enter_context(open_conversations(ray))
                 take = partial(_snapshot_there, consultant=consultant, conversations=conversations)
             _build_all(missing, store, consultant, take, _threads(model, pacing), report)
             if consultant is not None and pacing.dry_run:
                 costs[f"{model.name if model else ''} (building {policy.name})"] = consultant.plan()
     return costs
+
+
+def _watch_replies(
+    policy: Policy, missing: Sequence[Build], progress: AnswerProgress | None
+) -> AddProgress | None:
+    """Begin to count replies that build memories: one for each record, until one is complete."""
+    if progress is None or builder_model(policy) is None:
+        return None
+    sizes = [len(build.order) for build in missing]
+    return AddProgress(progress, sizes, 1, name=f"replies that build {policy.name}")
+
+
+def _report(
+    progress: AnswerProgress, policy: Policy, adding: AddProgress | None, now: Progress
+) -> None:
+    progress(f"building {policy.name}", now)
+    if adding is not None:
+        adding.end_pool()
 
 
 def _is_stored(states: States, build: Build) -> bool:
@@ -226,9 +239,21 @@ def _snapshot(build: Build, consultant: Consultant | None) -> Any:
     return _build_one(build, None if consultant is None else _open_ask(build, consultant))
 
 
-def _snapshot_there(build: Build, consultant: Consultant, conversations: Conversations) -> Any:
+def _snapshot_there(
+    build: Build, consultant: Consultant | None, conversations: Conversations
+) -> Any:
     """Build on a worker of the cluster, whose prompts are answered through the ledger here."""
+    if consultant is None:
+        return conversations.run(partial(_build_alone, build), lambda: _refuse_question)
     return conversations.run(partial(_build_one, build), partial(_open_ask, build, consultant))
+
+
+def _build_alone(build: Build, ask: Callable[[str], str]) -> Any:
+    return _build_one(build, None)
+
+
+def _refuse_question(prompt: str) -> str:
+    raise ContractError("a memory that names no model asked one while it was built")
 
 
 def _open_ask(build: Build, consultant: Consultant) -> Callable[[str], str]:

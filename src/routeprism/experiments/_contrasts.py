@@ -10,8 +10,6 @@ from routeprism.errors import SpecError
 from routeprism.policies import Policy, SourceOrder, list_operations, make_arms
 from routeprism.runs import Finding
 
-__all__ = ["Contrast", "Mechanism", "contrasts", "mechanisms", "with_arms"]
-
 
 @dataclass(frozen=True, slots=True)
 class Contrast:

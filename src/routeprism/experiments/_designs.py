@@ -39,18 +39,6 @@ from routeprism.prompts import Filler
 from routeprism.records import Case, Pool, Question, Record
 from routeprism.runs import StoredExposure, StoredRun
 
-__all__ = [
-    "DESIGNS",
-    "KNOWN_DESIGNS",
-    "PRESENCE",
-    "SWAP",
-    "UPDATE",
-    "DesignDecision",
-    "DesignName",
-    "DesignRules",
-    "decide_designs",
-]
-
 DesignName = Literal["single", "bundle", "identity-swap", "presence", "update"]
 """What is exchanged: one displaced record, several, one support record for another, or nothing."""
 KNOWN_DESIGNS: tuple[DesignName, ...] = get_args(DesignName)

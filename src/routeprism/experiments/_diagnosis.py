@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from routeprism.exhibits import Part, Severity, Statement, compose, join_parts
+from routeprism.exhibits import Severity, Statement, compose
 from routeprism.experiments._case_values import (
     NOTES_DIFFER,
     NOTES_MATCHED,
@@ -26,10 +26,8 @@ from routeprism.experiments.reach import (
     decide_reach,
     store_reaches,
 )
-from routeprism.experiments.statements import show_count, show_estimate
+from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
 from routeprism.runs import EstimateRow, Finding, Rows
-
-__all__ = ["Layers", "conclude_layers", "diagnose_layers", "interface_findings", "layers"]
 
 _ANSWER_QUANTITIES = ("H", "D_res", "Delta_rep")
 """The quantities of answers that the table shows."""
@@ -45,34 +43,23 @@ class Layers:
     policy: str
     interface: str
     schedule: str
-    pairs: int
-    retained: int
-    sources: int
-    """V."""
-    context: int
-    """C."""
+    changes: LayerChanges
     blocks: int
     """Contexts that differ in more than the order of their blocks."""
-    state: int | None
-    """I; None where the memory shows no state."""
     overlap: EstimateRow
     """J."""
     answers: Mapping[str, Mapping[str, EstimateRow]] = field(default_factory=dict)
     """Model → H, D_res and Δ_rep."""
 
-    @property
-    def changes(self) -> LayerChanges:
-        """Return the counts that the verdict is decided by."""
-        return LayerChanges(self.pairs, self.retained, self.sources, self.context, self.state)
-
-    def value(self) -> Mapping[str, object]:
-        """Return the line of the table as plain JSON."""
-        return {
-            "pairs": self.pairs,
-            "retained": self.retained,
-            "V": self.sources,
-            "C": self.context,
-            "I": self.state,
+    def finding(self) -> Finding:
+        """Keep the line of the table with the run."""
+        changes = self.changes
+        value = {
+            "pairs": changes.pairs,
+            "retained": changes.retained,
+            "V": changes.sources,
+            "C": changes.context,
+            "I": changes.state,
             "blocks": self.blocks,
             "J": _numbers(self.overlap),
             "answers": {
@@ -80,45 +67,38 @@ class Layers:
                 for model, values in self.answers.items()
             },
         }
+        place = {"policy": self.policy, "interface": self.interface, "schedule": self.schedule}
+        return Finding(name="layers", value=value, **place)
 
 
 def _numbers(row: EstimateRow) -> Sequence[float | None]:
     return [row.estimate, row.lower, row.upper]
 
 
-def layers(rows: Sequence[EstimateRow]) -> list[Layers]:
+def read_layers(rows: Rows) -> list[Layers]:
     """Read the table off the rows: one line for each policy and schedule."""
-    plain = Rows.of(rows).where(experiment="routes", arm="")
-    answers: dict[tuple[str, str], dict[str, dict[str, EstimateRow]]] = {}
-    rows_with_answers = plain.where(quantity=_ANSWER_QUANTITIES, batch="")
-    for (policy, schedule, model), of_model in rows_with_answers.group(
+    plain = rows.where(experiment="routes", arm="")
+    answers: dict[tuple[str, str], dict[str, Mapping[str, EstimateRow]]] = {}
+    by_model = plain.where(quantity=_ANSWER_QUANTITIES, batch="").group(
         "policy", "schedule", "model"
-    ).items():
+    )
+    for (policy, schedule, model), group in by_model.items():
         if model:
-            answers.setdefault((policy, schedule), {})[model] = of_model
+            answers.setdefault((policy, schedule), {})[model] = group
     traced = plain.where(model="").group("policy", "interface", "schedule")
     return [
         Layers(
             policy,
             interface,
             schedule,
-            group["V_changed_count"].queries or 0,
-            _count(group, "retained_changed") or 0,
-            _count(group, "V_changed") or 0,
-            _count(group, "C_changed") or 0,
-            _count(group, "B_changed") or 0,
-            _count(group, "I_changed"),
+            LayerChanges.read(group),
+            int(group["B_changed_count"].estimate or 0) if "B_changed_count" in group else 0,
             group["J"],
             answers.get((policy, schedule), {}),
         )
         for (policy, interface, schedule), group in traced.items()
         if schedule and "J" in group
     ]
-
-
-def _count(group: Mapping[str, EstimateRow], quantity: str) -> int | None:
-    row = group.get(f"{quantity}_count")
-    return None if row is None else int(row.estimate or 0)
 
 
 _SEVERITIES: Mapping[Layer, Severity] = {
@@ -138,25 +118,20 @@ def diagnose_layers(
         grouped.setdefault(line.policy, []).append(line)
     statements: dict[str, tuple[Statement, ...]] = {}
     for policy, routes in grouped.items():
-        schedules: dict[str, list[str]] = {}
-        phrases: dict[str, tuple[Part, ...]] = {}
+        phrases: dict[str, tuple[Phrase, list[str]]] = {}
         for line in routes:
             text = _describe_layer(line, rewritten.get(policy, {}))
-            phrase = compose("{text}; J = {J}", text=text, J=show_estimate(line.overlap))
+            phrase = compose_rows("{text}; J = {J}", text=text, J=line.overlap)
             words = "".join(map(str, phrase))
-            phrases.setdefault(words, phrase)
-            schedules.setdefault(words, []).append(line.schedule)
-        parts = next(iter(phrases.values()))
+            phrases.setdefault(words, (phrase, []))[1].append(line.schedule)
+        parts = next(iter(phrases.values()))[0]
         if len(routes) > 1:
-            descriptions = [
-                compose(
-                    "{schedules}: {phrase}", schedules=" and ".join(names), phrase=phrases[words]
-                )
-                for words, names in schedules.items()
-            ]
-            parts = compose("{all}", all=join_parts("; ", descriptions))
-        layers_reached = [decide_reach(line.changes).layer for line in routes]
-        layer = min(layers_reached, key=OUTERMOST_FIRST.index)
+            descriptions = (
+                compose("{names}: {phrase}", names=" and ".join(names), phrase=phrase)
+                for phrase, names in phrases.values()
+            )
+            parts = compose("{all}", all=join_phrases(descriptions))
+        layer = min((decide_reach(r.changes).layer for r in routes), key=OUTERMOST_FIRST.index)
         statements[policy] = (
             Statement(
                 parts,
@@ -170,58 +145,33 @@ def diagnose_layers(
     return statements
 
 
-def interface_findings(
-    lines: Sequence[Layers], statements: Mapping[str, Sequence[Statement]]
-) -> list[Finding]:
-    """Keep the table and its sentences with the run."""
-    findings = [
-        Finding(
-            name="layers",
-            value=line.value(),
-            policy=line.policy,
-            interface=line.interface,
-            schedule=line.schedule,
-        )
-        for line in lines
-    ]
-    interfaces = {line.policy: line.interface for line in lines}
-    findings += [
-        Finding(
-            name="diagnosis",
-            value="; ".join(map(str, of_policy)),
-            policy=policy,
-            interface=interfaces[policy],
-        )
-        for policy, of_policy in statements.items()
-    ]
-    return findings
-
-
 def _describe_layer(line: Layers, rewritten: Mapping[str, int]) -> str:
     """Describe the outermost layer that order reached."""
-    layer = decide_reach(line.changes).layer
+    changes = line.changes
+    layer = decide_reach(changes).layer
     if layer == "sources":
         why = "different records are shown, although the same are kept"
-        if line.retained:
+        if changes.retained:
             why = "different records are kept"
-        return f"{_share(line.sources, line.pairs, 'sources')}: {why}"
+        return f"{_share(changes.sources, changes.pairs, 'sources')}: {why}"
     if layer == "context":
         reach = "but not the sources"
-        if line.sources:
-            reach = f"but hardly the sources ({line.sources} of {line.pairs})"
-        changed = _share(line.context, line.pairs, "text")
-        return f"order reaches the context {reach}, {changed}: {_describe_text(line, rewritten)}"
+        if changes.sources:
+            reach = f"but hardly the sources ({changes.sources} of {changes.pairs})"
+        share = _share(changes.context, changes.pairs, "text")
+        return f"order reaches the context {reach}, {share}: {_describe_text(line, rewritten)}"
     if layer == "retained":
-        return f"{_share(line.retained, line.pairs, 'retained set')}, but nothing that was exposed"
+        share = _share(changes.retained, changes.pairs, "retained set")
+        return f"{share}, but nothing that was exposed"
     if layer == "state":
-        state = _share(line.state or 0, line.pairs, "internal state")
-        return f"{state}, and nothing else changed"
-    layers_measured = "sources and context" if line.state is None else "sources, context and state"
-    return f"order changed nothing: {layers_measured} stayed the same"
+        share = _share(changes.state or 0, changes.pairs, "internal state")
+        return f"{share}, and nothing else changed"
+    measured = "sources and context" if changes.state is None else "sources, context and state"
+    return f"order changed nothing: {measured} stayed the same"
 
 
 def _describe_text(line: Layers, rewritten: Mapping[str, int]) -> str:
-    if line.blocks <= line.sources:
+    if line.blocks <= line.changes.sources:
         return "the same blocks are shown in a different order"
     kinds = sorted(rewritten, key=lambda kind: (-rewritten[kind], kind))
     if not kinds:
@@ -237,45 +187,51 @@ def _share(count: int, total: int, noun: str) -> str:
     return f"{count} of {total} pairs changed {'its' if count == 1 else 'their'} {noun}"
 
 
-def note_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+def describe_notes(rows: Rows) -> Iterator[Statement]:
     """Describe for each policy and schedule in which fields notes of the same records differ."""
-    grouped: dict[tuple[str, str], dict[str, EstimateRow]] = {}
-    for row in Rows.of(rows).plain(experiment="routes", model=""):
-        grouped.setdefault((row.policy, row.schedule), {})[row.quantity] = row
-    for (policy, schedule), counts in grouped.items():
+    plain = rows.plain(experiment="routes", model="")
+    for (policy, schedule), counts in plain.group("policy", "schedule").items():
         if NOTES_MATCHED not in counts or not counts[NOTES_MATCHED].estimate:
             continue
-        differing = [
-            compose(
-                "{number} in {field}", number=show_count(row), field=name.removeprefix(NOTES_DIFFER)
-            )
+        differing = (
+            compose_rows("{n:count} in {field}", n=row, field=name.removeprefix(NOTES_DIFFER))
             for name, row in counts.items()
             if name.startswith(NOTES_DIFFER)
-        ]
-        parts = compose(
-            "of {matched} notes of the same records, these differ: {differing}",
-            matched=show_count(counts[NOTES_MATCHED]),
-            differing=join_parts(", ", differing),
+        )
+        parts = compose_rows(
+            "of {matched:count} notes of the same records, these differ: {differing}",
+            matched=counts[NOTES_MATCHED],
+            differing=join_phrases(differing, ", "),
         )
         if STATES_COMPARED in counts:
-            parts += compose(
-                "; without their insertion order, the states still differ in {changed} of {pools} "
-                "pools",
-                changed=show_count(counts[STATES_CHANGED]),
-                pools=show_count(counts[STATES_COMPARED]),
+            parts += compose_rows(
+                "; without their insertion order, the states still differ in {changed:count} of "
+                "{pools:count} pools",
+                changed=counts[STATES_CHANGED],
+                pools=counts[STATES_COMPARED],
             )
         yield Statement(parts, "notes", policy, schedule, scope=schedule)
 
 
 def conclude_layers(outcome: AuditOutcome) -> Conclusion:
-    """Describe at which layers order shows, and store the table and the verdicts."""
+    """Describe at which layers order shows, and store the table, its sentences and the verdicts."""
     plan, observations = outcome.plan, outcome.observations
-    lines, kinds = layers(outcome.rows), observations.rewritten_kinds
+    lines, kinds = read_layers(outcome.rows), observations.rewritten_kinds
     statements = diagnose_layers(lines, kinds, synthetic=plan.benchmark.synthetic)
     statements |= build_statements(outcome.rows, outcome.noisy, plan.builds)
     statements = mark_blind_spots(observations, statements)
-    findings = [*interface_findings(lines, statements), *store_reaches(outcome.reaches)]
+    interfaces = {line.policy: line.interface for line in lines}
+    diagnoses = [
+        Finding(
+            name="diagnosis",
+            value="; ".join(map(str, of_policy)),
+            policy=policy,
+            interface=interfaces[policy],
+        )
+        for policy, of_policy in statements.items()
+    ]
+    findings = [line.finding() for line in lines] + diagnoses + store_reaches(outcome.reaches)
     return Conclusion(
-        (*chain.from_iterable(statements.values()), *note_statements(outcome.rows)),
+        (*chain.from_iterable(statements.values()), *describe_notes(outcome.rows)),
         {"routes": findings},
     )

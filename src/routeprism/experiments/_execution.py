@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -43,25 +43,21 @@ from routeprism.policies import (
     uses_scripted_model,
 )
 from routeprism.records import Benchmark
-from routeprism.runs import Cassette, EstimateRow, Finding, Rows, Run, Shortfall
-from routeprism.workers import Crew
+from routeprism.runs import (
+    Cassette,
+    EstimateRow,
+    Finding,
+    Rows,
+    Run,
+    Shortfall,
+    explain_shard,
+    unite_ledgers,
+)
+from routeprism.workers import Crew, Home, RayCluster
 
 if TYPE_CHECKING:
     from routeprism.experiments.remedies import Recommendation
     from routeprism.experiments.severity import MemoryVerdict
-
-__all__ = [
-    "SEED",
-    "Audit",
-    "Pacing",
-    "RunExecution",
-    "Statistics",
-    "Subject",
-    "describe_benchmark",
-    "finish_run",
-    "map_cases",
-    "open_run",
-]
 
 
 def _explain_script(policy: str) -> str:
@@ -263,6 +259,8 @@ class Pacing:
     """Recorded replies that stand for every model."""
     record: Path | None = None
     """The cassette that replies are written to."""
+    cluster: RayCluster | None = None
+    """Where models that compute in this process answer instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +283,9 @@ class RunExecution:
     shard: Shard | None = None
     """The part of the pools to work on; None for all."""
     merged: ShardResults | None = None
-    """Results of shards, which are read instead of working on the pools."""
+    """Results of shards, which are read instead of working on the pools and asking models."""
+    home: Home = field(default_factory=dict)
+    """Objects that stay in this process while a cluster works: limits, ledgers, progress."""
     steps: Steps | None = None
     """Progress callback for the steps of a study, such as building memories and asking models."""
 
@@ -294,9 +294,17 @@ class RunExecution:
         if self.steps is not None:
             self.steps(name, number, total)
 
+    def count_pools(self, number: int) -> int:
+        """Count the pools to work on, of a number of pools."""
+        return number if self.shard is None else len(self.shard.choose(number))
+
     def describe_shard(self) -> dict[str, object]:
         """Return the shard for the manifest, if there is one."""
         return {} if self.shard is None else {"shard": str(self.shard)}
+
+    def keep_home(self, items: Mapping[str, object | None]) -> RunExecution:
+        """Return the same execution, whose workers call these objects here."""
+        return replace(self, home={name: item for name, item in items.items() if item})
 
     def on_one_process(self) -> RunExecution:
         """Return the same execution for work whose state or whose costs exist in this process."""
@@ -469,11 +477,13 @@ def open_run(
     temporary: bool = False,
     command_line: Sequence[str] = (),
     staged: bool = False,
+    merged: ShardResults | None = None,
 ) -> Iterator[Run | None]:
     """Open the run of a study; None if it is stored nowhere.
 
     Without a directory, a `temporary` run exists for the time of this call alone. The command line
-    that resumes the run is recorded, but does not make it a different run.
+    that resumes the run is recorded, but does not make it a different run. What the models of
+    `merged` shards replied is put into the run.
     """
     if command_line:
         configuration = {**configuration, "command_line": list(command_line)}
@@ -487,7 +497,10 @@ def open_run(
         opened = Run.open(
             directory, configuration, inputs=benchmark.inputs, growing=growing, staged=staged
         )
-        yield stack.enter_context(opened)
+        run = stack.enter_context(opened)
+        if merged is not None:
+            unite_ledgers(run.store, merged.ledgers)
+        yield run
 
 
 class StoredResult(Protocol):
@@ -521,10 +534,13 @@ def map_cases(
     returns true for a result, the cases after it are left out. If the work is `resumable`, an
     interrupted call is continued after its last checkpoint.
     """
-    alone = execution.shard is None and execution.merged is None and stop is None
-    job = name_job(run, number) if run is not None and resumable and alone else ""
+    file = None if execution.shard is None else execution.shard.file
+    whole = execution.merged is None and stop is None
+    # Later passes of a shard follow the results of the first, which are written again.
+    first = file is None or not file.counts
+    job = name_job(run, number) if run is not None and resumable and whole and first else ""
     with nullcontext() if run is None else run.writing(job) as writer:
-        checkpoints = Checkpoints(writer, number)
+        checkpoints = Checkpoints(writer, execution.count_pools(number), file)
         done = 0
         for result in checkpoints.read():
             done += 1
@@ -556,7 +572,7 @@ def _open_results(
     if execution.merged is not None:
         return execution.merged.read(number), number
     shard = execution.shard
-    places = range(first, number) if shard is None else shard.choose(number)
+    places = (range(number) if shard is None else shard.choose(number))[first:]
     results = pool.ordered_map(
         work if places == range(number) else partial(_work_at, work, places),
         plan,
@@ -565,8 +581,9 @@ def _open_results(
         ray=execution.ray,
         batch=batch,
         crew=execution.crew,
+        home=execution.home,
     )
-    return results if shard is None else shard.keep(results), first + len(places)
+    return results, first + len(places)
 
 
 def _work_at(
@@ -593,13 +610,17 @@ def _mark_scripted(
     )
 
 
-def finish_run(run: Run | None, result: Audit) -> Audit:
-    """Write the result into its run, if it has one."""
+def finish_run(
+    run: Run | None,
+    result: Audit,
+    findings: Mapping[str, Iterable[Finding]],
+    masks: Mapping[str, Collection[str]] | None = None,
+) -> Audit:
+    """Write the result, with the findings of each experiment, into its run, if it has one."""
     result = replace(result, statements=_mark_scripted(result.statements, result.rows))
     part = None if run is None else run.manifest["configuration"].get("shard")
     if part is not None:
-        note = f"These numbers are those of shard {part} alone; `merge` gives those of all shards"
-        result = replace(result, notes=(note, *result.notes))
+        result = replace(result, notes=(explain_shard(part), *result.notes))
     if run is not None:
         experiments = {row.experiment for row in result.rows}
         run.finish(
@@ -611,5 +632,7 @@ def finish_run(run: Run | None, result: Audit) -> Audit:
             shortfall=result.shortfall,
             answer_sources={name: source_of_answers(name) for name in experiments},
             own_entries=map_own_entries(),
+            findings=findings,
+            masks=masks,
         )
     return result

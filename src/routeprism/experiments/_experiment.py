@@ -37,25 +37,6 @@ if TYPE_CHECKING:
     from routeprism.labels import LabelledItems
     from routeprism.records import Benchmark
 
-__all__ = [
-    "AnswerNames",
-    "AnswerSelection",
-    "AuditOutcome",
-    "Conclusion",
-    "Experiment",
-    "Place",
-    "find_experiment",
-    "list_answer_sources",
-    "list_growing",
-    "list_own_masks",
-    "make_stages",
-    "map_own_entries",
-    "name_answer",
-    "registered_experiments",
-    "settings_of",
-    "source_of_answers",
-]
-
 Place = tuple[tuple[str, str], ...]
 """(column, value) pairs that name an answer in files of recorded answers, in a fixed order."""
 
@@ -114,14 +95,6 @@ class Conclusion:
             yield from findings
 
 
-def _no_stage(settings: Any, asking: Asking | None, benchmark: Benchmark, /) -> Stage | None:
-    return None
-
-
-def _no_statements(rows: Rows, /) -> Sequence[Statement]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
     """One experiment: its name, its settings, what it performs, and how its numbers are shown.
@@ -147,7 +120,7 @@ class Experiment:
     Each field has a default and the metadata `help`, and optionally `group` and `identity`. A
     field without `help` receives the option of the same name that the command has anyway.
     """
-    stage: Callable[[Any, Asking | None, Benchmark], Stage | None] = _no_stage
+    stage: Callable[[Any, Asking | None, Benchmark], Stage | None] = lambda *_: None
     """Make what a run performs from settings, who is asked, and a benchmark; None for nothing."""
     columns: tuple[str, ...] = ()
     """The values of the column `experiment` in its rows; by default, its name."""
@@ -163,7 +136,7 @@ class Experiment:
     """The masks that it makes by itself, which a user's mask may not be called."""
     groups: tuple[Group, ...] = ()
     """The groups of questions that its differences compare."""
-    statements: Callable[[Rows], Sequence[Statement]] = _no_statements
+    statements: Callable[[Rows], Sequence[Statement]] = lambda _: ()
     """Describe its rows, unless its stage or `conclude` does."""
     conclude: Callable[[AuditOutcome], Conclusion] | None = None
     """Describe a whole audit and give findings to store; by default, describes its rows."""

@@ -20,16 +20,6 @@ from routeprism.prompts import Prompt
 from routeprism.records import Case, Pool
 from routeprism.runs import StoredExposure, StoredRun, sha256
 
-__all__ = [
-    "LAYOUTS",
-    "Arrangement",
-    "Layout",
-    "compare_layouts",
-    "hides_arrival",
-    "reversed_within_kinds",
-    "show_arrival",
-]
-
 Layout = Literal["reversed", "source"]
 """What the native order is compared with: blocks reversed within their kinds, or source order."""
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)

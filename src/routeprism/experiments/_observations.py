@@ -17,24 +17,15 @@ from routeprism.experiments._arrival_values import DRAWN_ORDERS, LISTED_ORDERS
 from routeprism.models import Model
 from routeprism.policies import Block, Policy, unwrap_policy
 from routeprism.records import Case
-from routeprism.routes import Loss, Route, RouteChecks, RouteCounts, describe_checks, pair_routes
-
-__all__ = [
-    "Observations",
-    "RouteFailure",
-    "add_counts",
-    "exposure_notes",
-    "find_blind_policies",
-    "is_unsourced",
-    "list_notes",
-    "mark_blind_spots",
-    "observe_case",
-    "observe_exposure",
-    "observe_failures",
-    "observe_routes",
-    "observe_words",
-    "wordless_notes",
-]
+from routeprism.routes import (
+    Cause,
+    Loss,
+    Route,
+    RouteChecks,
+    RouteCounts,
+    describe_checks,
+    list_counterparts,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +63,7 @@ class Observations:
     wordless_for_model: Counter[str] = field(default_factory=Counter)
     arrivals: Counter[tuple[str, bool]] = field(default_factory=Counter)
     """(arrival model, whether every order was built) → pools."""
-    losses: list[Loss] = field(default_factory=list)
+    losses: LossCounts = field(default_factory=lambda: LossCounts())
     """Explained cases of records that a question is no longer shown."""
     failures: list[RouteFailure] = field(default_factory=list)
     inapplicable: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -111,6 +102,48 @@ class Observations:
         return tuple(f"{failure.policy}: {failure.reason}" for failure in self.failures)
 
 
+LossKind = tuple[str, str, Cause, bool]
+"""Policy, schedule, cause, and whether a record was lost."""
+MOST_LOSSES = 200
+"""The number of explained cases that are stored for each memory and order of arrival."""
+
+
+@dataclass(slots=True)
+class LossCounts:
+    """Counts of explained cases, with the first of them: memory does not grow with the users."""
+
+    counts: Counter[LossKind] = field(default_factory=Counter)
+    examples: list[Loss] = field(default_factory=list)
+    """The first cases of each memory and order, and the first one of each kind, in their order."""
+    stored: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(policy, schedule) → cases among the examples."""
+
+    @classmethod
+    def of(cls, losses: Iterable[Loss]) -> LossCounts:
+        """Count losses."""
+        counts = cls()
+        for loss in losses:
+            counts._store(loss)
+            counts.counts[_kind_of(loss)] += 1
+        return counts
+
+    def add(self, later: LossCounts) -> None:
+        """Add the losses of later pools."""
+        for loss in later.examples:
+            self._store(loss)
+        self.counts.update(later.counts)
+
+    def _store(self, loss: Loss) -> None:
+        place, kind = (loss.policy, loss.schedule), _kind_of(loss)
+        if self.stored[place] < MOST_LOSSES or not self.counts[kind]:
+            self.examples.append(loss)
+            self.stored[place] += 1
+
+
+def _kind_of(loss: Loss) -> LossKind:
+    return loss.policy, loss.schedule, loss.cause, bool(loss.record)
+
+
 def add_counts(total: Any, part: Any) -> None:
     """Add the counts of a part to a total of the same class, field by field."""
     for item in fields(total):
@@ -119,6 +152,8 @@ def add_counts(total: Any, part: Any) -> None:
             value.update(more)
         elif isinstance(value, list):
             value.extend(more)
+        elif isinstance(value, LossCounts):
+            value.add(more)
         elif is_dataclass(value):
             add_counts(value, more)
         else:
@@ -210,17 +245,24 @@ def is_unsourced(blocks: Iterable[Block]) -> bool:
 def _observe_rewriting(routes: Sequence[Route], rewritten: Counter[tuple[str, str]]) -> None:
     """Count, by the kind of block, the pairs that show the same sources in different blocks."""
     sources: dict[tuple[object, object], frozenset[str]] = {}
-    for pair in pair_routes(routes):
-        forward, route = pair.forward_exposure, pair.route_exposure
-        if forward.sources != route.sources or forward.context_sha256 == route.context_sha256:
+    for base, route in list_counterparts(routes):
+        if base.exposures is route.exposures:
             continue
-        kinds = sources.get((forward.blocks, route.blocks))
-        if kinds is None:
-            before = Counter((block.kind, block.text) for block in forward.blocks)
-            after = Counter((block.kind, block.text) for block in route.blocks)
-            changed = (before - after) + (after - before)
-            kinds = sources[forward.blocks, route.blocks] = frozenset(kind for kind, _ in changed)
-        rewritten.update((pair.route.policy, kind) for kind in kinds)
+        for first, second in zip(base.exposures, route.exposures, strict=True):
+            same_text = first.context_sha256 == second.context_sha256
+            if same_text or first.sources != second.sources:
+                continue
+            kinds = sources.get((first.blocks, second.blocks))
+            if kinds is None:
+                kinds = _list_changed_kinds(first.blocks, second.blocks)
+                sources[first.blocks, second.blocks] = kinds
+            rewritten.update((route.policy, kind) for kind in kinds)
+
+
+def _list_changed_kinds(first: Iterable[Block], second: Iterable[Block]) -> frozenset[str]:
+    before = Counter((block.kind, block.text) for block in first)
+    after = Counter((block.kind, block.text) for block in second)
+    return frozenset(kind for kind, _ in (before - after) + (after - before))
 
 
 def find_blind_policies(

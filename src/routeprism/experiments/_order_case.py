@@ -40,8 +40,6 @@ from routeprism.records import Benchmark, Case
 from routeprism.routes import FIRST_POOLS, CrossFit, RouteChecks, check_isolation
 from routeprism.runs import Finding
 
-__all__ = ["Looking", "OrderCounts", "OrderPlan", "PoolResult", "explore_pool"]
-
 _MOST_SETS = 50
 """How many retained sets of a distribution are kept; a sample of a long pool has no end of them."""
 
@@ -68,6 +66,8 @@ class Looking:
     """What the worst order makes lowest: `support`, `J` or `stale-only`; empty for no search."""
     outcome: Outcome | None = None
     """What the smallest reordering changes; None for no shrinking."""
+    allocate: bool = False
+    """Whether a pilot of drawn orders decides in which pools the others are drawn."""
 
 
 @dataclass(frozen=True, slots=True)

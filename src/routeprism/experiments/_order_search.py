@@ -30,8 +30,6 @@ from routeprism.policies.own import open_memory
 from routeprism.records import Case, Pool, Question, read_time
 from routeprism.runs import Finding
 
-__all__ = ["OUTCOMES", "STALE_ONLY", "OrderSearch", "Outcome", "outcome_named"]
-
 Outcome: TypeAlias = "str | Callable[[Memory, Question], Hashable]"
 """One of `OUTCOMES`, or a function of a memory and a question."""
 

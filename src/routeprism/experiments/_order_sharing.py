@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from routeprism.answers import AnswerProgress, Consultant, Cost
+from routeprism.answers import Consultant, Cost, Pace
 from routeprism.experiments._adding import AddProgress
-from routeprism.landscape import ArrivalTrie, Method, TriePlan, can_share, plan_trie
-from routeprism.models import Allowance
+from routeprism.landscape import ArrivalTrie, Method, NodeStore, TriePlan, can_share, plan_trie
+from routeprism.models import ALLOWANCE, Allowance
 from routeprism.orders import ArrivalModel, Order
 from routeprism.policies import (
     Policy,
@@ -22,14 +25,68 @@ from routeprism.policies import (
 )
 from routeprism.records import Case, Pool
 from routeprism.runs import Run
+from routeprism.workers import TICKS, call_home
 
 if TYPE_CHECKING:
     from routeprism.experiments._execution import Pacing
 
-__all__ = ["Sharing", "open_consultants", "plan_sharing", "price_sharing", "shares_beginnings"]
+NODES = "nodes"
+"""The name of the kept memories among the objects that workers call."""
 
 Place = tuple[str, str, str]
 """Policy, user and arrival model."""
+
+
+class KeptNodes:
+    """Keeps what memories left, by policy, user and arrivals, while a command runs.
+
+    A memory that makes requests of its own is not built a second time if a worker is lost.
+    """
+
+    def __init__(self) -> None:
+        self._content: dict[tuple[str, str, Order], Any] = {}
+
+    def get(self, policy: str, user: str, order: Order) -> Any:
+        """Return what a memory left; None if it is not kept."""
+        return self._content.get((policy, user, order))
+
+    def put(self, policy: str, user: str, order: Order, left: Any) -> None:
+        """Keep what a memory left."""
+        self._content[policy, user, order] = left
+
+    def of(self, policy: str, user: str) -> NodeStore:
+        """Return the memories of one pool under one policy."""
+        return _PoolNodes(partial(self.get, policy, user), partial(self.put, policy, user))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Stay in this process: a worker keeps its memories here."""
+        return DistantNodes, ()
+
+
+@dataclass(frozen=True, slots=True)
+class _PoolNodes:
+    get: Callable[[Order], Any]
+    put: Callable[[Order, Any], None]
+
+
+class DistantNodes:
+    """The memories that the first process keeps, in a worker: they travel as bytes."""
+
+    def of(self, policy: str, user: str) -> NodeStore:
+        """Return the memories of one pool under one policy."""
+
+        def get(order: Order) -> Any:
+            content = call_home(NODES, "get", policy, user, order)
+            return None if content is None else pickle.loads(content)  # noqa: S301 (written below)
+
+        def put(order: Order, left: Any) -> None:
+            try:
+                content = pickle.dumps(left)
+            except Exception:  # connections and locks cannot be sent
+                return
+            call_home(NODES, "put", policy, user, order, content)
+
+        return _PoolNodes(get, put)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +100,21 @@ class Sharing:
     consultants: Mapping[str, Consultant] = field(default_factory=dict)
     """Policy → who asks its model."""
     adding: AddProgress | None = None
-    """Reports how many records were added, and how many are left at most."""
+    """Counts the records that are added."""
+    nodes: KeptNodes | None = None
+    """What memories left whose requests are not in the ledger, so that none is made twice."""
 
-    def watch(self, report: AnswerProgress | None) -> Sharing:
-        """Return the same plans, with progress of the records that they add at most."""
-        adds = sum(plan.adds for plan in self.plans.values())
-        return self if report is None else replace(self, adding=AddProgress(report, [adds], 1))
+    def list_home(self) -> dict[str, object | None]:
+        """List the objects that stay in this process while workers build."""
+        consultants = {consultant.name: consultant for consultant in self.consultants.values()}
+        return {ALLOWANCE: self.allowance, TICKS: self.adding, NODES: self.nodes, **consultants}
+
+    def count_adds(self) -> Counter[str]:
+        """Count the records that the plans of each user's pool add at most."""
+        adds: Counter[str] = Counter()
+        for (_, user, _), plan in self.plans.items():
+            adds[user] += plan.adds
+        return adds
 
     @property
     def policies(self) -> frozenset[str]:
@@ -74,7 +140,8 @@ class Sharing:
             if self.allowance is not None and consultant is None:
                 self.allowance.count(math.ceil(adds * calls))
 
-        return ArrivalTrie(policy, pool, connect=connect, count=count, queries=queries)
+        store = None if self.nodes is None or consultant else self.nodes.of(policy.name, pool.user)
+        return ArrivalTrie(policy, pool, connect=connect, count=count, queries=queries, store=store)
 
 
 def shares_beginnings(policy: Policy, method: Method | None) -> bool:
@@ -120,11 +187,12 @@ def plan_sharing(
     method: Method | None,
     drawn_orders: int,
     allowance: Allowance | None,
+    verify: bool = True,
 ) -> Sharing:
     """Plan the orders of every pool of memories whose beginnings are shared.
 
     A limit on calls is divided between the pools: those that need less than an equal share leave
-    the rest to the others.
+    the rest to the others. Snapshots are checked on the first pool, unless `verify` is false.
     """
     shared = [policy for policy in policies if shares_beginnings(policy, method)]
     can = {policy.name: can_share(policy) for policy in shared}
@@ -139,7 +207,7 @@ def plan_sharing(
         for case in cases
         for model in arrivals
     ]
-    verified = [p for p in shared if cases and can[p.name] and is_deterministic(p)]
+    verified = [p for p in shared if can[p.name] and is_deterministic(p)] if verify else []
     checked = {policy.name: cases[0].pool.user for policy in verified}
     limit = math.inf
     if allowance is not None and allowance.max_calls is not None:
@@ -200,10 +268,19 @@ def open_consultants(
     """Let the models of policies be asked through the ledger of a run."""
     with ExitStack() as stack:
         consultants = {}
+        paces: dict[str, Pace] = {}
         for policy in policies:
             model = builder_model(policy)
             if model is not None and policy.name in sharing.policies and run is not None:
+                pace = paces.setdefault(model.name, Pace(pacing.rate_limit))
                 consultants[policy.name] = stack.enter_context(
-                    Consultant(run, model, rate_limit=pacing.rate_limit, allowance=pacing.allowance)
+                    Consultant(
+                        run,
+                        model,
+                        pace=pace,
+                        allowance=pacing.allowance,
+                        cluster=pacing.cluster,
+                        name=f"consultant of {policy.name}",
+                    )
                 )
         yield replace(sharing, consultants=consultants)

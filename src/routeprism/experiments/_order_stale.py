@@ -28,8 +28,6 @@ from routeprism.policies.interfaces import INTERFACES, WholeRecords
 from routeprism.policies.own import open_memory
 from routeprism.records import Case, Question
 
-__all__ = ["StaleOutcomes", "StaleValue"]
-
 T = TypeVar("T")
 
 StaleValue = Callable[[Memory], tuple[bool, ...]]

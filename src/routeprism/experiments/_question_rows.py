@@ -7,8 +7,6 @@ from typing import Any
 
 from routeprism.runs import StoredRun, read_configuration
 
-__all__ = ["list_questions"]
-
 Cells = dict[str, dict[str, Any]]
 """The columns of each question."""
 

@@ -1,14 +1,15 @@
-"""Tables and charts of restoration: accuracy in each condition, contrasts, eligible pairs."""
+"""What restoration shows: statements, accuracy in each condition, contrasts, eligible pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from routeprism.exhibits import (
     Chart,
     Results,
     Series,
+    Statement,
     Table,
     draw_forest,
     format_row,
@@ -16,11 +17,151 @@ from routeprism.exhibits import (
     name_chart,
     place_point,
     read_limits,
-    shorten,
 )
-from routeprism.runs import EstimateRow
+from routeprism.experiments._answer_rows import AnswerRows, list_answer_rows, title_place
+from routeprism.experiments.statements import (
+    compose_rows,
+    describe_floor,
+    is_at_floor,
+    join_phrases,
+)
+from routeprism.runs import EstimateRow, Rows
 
-__all__ = ["chart_restoration", "tabulate_restoration"]
+
+def restoration_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+    """Describe for each policy, schedule and model whether the displaced record matters."""
+    for answers in list_answer_rows(rows, "restoration"):
+        if (update := answers.find("both-stale", "update")) is not None:
+            yield _describe_update(answers, update)
+        for arm in ("", "bundle", "identity-swap", "presence"):
+            if arm == "presence" and (row := answers.find("present-absent", arm)) is not None:
+                yield answers.state(
+                    "restoration",
+                    row,
+                    "the route that shows the displaced record gains {row} of accuracy over the "
+                    "route that does not ({row:size}, labels {row:labels})",
+                )
+            gain = answers.find("restored-absent", arm)
+            control = answers.find("restored-replacement", arm)
+            if gain is not None and control is not None:
+                yield _describe_restoration(answers, arm, gain, control)
+    yield from _eligibility_statements(rows)
+
+
+_RESTORED = {
+    "": ("the displaced record", "a matched record"),
+    "bundle": ("the whole missing bundle", "an equal bundle"),
+}
+"""What is put back, and what is put there instead as a control."""
+
+
+def _describe_restoration(
+    answers: AnswerRows, arm: str, gain: EstimateRow, control: EstimateRow
+) -> Statement:
+    """Describe what a record that was put back, or exchanged, is worth."""
+    record, matched = _RESTORED.get(arm, ("exchanging support records", ""))
+    if is_at_floor(gain):
+        return _describe_floor(answers, gain, record)
+    if arm == "identity-swap":
+        return answers.state(
+            "restoration",
+            gain,
+            "where one support record stands in another's place, exchanging them is worth {row} "
+            "of accuracy; against a record without support there {control} ({row:size}, labels "
+            "{row:labels})",
+            control=control,
+        )
+    present = answers.find("restored-present", arm)
+    helps = (gain.estimate or 0.0) > 0 and answers.is_shown(gain)
+    return answers.state(
+        "restoration",
+        gain,
+        "putting {record} back {verdict} {row} of accuracy; against {matched} without support "
+        "{control}{beside} ({row:size}, labels {row:labels})",
+        "problem" if helps else "info",
+        record=record,
+        verdict="recovers" if helps else "is not shown to help:",
+        matched=matched,
+        control=control,
+        beside=""
+        if present is None
+        else compose_rows(", against the route that had it {row}", row=present),
+    )
+
+
+def _describe_floor(answers: AnswerRows, row: EstimateRow, record: str) -> Statement:
+    template = "{floor} about {record} ({row:size}, labels {row:labels})"
+    floor = describe_floor(row)
+    return answers.state("restoration", row, template, "warning", floor=floor, record=record)
+
+
+def _is_gain(row: EstimateRow | None) -> bool:
+    return row is not None and row.lower is not None and row.lower > 0
+
+
+_UPDATE_VERDICTS = {
+    (True, True): "the new record is missing, and the old one misleads",
+    (True, False): "the old record misleads",
+    (False, True): "the new record is missing",
+    (False, False): "neither alone is shown to matter",
+}
+"""By whether the old record misleads, and whether the new one is missing."""
+
+
+def _describe_update(answers: AnswerRows, put_back: EstimateRow) -> Statement:
+    """Distinguish a reader that the old record misleads from a reader that lacks the new one."""
+    if is_at_floor(put_back):
+        return _describe_floor(answers, put_back, "the old and the new record")
+    out, both, beside = (
+        answers.find(name, "update") for name in ("neither-stale", "current-stale", "current-both")
+    )
+    missing, misled = _is_gain(put_back), _is_gain(out) or _is_gain(beside)
+    return answers.state(
+        "restoration",
+        put_back,
+        "where only the old value is shown, taking the old record out is worth {out} of accuracy, "
+        "putting the current one back {row}, both {both}; taking it out beside the current one "
+        "{beside}: {verdict} ({row:size}, labels {row:labels})",
+        "problem" if misled or missing or _is_gain(both) else "info",
+        out=out or "not applicable",
+        both=both or "not applicable",
+        beside=beside or "not applicable",
+        verdict=_UPDATE_VERDICTS[misled, missing],
+    )
+
+
+def _eligibility_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+    """Count the pairs that are eligible, and give the reasons why the rest is not."""
+    from routeprism.labels import ELIGIBILITY  # which workers do without
+
+    plain = Rows.of(rows).plain(experiment="restoration", model="")
+    for (policy, schedule), group in plain.group("policy", "schedule").items():
+        counts = {
+            name.removeprefix("count."): row
+            for name, row in group.items()
+            if name.startswith("count.")
+        }
+        if not counts:
+            continue
+        rules = {rule: counts.pop(f"eligible.{rule}", None) for rule in ELIGIBILITY}
+        total = sum(int(row.estimate or 0) for row in counts.values())
+        eligible = counts.pop("eligible", None)
+        reasons = [compose_rows("{n:count} {name}", n=row, name=n) for n, row in counts.items()]
+        parts = compose_rows(
+            "{eligible:count} of {total} pairs are eligible ({rules}){reasons}",
+            eligible=eligible or "0",
+            total=str(total),
+            rules=join_phrases(
+                (
+                    compose_rows("{n:count} by the rule {rule}", n=row or "0", rule=rule)
+                    for rule, row in rules.items()
+                ),
+                ", ",
+            ),
+            reasons=("; left out: ", *join_phrases(reasons, ", ")) if reasons else "",
+        )
+        yield Statement(parts, "eligibility", policy, schedule, scope=schedule)
+
 
 _DESIGNS = ("", "bundle", "identity-swap", "presence", "update")
 _CONDITIONS = ("present", "absent", "restored", "replacement")
@@ -158,8 +299,7 @@ def _chart_group(
     words = "; ".join(f"{label} {format_row(row)}" for label, row in contrasts).replace(
         "−", "minus"
     )
-    title = f"{shorten(policy)}, {shorten(schedule)}, read by {shorten(model)}"
-    name = name_chart(policy, schedule, model)
+    title, name = title_place(place), name_chart(*place)
     yield Chart(
         f"restoration-{name}",
         title,

@@ -14,15 +14,6 @@ from routeprism.prompts import Draft, categorical, free_text
 from routeprism.records import Case, Pool, Question
 from routeprism.runs import StoredExposure, StoredRun
 
-__all__ = [
-    "RoutePair",
-    "choose_flip_sample",
-    "compare_routes",
-    "draft_question",
-    "list_blocks",
-    "list_route_pairs",
-]
-
 FLIP_SAMPLE = 3
 """How many questions of each unit measure the same-prompt flip rate."""
 

@@ -19,23 +19,8 @@ from routeprism.exhibits import (
 )
 from routeprism.experiments._diagnosis import conclude_layers
 from routeprism.experiments._experiment import Experiment
-from routeprism.experiments.over_time import conclude_over_time
+from routeprism.experiments.over_time import conclude_over_time, moment_of
 from routeprism.runs import EstimateRow, Finding, Rows
-
-__all__ = [
-    "chart_curves",
-    "chart_evidence",
-    "chart_overlap",
-    "curves",
-    "draw_profile",
-    "evidence",
-    "layers",
-    "list_arms",
-    "tabulate_evidence",
-    "tabulate_layers",
-    "tabulate_moments",
-    "tabulate_ties",
-]
 
 _LAYERS = ("retained_changed", "V_changed", "C_changed", "I_changed")
 
@@ -126,7 +111,7 @@ def tabulate_moments(results: Results) -> list[Table]:
     for row in rows.where(mask="", batch=""):
         if row.arm.startswith("t="):
             groups.setdefault(row.policy, {})[row.arm] = row
-    arms = sorted({arm for group in groups.values() for arm in group}, key=_read_moment)
+    arms = sorted({arm for group in groups.values() for arm in group}, key=moment_of)
     caption = "Overlap of the records kept forward and reversed after the first t records."
     if len(arms) > _MOST_MOMENTS:
         arms = [arm for arm in arms if arm[2:] in ("all", *(str(2**at) for at in range(20)))]
@@ -138,11 +123,6 @@ def tabulate_moments(results: Results) -> list[Table]:
         ("policy", *arms),
         [(policy, *(format_row(g.get(arm)) for arm in arms)) for policy, g in groups.items()],
     )
-
-
-def _read_moment(arm: str) -> float:
-    moment = arm.removeprefix("t=")
-    return float("inf") if moment == "all" else float(moment)
 
 
 def list_arms(results: Results) -> frozenset[str]:

@@ -9,13 +9,14 @@ from routeprism.answers import Comparison
 from routeprism.experiments._collection import AnswersByModel, Asking
 from routeprism.experiments._comparison_stage import CaseComparisons
 from routeprism.experiments._contrasts import Contrast
-from routeprism.experiments._exposed_support import enter_funnel, enter_support
 from routeprism.experiments._profiles import (
     REPEATED,
     ByRoute,
     PairAnswers,
     Profile,
     average,
+    enter_funnel,
+    enter_support,
     group_by_route,
     make_columns,
     make_profile,
@@ -27,10 +28,11 @@ from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._stages import Traced
 from routeprism.experiments._strata import (
     DISTINCT,
+    Sheet,
     Strata,
     Values,
     distinct_options,
-    enter,
+    restrict,
     signed,
     strata_of,
 )
@@ -42,8 +44,6 @@ from routeprism.measures import (
     transition,
 )
 from routeprism.records import Case
-
-__all__ = ["MAIN", "enter_answers", "enter_same_sources"]
 
 MAIN = ("H", "Delta", "D_res", "Delta_rep")
 """Quantities that are also given without one unit, and without duplicate options."""
@@ -70,35 +70,29 @@ def enter_answers(
     for template, fillers, outcomes in make_columns("routes", asking, case, paired):
         profiles: dict[tuple[str, str], Profile] = {}
         for (policy, schedule), routes in grouped.items():
-            column = template._replace(policy=policy, schedule=schedule)
+            sheet = Sheet(sums, strata, template._replace(policy=policy, schedule=schedule))
             pairs = select_pairs(case, routes, fillers)
             values = profiles[policy, schedule] = make_profile(pairs, outcomes.draws)
-            for name, numbers in values.items():
-                enter(sums, strata, column._replace(quantity=name), numbers)
-            enter_same_sources(strata, column, pairs, values, sums)
-            _Readings(case, strata, column, pairs, outcomes, sums).enter_all(values)
+            sheet.put_all(values)
+            enter_same_sources(sheet, pairs, values)
+            _Readings(case, sheet, pairs, outcomes).enter_all(values)
             if traced.labels:
-                labelled = column._replace(labels=traced.labels)
-                enter_support(strata, labelled, pairs, values, MAIN, sums)
-                enter_funnel(strata, labelled, pairs, outcomes.draws, sums)
+                labelled = sheet.at(labels=traced.labels)
+                enter_support(labelled, pairs, values, MAIN)
+                enter_funnel(labelled, pairs, outcomes.draws)
         for contrast in traced.contrasts:
             for schedule in dict.fromkeys(name for _, name in profiles):
-                _enter_contrast(strata, template, contrast, schedule, profiles, sums)
+                _enter_contrast(Sheet(sums, strata, template), contrast, schedule, profiles)
     _enter_batches(case, strata, grouped, asking, paired, sums)
 
 
 def enter_same_sources(
-    strata: Strata,
-    column: Column,
-    pairs: Sequence[Sequence[Comparison]],
-    profile: Profile,
-    sums: Sums[Key],
+    sheet: Sheet, pairs: Sequence[Sequence[Comparison]], profile: Profile
 ) -> None:
     """Enter what the answers do where the sources agree and the text does not (Appendix K.6)."""
     same = [under_fillers[0].same_sources for under_fillers in pairs]
     for name in _SAME_SOURCES:
-        values = [v if member else None for member, v in zip(same, profile[name], strict=True)]
-        enter(sums, strata, column._replace(quantity=name, mask="fixed-source"), values)
+        sheet.put(name, restrict(profile[name], same), mask="fixed-source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,37 +100,32 @@ class _Readings:
     """Enters what else is read from the answers of two routes: counts, subsets and readouts."""
 
     case: Case
-    strata: Strata
-    column: Column
+    sheet: Sheet
     pairs: Sequence[Sequence[Comparison]]
     """For each question its pairs, one for each filler."""
     answers: PairAnswers
-    sums: Sums[Key]
 
     def enter_all(self, profile: Profile) -> None:
         """Enter every reading; `profile` has the values of all pairs."""
         for kind in _TRANSITIONS:
-            self._put(f"count.transition.{kind}", self._add_up(self._transition(kind)))
+            self.sheet.put(f"count.transition.{kind}", self._add_up(self._transition(kind)))
         for at, side in enumerate(("forward", "route")):
-            self._put(f"count.no_answer.{side}", self._add_up(self._count_unread(at)))
-        self._put("count.unmatched", self._add_up(lambda pair: float(not pair.prompts)))
+            self.sheet.put(f"count.no_answer.{side}", self._add_up(self._count_unread(at)))
+        self.sheet.put("count.unmatched", self._add_up(lambda pair: float(not pair.prompts)))
         identical = self._add_up(lambda p: float(p.same_prompt) if p.prompts else None)
-        self._put("count.identical_prompts", identical)
+        self.sheet.put("count.identical_prompts", identical)
         draws = {pair: draws.fresh() for pair, draws in self.answers.draws.items()}
         fresh = make_profile(self.pairs, draws)
         for name in REPEATED:
-            self._put(name, fresh[name], arm="fresh")
+            self.sheet.put(name, fresh[name], arm="fresh")
         sample = choose_flip_sample(self.case)
-        flips = zip(self.case.questions, profile["H_within"], strict=True)
-        self._put("H_within", [v if q.id in sample else None for q, v in flips], mask="flip-sample")
+        flips = restrict(profile["H_within"], (q.id in sample for q in self.case.questions))
+        self.sheet.put("H_within", flips, mask="flip-sample")
         for name in MAIN:
-            self._put(name, distinct_options(self.case, profile[name]), mask=DISTINCT)
+            self.sheet.put(name, distinct_options(self.case, profile[name]), mask=DISTINCT)
         self._enter_dispatch()
         self._enter_readouts()
         self._enter_outdated()
-
-    def _put(self, quantity: str, values: Values, **names: str) -> None:
-        enter(self.sums, self.strata, self.column._replace(quantity=quantity, **names), values)
 
     def _add_up(self, measure: Read) -> Values:
         """Add a reading up over the fillers of each question."""
@@ -178,8 +167,8 @@ class _Readings:
             begun = [[p for p in pairs if first.get(p) is forward_first] for pairs in self.pairs]
             values = make_profile(begun, self.answers.draws)
             for quantity in ("H", "Delta"):
-                self._put(quantity, values[quantity], arm=f"{name}-first")
-            self._put(f"count.{name}_first", self._add_up(self._measure_first(forward_first)))
+                self.sheet.put(quantity, values[quantity], arm=f"{name}-first")
+            self.sheet.put(f"count.{name}_first", self._add_up(self._measure_first(forward_first)))
 
     def _enter_readouts(self) -> None:
         """Count what simpler readouts miss or flag beside full-prompt identity (Appendix M.3)."""
@@ -201,12 +190,12 @@ class _Readings:
 
         for name, changed in readouts.items():
             missed, extra = count(changed, True), count(changed, False)
-            self._put(f"miss.{name}", self._add_up(missed), experiment="readouts")
-            self._put(f"extra.{name}", self._add_up(extra), experiment="readouts")
+            self.sheet.put(f"miss.{name}", self._add_up(missed), experiment="readouts")
+            self.sheet.put(f"extra.{name}", self._add_up(extra), experiment="readouts")
         matches = self._add_up(lambda pair: float(bool(pair.prompts)))
         differ = self._add_up(lambda p: float(not p.same_prompt) if p.prompts else None)
-        self._put("count.pairs", matches, experiment="readouts")
-        self._put("count.changed_prompts", differ, experiment="readouts")
+        self.sheet.put("count.pairs", matches, experiment="readouts")
+        self.sheet.put("count.changed_prompts", differ, experiment="readouts")
 
     def _enter_outdated(self) -> None:
         """Enter how often an answer was once right and is outdated (docs/updates.md)."""
@@ -217,7 +206,7 @@ class _Readings:
                 average([coordinate.value(_outdated_answers(p, self.answers)) for p in pairs])
                 for pairs in self.pairs
             ]
-            self._put(coordinate.name, values, experiment="updates")
+            self.sheet.put(coordinate.name, values, experiment="updates")
 
     def _answer_changed(self, pair: Comparison) -> bool | None:
         draws = self.answers.draws.get(pair)
@@ -239,23 +228,13 @@ def _outdated_answers(pair: Comparison, answers: PairAnswers) -> OutdatedAnswers
 
 
 def _enter_contrast(
-    strata: Strata,
-    template: Column,
-    contrast: Contrast,
-    schedule: str,
-    profiles: Mapping[tuple[str, str], Profile],
-    sums: Sums[Key],
+    sheet: Sheet, contrast: Contrast, schedule: str, profiles: Mapping[tuple[str, str], Profile]
 ) -> None:
+    place = {"policy": contrast.policy, "schedule": schedule, "arm": contrast.arm}
+    sheet = sheet.at(experiment=contrast.experiment, **place)
     for coordinate in ANSWER_COORDINATES:
         sides = [(sign, profiles[name, schedule][coordinate.name]) for sign, name in contrast.terms]
-        column = template._replace(
-            experiment=contrast.experiment,
-            quantity=f"{contrast.prefix}.{coordinate.name}",
-            policy=contrast.policy,
-            schedule=schedule,
-            arm=contrast.arm,
-        )
-        enter(sums, strata, column, signed(sides))
+        sheet.put(f"{contrast.prefix}.{coordinate.name}", signed(sides))
 
 
 def _enter_batches(
@@ -285,7 +264,4 @@ def _enter_batches(
                     filler="+".join(manner.fillers),
                     batch=batch,
                 )
-                for coordinate in ANSWER_COORDINATES:
-                    name = coordinate.name
-                    gap = signed([(1, sides[0][name]), (-1, sides[1][name])])
-                    enter(sums, strata, column._replace(quantity=f"Gamma.{name}"), gap)
+                Sheet(sums, strata, column).put_gaps(*sides)

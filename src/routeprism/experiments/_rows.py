@@ -208,7 +208,12 @@ def _mark_floor(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
         if row.quantity.startswith("accuracy."):
             accuracies.setdefault(_place(row), []).append(row.estimate)
     floor = {place for place, values in accuracies.items() if all(v == 0 for v in values)}
-    return [_add_flag(row, FLOOR) if _is_of_floor(row, floor) else row for row in rows]
+    return [
+        replace(row, flags=";".join(filter(None, (row.flags, FLOOR))))
+        if _is_of_floor(row, floor)
+        else row
+        for row in rows
+    ]
 
 
 def _is_of_floor(row: EstimateRow, floor: Collection[_Place]) -> bool:
@@ -226,10 +231,6 @@ def _place(row: EstimateRow) -> _Place:
     """Return the names that rows share which are taken from the same answers."""
     names = (name for name in Column._fields if name != "quantity")
     return (*(str(getattr(row, name)) for name in names), row.stratum)
-
-
-def _add_flag(row: EstimateRow, flag: str) -> EstimateRow:
-    return replace(row, flags=";".join(filter(None, (row.flags, flag))))
 
 
 def difference_rows(

@@ -1,31 +1,135 @@
 """Shards: one command on several machines, each of which works on some of the pools.
 
-A shard stores the result of each of its pools. Merging performs the same command with these results
-instead of working on the pools, so that its numbers are those of a single run.
+A shard stores the result of each of its pools, and what its models replied. Merging performs the
+same command with these results and replies instead of working on the pools and asking, so that its
+numbers are those of a single run.
 """
 
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
+import os
+import shutil
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from routeprism.errors import RunError, SpecError
-from routeprism.files import replace_file
-from routeprism.inputs import UNPACKED_LIMIT, open_input
-from routeprism.runs import FINISHED, read_manifest, sha256
-
-__all__ = ["CASES", "Shard", "ShardResults", "check_shards", "parse_shard"]
+from routeprism.files import (
+    UNPACKED_LIMIT,
+    create_beside,
+    open_input,
+    open_part,
+    owns_part,
+    sync_directory,
+)
+from routeprism.runs import FINISHED, PENDING_RESULTS, read_manifest, sha256
 
 CASES = "cases.jsonl.gz"
 """The file with the results of a shard's pools."""
+_PORTION = 250
+"""How many results are compressed together."""
+
+
+class ResultFile:
+    """The results of a shard's pools, which are written as they come in.
+
+    Every portion is a gzip file of its own; one after the other they make the file of the shard.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._path = directory / PENDING_RESULTS
+        self._lines: list[str] = []
+        self._stream: BinaryIO | None = None
+        self.counts: list[int] = []
+        """How many results each pass over the pools has written."""
+
+    def begin_pass(self, size: int = 0, results: int = 0) -> None:
+        """Begin a pass; the first one continues after the bytes and results of an earlier call.
+
+        Without these, the first pass overwrites whatever an earlier call has left.
+        """
+        with self._naming():
+            if not self.counts:
+                self.close()
+                self._stream = open_part(self._path, resume=bool(size))
+                self._stream.truncate(size)
+        self.counts.append(results)
+
+    def can_resume(self, size: int) -> bool:
+        """Whether the file has all that a checkpoint counts on."""
+        return owns_part(self._path) and self._path.stat().st_size >= size
+
+    def append(self, result: Any) -> None:
+        """Add the result of the next pool."""
+        line = json.dumps(encode(result), ensure_ascii=False)
+        self._lines.append(f"{len(self.counts) - 1}\t{line}\n")
+        self.counts[-1] += 1
+        if len(self._lines) >= _PORTION:
+            self._write_portion()
+
+    def sync(self) -> int:
+        """Make all results durable, and return the size of the file."""
+        self._write_portion()
+        with self._naming():
+            if self._stream is None:
+                return 0
+            os.fsync(self._stream.fileno())
+            return self._stream.seek(0, os.SEEK_END)
+
+    def _write_portion(self) -> None:
+        if self._lines and self._stream is not None:
+            with self._naming():
+                self._stream.write(gzip.compress("".join(self._lines).encode(), 6, mtime=0))
+                self._stream.flush()
+            self._lines.clear()
+
+    def finish(self) -> None:
+        """Put the results of a finished run in their place.
+
+        The first line names the configuration of the run and the number of results of each pass,
+        so that a file that is stale or has lost lines is refused.
+        """
+        self.sync()
+        self.close()
+        configuration = digest_configuration(read_manifest(self._directory)["configuration"])
+        head = {"configuration": configuration, "results": self.counts}
+        path = self._directory / CASES
+        with self._naming():
+            with create_beside(path) as (draft, stream):
+                stream.write(gzip.compress((json.dumps(head) + "\n").encode(), mtime=0))
+                if self.counts:
+                    with self._path.open("rb") as portions:
+                        shutil.copyfileobj(portions, stream, 1 << 20)
+                stream.flush()
+                os.fsync(stream.fileno())
+                draft.replace(path)
+            sync_directory(self._directory)
+            self._path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the file; results that were not written are written by the next call."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise RunError(
+                f"{self._path} cannot be written: {error.strerror or error}. Run the same command "
+                f"again"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,48 +139,26 @@ class Shard:
     number: int
     """From 1."""
     count: int
-    parts: list[list[str]] = field(default_factory=list, compare=False, repr=False)
-    """Written results, one list for each pass over the pools."""
+    file: ResultFile | None = field(default=None, compare=False, repr=False)
+    """Where results are written; None if they are not."""
 
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
 
-    def choose(self, cases: int) -> range:
-        """Choose the indices of its pools."""
-        if self.count > cases:
-            raise SpecError(f"Expected at most {cases} shards, one for each pool, but got {self}")
-        return range(self.number - 1, cases, self.count)
+    def choose(self, items: int, noun: str = "pool") -> range:
+        """Choose the indices of its pools, or of items with a different name."""
+        if self.count > items:
+            raise SpecError(f"Expected at most {items} shards, one for each {noun}, but got {self}")
+        return range(self.number - 1, items, self.count)
 
-    def keep(self, results: Iterator[Any]) -> Iterator[Any]:
-        """Keep the results of one pass as they come in."""
-        lines: list[str] = []
-        self.parts.append(lines)
-        for result in results:
-            lines.append(json.dumps(encode(result), ensure_ascii=False))
-            yield result
+    def write_to(self, directory: Path) -> Shard:
+        """Return the same shard, whose results are written into a run."""
+        return replace(self, file=ResultFile(directory))
 
-    def write(self, directory: Path) -> None:
-        """Write all results into a finished run.
-
-        The first line names the configuration of the run and the number of results of each pass,
-        so that a file that is stale or has lost lines is refused.
-        """
-        head = {
-            "configuration": _digest(read_manifest(directory)["configuration"]),
-            "results": [len(lines) for lines in self.parts],
-        }
-        lines = [
-            f"{part}\t{line}\n" for part, part_lines in enumerate(self.parts) for line in part_lines
-        ]
-        content = "".join([json.dumps(head) + "\n", *lines]).encode()
-        path = directory / CASES
-        try:
-            replace_file(path, gzip.compress(content, mtime=0))
-        except OSError as error:
-            raise RunError(
-                f"{path} cannot be written: {error.strerror or error}. The run is complete, but it "
-                f"cannot be merged; run the same command again"
-            ) from error
+    def finish(self) -> None:
+        """Put the results of the finished run in their place, if they are written."""
+        if self.file is not None:
+            self.file.finish()
 
 
 def parse_shard(text: str) -> Shard:
@@ -87,17 +169,24 @@ def parse_shard(text: str) -> Shard:
     raise SpecError(f"Expected a shard such as 2/8, from 1/8 to 8/8, but got {text!r}")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ShardResults:
     """The results of all shards, in the order of the pools."""
 
     directories: Sequence[Path]
-    passes: int = 0
-    """How many passes over the pools have begun."""
+    part: Path = Path()
+    """The part of each run whose ledger is meant, where a run has several."""
+    passes: Iterator[int] = field(default_factory=itertools.count, compare=False)
+    """The numbers of the passes over the pools."""
+
+    @property
+    def ledgers(self) -> list[Path]:
+        """The runs whose answers and built memories belong to the whole."""
+        return [directory / self.part for directory in self.directories]
 
     def read(self, number: int) -> Iterator[Any]:
         """Read the results of the next pass, pool by pool; refuse shards that lack some."""
-        part, self.passes = self.passes, self.passes + 1
+        part = next(self.passes)
         shards = [_read_part(directory, part) for directory in self.directories]
         for at in range(number):
             place = at % len(shards)
@@ -158,7 +247,7 @@ def _reading(directory: Path) -> Iterator[None]:
         raise _refuse_results(directory, problem) from error
 
 
-def _digest(configuration: dict[str, Any]) -> str:
+def digest_configuration(configuration: dict[str, Any]) -> str:
     """Name the configuration of a run briefly, without the words of its command."""
     parts = {name: value for name, value in configuration.items() if name != "command_line"}
     return sha256(json.dumps(parts, sort_keys=True))
@@ -195,7 +284,7 @@ def _read_shard(directory: Path) -> tuple[Shard, dict[str, Any], list[str]]:
     """Read which shard a run is, what all shards of its command share, and that command."""
     manifest = read_manifest(directory)
     configuration = dict(manifest["configuration"])
-    digest = _digest(configuration)
+    digest = digest_configuration(configuration)
     text = configuration.pop("shard", None)
     if text is None:
         raise RunError(f"{directory} is not a shard: it was made without --shard")

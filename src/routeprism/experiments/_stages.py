@@ -19,15 +19,6 @@ from routeprism.policies import Policy
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Finding, Key, Run
 
-__all__ = [
-    "AsksNobody",
-    "OnlyPolicies",
-    "Stage",
-    "StageResult",
-    "Traced",
-    "inspect_stages",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Traced:
@@ -48,6 +39,8 @@ class Traced:
     """The policies that a dry run did not build as a run would, by name."""
     until: Until | None = None
     """The statement at which collecting stops."""
+    pools: Sequence[int] | None = None
+    """The numbers of its pools in the whole benchmark; None if it has all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,6 @@ from routeprism.records import Case, Question
 from routeprism.routes import ExposureTrace, Route
 from routeprism.runs import StoredRun, UnitValues, question_row, unit_rows, value_rows
 
-__all__ = ["StoredRoutes", "is_external", "make_tables", "rows_of", "unit_rows_of", "value_rows_of"]
-
 
 def rows_of(case: Case, sums: Sums[Key]) -> list[Sequence[str]]:
     """Return the values of a case's questions as the store keeps them."""

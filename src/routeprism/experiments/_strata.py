@@ -12,19 +12,6 @@ from routeprism.experiments._rows import Column, Key
 from routeprism.measures import Sums
 from routeprism.records import Case
 
-__all__ = [
-    "DISTINCT",
-    "Masks",
-    "Strata",
-    "Values",
-    "anchors_of",
-    "distinct_options",
-    "enter",
-    "enter_all",
-    "signed",
-    "strata_of",
-]
-
 DISTINCT = "distinct-options"
 """The mask of questions no two of whose options read the same (Appendix C.6)."""
 
@@ -84,6 +71,34 @@ def enter(sums: Sums[Key], strata: Strata, column: Column, values: Values) -> No
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A column that values of a pool's questions are entered in, over all strata."""
+
+    sums: Sums[Key]
+    strata: Strata
+    column: Column
+
+    def at(self, **names: str) -> Sheet:
+        """Return the sheet of a column with different names."""
+        return Sheet(self.sums, self.strata, self.column._replace(**names))
+
+    def put(self, quantity: str, values: Values, **names: str) -> None:
+        """Enter the values of a quantity."""
+        target = self.column._replace(quantity=quantity, **names)
+        enter(self.sums, self.strata, target, values)
+
+    def put_all(self, profile: Mapping[str, Values]) -> None:
+        """Enter the values of several quantities."""
+        for quantity, values in profile.items():
+            self.put(quantity, values)
+
+    def put_gaps(self, first: Mapping[str, Values], second: Mapping[str, Values]) -> None:
+        """Enter the first values minus the second ones, as `Gamma.` and the quantity."""
+        for quantity, values in first.items():
+            self.put(f"Gamma.{quantity}", signed([(1, values), (-1, second[quantity])]))
+
+
 def enter_all(
     sums: Sums[Key],
     strata: Strata,
@@ -115,10 +130,14 @@ def enter_all(
                 sums[target, stratum] = (total, count)
 
 
+def restrict(values: Values, members: Iterable[bool]) -> Values:
+    """Leave out the values of questions that are no members."""
+    return [value if member else None for value, member in zip(values, members, strict=True)]
+
+
 def distinct_options(case: Case, values: Values) -> Values:
     """Leave out the questions two of whose options read the same."""
-    pairs = zip(case.questions, values, strict=True)
-    return [None if question.duplicate_options else value for question, value in pairs]
+    return restrict(values, (not question.duplicate_options for question in case.questions))
 
 
 def signed(sides: Sequence[tuple[int, Values]]) -> Values:

@@ -10,26 +10,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 
 from routeprism.errors import SpecError
 from routeprism.experiments._rows import FIXED_LIMITS, Key
 from routeprism.measures import ConfidenceSequences, Sums
-from routeprism.records import Benchmark, Case, LazyCases
+from routeprism.records import Benchmark, choose_cases
 from routeprism.runs import Column, Finding
-
-__all__ = [
-    "VERDICT",
-    "Stop",
-    "Until",
-    "Watch",
-    "find_range",
-    "open_watch",
-    "parse_until",
-    "shuffle_cases",
-    "take_cases",
-]
 
 VERDICT = "verdict"
 MARGIN = 0.05
@@ -210,18 +197,9 @@ def shuffle_cases(benchmark: Benchmark, seed: int) -> Benchmark:
     """Put the pools of a benchmark into an order that is drawn from the seed."""
     order = list(range(len(benchmark.cases)))
     random.Random(f"order of users {seed}").shuffle(order)  # noqa: S311 (a reproducible order)
-    return _choose_cases(benchmark, order)
+    return choose_cases(benchmark, order)
 
 
 def take_cases(benchmark: Benchmark, number: int) -> Benchmark:
     """Keep the first pools of a benchmark."""
-    return _choose_cases(benchmark, range(number))
-
-
-def _choose_cases(benchmark: Benchmark, order: Sequence[int]) -> Benchmark:
-    make = partial(_case_at, benchmark.cases, tuple(order))
-    return replace(benchmark, cases=LazyCases(len(order), make))
-
-
-def _case_at(cases: Sequence[Case], order: tuple[int, ...], index: int) -> Case:
-    return cases[order[index]]
+    return choose_cases(benchmark, range(number))

@@ -17,8 +17,6 @@ from routeprism.orders import FORWARD
 from routeprism.records import Case, event_order, is_in_event_order
 from routeprism.routes import Pair, Route
 
-__all__ = ["PREVENTED", "Resolved", "enter_displacements", "enter_prevented", "resolve_by_time"]
-
 PREVENTED = "count.stale_only_prevented"
 """Questions that end with the old value in some order, and are shown the current one by time."""
 

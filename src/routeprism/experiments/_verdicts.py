@@ -6,34 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from routeprism.exhibits import (
-    Results,
-    Severity,
-)
+from routeprism.exhibits import Results, Severity
 from routeprism.experiments._route_exhibits import list_arms
-from routeprism.experiments.statements import (
-    is_beyond_chance,
-    is_claim_shown,
-    show_flags,
-)
+from routeprism.experiments.statements import is_beyond_chance, is_claim_shown, show_flags
 from routeprism.orders import FORWARD, name_reference
 from routeprism.runs import EstimateRow, Rows, StoredRun
-
-__all__ = [
-    "EVIDENCE",
-    "LEVELS",
-    "Level",
-    "MemoryVerdict",
-    "decide_level",
-    "decide_results",
-    "decide_verdicts",
-    "describe_arrival",
-    "list_arrivals",
-    "locate_base",
-    "name_base",
-    "read_verdicts",
-]
-
 
 Level = Literal[
     "stable",
@@ -45,16 +22,8 @@ Level = Literal[
     "evidence lost",
     "answers worse",
 ]
-
-
 LEVELS: tuple[Level, ...] = get_args(Level)
 """The scale, from the least to the most severe level."""
-
-
-RowGroup = Mapping[str, EstimateRow]
-"""Rows of one memory and one order of arrival, by quantity."""
-
-
 _MARKS: Mapping[Level, Severity] = {
     "stable": "good",
     "chance, order not shown": "warning",
@@ -65,10 +34,10 @@ _MARKS: Mapping[Level, Severity] = {
     "evidence lost": "problem",
     "answers worse": "problem",
 }
-
+"""The mark that each level has in every output."""
 
 Group = Mapping[str, EstimateRow]
-
+"""Rows of one memory and one order of arrival, by quantity."""
 
 EVIDENCE = "all_covered.exposed.forward"
 """Present in every group of rows about evidence, whether or not any is lost."""
@@ -95,7 +64,7 @@ class MemoryVerdict:
         return f"<MemoryVerdict of {self.policy}: {self.level} ({levels})>"
 
     def __str__(self) -> str:
-        from routeprism.experiments._verdict_statements import describe_verdict
+        from routeprism.experiments.severity import describe_verdict
 
         return str(describe_verdict(self))
 
@@ -211,48 +180,44 @@ def decide_verdicts(
     traces = routes.where(model="").group("policy", "schedule")
     evidence = rows.where(experiment="retention", arm="").group("policy", "schedule")
     answers = Rows.of(row for row in routes if row.model).group("policy", "schedule", "model")
-    groups: dict[str, dict[str, RowGroup]] = {}
+    groups: dict[str, dict[str, Group]] = {}
     for (policy, schedule), group in traces.items():
         if policy not in without and "J" in group:
             groups.setdefault(policy, {})[schedule] = group
-    return [
-        _decide_verdict(
-            policy,
-            own,
-            {schedule: evidence.get((policy, schedule), {}) for schedule in own},
-            {s: [g for (p, t, _), g in answers.items() if (p, t) == (policy, s)] for s in own},
-            is_random=_is_random(rows, policy, declared=policy in chance),
-            is_unsourced=policy in unsourced,
-        )
-        for policy, own in groups.items()
-    ]
-
-
-def _decide_verdict(
-    policy: str,
-    traces: Mapping[str, RowGroup],
-    evidence: Mapping[str, RowGroup],
-    answers: Mapping[str, Sequence[RowGroup]],
-    *,
-    is_random: bool,
-    is_unsourced: bool,
-) -> MemoryVerdict:
-    """Decide about one memory; a difference by chance alone is not an effect of order."""
-    levels: dict[str, Level] = {
-        schedule: decide_level(group, evidence[schedule], answers[schedule])
-        for schedule, group in traces.items()
-    }
-    if is_unsourced:
-        unknown: Level = "different records, evidence unknown"
-        levels = {s: unknown if level == "text only" else level for s, level in levels.items()}
-    if is_random:
-        levels = {
-            schedule: level if level == "stable" else "chance, order not shown"
-            for schedule, level in levels.items()
+    verdicts = []
+    for policy, own in groups.items():
+        lost = {schedule: evidence.get((policy, schedule), {}) for schedule in own}
+        read = {
+            schedule: [g for (p, s, _), g in answers.items() if (p, s) == (policy, schedule)]
+            for schedule in own
         }
-    merged = {schedule: {**group, **evidence[schedule]} for schedule, group in traces.items()}
-    first = {schedule: groups[0] for schedule, groups in answers.items() if groups}
-    return MemoryVerdict(policy, levels, merged, first, is_random, is_unsourced)
+        is_random = _is_random(rows, policy, declared=policy in chance)
+        verdicts.append(
+            MemoryVerdict(
+                policy,
+                {
+                    schedule: _soften_level(
+                        decide_level(group, lost[schedule], read[schedule]),
+                        is_random=is_random,
+                        is_unsourced=policy in unsourced,
+                    )
+                    for schedule, group in own.items()
+                },
+                {schedule: {**group, **lost[schedule]} for schedule, group in own.items()},
+                {schedule: groups[0] for schedule, groups in read.items() if groups},
+                is_random,
+                policy in unsourced,
+            )
+        )
+    return verdicts
+
+
+def _soften_level(level: Level, *, is_random: bool, is_unsourced: bool) -> Level:
+    """Replace a level that a memory without sources hides, or that chance alone can explain."""
+    if is_random:
+        return level if level == "stable" else "chance, order not shown"
+    is_hidden = is_unsourced and level == "text only"
+    return "different records, evidence unknown" if is_hidden else level
 
 
 def describe_arrival(schedule: str) -> str:

@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from routeprism.experiments._answer_exhibits import (
-    chart_answers,
-    chart_replication,
-    tabulate_answers,
-    tabulate_replication,
+from routeprism.exhibits import (
+    Chart,
+    Results,
+    Severity,
+    Statement,
+    Table,
+    draw_forest,
+    format_row,
+    make_table,
+    name_chart,
+    shorten,
 )
-from routeprism.experiments._answer_statements import answer_statements, fixed_source_statements
+from routeprism.experiments._answer_rows import (
+    PLACE,
+    SYMBOLS,
+    AnswerRows,
+    list_answer_rows,
+    title_place,
+)
 from routeprism.experiments._collection import Asking, leave_out_silent
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._experiment import AnswerNames, AnswerSelection, Experiment
 from routeprism.experiments._route_comparisons import compare_routes
+from routeprism.experiments._route_exhibits import draw_profile
 from routeprism.experiments._route_values import MAIN, enter_answers
 from routeprism.experiments._rows import Group, difference_rows, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import DISTINCT
+from routeprism.experiments.statements import (
+    Phrase,
+    compose_rows,
+    describe_doubt,
+    describe_floor,
+    describe_residual,
+    describe_unreadable,
+    is_at_floor,
+    join_phrases,
+)
 from routeprism.measures import Alternative
 from routeprism.orders import name_reference
 from routeprism.prompts import Provenance
-from routeprism.records import Benchmark, Case
-from routeprism.runs import EstimateRow, StoredRun
+from routeprism.records import Case
+from routeprism.runs import EstimateRow, Rows, StoredRun
 
-__all__ = ["GROUPS", "ask_routes", "experiment", "instructions_of", "place_route", "sides_read"]
+__all__ = [
+    "GROUPS",
+    "answer_statements",
+    "ask_routes",
+    "experiment",
+    "fixed_source_statements",
+    "instructions_of",
+    "place_route",
+    "select_sides",
+    "sides_read",
+]
 
 GROUPS = (
     Group("dispatch", "forward-first", "route-first", union="count.forward_first"),
@@ -50,26 +83,24 @@ def _compare(traced: Traced, asking: Asking, case: Case, stored: StoredRun) -> C
 
 
 def _finish(collection: Gathered) -> StageResult:
-    setting = collection.asking.setting(collection.traced.setting)
     duplicates = collection.has_duplicate_options
+    options = {"left_out": MAIN, "by_question": MAIN}
     rows = [
         row
-        for row in estimate_rows(
-            collection.tally, setting, left_out=MAIN, by_question=MAIN, tested=TESTED
-        )
+        for row in estimate_rows(collection.tally, collection.setting, tested=TESTED, **options)
         if duplicates or not row.mask.endswith(DISTINCT)  # else it repeats the plain rows
         if row.estimate or not row.quantity.startswith("count.no_answer")
     ]
-    rows += difference_rows(collection.tally, setting, GROUPS)
-    unmatched = tuple(
-        f"{number} pairs could not be matched and are in no matched estimate: {reason}"
-        for reason, number in collection.reasons.items()
+    rows += difference_rows(collection.tally, collection.setting, GROUPS)
+    unmatched = collection.list_reasons(
+        "{number} pairs could not be matched and are in no matched estimate: {reason}"
     )
     readable, _ = leave_out_silent(rows, collection.outcomes, "routes")
     fixed = tuple(fixed_source_statements(readable))
-    notes = (*unmatched, *collection.notes)
     return StageResult(
-        rows, notes=notes, describe=lambda every: (*answer_statements(every), *fixed)
+        rows,
+        notes=(*unmatched, *collection.notes),
+        describe=lambda every: (*answer_statements(every), *fixed),
     )
 
 
@@ -97,17 +128,225 @@ def sides_read(row: EstimateRow) -> tuple[str, ...]:
     return (name_reference(row.schedule),) if quantity == "forward" else (row.schedule,)
 
 
+def select_sides(
+    source: str, row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
+) -> AnswerSelection:
+    """Select the answers on the routes that a row reads, of those that are stored as `source`."""
+    return AnswerSelection(source, sides_read(row), ("",))
+
+
 def _answers_behind(
     row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
 ) -> AnswerSelection:
-    batches: tuple[str, ...] = (row.batch,)
-    if row.experiment == _REPLICATION:
-        batches += (configuration["batches"][0],)
-    return AnswerSelection("routes", sides_read(row), ("",), batches)
+    earlier = configuration["batches"][:1] if row.experiment == _REPLICATION else ()
+    return AnswerSelection("routes", sides_read(row), ("",), (row.batch, *earlier))
 
 
-def _stage(settings: None, asking: Asking | None, benchmark: Benchmark) -> ComparisonStage | None:
-    return None if asking is None else ask_routes(asking)
+def answer_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+    """Describe for each policy, schedule and model what answers do beyond the model's noise."""
+    for answers in list_answer_rows(rows, "routes"):
+        change, residual, differ = map(answers.find, ("Delta_rep", "D_res", "H"))
+        first = answers.find("accuracy.forward") or differ
+        if first is None:
+            continue
+        if unreadable := describe_unreadable(answers.find, f"on {answers.schedule}"):
+            yield answers.state("answers", first, "{text}", "warning", text=unreadable)
+            continue
+        claimed = change is not None and answers.is_shown(change)
+        beyond = residual is not None and answers.is_shown(residual)
+        phrases = []
+        if residual is not None:
+            verdict = describe_residual(residual, established=beyond, moved=claimed)
+            phrases.append(
+                compose_rows("{verdict} (D_res = {value})", verdict=verdict, value=residual)
+            )
+        elif differ is not None:
+            phrases.append(
+                compose_rows("answers differ in {value} of pairs (one draw)", value=differ)
+            )
+        if change is not None:
+            phrases.append(_describe_accuracy(answers, change))
+        if claimed:  # what is shown comes before what is not
+            phrases.reverse()
+        severity: Severity = "problem" if claimed or beyond else "info"
+        yield answers.state("answers", first, "{text}", severity, text=join_phrases(phrases))
+
+
+def _describe_accuracy(answers: AnswerRows, change: EstimateRow) -> Phrase:
+    before, after = (answers.rows["", "", f"accuracy.{side}"] for side in ("forward", "route"))
+    doubt = describe_doubt(change)
+    return compose_rows(
+        "accuracy {before:value} forward, {after:value} on {schedule} ({change}){floor}{doubt}",
+        before=before,
+        after=after,
+        schedule=answers.schedule,
+        change=change,
+        floor=f": {describe_floor(change)}" if is_at_floor(change) else "",
+        doubt=f": {doubt}" if doubt and not answers.is_shown(change) else "",
+    )
+
+
+def fixed_source_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+    """Describe answers where both routes show the same sources in a different text."""
+    for answers in list_answer_rows(rows, "routes"):
+        for (arm, mask, quantity), row in answers.rows.items():
+            if mask != "fixed-source" or quantity != answers.choose_measure(arm, mask):
+                continue
+            names = (quantity, *(n for n in ("D_correct", "Delta_rep") if n != quantity))
+            values = [
+                compose_rows("{name} = {value}", name=name, value=estimate)
+                for name in names
+                if (estimate := answers.find(name, arm, mask)) is not None
+            ]
+            yield answers.state(
+                "fixed-source",
+                row,
+                "{arm}where sources agree and texts differ ({row:size}), {values}",
+                arm=f"under {arm}, " if arm else "",
+                values=join_phrases(values, ", "),
+            )
+
+
+_TRANSITIONS = {
+    "CC": "right on both",
+    "CI": "right, then wrong",
+    "IC": "wrong, then right",
+    "II": "wrong on both",
+}
+
+
+def _tabulate_answers(results: Results) -> list[Table]:
+    """Show what the answers did on both routes."""
+    quantities = (*SYMBOLS, "accuracy.forward", "accuracy.route")
+    cells = []
+    groups = results.rows.where(experiment="routes", arm="").group(*PLACE)
+    for place, group in groups.items():
+        values = [format_row(group.get(quantity)) for quantity in quantities]
+        moves = [format_row(group.get(f"count.transition.{way}")) for way in _TRANSITIONS]
+        if place[2] and any(map(str, values)):
+            cells.append((*place, *values, *moves))
+    return make_table(
+        "answers",
+        "What the answers do",
+        "H: first answers differ. Δ: change of correctness. D_res: disagreement beyond the "
+        "model's own sampling. Δ_rep: change of accuracy over all draws. The last columns count "
+        "first answers, forward and then in the other order: C correct, I incorrect.",
+        (
+            *PLACE,
+            *SYMBOLS.values(),
+            "accuracy, forward",
+            "accuracy, other order",
+            *_TRANSITIONS,
+        ),
+        cells,
+        names=3,
+    )
+
+
+def _chart_answers(results: Results) -> list[Chart]:
+    """Draw transitions, disagreement unit by unit, and pairs that show the same records."""
+    rows = results.rows.where(experiment="routes")
+    return [
+        *_chart_transitions(rows),
+        *draw_profile(results, rows, "profile-H", "Answers differ (H)", "H"),
+        *draw_profile(results, rows, "profile-Delta", "Change of correctness (Δ)", "Delta"),
+        *_chart_fixed_source(rows),
+    ]
+
+
+def _chart_transitions(rows: Rows) -> Iterator[Chart]:
+    values: list[dict[str, Any]] = []
+    described = []
+    for place, group in rows.where(arm="").group(*PLACE).items():
+        counts = {
+            words: group[f"count.transition.{way}"].estimate or 0.0
+            for way, words in _TRANSITIONS.items()
+            if f"count.transition.{way}" in group
+        }
+        if not counts:
+            continue
+        label = " · ".join(map(shorten, place))
+        described.append(f"{label}: " + ", ".join(f"{n:.0f} {w}" for w, n in counts.items()))
+        values.extend(
+            {"label": label, "way": words, "order": at, "count": number}
+            for at, (words, number) in enumerate(counts.items())
+        )
+    if values:
+        title = "Correctness of the first answers, forward and then in the other order"
+        words = "; ".join(described) + "."
+        yield Chart("transitions", title, words, "transitions", tuple(values))
+
+
+_FIXED = {"D_res": "D_res", "H": "H", "D_correct": "D_correct", "Delta_rep": "Δ_rep"}
+
+
+def _chart_fixed_source(rows: Rows) -> Iterator[Chart]:
+    """Draw the pairs that show the same records in a different text, beside all pairs."""
+    groups: dict[tuple[str, ...], dict[tuple[str, str], EstimateRow]] = {}
+    for row in rows.where(stratum="all", arm="", mask=("", "fixed-source"), quantity=_FIXED):
+        if row.model and row.estimate is not None:
+            group = groups.setdefault((row.policy, row.schedule, row.model), {})
+            group.setdefault((row.mask, row.quantity), row)
+    for place, group in groups.items():
+        if len({mask for mask, _ in group}) == 2:
+            yield draw_forest(
+                f"fixed-source-{name_chart(*place)}",
+                f"{title_place(place)}: same records, different text",
+                [
+                    (f"{words} {symbol}", group[mask, quantity])
+                    for mask, words in (("", "all pairs:"), ("fixed-source", "same records:"))
+                    for quantity, symbol in _FIXED.items()
+                    if (mask, quantity) in group
+                ],
+            )
+
+
+_COMPARED = {
+    **{name: SYMBOLS[name] for name in ("H", "D_res", "Delta_rep")},
+    "restored-absent": "restored − absent",
+    "restored-replacement": "restored − replacement",
+}
+"""Quantities that are compared between models."""
+
+
+def _read_models(results: Results) -> dict[tuple[str, ...], dict[str, EstimateRow]]:
+    """Group the answer rows of a run with several models; nothing for fewer than two."""
+    rows = Rows.of(
+        row
+        for row in results.rows.where(arm="")
+        if row.model and row.policy and row.quantity in _COMPARED
+    )
+    return rows.group(*PLACE) if len(rows.values("model")) > 1 else {}
+
+
+def _tabulate_replication(results: Results) -> list[Table]:
+    """Show the main answer quantities model by model."""
+    cells = [
+        (*place, *(format_row(group.get(quantity)) for quantity in _COMPARED))
+        for place, group in _read_models(results).items()
+    ]
+    return make_table(
+        "replication",
+        "Model by model",
+        "The same prompts read by different models.",
+        (*PLACE, *_COMPARED.values()),
+        sorted(cells, key=lambda line: (str(line[0]), str(line[1]))),
+        names=3,
+    )
+
+
+def _chart_replication(results: Results) -> list[Chart]:
+    """Draw each main quantity for every model."""
+    charts = []
+    groups = _read_models(results)
+    for quantity in _COMPARED:
+        rows = [row for g in groups.values() if (row := g.get(quantity)) and row.estimate]
+        rows.sort(key=lambda row: (row.policy, row.schedule))
+        if len({row.model for row in rows}) > 1:
+            lines = [(" · ".join(map(shorten, (r.policy, r.schedule, r.model))), r) for r in rows]
+            title = f"{quantity}, model by model"
+            charts.append(draw_forest(f"replication-{quantity}", title, lines))
+    return charts
 
 
 experiment = Experiment(
@@ -115,15 +354,15 @@ experiment = Experiment(
     title="Answers",
     summary="Ask every question on both routes of each pair and compare the answers.",
     rank=20,
-    stage=_stage,
+    stage=lambda _, asking, benchmark: None if asking is None else ask_routes(asking),
     columns=("routes", "readouts", _REPLICATION, "support"),
     row_filter=lambda row: bool(row.model) and not instructions_of(row.arm),
     answers="routes",
     growing=("draws", "batches"),
     masks=(DISTINCT, "flip-sample", "fixed-source"),
     groups=GROUPS,
-    tables=lambda results: [*tabulate_answers(results), *tabulate_replication(results)],
-    charts=lambda results: [*chart_answers(results), *chart_replication(results)],
+    tables=lambda results: [*_tabulate_answers(results), *_tabulate_replication(results)],
+    charts=lambda results: [*_chart_answers(results), *_chart_replication(results)],
     place=place_route,
     answers_behind=_answers_behind,
 )

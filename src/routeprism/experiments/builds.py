@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from routeprism.exhibits import Severity, Statement, compose
+from routeprism.exhibits import Statement
 from routeprism.experiments._rows import Column
-from routeprism.experiments.statements import (
-    BUILD_AGAIN,
-    is_claim_shown,
-    show_estimate,
-    show_flags,
-    show_value,
-)
+from routeprism.experiments.statements import BUILD_AGAIN, is_claim_shown, state_row
 from routeprism.measures import BUILD_COORDINATES, Alternative, Builds, Once
 from routeprism.policies import Policy, unwrap_policy
 from routeprism.records import Case
@@ -109,41 +103,35 @@ def build_statements(
     rows: Sequence[EstimateRow], noisy: frozenset[str], builds: int
 ) -> dict[str, tuple[Statement, ...]]:
     """Describe for each policy with chance in it what order does beyond building again."""
-    statements: dict[str, list[Statement]] = {}
+    statements: dict[str, tuple[Statement, ...]] = {}
     for policy in sorted(noisy):
         own = Rows.of(rows).plain(experiment="routes", policy=policy, model="")
-        for schedule in filter(None, own.values("schedule")):
-            quantities = {row.quantity: row for row in own.where(schedule=schedule)}
-            if "J" in quantities:
-                statement = _describe_builds(policy, schedule, quantities, builds)
-                statements.setdefault(policy, []).append(statement)
-    return {policy: tuple(statement) for policy, statement in statements.items()}
+        groups = [group for group in own.group("schedule").values() if "J" in group]
+        if groups:
+            statements[policy] = tuple(_describe_builds(group, builds) for group in groups)
+    return statements
 
 
-def _describe_builds(
-    policy: str, schedule: str, quantities: Mapping[str, EstimateRow], builds: int
-) -> Statement:
+def _describe_builds(quantities: Mapping[str, EstimateRow], builds: int) -> Statement:
     residual = quantities.get("D_build")
     if residual is None:
-        overlap = quantities["J"]
-        parts = compose(
+        return state_row(
+            "builds",
+            quantities["J"],
             "built once on each route, so order cannot be distinguished from the memory's own "
-            "chance (J = {J})",
-            J=show_estimate(overlap),
+            "chance (J = {row})",
+            severity="warning",
+            next_step=BUILD_AGAIN,
         )
-        step, flags = BUILD_AGAIN, show_flags(overlap)
-        return Statement(parts, "builds", policy, schedule, "warning", step, schedule, flags)
     more = is_claim_shown(residual, quantities)
-    verdict = "order changes" if more else "order is not shown to change"
-    parts = compose(
-        "{verdict} its sources more than building again does; D_build = {residual}, overlap "
-        "{within} within an order and {across} across ({builds} builds)",
-        verdict=verdict,
-        residual=show_estimate(residual),
-        within=show_value(quantities["J_within"]),
-        across=show_value(quantities["J_cross"]),
+    return state_row(
+        "builds",
+        residual,
+        "{verdict} its sources more than building again does; D_build = {row}, overlap "
+        "{within:value} within an order and {across:value} across ({builds} builds)",
+        severity="problem" if more else "info",
+        verdict="order changes" if more else "order is not shown to change",
+        within=quantities["J_within"],
+        across=quantities["J_cross"],
         builds=str(builds),
     )
-    severity: Severity = "problem" if more else "info"
-    flags = show_flags(residual)
-    return Statement(parts, "builds", policy, schedule, severity, "", schedule, flags)

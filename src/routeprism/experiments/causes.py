@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 
 from routeprism.exhibits import Results, Statement, Table, make_table, shorten
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
+from routeprism.experiments._observations import MOST_LOSSES, LossKind
 from routeprism.experiments._route_exhibits import list_arms
 from routeprism.experiments.severity import (
     MemoryVerdict,
@@ -20,13 +22,11 @@ from routeprism.experiments.severity import (
 )
 from routeprism.orders import FORWARD
 from routeprism.policies.own import OwnMemory
+from routeprism.records import Case
 from routeprism.routes import CAUSES, Cause, Loss, describe_displacer
 from routeprism.runs import Finding
 
 __all__ = ["NEXT_STEPS", "Places", "describe_causes", "experiment"]
-
-_MOST_STORED = 200
-"""The number of explained cases that a run stores for each memory and order of arrival."""
 
 NEXT_STEPS: Mapping[Cause, str] = {
     "older overwrote newer": "resolve conflicts by event time, or hold records back",
@@ -64,30 +64,38 @@ class Places:
     """The arrival models of the audit; for any other order, `orders` tries all of them."""
 
 
-def describe_causes(
-    losses: Sequence[Loss], places: Places, flags: tuple[str, ...] = ()
-) -> Iterator[Statement]:
-    """State the most frequent cause for each memory and schedule, with one record as an example.
+@dataclass(frozen=True, slots=True)
+class _LikelyCause:
+    """The most frequent cause of a memory's losses, and the schedules that share it."""
 
-    Lost records come before texts that differ, and these before internal state. Schedules with the
-    same cause share a statement.
-    """
-    for (policy, cause), schedules in _group_causes(losses).items():
-        explained = [loss for group in schedules.values() for loss in group]
-        typical = [loss for loss in explained if loss.cause == cause]
-        example = typical[0]
+    policy: str
+    cause: Cause
+    schedules: list[str]
+    typical: int
+    """The number of cases with this cause."""
+    explained: int
+    """The number of cases it is the most frequent of."""
+    example: Loss
+
+
+def describe_causes(
+    causes: Sequence[_LikelyCause], places: Places, flags: tuple[str, ...] = ()
+) -> Iterator[Statement]:
+    """State the most frequent cause for each memory and schedule, with one record as an example."""
+    for likely in causes:
+        cause, example = likely.cause, likely.example
         yield Statement(
             (
-                f"Likely cause {_describe_schedules(list(schedules))}: {CAUSES[cause]} "
-                f"({len(typical)} of {len(explained)} {_name_cases(cause)}).",
+                f"Likely cause {_describe_schedules(likely.schedules)}: {CAUSES[cause]} "
+                f"({likely.typical} of {likely.explained} {_name_cases(cause)}).",
                 *filter(None, [_describe_example(example, places)]),
                 f" Next: {NEXT_STEPS[cause]}",
             ),
             "causes",
-            policy,
-            next(iter(schedules)),
+            likely.policy,
+            likely.schedules[0],
             "info",
-            _choose_step(places, policy, cause) if example.record else "",
+            _choose_step(places, likely.policy, cause) if example.record else "",
             flags=flags,
             confirmation=_choose_confirmation(places, example),
         )
@@ -97,19 +105,40 @@ def _name_cases(cause: Cause) -> str:
     return "cases" if cause == "not explained" else "explained cases"
 
 
-def _group_causes(losses: Sequence[Loss]) -> dict[tuple[str, Cause], dict[str, list[Loss]]]:
-    """Group explained losses by memory and most frequent cause, then by schedule."""
-    groups: dict[tuple[str, str], list[Loss]] = {}
-    for loss in losses:
-        groups.setdefault((loss.policy, loss.schedule), []).append(loss)
-    shared: dict[tuple[str, Cause], dict[str, list[Loss]]] = {}
-    for (policy, schedule), every in groups.items():
-        visible = [loss for loss in every if loss.cause != "state only"]
-        group = [loss for loss in visible if loss.record] or visible or every
-        counts = Counter(loss.cause for loss in group)
-        cause = max(counts, key=lambda name: (counts[name], name))
-        shared.setdefault((policy, cause), {})[schedule] = group
-    return shared
+def find_causes(examples: Sequence[Loss], counts: Mapping[LossKind, int]) -> list[_LikelyCause]:
+    """Find the most frequent cause of each memory; schedules with the same cause share it.
+
+    Lost records come before texts that differ, and these before internal state. Examples have the
+    first loss of each kind, in the order of the schedules.
+    """
+    shared: dict[tuple[str, Cause], _LikelyCause] = {}
+    for policy, schedule in dict.fromkeys((loss.policy, loss.schedule) for loss in examples):
+        kinds = {
+            (cause, has_record): number
+            for (name, place, cause, has_record), number in counts.items()
+            if (name, place) == (policy, schedule)
+        }
+        visible = {kind: number for kind, number in kinds.items() if kind[0] != "state only"}
+        group = {kind: number for kind, number in visible.items() if kind[1]} or visible or kinds
+        totals: Counter[Cause] = Counter()
+        for (cause, _), number in group.items():
+            totals[cause] += number
+        cause = max(totals, key=lambda name: (totals[name], name))
+        example = next(
+            loss
+            for loss in examples
+            if (loss.policy, loss.schedule, loss.cause) == (policy, schedule, cause)
+            and (loss.cause, bool(loss.record)) in group
+        )
+        new = _LikelyCause(policy, cause, [], 0, 0, example)
+        likely = shared.get((policy, cause), new)
+        shared[policy, cause] = replace(
+            likely,
+            schedules=[*likely.schedules, schedule],
+            typical=likely.typical + totals[cause],
+            explained=likely.explained + totals.total(),
+        )
+    return list(shared.values())
 
 
 def _choose_step(places: Places, policy: str, cause: Cause) -> str:
@@ -173,19 +202,20 @@ def _is_reported(loss: Loss, verdict: MemoryVerdict | None) -> bool:
 
 def _conclude(outcome: AuditOutcome) -> Conclusion:
     verdicts = {verdict.policy: verdict for verdict in decide_outcome(outcome)}
-    losses = [
+    examples = [
         loss
-        for loss in outcome.observations.losses
+        for loss in outcome.observations.losses.examples
         if _is_reported(loss, verdicts.get(loss.policy))
     ]
     places = [FORWARD.name, *(a.name for a in outcome.plan.arrivals)]
     places += [schedule.name for schedule in outcome.plan.schedules]
-    losses.sort(key=lambda loss: places.index(loss.schedule))
+    examples.sort(key=lambda loss: places.index(loss.schedule))
+    causes = find_causes(examples, outcome.observations.losses.counts)
     questions: dict[tuple[str, str, str, str], list[Loss]] = {}
     stored: Counter[tuple[str, str]] = Counter()
-    for loss in losses:
+    for loss in examples:
         stored[loss.policy, loss.schedule] += 1
-        if stored[loss.policy, loss.schedule] > _MOST_STORED:
+        if stored[loss.policy, loss.schedule] > MOST_LOSSES:
             continue
         place = (loss.policy, loss.schedule, loss.user, loss.question)
         questions.setdefault(place, []).append(loss)
@@ -201,15 +231,15 @@ def _conclude(outcome: AuditOutcome) -> Conclusion:
         for (policy, schedule, user, question), group in questions.items()
     ]
     flags = ("synthetic",) if outcome.plan.benchmark.synthetic else ()
-    statements = tuple(describe_causes(losses, _find_places(losses, outcome), flags))
+    statements = tuple(describe_causes(causes, _find_places(causes, outcome), flags))
     return Conclusion(statements, {"causes": findings} if findings else {})
 
 
-def _find_places(losses: Sequence[Loss], outcome: AuditOutcome) -> Places:
+def _find_places(causes: Sequence[_LikelyCause], outcome: AuditOutcome) -> Places:
     """Return the texts of lost records and of the questions that need them, by user and id."""
     benchmark = outcome.plan.benchmark
-    users = {loss.user for loss in losses if loss.record}
-    cases = [case for case in benchmark.cases if case.pool.user in users]
+    users = {likely.example.user for likely in causes if likely.example.record}
+    cases = _find_cases(benchmark.cases, users)
     return Places(
         benchmark.argument,
         {
@@ -226,6 +256,12 @@ def _find_places(losses: Sequence[Loss], outcome: AuditOutcome) -> Places:
         bool(outcome.plan.labels),
         [model.name for model in outcome.plan.arrivals],
     )
+
+
+def _find_cases(cases: Sequence[Case], users: Collection[str]) -> list[Case]:
+    """Find the pools of some users; those after the last of them are not read."""
+    every = (case for case in cases if case.pool.user in users)
+    return list(islice(every, len(users)))
 
 
 def _tabulate(results: Results) -> list[Table]:
@@ -251,7 +287,7 @@ def _tabulate(results: Results) -> list[Table]:
         "causes",
         "Why questions are shown something different",
         "Cases that were explained: a question under an order of arrival, at most "
-        f"{_MOST_STORED} for each memory and order.",
+        f"{MOST_LOSSES} for each memory and order.",
         ("memory", "cause", "arrivals", "what to do", "cases"),
         [
             (
@@ -282,8 +318,6 @@ experiment = Experiment(
     commands=("audit", "remedy", "demo"),
     rank=-5,
     tab="summary",
-    columns=(),
-    row_filter=lambda row: False,
     conclude=_conclude,
     tables=_tabulate,
     charts=lambda results: (),

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from routeprism import specs
 from routeprism.answers import Cost
 from routeprism.errors import SpecError
-from routeprism.exhibits import Part, Statement, compose, join_parts
+from routeprism.exhibits import Statement
 from routeprism.experiments._audit import Tracing
 from routeprism.experiments._execution import (
     Audit,
@@ -26,7 +27,7 @@ from routeprism.experiments._execution import (
     open_run,
 )
 from routeprism.experiments.routes import audit_subject
-from routeprism.experiments.statements import show_value
+from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
 from routeprism.orders import Schedule
 from routeprism.policies import Interface, Policy, builder_model, describe_client, interface_of
 from routeprism.runs import EstimateRow, Finding, Rows, Shortfall
@@ -146,8 +147,6 @@ def audit_budgets(
         if pacing.dry_run:
             return Audit.of_costs(benchmark, points.costs)
         findings = [*points.findings, *_context_curves(points.findings)]
-        if run is not None:
-            run.keep("retention", findings)
         return finish_run(
             run,
             Audit(
@@ -160,6 +159,7 @@ def audit_budgets(
                 limits=statistics.explain_limits(benchmark),
                 shortfall=points.shortfall,
             ),
+            {"retention": findings},
         )
 
 
@@ -190,14 +190,19 @@ def _audit_part(
     """Audit one of several parts; `place` is its number and how many there are."""
     number, parts = place
     directory, progress = None, execution.progress
-    if execution.directory is not None and any(map(_asks, subject.policies)):
+    asks = any(
+        builder_model(policy) is not None or describe_client(policy) is not None
+        for policy in subject.policies
+    )
+    if execution.directory is not None and asks:  # what was built should not be built again
         directory = execution.directory / PARTS / str(number)
 
     def report(done: int, total: int) -> None:
         if progress is not None:
             progress(number * total + done, parts * total)
 
-    execution = replace(execution, directory=directory, progress=report)
+    merged = execution.merged and replace(execution.merged, part=Path(PARTS) / str(number))
+    execution = replace(execution, directory=directory, progress=report, merged=merged)
     return audit_subject(
         subject, tracing=tracing, statistics=statistics, pacing=pacing, execution=execution
     )
@@ -233,11 +238,6 @@ class _Points:
         self.findings += (
             _draw_curve(curve, policies, schedule.name, plain) for schedule in schedules
         )
-
-
-def _asks(policy: Policy) -> bool:
-    """Whether building asks a model, so that what was built should not be built again."""
-    return builder_model(policy) is not None or describe_client(policy) is not None
 
 
 Point = dict[str, object]
@@ -290,63 +290,59 @@ def _statements(
             continue
         own = plain.where(schedule=curve.schedule, interface=curve.interface)
         parameter = curve.value["parameter"]
-        points = [
-            (
-                f"{parameter}={point['budget']:g}",
-                {row.quantity: row for row in own.where(policy=point["policy"])},
-            )
+        points = {
+            f"{parameter}={point['budget']:g}": {
+                row.quantity: row for row in own.where(policy=point["policy"])
+            }
             for point in curve.value["points"]
-        ]
+        }
+        groups = list(points.values())
         phrases = [
             _describe_budget(points, quantity, noun, stable)
             for quantity, noun in (("overlap.retained", "retained"), ("overlap.exposed", "exposed"))
-            if all(quantity in quantities for _, quantities in points)
+            if all(quantity in group for group in groups)
         ] or [_describe_budget(points, "J", "exposed", stable)]
-        if all("recall.exposed.route" in quantities for _, quantities in points):
-            ends = [
-                compose(
-                    "{forward} / {route}",
-                    forward=show_value(quantities["recall.exposed.forward"]),
-                    route=show_value(quantities["recall.exposed.route"]),
+        if all("recall.exposed.route" in group for group in groups):
+            ends = (
+                compose_rows(
+                    "{forward:value} / {route:value}",
+                    forward=group["recall.exposed.forward"],
+                    route=group["recall.exposed.route"],
                 )
-                for _, quantities in (points[0], points[-1])
-            ]
+                for group in (groups[0], groups[-1])
+            )
             phrases.append(
-                compose(
+                compose_rows(
                     "exposed evidence recall, forward / {schedule}, goes from {ends}",
                     schedule=curve.schedule,
-                    ends=join_parts(" to ", ends),
+                    ends=join_phrases(ends, " to "),
                 )
             )
-        parts = compose("{phrases}", phrases=join_parts("; ", phrases))
+        parts = compose_rows("{phrases}", phrases=join_phrases(phrases))
         scope = f"{curve.schedule}, shown through {curve.interface}"
         yield Statement(parts, "curve", curve.policy, curve.schedule, scope=scope)
 
 
 def _describe_budget(
-    points: Sequence[tuple[str, Mapping[str, EstimateRow]]],
-    quantity: str,
-    noun: str,
-    stable: float,
-) -> tuple[Part, ...]:
-    overlaps = [(budget, quantities[quantity]) for budget, quantities in points]
-    for budget, row in overlaps:
+    points: Mapping[str, Mapping[str, EstimateRow]], quantity: str, noun: str, stable: float
+) -> Phrase:
+    overlaps = {budget: group[quantity] for budget, group in points.items()}
+    values = {"stable": f"{stable:g}", "what": noun}
+    for budget, row in overlaps.items():
         if (row.estimate or 0) >= stable:
-            return compose(
+            return compose_rows(
                 "{budget} is the smallest budget at which the two orders share {stable} of what is "
-                "{what} ({value})",
+                "{what} ({row:value})",
                 budget=budget,
-                stable=f"{stable:g}",
-                what=noun,
-                value=show_value(row),
+                row=row,
+                **values,
             )
-    budget, row = max(overlaps, key=lambda overlap: overlap[1].estimate or 0)
-    return compose(
+    budget = max(overlaps, key=lambda name: overlaps[name].estimate or 0)
+    return compose_rows(
         "no budget up to {last} makes the two orders share {stable} of what is {what} (at most "
-        "{value}, at {budget})",
-        last=points[-1][0],
-        stable=f"{stable:g}",
-        what=noun,
-        value=show_value(row),
+        "{row:value}, at {budget})",
+        last=list(points)[-1],
+        row=overlaps[budget],
         budget=budget,
+        **values,
     )

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from routeprism.answers import Comparison
 from routeprism.errors import SpecError, nearest
-from routeprism.experiments._answer_exhibits import chart_display, tabulate_display
-from routeprism.experiments._answer_statements import display_statements
-from routeprism.experiments._collection import Answers, AnswersByModel, Asking, leave_out_silent
+from routeprism.exhibits import Statement
+from routeprism.experiments._answer_rows import (
+    AnswerRows,
+    chart_arms,
+    list_answer_rows,
+    tabulate_arms,
+)
+from routeprism.experiments._collection import Answers, AnswersByModel, Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
-from routeprism.experiments._experiment import AnswerNames, AnswerSelection, Experiment
+from routeprism.experiments._experiment import AnswerSelection, Experiment
 from routeprism.experiments._layouts import LAYOUTS, Arrangement, Layout, compare_layouts
 from routeprism.experiments._profiles import (
     REPEATED,
     Profile,
     average,
+    group_by_condition,
     make_columns,
     make_draws,
     make_profile,
@@ -26,7 +32,14 @@ from routeprism.experiments._profiles import (
 )
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
-from routeprism.experiments._strata import Strata, enter, signed, strata_of
+from routeprism.experiments._strata import Sheet, restrict, strata_of
+from routeprism.experiments.statements import (
+    Phrase,
+    compose_rows,
+    describe_floor,
+    is_at_floor,
+    join_phrases,
+)
 from routeprism.measures import Draws, Sums
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
@@ -61,14 +74,9 @@ def _compare(
 
 
 def _finish(collection: Gathered) -> StageResult:
-    rows = estimate_rows(collection.tally, collection.asking.setting(collection.traced.setting))
-    reasons = tuple(
-        f"display: {number} comparisons are left out: {reason}"
-        for reason, number in collection.reasons.items()
-    )
-    notes = (*_describe_partly(rows), *reasons, *collection.notes)
-    readable, silent = leave_out_silent(rows, collection.outcomes, "display")
-    return StageResult(rows, (*silent, *display_statements(readable)), notes)
+    rows = estimate_rows(collection.tally, collection.setting)
+    reasons = collection.list_reasons("display: {number} comparisons are left out: {reason}")
+    return collection.conclude("display", rows, _describe, (*_describe_partly(rows), *reasons))
 
 
 def _enter(
@@ -80,27 +88,19 @@ def _enter(
 ) -> None:
     case = item.case
     strata = strata_of(case, traced.masks)
-    grouped: dict[tuple[str, str, str], dict[tuple[str, str], Comparison]] = {}
-    for cells in item.comparisons:
-        place = grouped.setdefault((cells.policy, cells.schedule, cells.condition), {})
-        place[cells.question.id, cells.filler] = cells
-    for (policy, schedule, layout), place in grouped.items():
+    for (policy, schedule, layout), place in group_by_condition(item.comparisons).items():
         first = [place[q.id, asking.manner.fillers[0]] for q in case.questions]
-        _enter_counts(strata, Column("display", "", policy, schedule), first, sums)
+        _enter_counts(Sheet(sums, strata, Column("display", "", policy, schedule)), first)
         for template, fillers, outcomes in make_columns("display", asking, case, answers):
-            column = template._replace(policy=policy, schedule=schedule)
+            sheet = Sheet(sums, strata, template._replace(policy=policy, schedule=schedule))
             cells_of = select_pairs(case, place, fillers)
-            profiles = {
-                name: make_profile(cells_of, _pair_cells(cells_of, outcomes, *sides))
-                for name, sides in _PAIRS.items()
-            }
+            draws = {name: _pair_cells(cells_of, outcomes, *s) for name, s in _PAIRS.items()}
+            profiles = {name: make_profile(cells_of, pairs) for name, pairs in draws.items()}
             if layout == "reversed":
-                _enter_reversed(strata, column, profiles, sums)
+                _enter_reversed(sheet, profiles)
             else:
-                _enter_serialised(strata, column, profiles, first, sums)
-                draws = _pair_cells(cells_of, outcomes, *_PAIRS["other"])
-                fresh = {cells: pair.fresh() for cells, pair in draws.items()}
-                _enter_fresh(strata, column, make_profile(cells_of, fresh), first, sums)
+                fresh = {cells: pair.fresh() for cells, pair in draws["other"].items()}
+                _enter_serialised(sheet, profiles, make_profile(cells_of, fresh), first)
 
 
 def _pair_cells(
@@ -116,83 +116,68 @@ def _pair_cells(
     return draws
 
 
-def _enter_reversed(
-    strata: Strata, column: Column, profiles: Mapping[str, Profile], sums: Sums[Key]
-) -> None:
+def _enter_reversed(sheet: Sheet, profiles: Mapping[str, Profile]) -> None:
     """Enter construction at each layout, display in each state, their means and difference."""
     construction = _mean(profiles["native"], profiles["other"])
     display = _mean(profiles["forward"], profiles["route"])
-    arms = {
-        "construction:native": profiles["native"],
-        "construction:reversed": profiles["other"],
-        "construction": construction,
-        "display:forward": profiles["forward"],
-        "display:route": profiles["route"],
-        "display": display,
-    }
-    for arm, values in arms.items():
-        _enter_profile(strata, column._replace(arm=arm), values, sums)
-    target = column._replace(arm="construction-display")
-    _enter_difference(strata, target, construction, display, sums)
+    _enter_arms(
+        sheet,
+        {
+            "construction:native": profiles["native"],
+            "construction:reversed": profiles["other"],
+            "construction": construction,
+            "display:forward": profiles["forward"],
+            "display:route": profiles["route"],
+            "display": display,
+        },
+    )
+    sheet.at(arm="construction-display").put_gaps(_leave_out_accuracy(construction), display)
 
 
 def _enter_serialised(
-    strata: Strata,
-    column: Column,
-    profiles: Mapping[str, Profile],
-    cells: Sequence[Comparison],
-    sums: Sums[Key],
+    sheet: Sheet, profiles: Mapping[str, Profile], fresh: Profile, cells: Sequence[Comparison]
 ) -> None:
-    """Enter the route contrast under each display, changed and unchanged selections apart."""
-    for mask, members in _selections(cells).items():
-        selected = {name: _restrict_values(values, members) for name, values in profiles.items()}
-        arms = {
-            "serialisation:native": selected["native"],
-            "serialisation:source": selected["other"],
-            "display:serialisation:forward": selected["forward"],
-            "display:serialisation:route": selected["route"],
-        }
-        for arm, values in arms.items():
-            _enter_profile(strata, column._replace(arm=arm, mask=mask), values, sums)
-        target = column._replace(arm="serialisation:native-source", mask=mask)
-        _enter_difference(strata, target, selected["native"], selected["other"], sums)
+    """Enter the route contrast under each display, changed and unchanged selections apart.
 
-
-def _enter_fresh(
-    strata: Strata, column: Column, fresh: Profile, cells: Sequence[Comparison], sums: Sums[Key]
-) -> None:
-    """Enter the route contrast in source order without the first answers (Appendix I.8)."""
-    for mask, members in _selections(cells).items():
-        selected = _restrict_values(fresh, members)
-        target = column._replace(arm="serialisation:source:fresh", mask=mask)
-        for name in REPEATED:
-            enter(sums, strata, target._replace(quantity=name), selected[name])
-
-
-def _selections(cells: Sequence[Comparison]) -> dict[str, list[bool]]:
-    """Return all questions, and those whose selected sources differ or agree between the routes."""
+    In source order it is also entered without the first answers (Appendix I.8).
+    """
     changed = [cell.exposures[0].sources != cell.exposures[1].sources for cell in cells]
-    return {
+    selections = {
         "": [True] * len(cells),
         "selection-changed": changed,
         "selection-unchanged": [not flag for flag in changed],
     }
+    for mask, members in selections.items():
+        native, source, forward, route = (
+            {quantity: restrict(values, members) for quantity, values in profiles[name].items()}
+            for name in _PAIRS
+        )
+        part = sheet.at(mask=mask)
+        _enter_arms(
+            part,
+            {
+                "serialisation:native": native,
+                "serialisation:source": source,
+                "display:serialisation:forward": forward,
+                "display:serialisation:route": route,
+            },
+        )
+        gaps = part.at(arm="serialisation:native-source")
+        gaps.put_gaps(_leave_out_accuracy(native), source)
+    for mask, members in selections.items():
+        part = sheet.at(arm="serialisation:source:fresh", mask=mask)
+        part.put_all({name: restrict(fresh[name], members) for name in REPEATED})
 
 
-def _enter_profile(strata: Strata, column: Column, values: Profile, sums: Sums[Key]) -> None:
-    for name, numbers in values.items():
+def _enter_arms(sheet: Sheet, arms: Mapping[str, Profile]) -> None:
+    for arm, profile in arms.items():
         # Between layouts of one state there is no forward and no route to be right on.
-        if not (name.startswith("accuracy.") and column.arm.startswith("display")):
-            enter(sums, strata, column._replace(quantity=name), numbers)
+        between = arm.startswith("display")
+        sheet.at(arm=arm).put_all(_leave_out_accuracy(profile) if between else profile)
 
 
-def _enter_difference(
-    strata: Strata, column: Column, first: Profile, second: Profile, sums: Sums[Key]
-) -> None:
-    for name in first:
-        if not name.startswith("accuracy."):
-            numbers = signed([(1, first[name]), (-1, second[name])])
-            enter(sums, strata, column._replace(quantity=f"Gamma.{name}"), numbers)
+def _leave_out_accuracy(profile: Profile) -> Profile:
+    return {name: v for name, v in profile.items() if not name.startswith("accuracy.")}
 
 
 def _mean(first: Profile, second: Profile) -> Profile:
@@ -202,16 +187,7 @@ def _mean(first: Profile, second: Profile) -> Profile:
     }
 
 
-def _restrict_values(values: Profile, members: Sequence[bool]) -> Profile:
-    return {
-        name: [n if member else None for n, member in zip(numbers, members, strict=True)]
-        for name, numbers in values.items()
-    }
-
-
-def _enter_counts(
-    strata: Strata, column: Column, cells: Sequence[Comparison], sums: Sums[Key]
-) -> None:
+def _enter_counts(sheet: Sheet, cells: Sequence[Comparison]) -> None:
     """Count what was refused or could not be matched, and what the layout shows differently."""
     reverses = cells[0].condition == "reversed"
     details: list[Arrangement] = [cell.detail for cell in cells]
@@ -220,17 +196,14 @@ def _enter_counts(
     def count(holds: Callable[[Arrangement], bool]) -> list[float | None]:
         return [None if detail.refused else float(holds(detail)) for detail in details]
 
-    counts: dict[str, list[float | None]] = {
-        "refused": [float(detail.refused) for detail in details],
-        "unmatched": [float(f and not d.refused) for f, d in zip(failed, details, strict=True)],
-        "rearranged.forward": count(lambda detail: detail.rearranged[0]),
-        "rearranged.route": count(lambda detail: detail.rearranged[1]),
-    }
+    sheet = sheet.at(arm="display" if reverses else "serialisation")
+    sheet.put("count.refused", [float(detail.refused) for detail in details])
+    unmatched = [float(f and not d.refused) for f, d in zip(failed, details, strict=True)]
+    sheet.put("count.unmatched", unmatched)
+    sheet.put("count.rearranged.forward", count(lambda detail: detail.rearranged[0]))
+    sheet.put("count.rearranged.route", count(lambda detail: detail.rearranged[1]))
     if reverses:
-        counts["partly_reversed"] = count(lambda detail: detail.partly)
-    arm = "display" if reverses else "serialisation"
-    for name, numbers in counts.items():
-        enter(sums, strata, column._replace(quantity=f"count.{name}", arm=arm), numbers)
+        sheet.put("count.partly_reversed", count(lambda detail: detail.partly))
 
 
 def _describe_partly(rows: Sequence[EstimateRow]) -> list[str]:
@@ -243,6 +216,117 @@ def _describe_partly(rows: Sequence[EstimateRow]) -> list[str]:
     ]
 
 
+_SOURCES = {
+    1: "the records that were kept change the answers more than their layout does",
+    -1: "the layout changes the answers more than the records that were kept do",
+    0: "neither construction nor display is shown to change the answers more",
+}
+_SERIALISED = {
+    1: "source display removes a part of the route's effect",
+    -1: "source display adds to the route's effect",
+    0: "source display is not shown to change the route's effect",
+}
+"""What a difference shows, by the side of zero that its interval is on."""
+
+
+def _find_side(row: EstimateRow) -> int:
+    """Return the side of zero that an interval is on; 0 if it contains zero or there is none."""
+    if row.lower is None or row.upper is None:
+        return 0
+    return (row.lower > 0) - (row.upper < 0)
+
+
+def _describe(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+    """Describe whether construction or display changes answers, and what source display leaves."""
+    for answers in list_answer_rows(rows, "display"):
+        yield from _describe_construction(answers)
+        yield from _describe_serialisation(answers)
+    for row in Rows.of(rows).where(experiment="display", stratum="all", mask=""):
+        if row.quantity == "count.refused" and row.estimate:
+            how = "reversed within their kinds" if row.arm == "display" else "put in source order"
+            parts = compose_rows(
+                "the blocks of {count:count} of {total} pairs cannot be {how}",
+                count=row,
+                total=str(row.queries),
+                how=how,
+            )
+            yield Statement(parts, "display", row.policy, row.schedule, scope=row.schedule)
+
+
+def _describe_construction(answers: AnswerRows) -> Iterator[Statement]:
+    measure = answers.choose_measure("construction")
+    gap = answers.find(f"Gamma.{measure}", "construction-display")
+    if gap is None:
+        return
+    arms = ("construction", "display")
+    values = [
+        compose_rows("{arm} {measure} = {value}", arm=arm, measure=measure, value=row)
+        for arm in arms
+        if (row := answers.find(measure, arm)) is not None
+    ]
+    changes = {arm: row for arm in arms if (row := answers.find("Delta_rep", arm)) is not None}
+    signed = [compose_rows("{arm} {value}", arm=arm, value=row) for arm, row in changes.items()]
+    accuracy: Phrase = ("; change of accuracy: ", *join_phrases(signed, ", ")) if signed else ()
+    built = changes.get("construction")
+    if built is not None and is_at_floor(built):
+        accuracy = (f"; {describe_floor(built)}",)
+    yield answers.state(
+        "display",
+        gap,
+        "{verdict}: {values}, difference {row}{accuracy} ({row:size})",
+        verdict=_SOURCES[_find_side(gap)],
+        values=join_phrases(values, ", "),
+        accuracy=accuracy,
+    )
+
+
+_SELECTIONS = {
+    "": "all pairs",
+    "selection-changed": "changed selections",
+    "selection-unchanged": "unchanged selections",
+}
+
+
+def _describe_serialisation(answers: AnswerRows) -> Iterator[Statement]:
+    measure = answers.choose_measure("serialisation:source")
+    gap = answers.find(f"Gamma.{measure}", "serialisation:native-source")
+    if gap is None:
+        return
+    phrases = []
+    for mask, selection in _SELECTIONS.items():
+        native = answers.find(measure, "serialisation:native", mask)
+        source = answers.find(measure, "serialisation:source", mask)
+        if native is None or source is None:
+            continue
+        if not mask or source.queries != gap.queries:  # else the part is the whole
+            phrases.append(
+                compose_rows(
+                    "{selection} {native} native, {source} in source order ({source:size})",
+                    selection=selection,
+                    native=native,
+                    source=source,
+                )
+            )
+    yield answers.state(
+        "display",
+        gap,
+        "{verdict}: {measure} {phrases}; native minus source {row}",
+        verdict=_SERIALISED[_find_side(gap)],
+        measure=measure,
+        phrases=join_phrases(phrases),
+    )
+
+
+_ARMS = {
+    "construction": "different memories",
+    "display": "different layouts",
+    "construction-display": "difference",
+    "serialisation:native": "routes, native order",
+    "serialisation:source": "routes, source order",
+    "serialisation:native-source": "native − source",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class DisplaySettings:
     """Options for the display intervention."""
@@ -253,10 +337,6 @@ class DisplaySettings:
         "both.",
         group=RESEARCH,
     )
-
-
-def _place(names: AnswerNames) -> Mapping[str, str]:
-    return {"condition": f"{names.condition}:{names.side}"}
 
 
 def _answers_behind(
@@ -296,8 +376,16 @@ experiment = Experiment(
     configuration=("display",),
     growing=("display",),
     masks=("selection-changed", "selection-unchanged"),
-    tables=tabulate_display,
-    charts=chart_display,
-    place=_place,
+    tables=partial(
+        tabulate_arms,
+        "display",
+        _ARMS,
+        "Different memories or different layouts?",
+        "Disagreement beyond the model's own (D_res) and change of accuracy: between the two "
+        "memories, between two layouts of one memory, and their difference question by question; "
+        "for serialisation, between the routes under each layout.",
+    ),
+    charts=partial(chart_arms, "display", _ARMS, ("D_res", "H"), "{} by what differs"),
+    place=lambda names: {"condition": f"{names.condition}:{names.side}"},
     answers_behind=_answers_behind,
 )

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
-from routeprism.exhibits import Severity, Statement, compose
-from routeprism.experiments._answer_exhibits import chart_mechanism, tabulate_mechanism
+from routeprism.exhibits import (
+    Chart,
+    Results,
+    Severity,
+    Statement,
+    Table,
+    format_row,
+    make_table,
+    name_chart,
+    read_limits,
+    shorten,
+)
 from routeprism.experiments._contrasts import Mechanism, mechanisms
-from routeprism.experiments._experiment import AnswerSelection, AuditOutcome, Conclusion, Experiment
-from routeprism.experiments.answers import sides_read
-from routeprism.experiments.statements import excludes_zero, show_estimate, show_flags
+from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
+from routeprism.experiments.answers import select_sides
+from routeprism.experiments.statements import compose_rows, excludes_zero, state_row
 from routeprism.runs import EstimateRow, Rows
 
 __all__ = ["experiment", "mechanism_statements"]
@@ -52,22 +62,15 @@ def _describe(mechanism: Mechanism, quantity: str, place: Place, parts: Parts) -
     schedule, model, filler = place
     alone = {following[0]: row for following, row in arms.items() if len(following) == 1}
     reader = f", read by {model}, filler {filler}" if model else ""
-    phrase = compose("{quantity} changes by {value}", quantity=quantity, value=show_estimate(whole))
+    words = compose_rows("{quantity} changes by {value}", quantity=quantity, value=whole)
     if len(mechanism.operations) > 1:
-        phrase += (f" with {' and '.join(mechanism.operations)} in arrival order",)
+        words += (f" with {' and '.join(mechanism.operations)} in arrival order",)
         for name, row in alone.items():
-            phrase += compose(", {value} with {name} alone", value=show_estimate(row), name=name)
-        phrase += (f"; {_describe_cause(whole, alone)}",)
+            words += compose_rows(", {value} with {name} alone", value=row, name=name)
+        words += (f"; {_describe_cause(whole, alone)}",)
     severity: Severity = "problem" if excludes_zero(whole) else "info"
-    return Statement(
-        phrase,
-        "mechanism",
-        mechanism.policy,
-        schedule,
-        severity,
-        scope=f"{schedule}{reader}, against its canonical arm",
-        flags=show_flags(whole),
-    )
+    scope = f"{schedule}{reader}, against its canonical arm"
+    return state_row("mechanism", whole, words, severity=severity, scope=scope)
 
 
 def _describe_cause(whole: EstimateRow, alone: Mapping[str, EstimateRow]) -> str:
@@ -85,12 +88,6 @@ def _describe_cause(whole: EstimateRow, alone: Mapping[str, EstimateRow]) -> str
     return f"{' and '.join(causes)} alone accounts for half of it or more"
 
 
-def _select_answers(
-    row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
-) -> AnswerSelection:
-    return AnswerSelection("routes", sides_read(row), ("",))
-
-
 def conclude_mechanism(outcome: AuditOutcome) -> Conclusion:
     """Describe which operations make the difference, and store which policy is which arm."""
     effects = mechanisms(outcome.plan.policies)
@@ -101,14 +98,78 @@ def conclude_mechanism(outcome: AuditOutcome) -> Conclusion:
     )
 
 
+_MECHANISM = ("J", "C_changed", "H", "Delta", "D_res", "Delta_rep")
+"""Quantities by which operations are compared; the rest is among all estimates."""
+_REPEATED = {"H": "D_res", "Delta": "Delta_rep"}
+"""Quantities that are drawn in place of single-draw ones if there are several draws."""
+
+
+def _read_mechanism(results: Results) -> list[EstimateRow]:
+    rows = results.rows.where(experiment="mechanism", stratum="all", mask="")
+    return [row for row in rows if row.quantity.partition(".")[2] in _MECHANISM]
+
+
+def _tabulate(results: Results) -> list[Table]:
+    """Show what each order-dependent operation does."""
+    return make_table(
+        "mechanism",
+        "Which operation does it",
+        "δ^op compares the policy with the arm in which the named operations follow source order. "
+        "The interaction is what two operations do together beyond the sum of each.",
+        ("policy", "schedule", "model", "operations", "quantity", "estimate"),
+        [
+            (row.policy, row.schedule, row.model, row.arm, row.quantity, format_row(row))
+            for row in _read_mechanism(results)
+        ],
+        names=5,
+    )
+
+
+def _chart(results: Results) -> list[Chart]:
+    """Draw the arms of a policy side by side: each operation, all together, interactions."""
+    groups: dict[tuple[str, str, str], list[EstimateRow]] = {}
+    for row in _read_mechanism(results):
+        if not row.batch and row.lower is not None:
+            family = row.policy.partition(":")[0]
+            key = (row.quantity.partition(".")[2], family, row.model)
+            groups.setdefault(key, []).append(row)
+    return [
+        _draw_mechanism(*key, rows)
+        for key, rows in groups.items()
+        if (_REPEATED.get(key[0]), *key[1:]) not in groups
+    ]
+
+
+def _draw_mechanism(quantity: str, family: str, model: str, rows: list[EstimateRow]) -> Chart:
+    rows.sort(key=lambda row: (row.quantity.startswith("interaction"), row.arm.count("+")))
+    ambiguous = len({(row.policy, row.arm) for row in rows}) > len({row.arm for row in rows})
+
+    def label(row: EstimateRow) -> str:
+        interaction = "interaction " if row.quantity.startswith("interaction") else ""
+        return shorten(f"{interaction}{row.arm}" + (f", {row.policy}" if ambiguous else ""))
+
+    words = "; ".join(f"{row.schedule}, {label(row)}, {format_row(row)}" for row in rows)
+    reader = f", read by {shorten(model)}" if model else ""
+    return Chart(
+        f"mechanism-{name_chart(quantity, family, model)}",
+        f"{shorten(family)}: change of {quantity} by operation{reader}",
+        f"Difference of {quantity} that operations in arrival order make: {words}.",
+        "mechanism",
+        tuple(
+            {"schedule": shorten(row.schedule), "arm": label(row), **read_limits(row)}
+            for row in rows
+        ),
+    )
+
+
 experiment = Experiment(
     name="mechanism",
     title="Mechanism",
     summary="Fix order-dependent operations to source order, one by one and together.",
     rank=15,
     answers="routes",
-    answers_behind=_select_answers,
-    tables=tabulate_mechanism,
-    charts=chart_mechanism,
+    answers_behind=partial(select_sides, "routes"),
+    tables=_tabulate,
+    charts=_chart,
     conclude=conclude_mechanism,
 )

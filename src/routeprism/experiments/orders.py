@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from routeprism.answers import AnswerProgress, Cost
 from routeprism.errors import LimitError, SpecError
 from routeprism.exhibits import Statement
+from routeprism.experiments._adding import MANY, AddProgress, estimate_sizes
 from routeprism.experiments._construction import construction_costs, stand_ins
 from routeprism.experiments._execution import (
     Audit,
@@ -28,6 +30,7 @@ from routeprism.experiments._observations import (
     exposure_notes,
     wordless_notes,
 )
+from routeprism.experiments._order_allocation import FEWEST, allocate_orders
 from routeprism.experiments._order_case import (
     Looking,
     OrderCounts,
@@ -35,21 +38,37 @@ from routeprism.experiments._order_case import (
     PoolResult,
     explore_pool,
 )
-from routeprism.experiments._order_exhibits import chart_orders, tabulate_orders
+from routeprism.experiments._order_exhibits import (
+    chart_orders,
+    order_statements,
+    position_statements,
+    tabulate_orders,
+)
 from routeprism.experiments._order_search import STALE_ONLY
 from routeprism.experiments._order_sharing import (
+    KeptNodes,
+    Sharing,
     open_consultants,
     plan_sharing,
     price_sharing,
 )
-from routeprism.experiments._order_statements import order_statements, position_statements
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._stages import AsksNobody, StageResult, Traced
 from routeprism.experiments.reach import decide_reaches
-from routeprism.landscape import BINS, support_positions
+from routeprism.landscape import BINS, MOST_ORDERS, support_positions
 from routeprism.measures import Tally
-from routeprism.policies import StandIn, builder_model, describe_client, meter_policy
-from routeprism.records import Benchmark
+from routeprism.orders import ArrivalModel
+from routeprism.policies import (
+    Policy,
+    StandIn,
+    builder_model,
+    describe_client,
+    meter_policy,
+    unwrap_policy,
+    watch_adds,
+)
+from routeprism.policies.own import OwnMemory
+from routeprism.records import Benchmark, Pool, choose_cases
 from routeprism.routes import CrossFit, choose_checks, cross_fit, describe_isolation
 from routeprism.runs import EstimateRow, Finding, Rows, Run, Shortfall
 
@@ -109,6 +128,8 @@ def explore_subject(
     looking = _check_looking(subject, looking)
     plan, execution = _prepare(subject, looking, statistics, pacing, execution or RunExecution())
     if pacing.dry_run:
+        if execution.merged is not None:  # shards have built everything
+            return Audit.of_costs(benchmark, {})
         planned = price_sharing(plan.sharing, subject.policies, benchmark.cases)
         return Audit.of_costs(benchmark, {**_price(plan, execution), **planned})
     configuration = {
@@ -128,12 +149,13 @@ def explore_subject(
             benchmark,
             command_line=execution.command_line,
             temporary=asks,
+            merged=execution.merged,
         ) as run,
         open_consultants(plan.sharing, subject.policies, run, pacing) as sharing,
     ):
-        plan = replace(plan, sharing=sharing.watch(execution.answer_progress))
+        plan = replace(plan, sharing=sharing)
         try:
-            _explore_pools(plan, totals, run, execution)
+            _explore_pools(plan, totals, run, execution.keep_home(sharing.list_home()))
         except LimitError as error:
             completed = (
                 "Replies that came in are kept in the run"
@@ -146,9 +168,6 @@ def explore_subject(
         setting = statistics.setting(subject, subject.policies)
         rows = totals.rows(setting, subject.names, looking)
         findings = totals.all_findings
-        if run is not None:
-            run.keep("orders", findings)
-            run.keep_masks(subject.masks)
         return finish_run(
             run,
             Audit(
@@ -163,6 +182,8 @@ def explore_subject(
                 reaches=tuple(decide_reaches(rows)),
                 shortfall=Shortfall.count(routes=[*totals.looks.unavailable.elements()]),
             ),
+            {"orders": findings},
+            subject.masks,
         )
 
 
@@ -170,16 +191,42 @@ def _explore_pools(
     plan: OrderPlan, totals: _Totals, run: Run | None, execution: RunExecution
 ) -> None:
     """Look at the orders of every pool, and store what comes back."""
+    adding = plan.sharing.adding
+    with nullcontext() if adding is None else adding.watching():
+        if plan.looking.allocate:
+            allocation = allocate_orders(plan, execution)
+            plan = replace(plan, sharing=replace(plan.sharing, plans=allocation.plans))
+            totals.findings += allocation.findings
+            totals.notes += allocation.notes
+        _explore_watched(plan, totals, run, execution)
+
+
+def _explore_watched(
+    plan: OrderPlan, totals: _Totals, run: Run | None, execution: RunExecution
+) -> None:
     number = len(plan.benchmark.cases)
+    adding = plan.sharing.adding
+
+    def add(result: PoolResult) -> None:
+        totals.add(result)
+        if adding is not None:
+            adding.end_pool()
+
     if not plan.sharing.consultants:
         free = plan.sharing.allowance is None
-        map_cases(explore_pool, plan, totals.add, number, run, execution, batch=1, resumable=free)
+        map_cases(explore_pool, plan, add, number, run, execution, batch=1, resumable=free)
         return
     # Replies go to the ledger while memories are built, so that nothing else is written meanwhile.
     results: list[PoolResult] = []
-    map_cases(explore_pool, plan, results.append, number, None, execution, batch=1)
+
+    def keep(result: PoolResult) -> None:
+        results.append(result)
+        if adding is not None:
+            adding.end_pool()
+
+    map_cases(explore_pool, plan, keep, number, None, execution, batch=1)
     sequential = RunExecution(workers=1)
-    map_cases(_read_result, _Results(results), totals.add, number, run, sequential, batch=1)
+    map_cases(_read_result, _Results(results), totals.add, len(results), run, sequential, batch=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,24 +270,29 @@ def _prepare(
     execution: RunExecution,
 ) -> tuple[OrderPlan, RunExecution]:
     """Prepare the policies, and plan what is done with every pool and where."""
-    cases = subject.benchmark.cases
+    cases, shard = subject.benchmark.cases, execution.shard
+    pools = range(len(cases)) if shard is None else shard.choose(len(cases))
     sharing = plan_sharing(
         subject.policies,
-        cases,
+        choose_cases(subject.benchmark, pools).cases,
         looking.arrivals,
         method=looking.method,
         drawn_orders=looking.drawn_orders,
         allowance=pacing.allowance,
+        verify=0 in pools,
     )
     if pacing.dry_run:
         separate = [p for p in subject.policies if p.name not in sharing.policies]
         policies = stand_ins([p for p in separate if describe_client(p) is not None], ())
         fits = CrossFit(policies)
     else:
-        policies = tuple(meter_policy(policy, pacing.allowance) for policy in subject.policies)
+        adding = _watch_adds(subject, looking, sharing, execution)
+        sharing = replace(sharing, adding=adding, nodes=_keep_nodes(looking, execution))
+        metered = (meter_policy(policy, pacing.allowance) for policy in subject.policies)
+        policies = tuple(watch_adds(policy, adding) for policy in metered)
         fits = cross_fit(policies, cases)
-    asks = any(builder_model(policy) is not None for policy in policies)
-    if pacing.allowance is not None or asks:  # requests are counted in this process
+    _refuse_allocation(looking, sharing, execution)
+    if execution.ray is None and _stays_here(looking, policies, pacing):
         execution = execution.on_one_process()
     plan = OrderPlan(
         subject.benchmark,
@@ -261,6 +313,66 @@ def _prepare(
     return plan, execution.choose_workers(len(cases), many=2)
 
 
+def _refuse_allocation(looking: Looking, sharing: Sharing, execution: RunExecution) -> None:
+    """Refuse to divide draws between pools that are not all here, or that cost nothing."""
+    if not looking.allocate:
+        return
+    if execution.shard is not None or execution.merged is not None:
+        raise SpecError("allocate does not apply to a shard: a shard cannot know what others found")
+    if looking.half_width is not None:
+        raise SpecError("allocate and half_width both decide how many orders are drawn: set one")
+    if looking.drawn_orders < FEWEST:
+        raise SpecError(
+            f"Expected {FEWEST} orders or more to allocate but got orders={looking.drawn_orders}"
+        )
+    if not sharing.plans:
+        raise SpecError(
+            "allocate applies to memories that a model builds, and none of these is: pass "
+            "method=shared to share the beginnings of orders of any memory"
+        )
+
+
+def _keep_nodes(looking: Looking, execution: RunExecution) -> KeptNodes | None:
+    """Keep what memories left if they may be needed again: by a second look, or a second worker."""
+    return KeptNodes() if execution.ray is not None or looking.allocate else None
+
+
+def _stays_here(looking: Looking, policies: Sequence[Policy], pacing: Pacing) -> bool:
+    """Whether requests or memories are counted or kept, which is done in the first process."""
+    asks = any(builder_model(policy) is not None for policy in policies)
+    return asks or looking.allocate or pacing.allowance is not None
+
+
+def _watch_adds(
+    subject: Subject, looking: Looking, sharing: Sharing, execution: RunExecution
+) -> AddProgress | None:
+    """Begin to count records that are added, if a progress callback is set."""
+    report, cases = execution.answer_progress, subject.benchmark.cases
+    own = [
+        policy
+        for policy in subject.policies
+        if isinstance(unwrap_policy(policy), OwnMemory) and policy.name not in sharing.policies
+    ]
+    if report is None or not (own or sharing.plans):
+        return None
+
+    shared = sharing.count_adds()
+
+    def count_adds(size: int, place: int) -> int:
+        pool = cases[min(place, MANY - 1)].pool
+        orders = sum(_count_orders(model, pool, looking) for model in looking.arrivals)
+        return shared[pool.user] + len(own) * orders * size
+
+    sizes = [count_adds(size, place) for place, size in enumerate(estimate_sizes(cases))]
+    return AddProgress(report, sizes, 1)
+
+
+def _count_orders(model: ArrivalModel, pool: Pool, looking: Looking) -> int:
+    """Count the orders of a memory that shows no states: all if they are few, else drawn ones."""
+    orders = model.on(pool).count()
+    return orders if orders is not None and orders <= MOST_ORDERS else looking.drawn_orders
+
+
 def _price(plan: OrderPlan, execution: RunExecution) -> dict[str, Cost]:
     """Count what memories that make requests of their own would be given."""
     policies = plan.fits.policies
@@ -271,9 +383,10 @@ def _price(plan: OrderPlan, execution: RunExecution) -> dict[str, Cost]:
             if isinstance(policy, StandIn):
                 observations.assumed.update(policy.drain())
 
-    number = len(plan.benchmark.cases) if policies else 0
-    sequential = RunExecution(workers=1, progress=execution.progress)
-    map_cases(explore_pool, plan, add, number, None, sequential, batch=1)
+    number = len(plan.benchmark.cases)
+    sequential = RunExecution(workers=1, progress=execution.progress, shard=execution.shard)
+    if policies:
+        map_cases(explore_pool, plan, add, number, None, sequential, batch=1)
     return {
         name: replace(cost, note=f"{cost.note}; searches may build more or fewer orders")
         for name, cost in construction_costs(policies, observations.assumed).items()
@@ -431,6 +544,7 @@ def _describe_looking(looking: Looking) -> Mapping[str, object]:
         "half_width": looking.half_width,
         "most_drawn": looking.most_drawn,
         "most_states": looking.most_states,
+        **({"allocate": True} if looking.allocate else {}),
         "worst": looking.worst,
         "outcome": outcome if outcome is None or isinstance(outcome, str) else _name(outcome),
     }

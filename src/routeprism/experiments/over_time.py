@@ -8,23 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from routeprism.exhibits import Statement, compose
+from routeprism.exhibits import Statement
 from routeprism.experiments._experiment import AuditOutcome, Conclusion
 from routeprism.experiments._rows import Column, Key
-from routeprism.experiments.statements import show_estimate, show_flags, show_value
+from routeprism.experiments.statements import compose_rows, state_row
 from routeprism.measures import Sums, jaccard
 from routeprism.policies import Policy
 from routeprism.records import Case
 from routeprism.routes import Moment, list_moments, trace_moments
 from routeprism.runs import EstimateRow, Finding
 
-__all__ = [
-    "conclude_over_time",
-    "enter_over_time",
-    "moment_of",
-    "retention_curves",
-    "retention_statements",
-]
+__all__ = ["conclude_over_time", "enter_over_time", "moment_of"]
 
 _SCHEDULE = "replay"
 _END = "t=all"
@@ -110,33 +104,28 @@ def retention_curves(rows: Sequence[EstimateRow]) -> list[Finding]:
 
 def retention_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
     """Describe from when on order decides what is retained, and how much in the end."""
-    for (policy, _), curve in _curves(rows).items():
+    for curve in _curves(rows).values():
         end = curve[_END]
-        overlap = end["overlap.retained"]
-        first = next(
-            (
-                arm
-                for arm, quantities in curve.items()
-                if arm != _END and (quantities["overlap.retained"].estimate or 0.0) < 1
-            ),
-            None,
+        moments = (
+            f"from {arm} on"
+            for arm, quantities in curve.items()
+            if arm != _END and (quantities["overlap.retained"].estimate or 0.0) < 1
         )
-        parts = compose(
-            "the retained records depend on order {when}; in the end overlap {overlap}, {forward} "
-            "of the records are retained forward and {route} reversed",
-            when="at no moment" if first is None else f"from {first} on",
-            overlap=show_estimate(overlap),
-            forward=show_value(end["fraction.retained.forward"]),
-            route=show_value(end["fraction.retained.route"]),
+        parts = compose_rows(
+            "the retained records depend on order {when}; in the end overlap {overlap}, "
+            "{forward:value} of the records are retained forward and {route:value} reversed",
+            when=next(moments, "at no moment"),
+            overlap=end["overlap.retained"],
+            forward=end["fraction.retained.forward"],
+            route=end["fraction.retained.route"],
         )
         if "recall.retained.forward" in end:
-            parts += compose(
+            parts += compose_rows(
                 ", support recall {forward} and {route}",
-                forward=show_estimate(end["recall.retained.forward"]),
-                route=show_estimate(end["recall.retained.route"]),
+                forward=end["recall.retained.forward"],
+                route=end["recall.retained.route"],
             )
-        flags = show_flags(overlap)
-        yield Statement(parts, "retention", policy, _SCHEDULE, scope="over time", flags=flags)
+        yield state_row("retention", end["overlap.retained"], parts, scope="over time")
 
 
 def conclude_over_time(outcome: AuditOutcome) -> Conclusion:

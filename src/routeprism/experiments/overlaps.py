@@ -10,14 +10,14 @@ from typing import Any
 
 from routeprism.answers import AnswerProgress
 from routeprism.errors import InapplicableError
-from routeprism.exhibits import Part, Results, Statement, Table, compose, format_row, make_table
+from routeprism.exhibits import Results, Statement, Table, format_row, make_table
 from routeprism.experiments._collection import Asking
 from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._rows import Key, estimate_rows
 from routeprism.experiments._stages import AsksNobody, Stage, StageResult, Traced
 from routeprism.experiments._storage import unit_rows_of
 from routeprism.experiments.severity import join_names
-from routeprism.experiments.statements import show_estimate, show_flags
+from routeprism.experiments.statements import state_row
 from routeprism.landscape import fixed_limits
 from routeprism.measures import Sums, Tally
 from routeprism.orders import Schedule, parse_schedule
@@ -108,6 +108,41 @@ class _Series:
     explored: tuple[int, int] = (0, 0)
     """Interleavings that cover all of these writes, and how many writes these were."""
 
+    def judge(
+        self,
+        trial: Trial,
+        serial: SerialOutcomes,
+        execution: Execution,
+        user: str,
+        seed: int | None,
+    ) -> Kind | None:
+        """Compare the outcome of a trial with the serial outcomes, and note an anomaly."""
+        self.incomplete += not serial.complete
+        self.retained.add(_count_kept(trial, execution.outcome))
+        kind = serial.classify(execution.outcome)
+        if kind is not None:
+            self.kinds[kind] += 1
+            if kind not in self.anomalies:
+                anomaly = shrink_anomaly(describe_anomaly(trial, serial, execution, kind, seed))
+                self.anomalies[kind] = anomaly, user
+        return kind
+
+    def search(self, trial: Trial, serial: SerialOutcomes, user: str) -> Kind | None:
+        """Perform every interleaving of a pool's first writes, if there are few enough.
+
+        An anomaly that one of them shows counts as one more trial.
+        """
+        self.searched = True
+        if trial.manner != "async":
+            return None
+        exploration = explore_interleavings(trial, limit=_MOST_INTERLEAVINGS)
+        for execution in exploration.executions:
+            if serial.classify(execution.outcome) is not None:
+                return self.judge(trial, serial, execution, user, None)
+        if exploration.complete:
+            self.explored = len(exploration.executions), len(trial.writes)
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class OverlapStage(AsksNobody):
@@ -142,7 +177,15 @@ class OverlapStage(AsksNobody):
         rows = estimate_rows(tally, traced.setting)
         findings = [finding for series in every for finding in _list_findings(series)]
         traced.run.keep("overlap", findings)
-        return StageResult(rows, tuple(_describe_all(rows, every)))
+        shares = {(row.policy, row.schedule): row for row in rows if row.quantity == "anomaly"}
+        return StageResult(
+            rows,
+            tuple(
+                _describe_series(series, row)
+                for series in every
+                if (row := shares.get((series.policy, series.schedule))) is not None
+            ),
+        )
 
     def _try_case(
         self,
@@ -159,7 +202,7 @@ class OverlapStage(AsksNobody):
         serial = [list_serial_outcomes(trial) for trial in trials]
         for trial, outcomes in zip(trials, serial, strict=True):
             series.serial |= {_count_kept(trial, outcome) for outcome in outcomes.outcomes}
-        counts: Counter[str] = Counter()
+        kinds: list[Kind | None] = []
         repeated = self.trials or (_OUTSIDE_TRIALS if trials[0].policy.outside else _TRIALS)
         for number in range(repeated):
             at = number % len(trials)
@@ -168,39 +211,18 @@ class OverlapStage(AsksNobody):
             if trials[at].controlled and not execution.controlled:
                 trials[at] = replace(trials[at], controlled=False)
             series.uncontrolled += not execution.controlled
-            series.incomplete += not serial[at].complete
-            _judge(series, trials[at], serial[at], execution, trial_seed, case.pool.user, counts)
-        if not counts and not series.searched:
-            repeated += self._search(series, trials[0], serial[0], case.pool.user, counts)
-        series.trials += repeated
-        for quantity in ("anomaly", *(f"anomaly.{kind}" for kind in KINDS)):
-            column = Column("overlap", quantity, policy.name, schedule.name)
-            sums[column, "all"] = (float(counts[quantity]), repeated)
-
-    def _search(
-        self,
-        series: _Series,
-        trial: Trial,
-        serial: SerialOutcomes,
-        user: str,
-        counts: Counter[str],
-    ) -> int:
-        """Perform every interleaving of a pool's first writes, if there are few enough.
-
-        Gives 1 if one of them shows an anomaly, which then counts as one more trial.
-        """
-        series.searched = True
-        if trial.manner != "async":
-            return 0
-        exploration = explore_interleavings(trial, limit=_MOST_INTERLEAVINGS)
-        for execution in exploration.executions:
-            if serial.classify(execution.outcome) is not None:
-                series.incomplete += not serial.complete
-                _judge(series, trial, serial, execution, None, user, counts)
-                return 1
-        if exploration.complete:
-            series.explored = len(exploration.executions), len(trial.writes)
-        return 0
+            kinds.append(
+                series.judge(trials[at], serial[at], execution, case.pool.user, trial_seed)
+            )
+        if not any(kinds) and not series.searched:
+            kind = series.search(trials[0], serial[0], case.pool.user)
+            kinds += [] if kind is None else [kind]
+        series.trials += len(kinds)
+        column = Column("overlap", "anomaly", policy.name, schedule.name)
+        sums[column, "all"] = (float(len(kinds) - kinds.count(None)), len(kinds))
+        for kind in KINDS:
+            target = column._replace(quantity=f"anomaly.{kind}")
+            sums[target, "all"] = (float(kinds.count(kind)), len(kinds))
 
 
 def _draw_seed(seed: int, user: str, schedule: str, number: int) -> int:
@@ -234,27 +256,6 @@ def list_trials(case: Case, policy: Policy, schedule: Schedule) -> list[Trial]:
     ]
 
 
-def _judge(
-    series: _Series,
-    trial: Trial,
-    serial: SerialOutcomes,
-    execution: Execution,
-    seed: int | None,
-    user: str,
-    counts: Counter[str],
-) -> None:
-    """Compare the outcome of a trial with the serial outcomes, and note an anomaly."""
-    series.retained.add(_count_kept(trial, execution.outcome))
-    kind = serial.classify(execution.outcome)
-    if kind is None:
-        return
-    counts.update(("anomaly", f"anomaly.{kind}"))
-    series.kinds[kind] += 1
-    if kind not in series.anomalies:
-        anomaly = shrink_anomaly(describe_anomaly(trial, serial, execution, kind, seed))
-        series.anomalies[kind] = anomaly, user
-
-
 def _count_kept(trial: Trial, outcome: Outcome) -> tuple[int, int]:
     """Count the records that a trial adds at once, and those of them that an outcome retains."""
     added = {record.id for record in trial.writes}
@@ -285,53 +286,34 @@ def _list_findings(series: _Series) -> Iterator[Finding]:
         )
 
 
-def _describe_all(rows: Sequence[EstimateRow], every: Sequence[_Series]) -> Iterator[Statement]:
-    shares = {(row.policy, row.schedule): row for row in rows if row.quantity == "anomaly"}
-    for series in every:
-        row = shares.get((series.policy, series.schedule))
-        if row is not None:
-            yield _describe_series(series, row)
-
-
 def _describe_series(series: _Series, row: EstimateRow) -> Statement:
     """Describe the trials of one policy under one schedule."""
+    trials, manner = str(series.trials), _describe_manner(series)
     if not series.anomalies:
-        return Statement(
-            compose(
-                "{share} of {trials} trials with overlapping writes end in a way that no serial "
-                "order does ({manner}){explored}",
-                share=show_estimate(row),
-                trials=str(series.trials),
-                manner=_describe_manner(series),
-                explored=_describe_coverage(series),
-            ),
+        return state_row(
             "overlap",
-            series.policy,
-            series.schedule,
-            "good",
-            scope=series.schedule,
-            flags=show_flags(row),
+            row,
+            "{row} of {trials} trials with overlapping writes end in a way that no serial order "
+            "does ({manner}){explored}",
+            severity="good",
+            trials=trials,
+            manner=manner,
+            explored=_describe_coverage(series),
         )
     kind = series.kinds.most_common(1)[0][0]
-    anomaly, _ = series.anomalies[kind]
-    parts = compose(
-        "{cause}. {share} of {trials} trials end in a way that no serial order does ({manner}); "
-        "{smallest}",
-        cause=_describe_cause(series, kind),
-        share=show_estimate(row),
-        trials=str(series.trials),
-        manner=_describe_manner(series),
-        smallest=_describe_smallest(anomaly),
-    )
-    return Statement(
-        parts,
+    writes = [record.id for record in series.anomalies[kind][0].trial.writes]
+    return state_row(
         "overlap",
-        series.policy,
-        series.schedule,
-        "problem",
+        row,
+        "{cause}. {row} of {trials} trials end in a way that no serial order does ({manner}); "
+        "{number} writes are enough ({writes})",
+        severity="problem",
         next_step=_REMEDIES[kind],
-        scope=series.schedule,
-        flags=show_flags(row),
+        cause=_describe_cause(series, kind),
+        trials=trials,
+        manner=manner,
+        number=str(len(writes)),
+        writes=join_names(writes),
     )
 
 
@@ -367,11 +349,6 @@ def _write_range(numbers: Collection[int]) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
-def _describe_smallest(anomaly: Anomaly) -> str:
-    writes = anomaly.trial.writes
-    return f"{len(writes)} writes are enough ({join_names([record.id for record in writes])})"
-
-
 def _describe_coverage(series: _Series) -> str:
     interleavings, writes = series.explored
     if series.incomplete:
@@ -387,43 +364,36 @@ def _describe_coverage(series: _Series) -> str:
 
 def _tabulate(results: Results) -> Sequence[Table]:
     """Show the share of anomalies by kind, and one interleaving for each kind."""
-    rows = experiment.select(results.rows).where(stratum="all", mask="")
-    lines: dict[tuple[str, str], dict[str, EstimateRow]] = {}
-    for row in rows:
-        lines.setdefault((row.policy, row.schedule), {})[row.quantity] = row
+    groups = experiment.select(results.rows).group("policy", "schedule")
     quantities = ("anomaly", *(f"anomaly.{kind}" for kind in KINDS))
-    shares: list[Sequence[Part]] = [
-        (*names, *(format_row(line.get(quantity)) for quantity in quantities))
-        for names, line in lines.items()
-    ]
-    examples: list[Sequence[Part]] = [
-        (
-            finding.policy,
-            finding.schedule,
-            finding.value["kind"],
-            ", ".join(finding.value["writes"]),
-            "; ".join(finding.value["steps"]),
-        )
-        for kind in KINDS
-        for finding in results.findings.get(f"anomaly.{kind}", ())
-    ]
-    caption = "Share of trials whose outcome equals that of no serial order of the same writes."
-    steps = "The smallest set of writes that shows each anomaly, and how their steps interleave."
     return [
         *make_table(
             "overlap",
             "Overlapping writes",
-            caption,
+            "Share of trials whose outcome equals that of no serial order of the same writes.",
             ("policy", "schedule", "anomaly", *KINDS),
-            shares,
+            [
+                (*place, *(format_row(group.get(quantity)) for quantity in quantities))
+                for place, group in groups.items()
+            ],
             names=2,
         ),
         *make_table(
             "overlap-interleavings",
             "Interleavings",
-            steps,
+            "The smallest set of writes that shows each anomaly, and how their steps interleave.",
             ("policy", "schedule", "anomaly", "writes", "steps"),
-            examples,
+            [
+                (
+                    finding.policy,
+                    finding.schedule,
+                    finding.value["kind"],
+                    ", ".join(finding.value["writes"]),
+                    "; ".join(finding.value["steps"]),
+                )
+                for kind in KINDS
+                for finding in results.findings.get(f"anomaly.{kind}", ())
+            ],
             names=5,
         ),
     ]
@@ -446,5 +416,4 @@ experiment = Experiment(
     settings=OverlapSettings,
     stage=_make_stage,
     tables=_tabulate,
-    weighting={},
 )

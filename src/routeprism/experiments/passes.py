@@ -12,13 +12,13 @@ from itertools import combinations
 from pathlib import Path
 
 from routeprism.answers import AnswerProgress
-from routeprism.exhibits import Statement, compose
+from routeprism.exhibits import Statement
 from routeprism.experiments._collection import Asking
 from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._rows import drawing
 from routeprism.experiments._stages import AsksNobody, StageResult, Traced
 from routeprism.experiments._strata import strata_of
-from routeprism.experiments.statements import show_estimate, show_flags
+from routeprism.experiments.statements import state_row
 from routeprism.labels import (
     PREFIX,
     LabelledItem,
@@ -140,17 +140,14 @@ def _statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
     plain = Rows.of(rows).where(mask="")
     for row in plain.where(quantity="agreement"):
         kappa = plain.one("kappa", policy=row.policy, schedule=row.schedule, labels=row.labels)
-        parts = compose(
-            "{passes} agree on whether the exposed support changed in {agreement} of {pairs} pairs "
+        yield state_row(
+            "agreement",
+            row,
+            "{passes} agree on whether the exposed support changed in {row} of {pairs} pairs "
             "(κ = {kappa})",
             passes=" and ".join(row.labels.split("~")),
-            agreement=show_estimate(row),
             pairs=str(row.queries),
-            kappa=show_estimate(kappa),
-        )
-        flags = show_flags(row)
-        yield Statement(
-            parts, "agreement", row.policy, row.schedule, scope=row.schedule, flags=flags
+            kappa=kappa,
         )
 
 

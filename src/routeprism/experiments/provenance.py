@@ -6,15 +6,22 @@ All arms show the records in order of arrival, so that routes with the same sour
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from routeprism.errors import SpecError
-from routeprism.experiments._answer_exhibits import chart_instructions, tabulate_instructions
-from routeprism.experiments._answer_statements import provenance_statements
-from routeprism.experiments._collection import AnswersByModel, Asking, leave_out_silent
+from routeprism.exhibits import Chart, Results, Statement, Table, name_chart, read_limits, shorten
+from routeprism.experiments._answer_rows import (
+    AnswerRows,
+    chart_arms,
+    list_answer_rows,
+    read_cells,
+    tabulate_arms,
+    title_place,
+)
+from routeprism.experiments._collection import AnswersByModel, Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._experiment import AnswerSelection, Experiment
 from routeprism.experiments._layouts import hides_arrival, show_arrival
@@ -31,8 +38,15 @@ from routeprism.experiments._route_comparisons import compare_routes
 from routeprism.experiments._route_values import enter_same_sources
 from routeprism.experiments._rows import Key, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
-from routeprism.experiments._strata import enter, signed, strata_of
-from routeprism.experiments.answers import instructions_of, sides_read
+from routeprism.experiments._strata import Sheet, strata_of
+from routeprism.experiments.answers import fixed_source_statements, instructions_of, sides_read
+from routeprism.experiments.statements import (
+    Phrase,
+    compose_rows,
+    describe_floor,
+    is_at_floor,
+    join_phrases,
+)
 from routeprism.measures import Sums
 from routeprism.prompts import Provenance
 from routeprism.records import Benchmark, Case
@@ -111,32 +125,127 @@ def _enter(
     paired = {key: pair_answers(pairs, outcomes) for key, outcomes in answers.items()}
     for template, fillers, outcomes in make_columns("routes", asking, case, paired):
         for policy, schedule in grouped[own]:
-            column = template._replace(policy=policy, schedule=schedule)
+            sheet = Sheet(sums, strata, template._replace(policy=policy, schedule=schedule))
             profiles: dict[Provenance, Profile] = {}
             for arm, routes in grouped.items():
                 selected = select_pairs(case, routes[policy, schedule], fillers)
                 profile = profiles[arm] = make_profile(selected, outcomes.draws)
-                target = column._replace(arm=arm)
-                for name, numbers in profile.items():
-                    enter(sums, strata, target._replace(quantity=name), numbers)
-                enter_same_sources(strata, target, selected, profile, sums)
+                sheet.at(arm=arm).put_all(profile)
+                enter_same_sources(sheet.at(arm=arm), selected, profile)
             for first, second in CONTRASTS:
                 if first in profiles and second in profiles:
-                    target = column._replace(arm=f"{first}-{second}")
-                    for name in profiles[first]:
-                        gap = signed([(1, profiles[first][name]), (-1, profiles[second][name])])
-                        enter(sums, strata, target._replace(quantity=f"Gamma.{name}"), gap)
+                    gaps = sheet.at(arm=f"{first}-{second}")
+                    gaps.put_gaps(profiles[first], profiles[second])
 
 
 def _finish(margin: float, collection: Gathered) -> StageResult:
-    rows = estimate_rows(collection.tally, collection.asking.setting(collection.traced.setting))
-    unmatched = tuple(
-        f"provenance: {number} pairs could not be matched and are in no estimate: {reason}"
-        for reason, number in collection.reasons.items()
+    unmatched = collection.list_reasons(
+        "provenance: {number} pairs could not be matched and are in no estimate: {reason}"
     )
-    readable, silent = leave_out_silent(rows, collection.outcomes, "provenance")
-    statements = provenance_statements(readable, CONTRASTS, margin)
-    return StageResult(rows, (*silent, *statements), (*unmatched, *collection.notes))
+    rows = estimate_rows(collection.tally, collection.setting)
+    return collection.conclude("provenance", rows, partial(_describe, margin), unmatched)
+
+
+def _describe(margin: float, rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+    """Describe for every two instructions what the first changes, and whether it costs accuracy."""
+    for answers in list_answer_rows(rows, "routes"):
+        for first, second in CONTRASTS:
+            gaps = {
+                quantity.removeprefix("Gamma."): row
+                for (arm, mask, quantity), row in answers.rows.items()
+                if arm == f"{first}-{second}" and not mask
+            }
+            changes = [
+                compose_rows("{name} {value}", name=name, value=gaps[name])
+                for name in ("H", "D_res", "Delta_rep")
+                if name in gaps
+            ]
+            if not changes:
+                continue
+            costs = _describe_costs(answers, gaps, first, second, margin)
+            yield answers.state(
+                "provenance",
+                gaps["H"] if "H" in gaps else gaps["Delta_rep"],
+                "{first} minus {second}: {text} ({row:size})",
+                first=first,
+                second=second,
+                text=join_phrases([join_phrases(changes, ", "), *costs]),
+            )
+    yield from fixed_source_statements(rows)
+
+
+def _describe_costs(
+    answers: AnswerRows, gaps: Mapping[str, EstimateRow], first: str, second: str, margin: float
+) -> Iterator[Phrase]:
+    """Describe whether the first instruction costs accuracy on either route."""
+    pair = (answers.find("Delta_rep", arm) for arm in (first, second))
+    floor = [row for row in pair if row is not None and is_at_floor(row)]
+    if len(floor) == 2:
+        yield (describe_floor(floor[0]),)
+        return
+    for side, where in (("forward", "forward"), ("route", f"on {answers.schedule}")):
+        row = gaps.get(f"accuracy.{side}")
+        if row is None:
+            continue
+        accuracy = compose_rows("accuracy {where} {value}", where=where, value=row)
+        verdict = f", which allows no conclusion about the margin of {margin:g}"
+        if row.lower is not None:
+            how = "is shown" if row.lower > -margin else "is not shown"
+            verdict = f": that {first} is at most {margin:g} worse than {second} {how}"
+        yield (*accuracy, verdict)
+
+
+_INSTRUCTIONS = ("preserved", "gated", "neutral", "placebo")
+
+
+def _name_contrasts(results: Results) -> dict[str, str]:
+    """Name the contrasts between instructions that a run has."""
+    contrasts = {f"{a}-{b}" for a in _INSTRUCTIONS for b in _INSTRUCTIONS}
+    arms = results.rows.where(experiment="routes", arm=contrasts).values("arm")
+    return {arm: arm.replace("-", " − ") for arm in arms}
+
+
+def _tabulate(results: Results) -> list[Table]:
+    """Show the answers under each instruction about conflicting records."""
+    return tabulate_arms(
+        "instructions",
+        {**{arm: arm for arm in _INSTRUCTIONS}, **_name_contrasts(results)},
+        "Does an instruction repair it?",
+        "The same records, in order of arrival, under different instructions about conflicting "
+        "records, and the paired differences between instructions.",
+        results,
+        of="routes",
+    )
+
+
+def _chart(results: Results) -> list[Chart]:
+    """Draw accuracy under each instruction, and the differences between instructions."""
+    contrasts = _name_contrasts(results)
+    if not contrasts:
+        return []
+    charts = []
+    rows = results.rows.where(experiment="routes")
+    for place, group in read_cells(rows, {arm: arm for arm in _INSTRUCTIONS}).items():
+        sides = {"forward": "accuracy.forward", shorten(place[1]): "accuracy.route"}
+        values: list[dict[str, Any]] = [
+            {"label": arm, "side": side, **read_limits(row)}
+            for arm in _INSTRUCTIONS
+            for side, quantity in sides.items()
+            if (row := group.get((arm, quantity)))
+        ]
+        words = "; ".join(f"{v['label']}, {v['side']} {v['estimate']:.3f}" for v in values)
+        if values:
+            charts.append(
+                Chart(
+                    f"instructions-{name_chart(*place)}",
+                    f"{title_place(place)}: accuracy under each instruction",
+                    f"Accuracy on both routes: {words}.",
+                    "pairs",
+                    tuple(values),
+                )
+            )
+    chart = partial(chart_arms, "instruction-contrasts", contrasts, ("D_res", "H"))
+    return [*charts, *chart("change of {}", results, of="routes")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +291,7 @@ experiment = Experiment(
     answers="routes",
     configuration=("provenance_arms",),
     growing=("provenance_arms", "margin"),
-    tables=tabulate_instructions,
-    charts=chart_instructions,
+    tables=_tabulate,
+    charts=_chart,
     answers_behind=_answers_behind,
 )

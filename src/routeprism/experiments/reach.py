@@ -46,6 +46,9 @@ OUTERMOST_FIRST: tuple[Layer, ...] = (
 )
 
 
+_COUNTS = ("retained_changed_count", "V_changed_count", "C_changed_count", "I_changed_count")
+
+
 @dataclass(frozen=True, slots=True)
 class LayerChanges:
     """How many comparisons of a memory with its forward route changed, layer by layer."""
@@ -58,6 +61,15 @@ class LayerChanges:
     """None where the memory shows no state."""
     exposed: bool = True
     """Whether any question was asked; without one, only retained sets can be compared."""
+
+    @classmethod
+    def read(cls, group: Mapping[str, EstimateRow]) -> LayerChanges:
+        """Read the counts of one policy and schedule, given its rows by quantity."""
+        retained, sources, context, state = (
+            None if (row := group.get(name)) is None else int(row.estimate or 0) for name in _COUNTS
+        )
+        pairs = group["V_changed_count"].queries or 0
+        return cls(pairs, retained or 0, sources or 0, context or 0, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +155,18 @@ def decide_reaches(
     reaches = []
     for policy in filter(None, every.values("policy")):
         own = every.where(policy=policy)
-        reach = _decide_policy(policy, own, noisy=policy in noisy)
+        reach = (
+            (_of_chance(policy, own) if policy in noisy else None)
+            or _of_failures(policy, own)
+            or _of_routes(policy, own)
+            or _of_orders(policy, own)
+        )
         reach = _without_evidence(reach, policy in silent, policy in unsourced)
         aside = policy in arms or policy.startswith("source-order(")
         reaches.append(replace(reach, aside=aside))
     if all(reach.aside for reach in reaches):  # then they are what the run is about
         reaches = [replace(reach, aside=False) for reach in reaches]
     return reaches
-
-
-def _decide_policy(policy: str, rows: Rows, *, noisy: bool) -> Reach:
-    """Decide by the first of chance, failures, routes and orders that applies."""
-    return (
-        (_of_chance(policy, rows) if noisy else None)
-        or _of_failures(policy, rows)
-        or _of_routes(policy, rows)
-        or _of_orders(policy, rows)
-    )
 
 
 def _without_evidence(reach: Reach, silent: bool, unsourced: bool) -> Reach:
@@ -202,38 +209,13 @@ def _of_failures(policy: str, rows: Rows) -> Reach | None:
 
 
 def _of_routes(policy: str, rows: Rows) -> Reach | None:
-    routes: dict[str, dict[str, EstimateRow]] = {}
-    for row in _select_plain(rows, *_COUNTS):
-        if row.experiment == "routes":
-            routes.setdefault(row.schedule, {})[row.quantity] = row
+    groups = _select_plain(rows, *_COUNTS).where(experiment="routes").group("schedule")
     reaches = [
-        decide_reach(_changes(changes), policy)
-        for changes in routes.values()
-        if "V_changed_count" in changes
+        decide_reach(LayerChanges.read(group), policy)
+        for group in groups.values()
+        if "V_changed_count" in group
     ]
-    return min(reaches, key=_place) if reaches else None
-
-
-_COUNTS = ("retained_changed_count", "V_changed_count", "C_changed_count", "I_changed_count")
-
-
-def _changes(counts: Mapping[str, EstimateRow]) -> LayerChanges:
-    retained, sources, context, state = (counts.get(name) for name in _COUNTS)
-
-    def number(row: EstimateRow | None) -> int:
-        return 0 if row is None else int(row.estimate or 0)
-
-    return LayerChanges(
-        counts["V_changed_count"].queries or 0,
-        number(retained),
-        number(sources),
-        number(context),
-        None if state is None else number(state),
-    )
-
-
-def _place(reach: Reach) -> tuple[int, int]:
-    return OUTERMOST_FIRST.index(reach.layer), -reach.changed
+    return min(reaches, key=lambda r: (OUTERMOST_FIRST.index(r.layer), -r.changed), default=None)
 
 
 def _of_orders(policy: str, rows: Rows) -> Reach:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from routeprism.answers import Comparison, Cost
+from routeprism.answers import Cost
 from routeprism.errors import SpecError, nearest
-from routeprism.experiments._answer_statements import restoration_statements
-from routeprism.experiments._collection import AnswersByModel, Asking, leave_out_silent
+from routeprism.experiments._collection import AnswersByModel, Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._condition_values import CONTRASTS, enter_conditions
 from routeprism.experiments._designs import (
@@ -22,12 +21,16 @@ from routeprism.experiments._designs import (
     DesignRules,
     decide_designs,
 )
-from routeprism.experiments._experiment import AnswerNames, AnswerSelection, Experiment
-from routeprism.experiments._profiles import make_columns
-from routeprism.experiments._restoration_exhibits import chart_restoration, tabulate_restoration
+from routeprism.experiments._experiment import AnswerSelection, Experiment
+from routeprism.experiments._profiles import group_by_condition, make_columns
+from routeprism.experiments._restoration_exhibits import (
+    chart_restoration,
+    restoration_statements,
+    tabulate_restoration,
+)
 from routeprism.experiments._rows import Column, Key, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
-from routeprism.experiments._strata import DISTINCT, Strata, enter, strata_of
+from routeprism.experiments._strata import DISTINCT, Sheet, Strata, Values, strata_of
 from routeprism.labels import (
     ELIGIBILITY,
     STRATA,
@@ -49,6 +52,8 @@ __all__ = ["CONTRASTS", "RestorationSettings", "experiment", "restore_records"]
 _LEFT_OUT = ("restored-absent", "restored-replacement", "restored-present")
 _TESTED: Mapping[str, Alternative] = {"restored-absent": "greater"}
 """Quantities whose difference from zero is a claim about the displaced record."""
+_REASONS = frozenset(f"count.{stratum}" for stratum in STRATA)
+"""Counts of ineligible pairs, which have no row where there is none."""
 BUNDLE_TOKENS = 16_000
 """How many tokens the prompt of a bundle may have by default."""
 
@@ -122,60 +127,61 @@ def _enter(
     """Enter eligibility, and accuracies and contrasts for each filler and over all of them."""
     case, strata = item.case, strata_of(item.case, traced.masks)
     _enter_eligibility(strata, item.detail, traced, sums)
-    grouped: dict[tuple[str, str, str], dict[tuple[str, str], Comparison]] = {}
-    for comparison in item.comparisons:
-        design = (comparison.policy, comparison.schedule, comparison.condition)
-        grouped.setdefault(design, {})[comparison.question.id, comparison.filler] = comparison
-    for (policy, schedule, arm), decisions in grouped.items():
+    for (policy, schedule, arm), decisions in group_by_condition(item.comparisons).items():
+        place = {"policy": policy, "schedule": schedule, "arm": arm, "labels": traced.labels}
         for template, fillers, outcomes in make_columns("restoration", asking, case, answers):
-            column = template._replace(
-                policy=policy, schedule=schedule, arm=arm, labels=traced.labels
-            )
+            sheet = Sheet(sums, strata, template._replace(**place))
             comparisons = [
                 [decisions[q.id, filler] for filler in fillers if (q.id, filler) in decisions]
                 for q in case.questions
             ]
-            enter_conditions(case, strata, column, comparisons, len(fillers), outcomes, sums)
+            enter_conditions(case, sheet, comparisons, len(fillers), outcomes)
 
 
 def _finish(collection: Gathered) -> StageResult:
-    setting = collection.asking.setting(collection.traced.setting)
     duplicates = collection.has_duplicate_options
+    every = estimate_rows(collection.tally, collection.setting, left_out=_LEFT_OUT, tested=_TESTED)
     rows = [
         row
-        for row in estimate_rows(collection.tally, setting, left_out=_LEFT_OUT, tested=_TESTED)
-        if (row.estimate or not _counts(row.quantity))
+        for row in every
+        if (row.estimate or row.quantity not in _REASONS)
         and (duplicates or not row.mask.endswith(DISTINCT))  # else it repeats the plain rows
     ]
-    unmatched = tuple(
-        f"{number} eligible designs are left out: {reason}"
-        for reason, number in collection.reasons.items()
-    )
-    readable, silent = leave_out_silent(rows, collection.outcomes, "restoration")
-    statements = (*silent, *restoration_statements(readable))
-    return StageResult(rows, statements, (*unmatched, *collection.notes))
+    unmatched = collection.list_reasons("{number} eligible designs are left out: {reason}")
+    return collection.conclude("restoration", rows, restoration_statements, unmatched)
 
 
-def _counts(quantity: str) -> bool:
-    return quantity.startswith("count.") and quantity[len("count.") :] in STRATA
+_RECORDED: Mapping[type, Mapping[str, str]] = {
+    Ineligible: {"stratum": "stratum", "reason": "reason"},
+    Bundle: {"missing": "missing", "absent": "absent_schedule"},
+    Update: {n: n for n in ("current", "outdated", "control", "replacement", "schedule")},
+    Presence: {
+        "support": "support",
+        "present": "present_schedule",
+        "absent": "absent_schedule",
+    },
+    Design: {
+        **{n: n for n in ("support", "removed", "replacement")},
+        "present": "present_schedule",
+        "absent": "absent_schedule",
+    },
+}
+"""What a run records of each decision: the name, and the attribute that it is read from."""
 
 
 def _list_decisions(traced: Traced, item: CaseComparisons) -> Iterator[Finding]:
     """List for every pair which records are exchanged, or why none is."""
     for decision in item.detail:
         outcomes = {
-            "single": decision.single,
-            "bundle": decision.bundle,
-            "swap": decision.swap,
-            "presence": decision.presence,
-            "update": decision.update,
+            name: outcome
+            for name in ("single", "bundle", "swap", "presence", "update")
+            if (outcome := getattr(decision, name)) is not None
         }
         yield Finding(
             name="eligibility",
             value={
-                name: _describe(outcome)
-                for name, outcome in outcomes.items()
-                if outcome is not None
+                name: {key: getattr(o, source) for key, source in _RECORDED[type(o)].items()}
+                for name, o in outcomes.items()
             },
             policy=decision.policy,
             interface=traced.setting.interfaces.get(decision.policy, ""),
@@ -183,29 +189,6 @@ def _list_decisions(traced: Traced, item: CaseComparisons) -> Iterator[Finding]:
             user=item.case.pool.user,
             question=decision.question.id,
         )
-
-
-def _describe(outcome: Design | Bundle | Presence | Update | Ineligible) -> dict[str, object]:
-    if isinstance(outcome, Ineligible):
-        return {"stratum": outcome.stratum, "reason": outcome.reason}
-    if isinstance(outcome, Bundle):
-        return {"missing": list(outcome.missing), "absent": outcome.absent_schedule}
-    if isinstance(outcome, Update):
-        names = ("current", "outdated", "control", "replacement", "schedule")
-        return {name: getattr(outcome, name) for name in names}
-    if isinstance(outcome, Presence):
-        return {
-            "support": outcome.support,
-            "present": outcome.present_schedule,
-            "absent": outcome.absent_schedule,
-        }
-    return {
-        "support": outcome.support,
-        "removed": outcome.removed,
-        "replacement": outcome.replacement,
-        "present": outcome.present_schedule,
-        "absent": outcome.absent_schedule,
-    }
 
 
 def _enter_eligibility(
@@ -216,27 +199,25 @@ def _enter_eligibility(
     for decision in decisions:
         grouped.setdefault((decision.policy, decision.schedule), []).append(decision)
     for (policy, schedule), of_route in grouped.items():
-        counts: dict[tuple[str, str], list[float | None]] = {}
+        sheet = Sheet(
+            sums, strata, Column("restoration", "", policy, schedule, labels=traced.labels)
+        )
+        counts: dict[tuple[str, str], Values] = {}
         for arm in of_route[0].by_arm:
-            outcomes = [decision.by_arm[arm] for decision in of_route]
-            counts[arm, "eligible"] = [
-                None if outcome is None else float(not isinstance(outcome, Ineligible))
-                for outcome in outcomes
-            ]
-            for stratum in STRATA:
-                counts[arm, stratum] = [
-                    None
-                    if outcome is None
-                    else float(isinstance(outcome, Ineligible) and outcome.stratum == stratum)
-                    for outcome in outcomes
-                ]
+            reasons = [_find_reason(decision.by_arm[arm]) for decision in of_route]
+            for name in ("eligible", *STRATA):
+                counts[arm, name] = [None if r is None else float(r == name) for r in reasons]
         for rule in ELIGIBILITY:
             counts["", f"eligible.{rule}"] = [float(rule in outcome.rules) for outcome in of_route]
         for (arm, name), flags in sorted(counts.items()):
-            column = Column(
-                "restoration", f"count.{name}", policy, schedule, arm=arm, labels=traced.labels
-            )
-            enter(sums, strata, column, flags)
+            sheet.put(f"count.{name}", flags, arm=arm)
+
+
+def _find_reason(outcome: object) -> str | None:
+    """Name why a design is ineligible, or `eligible`; None where the design does not apply."""
+    if outcome is None:
+        return None
+    return outcome.stratum if isinstance(outcome, Ineligible) else "eligible"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +245,6 @@ class RestorationSettings:
         minimum=SIZES["bundle_tokens"][0],
         maximum=SIZES["bundle_tokens"][1],
     )
-
-
-def _place(names: AnswerNames) -> Mapping[str, str]:
-    return {"condition": names.side, "design": names.condition or "single"}
 
 
 _COUNTED_BESIDE = {
@@ -339,6 +316,6 @@ experiment = Experiment(
     masks=(DISTINCT,),
     tables=tabulate_restoration,
     charts=chart_restoration,
-    place=_place,
+    place=lambda names: {"condition": names.side, "design": names.condition or "single"},
     answers_behind=_answers_behind,
 )

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 from routeprism.answers import Comparison
 from routeprism.errors import SpecError
-from routeprism.experiments._answer_exhibits import chart_reuse, tabulate_reuse
-from routeprism.experiments._answer_statements import reuse_statements
-from routeprism.experiments._collection import AnswersByModel, Asking, leave_out_silent
+from routeprism.exhibits import Statement
+from routeprism.experiments._answer_rows import (
+    AnswerRows,
+    chart_arms,
+    list_answer_rows,
+    tabulate_arms,
+)
+from routeprism.experiments._collection import AnswersByModel, Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
-from routeprism.experiments._experiment import AnswerSelection, Experiment
-from routeprism.experiments._exposed_support import enter_support
+from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._profiles import (
+    enter_support,
     group_by_route,
     make_columns,
     make_profile,
@@ -25,11 +30,20 @@ from routeprism.experiments._route_comparisons import compare_routes
 from routeprism.experiments._route_values import MAIN
 from routeprism.experiments._rows import Column, Group, Key, difference_rows, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
-from routeprism.experiments._strata import Masks, Strata, Values, anchors_of, enter, strata_of
-from routeprism.experiments.answers import place_route, sides_read
+from routeprism.experiments._strata import Masks, Sheet, Strata, anchors_of, strata_of
+from routeprism.experiments.answers import place_route, select_sides
+from routeprism.experiments.statements import (
+    Phrase,
+    compose_rows,
+    describe_floor,
+    describe_residual,
+    excludes_zero,
+    is_at_floor,
+    join_phrases,
+)
 from routeprism.measures import Sums, jaccard
 from routeprism.records import Benchmark, Case
-from routeprism.runs import EstimateRow, Finding, StoredRun
+from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
 from routeprism.settings import RESEARCH, option
 
 __all__ = ["GROUPS", "ReuseSettings", "experiment", "reuse_states", "targets_of"]
@@ -93,15 +107,14 @@ def _list_anchors(traced: Traced, item: CaseComparisons) -> list[Finding]:
 
 def _finish(collection: Gathered) -> StageResult:
     """Estimate over the targets, by what happened to their support."""
-    setting = collection.asking.setting(collection.traced.setting)
-    rows = estimate_rows(collection.tally, setting)
-    rows += difference_rows(collection.tally, setting, GROUPS)
+    rows = estimate_rows(collection.tally, collection.setting)
+    rows += difference_rows(collection.tally, collection.setting, GROUPS)
     benchmark = collection.traced.benchmark
     single = sum(len(case.questions) == 1 for case in benchmark.cases)
     alone = f"one {benchmark.unit} has" if single == 1 else f"{single} {benchmark.unit}s have"
     notes = (f"reuse: {alone} one question, and so no target",) if single else ()
-    readable, silent = leave_out_silent(rows, collection.outcomes, "reuse")
-    return StageResult(rows, (*silent, *reuse_statements(readable)), notes)
+    # The routes have the same prompts, and note the answers that could not be read.
+    return replace(collection.conclude("reuse", rows, _describe, ()), notes=notes)
 
 
 def _enter(
@@ -116,41 +129,96 @@ def _enter(
         return
     grouped = group_by_route(item.comparisons)
     for (policy, schedule), routes in grouped.items():
-        column = Column("reuse", "", policy, schedule)
         first = [routes[q.id, asking.manner.fillers[0]] for q in targets.questions]
-        _enter_exposure(strata, column, first, sums)
+        _enter_exposure(Sheet(sums, strata, Column("reuse", "", policy, schedule)), first)
     paired = {key: pair_answers(item.comparisons, outcomes) for key, outcomes in answers.items()}
     for template, fillers, outcomes in make_columns("reuse", asking, targets, paired):
         for (policy, schedule), routes in grouped.items():
-            column = template._replace(policy=policy, schedule=schedule)
+            sheet = Sheet(sums, strata, template._replace(policy=policy, schedule=schedule))
             pairs = select_pairs(targets, routes, fillers)
             profile = make_profile(pairs, outcomes.draws)
-            for name, numbers in profile.items():
-                enter(sums, strata, column._replace(quantity=name), numbers)
+            sheet.put_all(profile)
             if traced.labels:
-                labelled = column._replace(labels=traced.labels)
-                enter_support(strata, labelled, pairs, profile, _BY_SUPPORT, sums)
+                enter_support(sheet.at(labels=traced.labels), pairs, profile, _BY_SUPPORT)
 
 
-def _enter_exposure(
-    strata: Strata, column: Column, pairs: Sequence[Comparison], sums: Sums[Key]
-) -> None:
+def _enter_exposure(sheet: Sheet, pairs: Sequence[Comparison]) -> None:
     """Enter what the routes show to the targets, and which units have several targets."""
     exposures = [pair.exposures for pair in pairs]
-    values: dict[str, Values] = {
-        "J": [jaccard(forward.sources, route.sources) for forward, route in exposures],
-        "V_changed": [float(forward.sources != route.sources) for forward, route in exposures],
-        "C_changed": [
-            float(forward.context_sha256 != route.context_sha256) for forward, route in exposures
-        ],
-    }
-    for name, numbers in values.items():
-        enter(sums, strata, column._replace(quantity=name), numbers)
-    several = column._replace(quantity="count.several_targets")
-    for (stratum, mask), places in strata.places.items():
+    sheet.put("J", [jaccard(first.sources, second.sources) for first, second in exposures])
+    sheet.put("V_changed", [float(a.sources != b.sources) for a, b in exposures])
+    sheet.put("C_changed", [float(a.context_sha256 != b.context_sha256) for a, b in exposures])
+    several = sheet.column._replace(quantity="count.several_targets")
+    for (stratum, mask), places in sheet.strata.places.items():
         if places and stratum == "all":
             number = len(places)
-            sums[several._replace(mask=mask), stratum] = (float(number > 1), number)
+            sheet.sums[several._replace(mask=mask), stratum] = (float(number > 1), number)
+
+
+def _describe(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+    """Describe what the states do to questions that they were not built for."""
+    exposed = Rows.of(rows).where(experiment="reuse", model="", mask="", stratum="all")
+    for answers in list_answer_rows(rows, "reuse"):
+        measure = answers.choose_measure()
+        row = answers.find(measure)
+        if row is None:
+            continue
+        change = answers.find("Delta_rep")
+        own = exposed.where(policy=row.policy, schedule=row.schedule)
+        value = compose_rows("{measure} = {value}", measure=measure, value=row)
+        if measure == "D_res":
+            moved = change is not None and excludes_zero(change)
+            verdict = describe_residual(row, moved=moved)
+            value = compose_rows("{verdict} ({value})", verdict=verdict, value=value)
+        phrases = [
+            compose_rows(
+                "{questions} different questions of {units} {unit}s ({several:count} with two or "
+                "more) were asked of one state per route; sources changed in {V:count}, contexts "
+                "in {C:count}",
+                questions=str(row.queries),
+                units=str(row.units),
+                unit=row.unit,
+                several=own.one("count.several_targets"),
+                V=own.one("V_changed_count"),
+                C=own.one("C_changed_count"),
+            ),
+            value,
+        ]
+        if change is not None and is_at_floor(change):
+            phrases.append((describe_floor(change),))
+        elif change is not None and measure != "Delta_rep":
+            phrases.append(compose_rows("change of accuracy {value}", value=change))
+        phrases.extend(_describe_support(answers))
+        yield answers.state("reuse", row, "{text}", text=join_phrases(phrases))
+
+
+def _describe_support(answers: AnswerRows) -> Iterator[Phrase]:
+    """Describe accuracy where support changed, where it did not, and units with both."""
+    for arm, where in (
+        ("support-changed", "where support changed"),
+        ("support-preserved", "where support was preserved"),
+        ("support-absent", "where neither route shows any"),
+    ):
+        if (row := answers.find("Delta_rep", arm)) is not None:
+            template = "{where} {row} ({row:size}, labels {row:labels})"
+            yield compose_rows(template, where=where, row=row)
+    if (row := answers.find("changed-preserved.Delta_rep")) is not None:
+        yield compose_rows("changed minus preserved within {u}s {v}", u=row.unit, v=row)
+    if (row := answers.find("changed-absent.Delta_rep")) is not None:
+        yield compose_rows(
+            "mean where support changed minus mean where neither route shows any {value}", value=row
+        )
+
+
+_ARMS = {
+    "": "all questions",
+    "support-changed": "evidence changed",
+    "support-preserved": "evidence preserved",
+    "support-absent": "no evidence on either route",
+    "changed-preserved": "changed − preserved",
+    "changed-absent": "changed − absent (means)",
+    "changed-absent.within": "changed − absent within units",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +230,6 @@ class ReuseSettings:
         help="Also estimate over all questions but the first one of each user.",
         group=RESEARCH,
     )
-
-
-def _answers_behind(
-    row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
-) -> AnswerSelection:
-    return AnswerSelection("reuse", sides_read(row), ("",))
 
 
 def _stage(
@@ -190,8 +252,17 @@ experiment = Experiment(
     growing=("reuse",),
     groups=GROUPS,
     excluded=anchors_of,
-    tables=tabulate_reuse,
-    charts=chart_reuse,
+    tables=partial(
+        tabulate_arms,
+        "reuse",
+        _ARMS,
+        "One memory, different questions",
+        "The memory of each route is built for the user's first question and asked all other "
+        "questions, grouped by what happened to their evidence.",
+    ),
+    charts=partial(
+        chart_arms, "reuse", _ARMS, ("Delta_rep", "Delta"), "change of accuracy by evidence"
+    ),
     place=place_route,
-    answers_behind=_answers_behind,
+    answers_behind=partial(select_sides, "reuse"),
 )

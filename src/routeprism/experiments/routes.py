@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,7 +48,16 @@ from routeprism.experiments._stages import Stage, StageResult, inspect_stages
 from routeprism.experiments.builds import BUILDS_TESTED, find_noisy_policies
 from routeprism.experiments.reach import decide_reaches
 from routeprism.policies import Policy, StandIn, builder_model, stores_states
-from routeprism.runs import CONTRASTS, EstimateRow, Finding, Rows, Run, Shortfall, write_cassette
+from routeprism.runs import (
+    CONTRASTS,
+    EstimateRow,
+    Finding,
+    Rows,
+    Run,
+    Shortfall,
+    unite_ledgers,
+    write_cassette,
+)
 
 __all__ = ["WORKPLACE", "audit_subject"]
 
@@ -97,13 +106,14 @@ def audit_subject(
             temporary=temporary,
             command_line=audit.execution.command_line,
             staged=audit.gateway is not None,
+            merged=audit.execution.merged,
         ) as run,
         _tape(run, pacing),
     ):
         audit.execution.begin_step("memories", 0, len(stages) + 2)
         traces = trace_cases(audit, run)
-        audit = audit.take(traces.stop)
-        performed = [] if audit.execution.shard is not None else _perform(audit, run)
+        audit = audit.take(traces.stop).take_shard()
+        performed = _perform(audit, run)
         return _finish(audit, run, traces, performed)
 
 
@@ -157,16 +167,24 @@ def _price(audit: Preparation) -> dict[str, Cost]:
         return costs | _price_answers(audit, run, absent, unread)
 
 
-def _open_trial(audit: Preparation, scratch: Path) -> AbstractContextManager[Run]:
-    """Open the run to look answers up, and leave it as it is; without one, open an empty run."""
-    directory = audit.execution.directory
-    return Run.open(
-        scratch if directory is None or not Run.exists(directory) else directory,
+@contextmanager
+def _open_trial(audit: Preparation, scratch: Path) -> Iterator[Run]:
+    """Open the run to look answers up, and leave it as it is; without one, open an empty run.
+
+    What merged shards have is looked up in a copy.
+    """
+    directory, merged = audit.execution.directory, audit.execution.merged
+    exists = directory is not None and Run.exists(directory)
+    with Run.open(
+        directory if directory is not None and exists and merged is None else scratch,
         audit.configuration,
         inputs=audit.plan.benchmark.inputs,
         growing=list_growing(),
         trial=True,
-    )
+    ) as run:
+        if merged is not None:
+            unite_ledgers(run.store, [*([directory] if directory else []), *merged.ledgers])
+        yield run
 
 
 def _observe(plan: Plan, run: Run, execution: RunExecution) -> Observations:
@@ -184,6 +202,7 @@ def _price_answers(
     audit: Preparation, run: Run, absent: Sequence[StandIn], unread: Sequence[Policy]
 ) -> dict[str, Cost]:
     """Add up what the stages take, by model; mark what depends on memories that were not built."""
+    audit = audit.take_shard()
     assumed = frozenset(policy.name for policy in (*absent, *unread))
     traced = replace(audit.traced(run), assumed=assumed)
     if not absent:
@@ -196,12 +215,17 @@ def _price_answers(
 
 
 def _perform(audit: Preparation, run: Run | None) -> list[StageResult]:
-    """Perform the stages in order, after all recorded answers that they read were looked up."""
+    """Perform the stages in order, after all recorded answers that they read were looked up.
+
+    A shard collects the answers of its pools; what asks no model is left to merging.
+    """
     if run is None:
         return []
     traced = audit.traced(run)
     every = [StageResult(notes=inspect_stages(audit.stages, traced))]
     for number, stage in enumerate(audit.stages, 1):
+        if audit.pools is not None and not stage.models:
+            continue
         audit.execution.begin_step("experiments", number, len(audit.stages) + 2)
         every.append(stage.perform(traced, audit.execution.answer_progress))
     return every
@@ -232,18 +256,18 @@ def _reach_outcome(
     return AuditOutcome(Rows.of(rows), plan, audit.setting, observations, noisy, reaches)
 
 
-def _store_findings(
-    run: Run, conclusions: Sequence[Conclusion], audit: Preparation, stops: Sequence[Finding]
-) -> None:
-    """Store what the experiments concluded, the contrasts, the sets of questions, and the stop."""
-    if stops:
-        run.keep("until", stops)
-    for conclusion in conclusions:
-        for name, findings in conclusion.findings.items():
-            run.keep(name, findings)
+def _list_findings(
+    conclusions: Sequence[Conclusion], audit: Preparation, stops: Sequence[Finding]
+) -> dict[str, Sequence[Finding]]:
+    """List what the experiments concluded, the stop, and the contrasts, by experiment."""
     interfaces = audit.setting.interfaces
-    run.keep(CONTRASTS, [c.finding(interfaces[c.policy]) for c in audit.plan.contrasts])
-    run.keep_masks(audit.plan.masks)
+    concluded = {
+        name: findings
+        for conclusion in conclusions
+        for name, findings in conclusion.findings.items()
+    }
+    compared = [c.finding(interfaces[c.policy]) for c in audit.plan.contrasts]
+    return {**({"until": stops} if stops else {}), **concluded, CONTRASTS: compared}
 
 
 def _finish(
@@ -259,7 +283,6 @@ def _finish(
     shortfall = Shortfall.count(routes=observations.failure_reasons)
     stops = _list_stops(audit, traces, performed)
     if run is not None:
-        _store_findings(run, conclusions, audit, [finding for _, finding in stops])
         shortfall = run.shortfall(observations.failure_reasons)
     return finish_run(
         run,
@@ -279,6 +302,8 @@ def _finish(
             reaches=tuple(outcome.reaches),
             shortfall=shortfall,
         ),
+        _list_findings(conclusions, audit, [finding for _, finding in stops]),
+        plan.masks,
     )
 
 

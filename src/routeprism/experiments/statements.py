@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from string import Formatter
 from typing import TypeVar
 
-from routeprism.exhibits import Number, Part, Statement
+from routeprism.exhibits import (
+    Number,
+    Part,
+    Severity,
+    Statement,
+    compose,
+    format_share,
+    join_parts,
+)
 from routeprism.experiments._rows import FLOOR, P_ADJUSTED
 from routeprism.printing import pluralise
 from routeprism.runs import EstimateRow, Rows, format_interval
@@ -14,8 +23,11 @@ __all__ = [
     "BUILD_AGAIN",
     "MARGIN",
     "RISK",
+    "Phrase",
+    "Value",
     "choose_statements",
     "comes_first",
+    "compose_rows",
     "describe_doubt",
     "describe_floor",
     "describe_residual",
@@ -26,15 +38,20 @@ __all__ = [
     "is_beyond_chance",
     "is_claim_shown",
     "is_small",
+    "join_phrases",
     "keep_widest",
     "pluralise",
     "show_count",
     "show_estimate",
     "show_flags",
     "show_value",
+    "state_row",
 ]
 
 Entry = TypeVar("Entry")
+Phrase = tuple[Part, ...]
+Value = EstimateRow | Part | Iterable[Part]
+"""What fills a place in a template: a row, a text or number, or several of these."""
 
 
 def show_estimate(row: EstimateRow) -> Part:
@@ -63,6 +80,60 @@ def describe_size(row: EstimateRow) -> str:
     return f"{pluralise(row.queries, 'pair')}, {pluralise(row.units, row.unit)}"
 
 
+_FORMS: Mapping[str, Callable[[EstimateRow], Part]] = {
+    "": show_estimate,
+    "value": show_value,
+    "count": show_count,
+    "share": format_share,
+    "size": describe_size,
+    "labels": lambda row: row.labels,
+}
+
+
+def compose_rows(template: str, **values: Value) -> Phrase:
+    """Fill the `{names}` of a template; a row is shown as its estimate with the interval.
+
+    `{name:value}` shows the estimate of a row without its interval, `{name:count}` a count,
+    `{name:share}` a count with what it is out of, `{name:size}` the number of its pairs and units,
+    `{name:labels}` its label source.
+    """
+    parts: list[Part] = []
+    for text, name, form, _ in Formatter().parse(template):
+        parts.append(text)
+        if name is not None:
+            value = values[name]
+            part = _FORMS[form or ""](value) if isinstance(value, EstimateRow) else value
+            parts.extend((part,) if isinstance(part, str | Number) else part)
+    return compose("{parts}", parts=parts)
+
+
+def join_phrases(phrases: Iterable[Phrase], separator: str = "; ") -> Phrase:
+    """Join phrases with a separator."""
+    return tuple(join_parts(separator, phrases))
+
+
+def state_row(
+    kind: str,
+    row: EstimateRow,
+    template: str | Phrase,
+    *,
+    severity: Severity = "info",
+    next_step: str = "",
+    scope: str | None = None,
+    **values: Value,
+) -> Statement:
+    """Make a statement about the policy and the schedule of a row, with the flags of the row.
+
+    The template is that of `compose_rows`, where `{row}` is the row, or already a phrase. The scope
+    is the schedule unless another one is given.
+    """
+    if isinstance(template, str):
+        template = compose_rows(template, row=row, **values)
+    scope = row.schedule if scope is None else scope
+    place = (kind, row.policy, row.schedule)
+    return Statement(template, *place, severity, next_step, scope, show_flags(row))
+
+
 def excludes_zero(row: EstimateRow) -> bool:
     """Whether a row has an interval without zero."""
     return row.lower is not None and row.upper is not None and not row.lower <= 0 <= row.upper
@@ -87,7 +158,10 @@ def describe_unreadable(find: Callable[[str], EstimateRow | None], route: str) -
     silent = []
     for side, name in (("forward", "forward"), ("route", route)):
         row = find(f"count.no_answer.{side}")
-        if row is not None and row.estimate == _count_draws(row):
+        if row is None:
+            continue
+        draws = (row.queries or 0) * (row.draws or 0) * len(row.filler.split("+"))
+        if row.estimate == draws:
             silent.append((name, int(row.estimate)))
     if not silent:
         return ""
@@ -97,11 +171,6 @@ def describe_unreadable(find: Callable[[str], EstimateRow | None], route: str) -
         f"none of the {total} answers{where} could be read (refused or unparsable), so nothing "
         f"can be concluded about order"
     )
-
-
-def _count_draws(row: EstimateRow) -> int:
-    """Count the draws that a count of answers was taken from."""
-    return (row.queries or 0) * (row.draws or 0) * len(row.filler.split("+"))
 
 
 BUILD_AGAIN = "audit again with --builds 3 (builds=3 in Python)"

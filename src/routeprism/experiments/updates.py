@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from routeprism.exhibits import (
@@ -24,7 +25,7 @@ from routeprism.exhibits import (
 from routeprism.experiments._experiment import AnswerSelection, AuditOutcome, Conclusion, Experiment
 from routeprism.experiments._update_values import PREVENTED
 from routeprism.experiments.severity import describe_arrival
-from routeprism.experiments.statements import is_claim_shown, show_estimate, show_flags
+from routeprism.experiments.statements import Phrase, compose_rows, is_claim_shown, state_row
 from routeprism.orders import FORWARD, name_reference
 from routeprism.runs import EstimateRow, Rows
 
@@ -36,7 +37,7 @@ _NEGLIGIBLE = 1e-6
 Group = Mapping[str, EstimateRow]
 """Quantity → its row."""
 
-Phrase = tuple[Severity, tuple[Part, ...]]
+Fault = tuple[Severity, Phrase]
 """A part of a diagnosis, and how severe it is."""
 
 
@@ -45,101 +46,79 @@ def describe_updates(rows: Rows, arrivals: Collection[str] = ()) -> list[Stateme
 
     Of `arrivals`, the names of arrival models, the rows are expectations over many orders.
     """
-    plain = rows.where(experiment="updates", stratum="all", mask="", batch="", arm="", model="")
     groups: dict[str, dict[str, Group]] = {}
+    plain = rows.plain(experiment="updates", model="")
     for (policy, schedule), quantities in plain.group("policy", "schedule").items():
         if policy:
             groups.setdefault(policy, {})[schedule] = quantities
     statements: list[Statement] = []
     expected: list[Statement] = []
-    for policy, by_schedule in groups.items():
+    for by_schedule in groups.values():
         forward = by_schedule.get(FORWARD.name, {})
         routes = {name: group for name, group in by_schedule.items() if "stale_only.route" in group}
         if not routes:
             continue
-        source = list(_describe_source(policy, next(iter(routes.values())), forward))
+        any_route = next(iter(routes.values()))
+        stale = _describe_count(
+            any_route["stale_only.forward_count"],
+            "{row:share} questions about updates end with the old value in source order already",
+        )
+        source = [stale, *_list_faults(any_route, forward, "forward", "in source order")]
         ranked: list[tuple[int, Statement]] = []
         for schedule, group in routes.items():
             if schedule in arrivals:
-                expected += _describe_expected(policy, schedule, group)
+                expected += _describe_expected(group)
             else:
-                ranked += _describe_route(policy, schedule, group, is_clean=not source)
-        ranked += source
+                ranked += _describe_route(group, is_clean=not any(source))
+        ranked += _rank(source, any_route, schedule="")
         statements += [statement for _, statement in sorted(ranked, key=lambda pair: pair[0])]
     return statements + expected
 
 
-def _describe_expected(policy: str, schedule: str, group: Group) -> Iterator[Statement]:
+def _describe_expected(group: Group) -> Iterator[Statement]:
     """Describe how many questions end with the old value on average over an arrival model."""
-    if not _is_changed(group):
-        return
-    parts = compose(
-        "on average {number} questions about updates end with the old value under {when}{already}; "
-        "{remedy}",
-        number=format_share(group["stale_only.route_count"]),
-        when=describe_arrival(schedule),
-        already=_describe_already(group),
-        remedy=_describe_remedy(group),
-    )
-    flags = show_flags(group["stale_only.route"])
-    yield Statement(parts, "updates", policy, schedule, "problem", scope=schedule, flags=flags)
+    row = group["stale_only.route"]
+    if _count(group, "stale_only.by_order_count"):
+        yield state_row(
+            "updates",
+            row,
+            "on average {number:share} questions about updates end with the old value under "
+            "{when}{already}; {remedy}",
+            severity="problem",
+            number=group["stale_only.route_count"],
+            when=describe_arrival(row.schedule),
+            already=_describe_already(group),
+            remedy=_describe_remedy(group),
+        )
 
 
-def _is_changed(group: Group) -> bool:
-    return bool(_count(group, "stale_only.by_order_count"))
-
-
-def _describe_route(
-    policy: str, schedule: str, group: Group, *, is_clean: bool
-) -> Iterator[tuple[int, Statement]]:
+def _describe_route(group: Group, *, is_clean: bool) -> Iterator[tuple[int, Statement]]:
     """Describe what one order does, each statement with its rank.
 
     `is_clean` means that nothing is wrong in source order.
     """
-    phrases = [
-        _describe_stale(group, schedule),
-        _describe_missing(group, "route", "in this order"),
-        _describe_both(group, "route", "in this order"),
-        _describe_inverted(group, "in this order"),
-        _describe_discarded(group, "in this order"),
-    ]
-    if is_clean and not any(phrases):
+    faults = [_describe_stale(group), *_list_faults(group, group, "route", "in this order")]
+    if is_clean and not any(faults):
         number = group["current_exposed.route_count"]
         parts = compose(
             "all {number} questions about changed facts are shown the current value alone, in "
             "source order and in this order",
             number=Number(str(number.queries), number),
         )
-        phrases = [("good", parts)]
-    yield from _rank(phrases, group, policy, schedule)
-
-
-def _describe_source(policy: str, group: Group, forward: Group) -> Iterator[tuple[int, Statement]]:
-    """Describe what is wrong in source order; `group` is that of any route."""
-    phrases = [
-        _describe_stale_source(group),
-        _describe_missing(group, "forward", "in source order"),
-        _describe_both(group, "forward", "in source order"),
-        _describe_inverted(forward, "in source order"),
-        _describe_discarded(forward, "in source order"),
-    ]
-    yield from _rank(phrases, group, policy)
+        faults = [("good", parts)]
+    yield from _rank(faults, group, schedule=group["stale_only.route"].schedule)
 
 
 def _rank(
-    phrases: Sequence[Phrase | None], group: Group, policy: str, schedule: str = ""
+    faults: Sequence[Fault | None], group: Group, schedule: str
 ) -> Iterator[tuple[int, Statement]]:
     """Make the statements of a route, each with its rank among those of its memory."""
-    flags = show_flags(group["stale_only.route"])
-    for rank, phrase in enumerate(phrases):
-        if phrase is not None:
-            severity, parts = phrase
-            yield (
-                rank,
-                Statement(
-                    parts, "updates", policy, schedule, severity, scope=schedule, flags=flags
-                ),
-            )
+    row = group["stale_only.route"]
+    for rank, fault in enumerate(faults):
+        if fault is not None:
+            severity, parts = fault
+            statement = state_row("updates", row, parts, severity=severity, scope=schedule)
+            yield rank, replace(statement, schedule=schedule)
 
 
 def _count(group: Group, quantity: str) -> float:
@@ -147,33 +126,27 @@ def _count(group: Group, quantity: str) -> float:
     return 0 if row is None else row.estimate or 0
 
 
-def _describe_stale(group: Group, schedule: str) -> Phrase | None:
+def _describe_stale(group: Group) -> Fault | None:
     """Count what ends with the old value in this order, and what event time would prevent."""
-    if not _is_changed(group):
+    if not _count(group, "stale_only.by_order_count"):
         return None
-    is_redelivery = schedule.startswith("redeliver")
-    when = (
-        "when old records are delivered again"
-        if is_redelivery
-        else "when records arrive in this order"
-    )
-    return "problem", compose(
-        "{number} questions about updates end with the old value {when}{already}{remedy}",
-        number=format_share(group["stale_only.route_count"]),
-        when=when,
+    row = group["stale_only.route_count"]
+    is_redelivery = row.schedule.startswith("redeliver")
+    return "problem", compose_rows(
+        "{row:share} questions about updates end with the old value when {when}{already}{remedy}",
+        row=row,
+        when="old records are delivered again" if is_redelivery else "records arrive in this order",
         already=_describe_already(group),
-        remedy=() if schedule == "event-time" else ("; ", *_describe_remedy(group)),
+        remedy=() if row.schedule == "event-time" else ("; ", *_describe_remedy(group)),
     )
 
 
-def _describe_already(group: Group) -> tuple[Part, ...]:
+def _describe_already(group: Group) -> Phrase:
     row = group["stale_only.forward_count"]
-    if not row.estimate:
-        return ()
-    return compose(" ({number} in source order)", number=format_share(row))
+    return compose_rows(" ({row:share} in source order)", row=row) if row.estimate else ()
 
 
-def _describe_remedy(group: Group) -> tuple[Part, ...]:
+def _describe_remedy(group: Group) -> Phrase:
     """Describe how many cases disappear when records are added by event time, if measured."""
     ends, row = group["stale_only.route_count"], group.get(PREVENTED)
     if row is None or row.queries != ends.queries:  # some pools have no route in that order
@@ -186,17 +159,44 @@ def _describe_remedy(group: Group) -> tuple[Part, ...]:
     return compose("resolving by event time prevents {amount} of them", amount=Number(amount, row))
 
 
-def _describe_stale_source(group: Group) -> Phrase | None:
-    row = group["stale_only.forward_count"]
-    if not row.estimate:
-        return None
-    return "problem", compose(
-        "{number} questions about updates end with the old value in source order already",
-        number=format_share(row),
+def _list_faults(group: Group, built: Group, side: str, when: str) -> Iterator[Fault | None]:
+    """List what else is wrong on one route; `built` has the counts of its builds."""
+    yield _describe_missing(group, side, when)
+    both = _describe_count(
+        group[f"both_exposed.{side}_count"],
+        "{row:share} questions are shown both values {when}",
+        "warning",
+        when=when,
+    )
+    if both is not None and (last := group.get(f"stale_last.{side}_count")) is not None:
+        both = (
+            both[0],
+            both[1] + compose_rows(", and the old one comes last in {n:count}", n=last),
+        )
+    yield both
+    yield _describe_count(
+        built.get("count.inverted_supersessions"),
+        "an older record displaced a newer one {when} ({row:count} in all)",
+        when=when,
+    )
+    alone = _count(built, "count.discarded_updates") == 1
+    yield _describe_count(
+        built.get("count.discarded_updates"),
+        "{row:count} {updates} discarded {when} although nothing newer had arrived",
+        updates="update was" if alone else "updates were",
+        when=when,
     )
 
 
-def _describe_missing(group: Group, side: str, when: str) -> Phrase | None:
+def _describe_count(
+    row: EstimateRow | None, template: str, severity: Severity = "problem", **values: Part
+) -> Fault | None:
+    if row is None or not row.estimate:
+        return None
+    return severity, compose_rows(template, row=row, **values)
+
+
+def _describe_missing(group: Group, side: str, when: str) -> Fault | None:
     """Count the questions that are shown neither value."""
     row = group[f"stale_only.{side}_count"]
     number = (row.queries or 0) - _count(group, f"current_exposed.{side}_count")
@@ -210,66 +210,23 @@ def _describe_missing(group: Group, side: str, when: str) -> Phrase | None:
     )
 
 
-def _describe_both(group: Group, side: str, when: str) -> Phrase | None:
-    row = group[f"both_exposed.{side}_count"]
-    if not row.estimate:
-        return None
-    last = group.get(f"stale_last.{side}_count")
-    parts = compose(
-        "{number} questions are shown both values {when}", number=format_share(row), when=when
-    )
-    if last is not None:
-        parts += compose(", and the old one comes last in {number}", number=format_row(last))
-    return "warning", parts
-
-
-def _describe_inverted(group: Group, when: str) -> Phrase | None:
-    row = group.get("count.inverted_supersessions")
-    if row is None or not row.estimate:
-        return None
-    return "problem", compose(
-        "an older record displaced a newer one {when} ({number} in all)",
-        number=format_row(row),
-        when=when,
-    )
-
-
-def _describe_discarded(group: Group, when: str) -> Phrase | None:
-    row = group.get("count.discarded_updates")
-    if row is None or not row.estimate:
-        return None
-    return "problem", compose(
-        "{number} {updates} discarded {when} although nothing newer had arrived",
-        number=format_row(row),
-        updates="update was" if row.estimate == 1 else "updates were",
-        when=when,
-    )
-
-
 def _describe_answers(rows: Rows) -> Iterator[Statement]:
     """Describe how often a model gives an answer that was once right."""
-    plain = rows.where(experiment="updates", stratum="all", mask="", batch="", arm="")
-    for (policy, schedule, model, filler), group in plain.group(
-        "policy", "schedule", "model", "filler"
-    ).items():
-        if model and "outdated_answer.route-forward" in group:
-            change = group["outdated_answer.route-forward"]
+    groups = rows.plain(experiment="updates").group("policy", "schedule", "model", "filler")
+    for (_, schedule, model, filler), group in groups.items():
+        change = group.get("outdated_answer.route-forward")
+        if model and change is not None:
             raised = (change.estimate or 0.0) > 0 and is_claim_shown(change, group)
-            parts = compose(
+            yield state_row(
+                "updates",
+                change,
                 "{forward} of the answers are outdated in source order, {route} in this order "
                 "({change})",
-                forward=show_estimate(group["outdated_answer.forward"]),
-                route=show_estimate(group["outdated_answer.route"]),
-                change=format_row(change, signed=True),
-            )
-            yield Statement(
-                parts,
-                "updates",
-                policy,
-                schedule,
-                "problem" if raised else "info",
+                severity="problem" if raised else "info",
                 scope=f"{schedule}, read by {model}, filler {filler}",
-                flags=show_flags(change),
+                forward=group["outdated_answer.forward"],
+                route=group["outdated_answer.route"],
+                change=format_row(change, signed=True),
             )
 
 

@@ -1,12 +1,11 @@
 """Which records carry the answer, and whether a pool may be reordered at all."""
 
 from routeprism.labels._agreement import (
-    PassComparison,
+    LabelledItem,
+    LabelledItems,
     compare,
-    list_items,
-    list_labels,
-    prefix_arm,
     reading_rows,
+    trace_items,
 )
 from routeprism.labels._cards import (
     COMPILED,
@@ -18,7 +17,6 @@ from routeprism.labels._cards import (
     SUPPORT,
     UNREAD,
     Card,
-    CardRecord,
     CompiledCard,
     RouteName,
     Rubric,
@@ -42,7 +40,6 @@ from routeprism.labels._designs import (
     Exposed,
     Ineligible,
     Presence,
-    Stratum,
     Update,
     bundle,
     design,
@@ -51,27 +48,23 @@ from routeprism.labels._designs import (
     update_design,
 )
 from routeprism.labels._exhibits import pass_statements, tabulate_readings
-from routeprism.labels._items import LabelledItem, LabelledItems, trace_items
-from routeprism.labels._labels import (
-    PREFIX,
-    audited_labels,
-    with_label_file,
-    with_labels,
-    with_readings,
-    with_stale,
-)
 from routeprism.labels._masks import (
+    PREFIX,
     RULES,
     Mask,
     Rule,
     admissible,
+    audited_labels,
     combine,
     gate,
     intersect,
     mask_from_file,
     taxonomy,
+    with_label_file,
+    with_labels,
+    with_readings,
 )
-from routeprism.labels._passes import check_reader, make_ask, plan_pass, read_cards, read_reply
+from routeprism.labels._passes import make_ask, read_cards, read_reply
 from routeprism.labels._readings import (
     CompiledReading,
     Passage,
@@ -87,7 +80,7 @@ from routeprism.labels._readings import (
     save_readings,
 )
 from routeprism.labels._sheets import read_sheet, write_sheet
-from routeprism.labels._study import Declaration, Study, declare, plan_study, run_study
+from routeprism.labels._study import Declaration, Study, StudyPart, declare, plan_study, run_study
 
 __all__ = [
     "COMPILED",
@@ -106,7 +99,6 @@ __all__ = [
     "UNREAD",
     "Bundle",
     "Card",
-    "CardRecord",
     "CompiledCard",
     "CompiledReading",
     "Condition",
@@ -118,7 +110,6 @@ __all__ = [
     "LabelledItem",
     "LabelledItems",
     "Mask",
-    "PassComparison",
     "Passage",
     "Presence",
     "Reading",
@@ -129,8 +120,8 @@ __all__ = [
     "Rule",
     "ScreenCard",
     "ScreenReading",
-    "Stratum",
     "Study",
+    "StudyPart",
     "SupportCard",
     "SupportReading",
     "Update",
@@ -138,7 +129,6 @@ __all__ = [
     "audited_labels",
     "bundle",
     "cards_for",
-    "check_reader",
     "combine",
     "compare",
     "compiled_cards",
@@ -146,15 +136,11 @@ __all__ = [
     "design",
     "gate",
     "intersect",
-    "list_items",
-    "list_labels",
     "load_readings",
     "make_ask",
     "mask_from_file",
     "pass_statements",
-    "plan_pass",
     "plan_study",
-    "prefix_arm",
     "presence_design",
     "read_cards",
     "read_reply",
@@ -176,6 +162,5 @@ __all__ = [
     "with_label_file",
     "with_labels",
     "with_readings",
-    "with_stale",
     "write_sheet",
 ]

@@ -1,4 +1,4 @@
-"""Agreement of passes, as rows of the estimates table.
+"""Agreement of passes: rows of the estimates table, and the items behind each row.
 
 The arm of a row is a pass's name for its counts, `A~B` for two passes and `A~B~C` for all of them.
 For support labels these count records, and `direct-sets:A~B` counts whole direct-support sets.
@@ -9,21 +9,26 @@ cards are counted for their pass and left out of comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
+from typing import cast
 
 from routeprism.errors import SpecError
 from routeprism.labels._cards import LABELS, UNREAD, Kind
-from routeprism.labels._masks import Mask, Rule, combine
+from routeprism.labels._masks import RULES, Mask, Rule, combine
 from routeprism.labels._readings import (
     CompiledReading,
     Readings,
     ScreenReading,
     SupportReading,
+    load_readings,
     same_cards,
 )
 from routeprism.measures import (
+    MEMBERSHIP,
     RESAMPLES,
     Confusion,
     Drawing,
@@ -34,16 +39,7 @@ from routeprism.measures import (
     kappa_estimate,
 )
 from routeprism.records import Benchmark
-from routeprism.runs import EstimateRow
-
-__all__ = [
-    "PassComparison",
-    "compare",
-    "list_items",
-    "list_labels",
-    "prefix_arm",
-    "reading_rows",
-]
+from routeprism.runs import EstimateRow, StoredQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +67,15 @@ def compare(
     units, sets, members = [], [], []
     questions = 0
     for cards in _list_units(first, benchmark, mask):
-        pairs: list[tuple[str, str]] = []
-        triples: list[tuple[frozenset[str], frozenset[str], Sequence[str]]] = []
-        for id in cards:
-            items, other_items = list_items(first, id), list_items(second, id)
-            if not items or not other_items:
-                continue
-            questions += 1
-            pairs += [(label, other_items[item]) for item, label in items.items()]
-            a, b = first.cards[id], second.cards[id]
-            if isinstance(a, SupportReading) and isinstance(b, SupportReading):
-                triples.append((a.direct, b.direct, tuple(items)))
+        readable = list(_list_readable((first, second), cards))
+        questions += len(readable)
+        pairs = [(a[item], b[item]) for _, (a, b) in readable for item in a]
         units.append(Confusion.of(pairs, labels))
         if first.kind == "support":
+            triples = [
+                (_find_direct(first, card), _find_direct(second, card), tuple(items))
+                for card, (items, _) in readable
+            ]
             sets.append((sum(a == b for a, b, _ in triples), len(triples)))
             members.append(Confusion.of_sets(triples))
     whole = sum(units, Confusion.of((), labels))
@@ -108,15 +100,15 @@ def reading_rows(
     drawing = Drawing(seed=seed, resamples=resamples, interval=used)
     rows: list[EstimateRow] = []
     for mask in (None, *masks):
-        make = _start_rows(benchmark, passes[0], mask, seed)
+        maker = _RowMaker(benchmark, passes, mask, seed, drawing)
         for readings in passes:
-            rows += _count_labels(readings, mask, make)
+            rows += maker.count_labels(readings)
         for pair in combinations(passes, 2):
-            rows += _describe_pair(pair, compare(*pair, benchmark, mask=mask), make, drawing)
+            rows += maker.describe_pair(pair)
         if len(passes) > 2:
-            rows += _describe_all(passes, benchmark, mask, make, drawing)
+            rows += maker.describe_all()
         if passes[0].kind == "screen" and len(passes) > 1:
-            rows += _count_combined(passes, mask, make)
+            rows += maker.count_combined()
     return rows
 
 
@@ -131,16 +123,23 @@ def _check_questions(benchmark: Benchmark, passes: Sequence[Readings]) -> None:
                 )
 
 
-RowMaker = Callable[..., EstimateRow]
-
-
 def prefix_arm(readings: Readings) -> str:
     """Name the rubric at the start of an arm, unless it is one of the two plain rubrics."""
     return "" if readings.rubric in ("screen", "support") else f"{readings.rubric}:"
 
 
-def _start_rows(benchmark: Benchmark, readings: Readings, mask: Mask | None, seed: int) -> RowMaker:
+@dataclass(frozen=True, slots=True)
+class _RowMaker:
+    """Makes the rows of some passes, over all questions or those of a mask."""
+
+    benchmark: Benchmark
+    passes: Sequence[Readings]
+    mask: Mask | None
+    seed: int
+    drawing: Drawing
+
     def make(
+        self,
         arm: str,
         quantity: str,
         value: float | Estimate | None,
@@ -150,119 +149,100 @@ def _start_rows(benchmark: Benchmark, readings: Readings, mask: Mask | None, see
         labels: str = "",
     ) -> EstimateRow:
         estimate = value if isinstance(value, Estimate) else None
-        flags = ["synthetic"] if benchmark.synthetic else []
+        flags = ["synthetic"] if self.benchmark.synthetic else []
         flags.extend(estimate.warnings if estimate else ())
         return EstimateRow(
-            experiment="screen" if readings.kind == "screen" else "support",
-            benchmark=benchmark.name,
+            experiment="screen" if self.passes[0].kind == "screen" else "support",
+            benchmark=self.benchmark.name,
             model=model,
-            arm=f"{prefix_arm(readings)}{arm}",
+            arm=f"{prefix_arm(self.passes[0])}{arm}",
             labels=labels,
-            mask=mask.name if mask else "",
+            mask=self.mask.name if self.mask else "",
             quantity=quantity,
             estimate=value.value if isinstance(value, Estimate) else value,
             lower=estimate.lower if estimate else None,
             upper=estimate.upper if estimate else None,
             queries=questions,
             units=estimate.units if estimate else None,
-            unit=benchmark.unit,
-            seed=seed if estimate else None,
+            unit=self.benchmark.unit,
+            seed=self.seed if estimate else None,
             flags=";".join(flags),
         )
 
-    return make
+    def count_labels(self, readings: Readings) -> Iterator[EstimateRow]:
+        cards = {
+            id: reading
+            for id, reading in readings.cards.items()
+            if self.mask is None or reading.question in self.mask
+        }
+        counts = dict(replace(readings, cards=cards).counts)
+        if readings.kind == "compiled":
+            counts["unverified_passages"] = sum(
+                not passage.verified
+                for reading in cards.values()
+                if isinstance(reading, CompiledReading)
+                for passage in reading.passages
+            )
+        source = f"audited:{readings.name}" if readings.kind == "support" else ""
+        questions = len({reading.question for reading in cards.values()})
+        for label, number in counts.items():
+            yield self.make(
+                readings.name,
+                f"count.{label}",
+                float(number),
+                questions=questions,
+                model=readings.model,
+                labels=source,
+            )
 
+    def describe_pair(self, pair: tuple[Readings, Readings]) -> Iterator[EstimateRow]:
+        comparison = compare(*pair, self.benchmark, mask=self.mask)
+        arm = "~".join(readings.name for readings in pair)
+        agreed = [(unit.agreed, unit.total) for unit in comparison.units]
+        parts = [(arm, comparison.units, agreed)]
+        if comparison.sets:
+            parts.append((f"{_SETS}{arm}", comparison.members, list(comparison.sets)))
+        questions = comparison.questions
+        for name, units, counts in parts:
+            share, *rest = self.describe_share(name, counts, questions)
+            kappa = kappa_estimate(units, **self.drawing)
+            yield from (share, self.make(name, "kappa", kappa, questions=questions), *rest)
+        labels = comparison.whole.labels
+        for row, first in enumerate(labels):
+            for column, second in enumerate(labels):
+                number = float(comparison.whole.counts[row][column])
+                yield self.make(arm, f"count.{first}~{second}", number, questions=questions)
 
-def _count_labels(readings: Readings, mask: Mask | None, make: RowMaker) -> Iterator[EstimateRow]:
-    cards = {
-        id: reading
-        for id, reading in readings.cards.items()
-        if mask is None or reading.question in mask
-    }
-    columns = {
-        "model": readings.model,
-        "labels": f"audited:{readings.name}" if readings.kind == "support" else "",
-        "questions": len({reading.question for reading in cards.values()}),
-    }
-    for label, number in replace(readings, cards=cards).counts.items():
-        yield make(readings.name, f"count.{label}", float(number), **columns)
-    if readings.kind == "compiled":
-        unverified = sum(
-            not passage.verified
-            for reading in cards.values()
-            if isinstance(reading, CompiledReading)
-            for passage in reading.passages
-        )
-        yield make(readings.name, "count.unverified_passages", float(unverified), **columns)
+    def describe_share(
+        self, arm: str, counts: Sequence[tuple[int, int]], questions: int
+    ) -> Iterator[EstimateRow]:
+        """Yield the share of items on which passes agree, and both of its counts."""
+        share = agreement_estimate(counts, **self.drawing)
+        yield self.make(arm, "agreement", share, questions=questions)
+        for at, quantity in enumerate(("count.agreed", "count.compared")):
+            number = float(sum(unit[at] for unit in counts))
+            yield self.make(arm, quantity, number, questions=questions)
 
+    def describe_all(self) -> Iterator[EstimateRow]:
+        """Yield the share of items on which all passes agree."""
+        units, questions = [], 0
+        for cards in _list_units(self.passes[0], self.benchmark, self.mask):
+            readable = list(_list_readable(self.passes, cards))
+            questions += len(readable)
+            labels = [{own[item] for own in items} for _, items in readable for item in items[0]]
+            units.append((sum(len(distinct) == 1 for distinct in labels), len(labels)))
+        arm = "~".join(readings.name for readings in self.passes)
+        yield from self.describe_share(arm, units, questions)
 
-def _describe_pair(
-    pair: tuple[Readings, Readings], comparison: PassComparison, make: RowMaker, drawing: Drawing
-) -> Iterator[EstimateRow]:
-    arm = "~".join(readings.name for readings in pair)
-    agreed = [(unit.agreed, unit.total) for unit in comparison.units]
-    parts = [(arm, comparison.units, agreed)]
-    if comparison.sets:
-        parts.append((f"direct-sets:{arm}", comparison.members, list(comparison.sets)))
-    questions = comparison.questions
-    for name, units, counts in parts:
-        share, *rest = _describe_share(name, counts, questions, make, drawing)
-        yield share
-        yield make(name, "kappa", kappa_estimate(units, **drawing), questions=questions)
-        yield from rest
-    labels = comparison.whole.labels
-    for row, first in enumerate(labels):
-        for column, second in enumerate(labels):
-            number = float(comparison.whole.counts[row][column])
-            yield make(arm, f"count.{first}~{second}", number, questions=questions)
-
-
-def _describe_share(
-    arm: str,
-    counts: Sequence[tuple[int, int]],
-    questions: int,
-    make: RowMaker,
-    drawing: Drawing,
-) -> Iterator[EstimateRow]:
-    """Yield the share of items on which passes agree, and both of its counts."""
-    yield make(arm, "agreement", agreement_estimate(counts, **drawing), questions=questions)
-    for at, quantity in enumerate(("count.agreed", "count.compared")):
-        yield make(arm, quantity, float(sum(unit[at] for unit in counts)), questions=questions)
-
-
-def _describe_all(
-    passes: Sequence[Readings],
-    benchmark: Benchmark,
-    mask: Mask | None,
-    make: RowMaker,
-    drawing: Drawing,
-) -> Iterator[EstimateRow]:
-    """Yield the share of items on which all passes agree."""
-    units, questions = [], 0
-    for cards in _list_units(passes[0], benchmark, mask):
-        agreed = compared = 0
-        for id in cards:
-            items = [list_items(readings, id) for readings in passes]
-            if all(items):
-                questions += 1
-                compared += len(items[0])
-                agreed += sum(len({labels[item] for labels in items}) == 1 for item in items[0])
-        units.append((agreed, compared))
-    arm = "~".join(readings.name for readings in passes)
-    yield from _describe_share(arm, units, questions, make, drawing)
-
-
-def _count_combined(
-    passes: Sequence[Readings], mask: Mask | None, make: RowMaker
-) -> Iterator[EstimateRow]:
-    rules: tuple[Rule, ...] = ("intersection",) if len(passes) == 2 else ("majority", "unanimity")
-    names = ",".join(readings.name for readings in passes)
-    for rule in rules:
-        combined = combine(rule, passes).items()
-        labels = [label for id, label in combined if mask is None or id in mask]
-        for label in LABELS["screen"]:
-            number = float(labels.count(label))
-            yield make(f"{rule}({names})", f"count.{label}", number, questions=len(labels))
+    def count_combined(self) -> Iterator[EstimateRow]:
+        several: tuple[Rule, ...] = ("majority", "unanimity")
+        names = ",".join(readings.name for readings in self.passes)
+        for rule in ("intersection",) if len(self.passes) == 2 else several:
+            combined = combine(rule, self.passes).items()
+            labels = [label for id, label in combined if self.mask is None or id in self.mask]
+            for label in LABELS["screen"]:
+                arm, number = f"{rule}({names})", float(labels.count(label))
+                yield self.make(arm, f"count.{label}", number, questions=len(labels))
 
 
 def list_labels(kind: Kind) -> tuple[str, ...]:
@@ -279,6 +259,20 @@ def list_items(readings: Readings, card: str) -> Mapping[str, str]:
     return {} if label == UNREAD else {card: label}
 
 
+def _find_direct(readings: Readings, card: str) -> frozenset[str]:
+    return cast(SupportReading, readings.cards[card]).direct
+
+
+def _list_readable(
+    passes: Sequence[Readings], cards: Iterable[str]
+) -> Iterator[tuple[str, list[Mapping[str, str]]]]:
+    """List the cards that every pass could read, with the labelled items of each pass."""
+    for card in cards:
+        items = [list_items(readings, card) for readings in passes]
+        if all(items):
+            yield card, items
+
+
 def _list_units(readings: Readings, benchmark: Benchmark, mask: Mask | None) -> Iterator[list[str]]:
     """List the cards of each pool, the unit that is resampled."""
     by_question: dict[str, list[str]] = {}
@@ -289,3 +283,118 @@ def _list_units(readings: Readings, benchmark: Benchmark, mask: Mask | None) -> 
         cards = [id for question in case.questions for id in by_question.get(question.id, ())]
         if cards:
             yield cards
+
+
+_SETS = "direct-sets:"
+_COMBINED = re.compile(rf"({'|'.join(RULES)})\((.*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledItem:
+    """One item that passes labelled: a card, a record, a passage or a pair of routes."""
+
+    user: str
+    question: str
+    item: str
+    labels: Mapping[str, str]
+    """Pass or label source → its label; a rule's name → the label of several passes together."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledItems:
+    """The items behind a row, and the labels that κ is taken over."""
+
+    items: tuple[LabelledItem, ...]
+    names: tuple[str, ...]
+
+    def recompute(self, quantity: str) -> float | None:
+        """Compute a quantity again from the items."""
+        labels = [tuple(item.labels.values()) for item in self.items]
+        agreed = sum(len(set(item_labels)) == 1 for item_labels in labels)
+        if quantity == "count.agreed":
+            return float(agreed)
+        if quantity == "count.compared":
+            return float(len(labels))
+        if quantity == "agreement":
+            return agreed / len(labels) if labels else None
+        if quantity == "kappa":
+            return Confusion.of(((first, second) for first, second in labels), self.names).kappa
+        label = quantity.removeprefix("count.")
+        if "~" in label:
+            return float(sum("~".join(item_labels) == label for item_labels in labels))
+        return float(sum(item_labels[-1] == label for item_labels in labels))
+
+
+def trace_items(
+    directory: Path,
+    row: EstimateRow,
+    questions: Mapping[str, StoredQuestion],
+    question_ids: Collection[str],
+) -> LabelledItems:
+    """List the items behind a row, from the passes that are stored with the run."""
+    files = sorted(directory.glob("readings-*.json"))
+    passes = {readings.name: readings for readings in map(load_readings, files)}
+    first = next(iter(passes.values()))
+    arm = row.arm.removeprefix(prefix_arm(first))
+    combined = _COMBINED.fullmatch(arm)
+    names = list_labels(first.kind)
+    if combined:
+        items = _combine(arm, combined[1], [passes[name] for name in combined[2].split(",")])
+    elif arm.startswith(_SETS):
+        two = [passes[name] for name in arm.removeprefix(_SETS).split("~")]
+        items = _compare_sets(two, by_record=row.quantity == "kappa")
+        names = MEMBERSHIP
+    elif "~" in arm:
+        items = _compare([passes[name] for name in arm.split("~")])
+    else:
+        items = _list_readings(passes[arm], passages=row.quantity == "count.unverified_passages")
+    return LabelledItems(
+        tuple(
+            LabelledItem(questions[question].user, question, item, labels)
+            for question, item, labels in items
+            if question in question_ids
+        ),
+        names,
+    )
+
+
+Item = tuple[str, str, dict[str, str]]
+"""Question, item, labels."""
+
+
+def _list_readings(readings: Readings, *, passages: bool) -> Iterator[Item]:
+    for card, reading in readings.cards.items():
+        if passages:
+            assert isinstance(reading, CompiledReading)  # noqa: S101 (only these have passages)
+            for passage in reading.passages:
+                label = "verified" if passage.verified else "unverified_passages"
+                yield reading.question, passage.text, {readings.name: label}
+            continue
+        for item, label in (list_items(readings, card) or {card: UNREAD}).items():
+            yield reading.question, item, {readings.name: label}
+
+
+def _compare(passes: Sequence[Readings]) -> Iterator[Item]:
+    for card, items in _list_readable(passes, passes[0].cards):
+        for item in items[0]:
+            labels = {readings.name: own[item] for readings, own in zip(passes, items, strict=True)}
+            yield passes[0].cards[card].question, item, labels
+
+
+def _compare_sets(passes: Sequence[Readings], *, by_record: bool) -> Iterator[Item]:
+    for card, items in _list_readable(passes, passes[0].cards):
+        question = passes[0].cards[card].question
+        direct = {readings.name: _find_direct(readings, card) for readings in passes}
+        if not by_record:
+            yield question, card, {name: " ".join(sorted(ids)) for name, ids in direct.items()}
+            continue
+        for record in items[0]:
+            labels = {name: MEMBERSHIP[record not in ids] for name, ids in direct.items()}
+            yield question, record, labels
+
+
+def _combine(arm: str, rule: str, passes: Sequence[Readings]) -> Iterator[Item]:
+    screened = {readings.name: readings.screened() for readings in passes}
+    for question, label in combine(rule, passes).items():  # type: ignore[arg-type]
+        labels = {name: own[question] for name, own in screened.items()}
+        yield question, question, {**labels, arm: label}

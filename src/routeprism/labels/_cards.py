@@ -22,30 +22,6 @@ from routeprism.policies import Block, Exposure
 from routeprism.records import Benchmark, Case, Question, letters
 from routeprism.runs import Rows, StoredRun, read_configuration
 
-__all__ = [
-    "COMPILED",
-    "LABELS",
-    "RUBRICS",
-    "SCREEN",
-    "SCREEN_GOLD",
-    "STALE",
-    "SUPPORT",
-    "UNREAD",
-    "Card",
-    "CardRecord",
-    "CompiledCard",
-    "Kind",
-    "RouteName",
-    "Rubric",
-    "ScreenCard",
-    "SupportCard",
-    "cards_for",
-    "compiled_cards",
-    "routes_of",
-    "rubric_named",
-    "stored_contexts",
-]
-
 Kind: TypeAlias = Literal["screen", "support", "compiled"]
 """What is read: a pool's admissibility, its records' support, or a compiled context's support."""
 

@@ -20,30 +20,9 @@ from a reader that lacks the new one (docs/updates.md).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
-
-__all__ = [
-    "CONDITIONS",
-    "ELIGIBILITY",
-    "REASONS",
-    "STRATA",
-    "Bundle",
-    "Condition",
-    "Design",
-    "Eligibility",
-    "Exposed",
-    "Ineligible",
-    "Presence",
-    "Stratum",
-    "Update",
-    "bundle",
-    "design",
-    "presence_design",
-    "swap_design",
-    "update_design",
-]
+from typing import Literal, get_args
 
 Condition = Literal["present", "absent", "restored", "replacement"]
 CONDITIONS: tuple[Condition, ...] = ("present", "absent", "restored", "replacement")
@@ -171,9 +150,6 @@ class Ineligible:
         return REASONS[self.stratum]
 
 
-DesignOutcome: TypeAlias = "Design | Ineligible"
-
-
 def design(
     pool: Sequence[str],
     support: frozenset[str],
@@ -182,7 +158,7 @@ def design(
     *,
     candidates: Sequence[str] | None = None,
     eligibility: Eligibility = "one-fewer",
-) -> DesignOutcome:
+) -> Design | Ineligible:
     """Decide about one pair; `pool` has the record ids in source order.
 
     The replacement is the first suitable record of `candidates`, by default of the pool.
@@ -252,7 +228,7 @@ def swap_design(
     route: Exposed,
     *,
     candidates: Sequence[str] | None = None,
-) -> DesignOutcome | None:
+) -> Design | Ineligible | None:
     """Decide about a pair whose routes expose one support record each in the other's place.
 
     Forward is the reference (present), the other route the alternative (absent), which is not
@@ -279,14 +255,10 @@ def _exchange(
     absent: Exposed,
     displaced: str,
     removed: str,
-) -> DesignOutcome:
+) -> Design | Ineligible:
     """Fix the four conditions, if some record can take the displaced one's display position."""
     rest = absent.sources - {removed}
-    place = {id: at for at, id in enumerate(pool)}
-
-    def rank(record: str) -> int:
-        return sum(place[id] < place[record] for id in rest)
-
+    rank = _rank_among(pool, rest)
     position = rank(displaced)
     for record in candidates:
         if record not in absent.sources and record not in support and rank(record) == position:
@@ -390,10 +362,7 @@ def _find_controls(
     In all four conditions either place is at the same display position.
     """
     place = {record: at for at, record in enumerate(pool)}
-
-    def rank(record: str) -> int:
-        return sum(place[record_id] < place[record] for record_id in rest)
-
+    rank = _rank_among(pool, rest)
     for removed in free:
         for replacement in free:
             if removed == replacement or rank(removed) != rank(restored):
@@ -406,6 +375,12 @@ def _find_controls(
             if rank(replacement) == rank(outdated) and len(sides) == 1:
                 return removed, replacement
     return None
+
+
+def _rank_among(pool: Sequence[str], rest: frozenset[str]) -> Callable[[str], int]:
+    """Return the function that gives the display position of a record among others."""
+    place = {record: at for at, record in enumerate(pool)}
+    return lambda record: sum(place[id] < place[record] for id in rest)
 
 
 def _sort(ids: Iterable[str], pool: Sequence[str]) -> tuple[str, ...]:

@@ -20,8 +20,6 @@ from routeprism.labels._cards import LABELS, UNREAD
 from routeprism.labels._readings import Readings
 from routeprism.runs import EstimateRow, Rows, format_interval
 
-__all__ = ["pass_statements", "tabulate_readings"]
-
 _ITEMS = {"screen": "pools", "support": "record labels", "compiled": "contexts"}
 _READ = {"screen": "pools", "support": "cards", "compiled": "contexts"}
 

@@ -1,31 +1,26 @@
-"""Masks: the questions that an estimate covers, chosen without looking at any outcome."""
+"""What passes and files give to a benchmark: masks of its questions, and label sources.
+
+A mask names the questions that an estimate covers, chosen without looking at any outcome. Audited
+labels are direct-support sets, beside a benchmark's own labels.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from routeprism.errors import InputError, SpecError, closest, nearest
-from routeprism.inputs import read_input
-from routeprism.labels._cards import UNREAD
-from routeprism.labels._readings import Readings, same_cards
-from routeprism.records import Benchmark
+from routeprism.files import read_input
+from routeprism.labels._cards import STALE, UNREAD
+from routeprism.labels._readings import Readings, check_name, load_readings, same_cards
+from routeprism.records import Benchmark, Case, LazyCases, Question, derive_stale
 from routeprism.spreadsheets import decode_text, read_table
-
-__all__ = [
-    "RULES",
-    "Mask",
-    "Rule",
-    "admissible",
-    "combine",
-    "gate",
-    "intersect",
-    "mask_from_file",
-    "taxonomy",
-]
 
 Rule: TypeAlias = Literal["intersection", "majority", "unanimity"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -170,3 +165,183 @@ def _list_questions(path: Path) -> Iterable[tuple[int, str]]:
         if not row.get("question"):
             raise row.error("no question is named", "question")
     return [(row.line, row.get("question")) for row in rows]
+
+
+LabelSets: TypeAlias = Mapping[str, frozenset[str]]
+"""Question → the records that a source names for it."""
+Change: TypeAlias = Callable[[Case, Question, str, LabelSets], Question]
+PREFIX = "audited:"
+"""The start of the name of a label source that is made here."""
+
+
+def audited_labels(readings: Readings) -> LabelSets:
+    """Map each question to its direct-support records; an unread question has no entry.
+
+    A question without any direct record has an empty set.
+    """
+    supported = readings.supported().items()
+    return {id: reading.direct for id, reading in supported if not reading.unread}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFile:
+    """The file that labels were read from, which errors name."""
+
+    path: Path | None = None
+    """None for labels that were not read from a file."""
+    lines: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
+    """The line of each (question, record); the record is empty for a question without one."""
+
+    def error(self, problem: str, question: str, record: str = "") -> InputError:
+        """Make the error of a label, with its line if the file has lines."""
+        lines = [at for (of, id), at in self.lines.items() if of == question and record in ("", id)]
+        column = "record" if record else "question"
+        return InputError(problem, file=self.path, line=min(lines, default=None), field=column)
+
+
+_NO_FILE = LabelFile()
+
+
+def with_labels(
+    benchmark: Benchmark, source_name: str, labels: LabelSets, *, file: LabelFile = _NO_FILE
+) -> Benchmark:
+    """Add a label source to a benchmark's questions, after its own sources.
+
+    A question that `labels` does not name gets no label of this source. The digest of the labels
+    is added to the benchmark's inputs, so that a run records them. Errors name the `file`.
+    """
+    if not source_name.startswith(PREFIX) or not source_name[len(PREFIX) :]:
+        raise SpecError(f"Expected '{PREFIX}NAME' but got source_name={source_name!r}")
+    check_name(source_name[len(PREFIX) :])
+    if source_name in benchmark.labels:
+        raise SpecError(
+            f"benchmark '{benchmark.name}' has labels '{source_name}' already; choose another name"
+        )
+    _check_labels(benchmark, source_name, labels, file)
+    return replace(
+        _change_questions(benchmark, _label, "labels", source_name, labels),
+        labels=(*benchmark.labels, source_name),
+        updates=(*benchmark.updates, source_name) if benchmark.updates else (),
+    )
+
+
+def with_readings(
+    benchmark: Benchmark, readings: Readings, *, file: Path | None = None
+) -> Benchmark:
+    """Add a support pass as the label source `audited:` and its name.
+
+    A pass under the rubric `stale` adds outdated evidence to the benchmark's own support.
+    """
+    labels = audited_labels(readings)
+    add = with_stale if readings.rubric_digest == STALE.digest else with_labels
+    return add(benchmark, f"{PREFIX}{readings.name}", labels, file=LabelFile(file))
+
+
+def with_stale(
+    benchmark: Benchmark, source_name: str, labels: LabelSets, *, file: LabelFile = _NO_FILE
+) -> Benchmark:
+    """Add outdated evidence as a label source; its current evidence is the benchmark's own support.
+
+    A record that supports the answer is never outdated for the same question.
+    """
+    _check_labels(benchmark, source_name, labels, file)
+    support = {
+        question.id: question.labels.get("benchmark", frozenset())
+        for case in benchmark.cases
+        for question in case.questions
+        if question.id in labels
+    }
+    supported = with_labels(benchmark, source_name, support, file=file)
+    return replace(
+        _change_questions(supported, _mark_stale, "stale", source_name, labels),
+        updates=(*benchmark.updates, source_name),
+    )
+
+
+def _change_questions(
+    benchmark: Benchmark, change: Change, name: str, source: str, labels: LabelSets
+) -> Benchmark:
+    """Change each question by a source's labels, whose digest is added to the inputs."""
+    text = json.dumps({id: sorted(records) for id, records in labels.items()}, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    make = partial(_change_case, benchmark.cases, change, source, dict(labels))
+    return replace(
+        benchmark,
+        cases=LazyCases(len(benchmark.cases), make),
+        inputs={**benchmark.inputs, f"{name} {source}": digest},
+    )
+
+
+def _change_case(
+    cases: Sequence[Case], change: Change, source: str, labels: LabelSets, index: int
+) -> Case:
+    case = cases[index]
+    questions = (change(case, question, source, labels) for question in case.questions)
+    return replace(case, questions=tuple(questions))
+
+
+def _label(case: Case, question: Question, source: str, labels: LabelSets) -> Question:
+    if question.id not in labels:
+        return question
+    support = labels[question.id]
+    stale = derive_stale(case.supersedes, support)
+    stale = stale or question.stale.get("benchmark", frozenset()) - support
+    return replace(
+        question,
+        labels={**question.labels, source: support},
+        stale={**question.stale, source: stale} if stale else question.stale,
+    )
+
+
+def _mark_stale(case: Case, question: Question, source: str, labels: LabelSets) -> Question:
+    remaining = {name: ids for name, ids in question.stale.items() if name != source}
+    stale = labels.get(question.id, frozenset()) - question.labels.get(source, frozenset())
+    return replace(question, stale={**remaining, source: stale} if stale else remaining)
+
+
+def _check_labels(benchmark: Benchmark, source: str, labels: LabelSets, file: LabelFile) -> None:
+    """Refuse labels of unknown questions or records."""
+    remaining = dict(labels)
+    record_ids: list[str] = []
+    for case in benchmark.cases:
+        pool = frozenset(case.pool.ids)
+        for question in case.questions:
+            record_ids.append(question.id)
+            unknown = sorted(remaining.pop(question.id, frozenset()) - pool)
+            if unknown:
+                problem = (
+                    f"labels '{source}' of question '{question.id}' name the record "
+                    f"'{unknown[0]}', which user '{case.pool.user}' does not have. "
+                    + nearest(unknown[0], pool)
+                )
+                raise file.error(problem, question.id, unknown[0])
+    if remaining:
+        first = min(remaining)
+        problem = (
+            f"labels '{source}' name the question '{first}', which benchmark '{benchmark.name}' "
+            f"does not have. {closest(first, record_ids)}"
+        )
+        raise file.error(problem.rstrip(), first)
+
+
+def with_label_file(benchmark: Benchmark, path: Path) -> Benchmark:
+    """Add the labels of a file as the label source `audited:NAME`.
+
+    A stored pass (JSON) has a name. A table (.csv, .tsv) is named like its file and has the columns
+    `question` and `record`, with one row for each record that carries the answer. A question with
+    an empty record was read and has none.
+    """
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        return with_readings(benchmark, load_readings(path), file=path)
+    labels: dict[str, set[str]] = {}
+    lines: dict[tuple[str, str], int] = {}
+    for row in read_table(read_input(path), path, [["question"], ["record"]]):
+        question, record = row.get("question"), row.get("record")
+        if not question:
+            raise row.error("no question is named", "question")
+        if record and record in labels.get(question, ()):
+            raise row.error(f"the record '{record}' of question '{question}' is there", "record")
+        labels.setdefault(question, set()).update([record] if record else [])
+        lines.setdefault((question, record), row.line)
+    sets = {question: frozenset(records) for question, records in labels.items()}
+    return with_labels(benchmark, f"{PREFIX}{path.stem}", sets, file=LabelFile(path, lines))

@@ -9,7 +9,6 @@ select among readings. A new pass asks again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,8 +40,6 @@ from routeprism.labels._readings import (
 )
 from routeprism.models import Allowance, Ask, Model
 from routeprism.runs import Ledger, Run
-
-__all__ = ["check_reader", "make_ask", "plan_pass", "read_cards", "read_reply"]
 
 _FORMATS: Mapping[Kind, str] = {
     "screen": '{"label": "admissible" or "ambiguous" or "inadmissible", "reason": "…"}',
@@ -311,12 +308,4 @@ def read_cards(
         else:
             readings[card.id] = read_reply(answer.raw, card, rubric)
     settings = json.dumps(dict(model.settings), sort_keys=True, ensure_ascii=False)
-    return Readings(
-        name=name,
-        kind=rubric.kind,
-        rubric=rubric.name,
-        rubric_digest=rubric.digest,
-        source=model.name,
-        source_digest=hashlib.sha256(settings.encode()).hexdigest(),
-        cards=readings,
-    )
+    return Readings.under(rubric, name, model.name, settings.encode(), readings)

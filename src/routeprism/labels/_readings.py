@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -11,30 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from routeprism.errors import InputError, SpecError, nearest
-from routeprism.files import write_output
-from routeprism.inputs import read_input
+from routeprism.files import read_input, write_output
 from routeprism.labels._cards import LABELS, UNREAD, Card, CompiledCard, Kind, Rubric, ScreenCard
-
-__all__ = [
-    "CONFIDENCES",
-    "CompiledReading",
-    "JsonPlace",
-    "Passage",
-    "Reading",
-    "Readings",
-    "RecordReading",
-    "ScreenReading",
-    "SupportReading",
-    "check_name",
-    "find_misquotation",
-    "list_some",
-    "load_readings",
-    "readings_from_json",
-    "readings_to_json",
-    "same_cards",
-    "save_readings",
-    "verify_passages",
-]
 
 CONFIDENCES = ("low", "medium", "high")
 """How sure a reader is; empty if the reader did not say."""
@@ -145,6 +124,14 @@ class Readings:
         check_name(self.name)
         if any(not isinstance(reading, _TYPES[self.kind]) for reading in self.cards.values()):
             raise SpecError(f"pass '{self.name}' mixes readings that are not of kind '{self.kind}'")
+
+    @classmethod
+    def under(
+        cls, rubric: Rubric, name: str, source: str, content: bytes, cards: Mapping[str, Reading]
+    ) -> Readings:
+        """Make a pass under a rubric; the content of its source is stored as a digest."""
+        digest = hashlib.sha256(content).hexdigest()
+        return cls(name, rubric.kind, rubric.name, rubric.digest, source, digest, cards)
 
     @property
     def model(self) -> str:

@@ -7,14 +7,13 @@ fill in are on the left, texts to read on the right. Your own sheet may name `qu
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from routeprism.errors import InputError, closest, nearest
-from routeprism.inputs import read_input
+from routeprism.files import read_input
 from routeprism.labels._cards import (
     LABELS,
     UNREAD,
@@ -39,8 +38,6 @@ from routeprism.labels._readings import (
     verify_passages,
 )
 from routeprism.spreadsheets import SheetRow, read_table, split_cell, write_table
-
-__all__ = ["read_sheet", "write_sheet"]
 
 PASSAGES = 3
 """How many columns for passages are written; a filled sheet may have more."""
@@ -98,15 +95,8 @@ def read_sheet(path: Path, cards: Sequence[Card], rubric: Rubric, *, name: str) 
             field="card",
         )
     parse = _READERS[rubric.kind]
-    return Readings(
-        name=name,
-        kind=rubric.kind,
-        rubric=rubric.name,
-        rubric_digest=rubric.digest,
-        source=f"file:{path.name}",
-        source_digest=hashlib.sha256(content).hexdigest(),
-        cards={card.id: parse(card, rows[card.id]) for card in cards},
-    )
+    readings = {card.id: parse(card, rows[card.id]) for card in cards}
+    return Readings.under(rubric, name, f"file:{path.name}", content, readings)
 
 
 _CardRow = tuple[Card, list[str], dict[str, str]]

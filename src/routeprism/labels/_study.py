@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,10 +30,16 @@ from routeprism.labels._sheets import read_sheet
 from routeprism.measures import RESAMPLES, Interval, check_bootstrap, chosen_interval, limits_said
 from routeprism.models import Model, make_allowance
 from routeprism.records import Benchmark
-from routeprism.runs import EstimateRow, Ledger, Run, question_row, settle_store
+from routeprism.runs import (
+    EstimateRow,
+    Ledger,
+    Run,
+    explain_shard,
+    question_row,
+    settle_store,
+    unite_ledgers,
+)
 from routeprism.specs import check_sizes
-
-__all__ = ["Declaration", "Study", "declare", "plan_study", "run_study"]
 
 Reader: TypeAlias = Model | Path
 """The reader of a pass: a model, a filled sheet, or a `.json` file that a study wrote."""
@@ -122,13 +129,51 @@ class Study:
         return self.declaration.choose(self.passes)
 
 
+@dataclass(frozen=True, slots=True)
+class StudyPart:
+    """Where a study is one of several shards, or is put together from them."""
+
+    shard: str = ""
+    """Which shard it is; empty for none."""
+    cards: frozenset[str] = frozenset()
+    """The ids of the cards that the shard reads."""
+    merged: tuple[Path, ...] = ()
+    """The runs of all shards, whose replies are read instead of asking."""
+
+    def describe(self, command_line: Sequence[str]) -> dict[str, object]:
+        """Return the shard and the command for the manifest, if there are any."""
+        entries = {"shard": self.shard, "command_line": list(command_line)}
+        return {name: value for name, value in entries.items() if value}
+
+    def choose(self, cards: Sequence[Card]) -> Sequence[Card]:
+        """Choose the cards that are read here."""
+        return [card for card in cards if card.id in self.cards] if self.shard else cards
+
+    def restrict(self, readings: Readings) -> Readings:
+        """Return the part of a pass that is about these cards."""
+        if not self.shard:
+            return readings
+        own = {id: reading for id, reading in readings.cards.items() if id in self.cards}
+        return replace(readings, cards=own)
+
+
 def plan_study(
-    cards: Sequence[Card], rubric: Rubric, passes: Mapping[str, Reader], *, run: Path | None = None
+    cards: Sequence[Card],
+    rubric: Rubric,
+    passes: Mapping[str, Reader],
+    *,
+    run: Path | None = None,
+    part: StudyPart | None = None,
 ) -> Mapping[str, Cost]:
     """Count the requests of each pass by a model and estimate their cost."""
+    part = part or StudyPart()
+    cards = part.choose(cards)
     with ExitStack() as stack:
         store = None if run is None else run / "run.sqlite"
         ledger = None
+        if part.merged:  # a copy, so that counting changes nothing
+            store = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run.sqlite"
+            unite_ledgers(store, [*([run] if run is not None else []), *part.merged])
         if store is not None and store.exists():
             stack.callback(settle_store, store)
             ledger = stack.enter_context(Ledger(store))
@@ -156,14 +201,17 @@ def run_study(
     max_calls: int | None = None,
     max_cost: float | None = None,
     command_line: Sequence[str] = (),
+    part: StudyPart | None = None,
 ) -> Study:
     """Make every pass, compare them, and store them in a run if a directory is given.
 
     The primary pass is the first unless you name a different one; it is declared before any card is
     read. You can add passes to a run later, but not change its primary pass. `max_calls` and
     `max_cost` limit the spending of this call: `LimitError` ends it, and the replies are stored.
-    The manifest records `command_line`, the words of the command that resumes the run.
+    The manifest records `command_line`, the words of the command that resumes the run. A `part` is
+    one of several shards, or reads what all shards have.
     """
+    part = part or StudyPart()
     declaration = _prepare(benchmark, cards, rubric, passes, primary)
     check_sizes(concurrency=concurrency)
     check_bootstrap(seed, resamples)
@@ -171,20 +219,23 @@ def run_study(
     used = chosen_interval(interval, benchmark.interval)
     limits = limits_said(used, benchmark.interval)
     with ExitStack() as stack:
-        run = None
-        if directory is not None:
+        run, place = None, directory
+        if directory is None and part.merged:  # the replies of the shards need a ledger
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"
+        if place is not None:
             settings = _configure(benchmark, cards, rubric, passes, declaration)
             settings |= {"seed": seed, "resamples": resamples, "interval": used}
-            settings |= {"command_line": list(command_line)} if command_line else {}
+            settings |= part.describe(command_line)
             growing = ("passes", "declaration", "command_line")
             run = stack.enter_context(
-                Run.open(directory, settings, inputs=benchmark.inputs, growing=growing)
+                Run.open(place, settings, inputs=benchmark.inputs, growing=growing)
             )
+            unite_ledgers(run.store, part.merged)
         readings = [
-            _read_file(reader, cards, rubric, name)
+            part.restrict(_read_file(reader, cards, rubric, name))
             if isinstance(reader, Path)
             else read_cards(
-                cards,
+                part.choose(cards),
                 rubric,
                 reader,
                 name=name,
@@ -210,7 +261,7 @@ def run_study(
             limits,
         )
         if run is not None:
-            _finish(run, study, benchmark, len(cards), masks)
+            _finish(run, study, benchmark, len(part.choose(cards)), masks, part.shard)
     return study
 
 
@@ -234,7 +285,7 @@ def _prepare(
 
 
 def _finish(
-    run: Run, study: Study, benchmark: Benchmark, cards: int, masks: Sequence[Mask]
+    run: Run, study: Study, benchmark: Benchmark, cards: int, masks: Sequence[Mask], shard: str
 ) -> None:
     """Store the results of a study in its run."""
     with run.writing() as writer:
@@ -242,7 +293,13 @@ def _finish(
         writer.insert("questions", map(question_row, questions))
     run.keep_masks({mask.name: mask.question_ids for mask in masks})
     counts = {"cards": cards, "passes": len(study.passes), "estimates": len(study.rows)}
-    run.finish(study.rows, counts, statements=study.statements, limits=study.limits)
+    run.finish(
+        study.rows,
+        counts,
+        statements=study.statements,
+        notes=(explain_shard(shard),) if shard else (),
+        limits=study.limits,
+    )
     for readings in study.passes:
         save_readings(readings, run.directory / f"readings-{readings.name}.json")
 

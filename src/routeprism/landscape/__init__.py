@@ -5,13 +5,12 @@ Labels, predicates and objectives are passed in; this room knows nothing of ques
 
 from routeprism.landscape._arrival_trie import (
     ArrivalTrie,
-    Node,
+    NodeStore,
     TriePolicy,
     can_share,
     check_restoration,
     explore_trie,
 )
-from routeprism.landscape._builds import OrderBuilds, RetainedValue
 from routeprism.landscape._exploration import MOST_DRAWN, MOST_ORDERS, USUAL_ORDERS, explore
 from routeprism.landscape._landscape import (
     Building,
@@ -35,31 +34,38 @@ from routeprism.landscape._moves import (
     recent_keeps,
     support_positions,
 )
-from routeprism.landscape._shrinking import Predicate, Reordering, shrink, shrink_all
+from routeprism.landscape._searches import (
+    Objective,
+    Predicate,
+    Reordering,
+    WorstOrder,
+    shrink,
+    shrink_all,
+    worst_order,
+)
 from routeprism.landscape._states import (
     MOST_STATES,
-    Ending,
+    OrderBuilds,
+    RetainedValue,
     StateGraph,
     inspect_memory,
     merge_states,
 )
-from routeprism.landscape._trie_plan import TriePlan, plan_trie
-from routeprism.landscape._worst_order import MOST_BUILDS, Objective, WorstOrder, worst_order
+from routeprism.landscape._trie_plan import DrawnOrders, TriePlan, plan_trie
 
 __all__ = [
     "BINS",
-    "MOST_BUILDS",
     "MOST_DRAWN",
     "MOST_ORDERS",
     "MOST_STATES",
     "USUAL_ORDERS",
     "ArrivalTrie",
     "Building",
-    "Ending",
+    "DrawnOrders",
     "Landscape",
     "Method",
+    "NodeStore",
     "Move",
-    "Node",
     "Objective",
     "OrderBuilds",
     "OrderFailure",

@@ -44,8 +44,6 @@ from routeprism.policies.own import (
 from routeprism.records import Pool, Record
 from routeprism.routes import hash_state
 
-__all__ = ["ArrivalTrie", "Node", "TriePolicy", "can_share", "check_restoration", "explore_trie"]
-
 Connect: TypeAlias = Callable[[Order], Policy]
 """Gives the policy that grows the memory with these arrivals, the last of which is new."""
 
@@ -286,6 +284,16 @@ class Node:
     """Question → what its memory exposed; read together with what it retains."""
 
 
+class NodeStore(Protocol):
+    """Keeps what built memories leave, so that a second trie of the same pool need not add."""
+
+    def get(self, order: Order) -> Any:
+        """Return what the memory with these arrivals left; None if it is not kept."""
+
+    def put(self, order: Order, left: Any) -> None:
+        """Keep what a memory left."""
+
+
 class ArrivalTrie:
     """The memories of one pool under one policy, each built once."""
 
@@ -297,8 +305,10 @@ class ArrivalTrie:
         connect: Connect | None = None,
         count: Callable[[int], None] | None = None,
         queries: Sequence[str] = (),
+        store: NodeStore | None = None,
     ) -> None:
         self.policy, self.pool = policy, pool
+        self._store = store
         self._queries = queries
         self._connect = connect or (lambda order: policy)
         self._count = count or (lambda adds: None)
@@ -367,15 +377,20 @@ class ArrivalTrie:
         order = (*node.order, position)
         if self.growth is None:
             return Node(order, None, node)
-        arrived = tuple(self.pool.records[place] for place in order)
-        self._count(1)  # a spending limit may refuse it
+        left = None if self._store is None else self._store.get(order)
+        if left is None:
+            self._count(1)  # a spending limit may refuse it
+            arrived = tuple(self.pool.records[place] for place in order)
+            try:
+                left = self.growth.grow(self._inner(order), node.left, arrived)
+            except RoutePrismError:
+                raise
+            except OWN_ERRORS as error:
+                self.adds += 1
+                return error
+            if self._store is not None:
+                self._store.put(order, left)
         self.adds += 1
-        try:
-            left = self.growth.grow(self._inner(order), node.left, arrived)
-        except RoutePrismError:
-            raise
-        except OWN_ERRORS as error:
-            return error
         child = Node(order, left, node)
         key = self.growth.key(left)
         if key is None:
@@ -531,7 +546,10 @@ def _build(
     outcomes: dict[Hashable, int] = {}
     failures: list[OrderFailure] = []
     failed = 0
+    stages = plan.stages
+    first, second = (1, 1) if stages is None else stages.weights
     for index, order in enumerate(plan.orders):
+        weight = first if stages is not None and index < stages.pilot else second
         try:
             node = trie.follow(order)
             ids = trie.retained(node)
@@ -543,9 +561,9 @@ def _build(
             if len(failures) < _FEW:
                 failures.append(OrderFailure(order, index, f"{type(error).__name__}: {error}"))
             continue
-        retained[ids] = retained.get(ids, 0) + 1
+        retained[ids] = retained.get(ids, 0) + weight
         if outcome is not None:
-            outcomes[value] = outcomes.get(value, 0) + 1
+            outcomes[value] = outcomes.get(value, 0) + weight
     return replace(
         empty,
         orders=len(plan.orders),
@@ -553,6 +571,8 @@ def _build(
         failed=failed,
         failures=tuple(failures),
         outcomes=outcomes,
+        weights=0 if stages is None else sum(retained.values()),
+        effective=0.0 if stages is None else stages.effective,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -21,9 +21,6 @@ import numpy.typing as npt
 from routeprism.policies.focal import cluster_records
 from routeprism.records import Record
 from routeprism.text.focal import focal_set, preference_score, similarity
-
-__all__ = ["LARGEST", "SURVIVORS", "Enumerated", "enumerate_focal", "enumerate_recent"]
-
 
 LARGEST = 10
 """The largest pool whose orders are enumerated: 3.6 million."""
@@ -62,6 +59,18 @@ def _tree(size: int) -> tuple[Array, ...]:
         rest = [np.delete(remaining, position, axis=0) for position in range(left)]
         remaining = np.concatenate(rest, axis=1)
     return tuple(levels)
+
+
+def _portions(size: int) -> Iterator[tuple[tuple[int, ...], list[Array]]]:
+    """Return the first arrivals of each portion, and the records of each level below them."""
+    if not 1 <= size <= LARGEST:
+        raise ValueError(f"Expected 1 to {LARGEST} records but got {size}")
+    positions = np.arange(size, dtype=np.uint8)
+    portion = min(size, _PORTION)
+    return (
+        (begun, [np.delete(positions, begun).take(places) for places in _tree(portion)])
+        for begun in itertools.permutations(range(size), size - portion)
+    )
 
 
 class _Clusters:
@@ -163,23 +172,20 @@ def enumerate_focal(
 ) -> Mapping[tuple[float, str], Enumerated]:
     """Give, for each threshold and survivor rule, what all permutations of a pool retain."""
     size = len(records)
-    if not 1 <= size <= LARGEST:
-        raise ValueError(f"Expected 1 to {LARGEST} records but got {size}")
+    portions = _portions(size)
     if cluster == "source":
         return _enumerate_settled(records, thresholds)
     focal = _Focal(records, thresholds)
-    portion = min(size, _PORTION)
     masks = {rule: np.zeros((len(thresholds), 1 << size), np.int64) for rule in survivors}
     numbers = np.zeros((len(thresholds), size + 1), np.int64)
     sizes = np.zeros((len(thresholds), size + 1), np.int64)
-    for begun in itertools.permutations(range(size), size - portion):
+    for begun, levels in portions:
         clusters = _Clusters(len(thresholds), focal.nobody, survivors)
         for position in begun:
             focal.place(clusters, np.array([position], np.uint8), finishing=False)
-        rest = np.array([at for at in range(size) if at not in begun], np.uint8)
-        for level, places in enumerate(_tree(portion)):
-            clusters.continued(portion - level)
-            focal.place(clusters, rest.take(places), finishing=level == portion - 1)
+        for left, arriving in zip(range(len(levels), 0, -1), levels, strict=True):
+            clusters.continued(left)
+            focal.place(clusters, arriving, finishing=left == 1)
         together = {
             rule: np.bitwise_or.reduce(survivor_masks)
             for rule, survivor_masks in clusters.survivors.items()
@@ -235,16 +241,13 @@ def _enumerate_settled(
 
 
 def _survivor_masks(size: int, members: Array) -> dict[int, int]:
-    portion = min(size, _PORTION)
     counts = np.zeros(1 << size, np.int64)
-    for begun in itertools.permutations(range(size), size - portion):
+    for begun, levels in _portions(size):
         masks = np.zeros(1, np.uint16)
         for position in begun:
             masks = (masks & ~members[position]) | np.uint16(1 << position)
-        rest = np.array([at for at in range(size) if at not in begun], np.uint8)
-        for level, places in enumerate(_tree(portion)):
-            arriving = rest.take(places)
-            masks = np.tile(masks, portion - level) & ~members.take(arriving)
+        for level, arriving in enumerate(levels):
+            masks = np.tile(masks, len(levels) - level) & ~members.take(arriving)
             masks |= np.uint16(1) << arriving.astype(np.uint16)
         counts += np.bincount(masks, minlength=1 << size)
     return _to_counts(counts)
@@ -252,16 +255,13 @@ def _survivor_masks(size: int, members: Array) -> dict[int, int]:
 
 def enumerate_recent(size: int, k: int) -> Enumerated:
     """Count what all permutations of a pool leave in a window of the last k."""
-    if not 1 <= size <= LARGEST:
-        raise ValueError(f"Expected 1 to {LARGEST} records but got {size}")
-    portion = min(size, _PORTION)
+    portions = _portions(size)
     counts = np.zeros(1 << size, np.int64)
-    for begun in itertools.permutations(range(size), size - portion):
+    for begun, levels in portions:
         masks = np.full(1, sum(1 << position for position in begun[max(0, size - k) :]), np.uint16)
-        rest = np.array([at for at in range(size) if at not in begun], np.uint8)
-        for level, places in enumerate(_tree(portion)):
-            masks = np.tile(masks, portion - level)
+        for level, arriving in enumerate(levels):
+            masks = np.tile(masks, len(levels) - level)
             if len(begun) + level >= size - k:
-                masks |= np.uint16(1) << rest.take(places).astype(np.uint16)
+                masks |= np.uint16(1) << arriving.astype(np.uint16)
         counts += np.bincount(masks, minlength=1 << size)
     return Enumerated(math.factorial(size), _to_counts(counts))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from routeprism.errors import ContractError, RouteError, RoutePrismError, SpecError
 from routeprism.frames import OWN_ERRORS, describe_error
-from routeprism.landscape._builds import OrderBuilds, RetainedValue
 from routeprism.landscape._landscape import Landscape, Method, OrderFailure, anytime_limits
 from routeprism.landscape._moves import format_count
 from routeprism.landscape._states import (
     CHECKED,
     MOST_STATES,
+    OrderBuilds,
+    RetainedValue,
     StateGraph,
     compare_builds,
     raise_refusal,
@@ -26,9 +29,6 @@ from routeprism.policies.own import check_retained
 from routeprism.policies.recent import Recent
 from routeprism.records import Pool
 from routeprism.routes import Disagreement
-
-__all__ = ["MOST_DRAWN", "MOST_ORDERS", "USUAL_ORDERS", "MemoryOutcome", "explore"]
-
 
 MemoryOutcome = Callable[[Memory], Hashable]
 """What is read from the memory of every order, beside the records that it retains."""
@@ -90,18 +90,17 @@ def explore(
         policy.name, model.name, pool.user, pool.ids, "sampled", 0, {}, forward, reverse
     )
     landscape = wrong = None
+    survey = _Survey(empty, builds, bound, outcome)
     if not chancy:
-        limits = (most_states, most_orders)
-        landscape, wrong = _explore_exactly(empty, builds, bound, method, limits, outcome)
+        landscape, wrong = survey.find_exactly(method, most_states, most_orders)
     elif method in ("enumerated", "merged"):
         raise SpecError(f"{policy.name} is not deterministic: its states cannot be merged")
     if landscape is None:
         _refuse_method(method, policy, pool, model, wrong)
-        supports_and_change = (frozenset[str](), *supports)
-        tally = _Tally(builds, outcome)
-        landscape = _explore_sampled(
-            empty, tally, bound, drawn_orders, half_width, most_drawn, supports_and_change
-        )
+        if half_width is None:
+            landscape = survey.sample(drawn_orders)
+        else:
+            landscape = survey.sample_until(half_width, most_drawn, supports)
         usable = policy if wrong is None else None
         reason = "it was asked for" if method else _why(policy, usable, bound, chancy, most_orders)
         landscape = replace(landscape, note=f"{landscape.orders} orders were drawn: {reason}")
@@ -162,126 +161,138 @@ def _ends(builds: OrderBuilds) -> tuple[frozenset[str], frozenset[str] | None]:
         return forward, None  # found again, and reported, where orders are gone through
 
 
-def _explore_exactly(
-    empty: Landscape,
-    builds: OrderBuilds,
-    arrivals: Arrivals,
-    method: Method | None,
-    limits: tuple[int, int],
-    outcome: MemoryOutcome | None,
-) -> tuple[Landscape | None, Disagreement | None]:
-    """Find what every order retains, and any disagreement of the policy's states."""
-    landscape: Landscape | None = None
-    wrong = None
-    most_states, most_orders = limits
-    if method in (None, "enumerated") and (outcome is None or isinstance(outcome, RetainedValue)):
-        landscape = _explore_enumerated(empty, builds.policy, builds.pool, arrivals, outcome)
-    if landscape is None and method in (None, "merged"):
-        merged = _explore_merged(empty, builds, arrivals, most_states, outcome)
-        if isinstance(merged, Disagreement):
-            wrong = merged
-        else:
-            landscape = merged
-    if landscape is None and method in (None, "replayed"):
-        landscape = _explore_replayed(empty, _Tally(builds, outcome), arrivals, most_orders)
-    return landscape, wrong
+class _Survey:
+    """Counts what is retained, and keeps the errors, over the orders of an arrival model."""
 
-
-def _explore_enumerated(
-    empty: Landscape,
-    policy: Policy,
-    pool: Pool,
-    arrivals: Arrivals,
-    outcome: RetainedValue[Hashable] | None,
-) -> Landscape | None:
-    from routeprism.landscape._enumeration import LARGEST, enumerate_focal, enumerate_recent
-
-    if not is_uniform(arrivals) or len(pool) > LARGEST:
-        return None
-    if isinstance(policy, Focal):
-        every = enumerate_focal(
-            pool.records, [policy.threshold], [policy.survivor], cluster=policy.cluster
-        )
-        enumeration = every[policy.threshold, policy.survivor]
-    elif isinstance(policy, Recent):
-        enumeration = enumerate_recent(len(pool), policy.k)
-    else:
-        return None
-    retained = {
-        frozenset(record for at, record in enumerate(pool.ids) if mask >> at & 1): weight
-        for mask, weight in enumeration.masks.items()
-    }
-    outcomes: dict[Hashable, int] = {}
-    if outcome is not None:
-        for retained_ids, weight in retained.items():
-            _count(outcomes, outcome.function(retained_ids), weight)
-    return replace(
-        empty,
-        method="enumerated",
-        orders=enumeration.orders,
-        retained=retained,
-        sizes=enumeration.sizes,
-        outcomes=outcomes,
-    )
-
-
-def _count(counts: dict[Hashable, int], outcome: Hashable, weight: int) -> None:
-    counts[outcome] = counts.get(outcome, 0) + weight
-
-
-def _explore_merged(
-    empty: Landscape,
-    builds: OrderBuilds,
-    arrivals: Arrivals,
-    most: int,
-    outcome: MemoryOutcome | None,
-) -> Landscape | Disagreement | None:
-    graph = builds.merge(arrivals, most)
-    if not isinstance(graph, StateGraph):
-        return graph
-    policy, pool = builds.policy, builds.pool
-    retained: dict[frozenset[str], int] = {}
-    outcomes: dict[Hashable, int] = {}
-    for ending in graph.endings:
-        retained_ids = check_retained(ending.memory, policy.name, pool)
-        retained[retained_ids] = retained.get(retained_ids, 0) + ending.weight
-        if outcome is not None:
-            _count(outcomes, outcome(ending.memory), ending.weight)
-    total = sum(retained.values()) + graph.failed
-    return replace(
-        empty,
-        method="merged",
-        orders=total,
-        retained=retained,
-        failed=graph.failed,
-        failures=graph.failures,
-        note=_checked_note(policy, graph),
-        outcomes=outcomes,
-    )
-
-
-def _checked_note(policy: Policy, graph: StateGraph) -> str:
-    if not graph.followed:
-        return ""
-    return (
-        f"merged states of {policy.name} were compared with building up to {CHECKED} orders of "
-        f"each pool, and agreed"
-    )
-
-
-class _Tally:
-    """Counts what is retained, order by order, and keeps the errors."""
-
-    def __init__(self, builds: OrderBuilds, outcome: MemoryOutcome | None = None) -> None:
-        self.builds = builds
-        self.outcome = outcome
-        self.retained: dict[frozenset[str], int] = {}
-        self.outcomes: dict[Hashable, int] = {}
+    def __init__(
+        self,
+        empty: Landscape,
+        builds: OrderBuilds,
+        arrivals: Arrivals,
+        outcome: MemoryOutcome | None,
+    ) -> None:
+        self.empty, self.builds, self.arrivals, self.outcome = empty, builds, arrivals, outcome
+        self.policy, self.pool = builds.policy, builds.pool
+        self.retained: Counter[frozenset[str]] = Counter()
+        self.outcomes: Counter[Hashable] = Counter()
         self.examples: dict[frozenset[str], Order] = {}
-        self.failures: list[OrderFailure] = []
+        self.failures: tuple[OrderFailure, ...] = ()
         self.failed = self.unavailable = 0
 
+    def conclude(self, method: Method, orders: int, **more: Any) -> Landscape:
+        return replace(
+            self.empty,
+            method=method,
+            orders=orders,
+            retained=self.retained,
+            failed=self.failed,
+            unavailable=self.unavailable,
+            failures=self.failures,
+            examples=self.examples,
+            outcomes=self.outcomes,
+            **more,
+        )
+
+    def find_exactly(
+        self, method: Method | None, most_states: int, most_orders: int
+    ) -> tuple[Landscape | None, Disagreement | None]:
+        """Find what every order retains, and any disagreement of the policy's states."""
+        landscape: Landscape | None = None
+        wrong = None
+        if method in (None, "enumerated"):
+            landscape = self.enumerate()
+        if landscape is None and method in (None, "merged"):
+            merged = self.merge(most_states)
+            if isinstance(merged, Disagreement):
+                wrong = merged
+            else:
+                landscape = merged
+        if landscape is None and method in (None, "replayed"):
+            landscape = self.replay(most_orders)
+        return landscape, wrong
+
+    def enumerate(self) -> Landscape | None:
+        from routeprism.landscape._enumeration import LARGEST, enumerate_focal, enumerate_recent
+
+        policy, pool, outcome = self.policy, self.pool, self.outcome
+        if not is_uniform(self.arrivals) or len(pool) > LARGEST:
+            return None
+        if outcome is not None and not isinstance(outcome, RetainedValue):
+            return None
+        if isinstance(policy, Focal):
+            every = enumerate_focal(
+                pool.records, [policy.threshold], [policy.survivor], cluster=policy.cluster
+            )
+            enumeration = every[policy.threshold, policy.survivor]
+        elif isinstance(policy, Recent):
+            enumeration = enumerate_recent(len(pool), policy.k)
+        else:
+            return None
+        for mask, weight in enumeration.masks.items():
+            ids = frozenset(record for at, record in enumerate(pool.ids) if mask >> at & 1)
+            self.retained[ids] = weight
+            if outcome is not None:
+                self.outcomes[outcome.function(ids)] += weight
+        return self.conclude("enumerated", enumeration.orders, sizes=enumeration.sizes)
+
+    def merge(self, most: int) -> Landscape | Disagreement | None:
+        graph = self.builds.merge(self.arrivals, most)
+        if not isinstance(graph, StateGraph):
+            return graph
+        for ending in graph.endings:
+            ids = check_retained(ending.memory, self.policy.name, self.pool)
+            self.retained[ids] += ending.weight
+            if self.outcome is not None:
+                self.outcomes[self.outcome(ending.memory)] += ending.weight
+        self.failed, self.failures = graph.failed, graph.failures
+        note = (
+            f"merged states of {self.policy.name} were compared with building up to {CHECKED} "
+            f"orders of each pool, and agreed"
+        )
+        orders = self.retained.total() + graph.failed
+        return self.conclude("merged", orders, note=note if graph.followed else "")
+
+    def replay(self, most: int) -> Landscape | None:
+        orders = self.arrivals.orders(most)
+        if orders is None:
+            return None
+        number = 0
+        for order, _ in orders:
+            self.add(order, None)
+            number += 1
+        return self.conclude("replayed", number)
+
+    def sample(self, drawn_orders: int) -> Landscape:
+        for index in range(drawn_orders):
+            self.add(self.arrivals.sample(index), index)
+        return self.conclude("sampled", drawn_orders)
+
+    def sample_until(
+        self, half_width: float, most: int, supports: Sequence[frozenset[str]]
+    ) -> Landscape:
+        number = 0
+        while number < most:
+            for index in range(number, min(number + _LOOK, most)):
+                self.add(self.arrivals.sample(index), index)
+            number = min(number + _LOOK, most)
+            if self.is_narrow(half_width, supports):
+                break
+        return self.conclude("sampled", number, stopped=True)
+
+    def is_narrow(self, half_width: float, supports: Sequence[frozenset[str]]) -> bool:
+        """Whether the limits of the changed share and of each support are close enough."""
+        total = self.retained.total()
+        changed = total - self.retained[self.empty.forward]
+        support_counts = (
+            sum(weight for ids, weight in self.retained.items() if ids & support)
+            for support in supports
+            if support
+        )
+        limits = (anytime_limits(count, total) for count in (changed, *support_counts))
+        return all(upper - lower <= 2 * half_width for lower, upper in limits)
+
     def add(self, order: Order, index: int | None) -> None:
+        """Build one order, and count what it retains."""
         outcome: Hashable = None
         try:
             if self.outcome is not None:
@@ -294,83 +305,12 @@ class _Tally:
             self.unavailable += is_outside
             if len(self.failures) < _FEW:
                 message = str(error) if is_outside else f"{type(error).__name__}: {error}"
-                self.failures.append(OrderFailure(order, index, message))
+                self.failures += (OrderFailure(order, index, message),)
             return
-        self.retained[retained] = self.retained.get(retained, 0) + 1
+        self.retained[retained] += 1
         self.examples.setdefault(retained, order)
         if self.outcome is not None:
-            _count(self.outcomes, outcome, 1)
-
-    def onto(self, empty: Landscape, method: Method, orders: int) -> Landscape:
-        return replace(
-            empty,
-            method=method,
-            orders=orders,
-            retained=self.retained,
-            failed=self.failed,
-            unavailable=self.unavailable,
-            failures=tuple(self.failures),
-            examples=self.examples,
-            outcomes=self.outcomes,
-        )
-
-
-def _explore_replayed(
-    empty: Landscape, tally: _Tally, arrivals: Arrivals, most: int
-) -> Landscape | None:
-    orders = arrivals.orders(most)
-    if orders is None:
-        return None
-    number = 0
-    for order, _ in orders:
-        tally.add(order, None)
-        number += 1
-    return tally.onto(empty, "replayed", number)
-
-
-def _explore_sampled(
-    empty: Landscape,
-    tally: _Tally,
-    arrivals: Arrivals,
-    drawn_orders: int,
-    half_width: float | None,
-    most: int,
-    supports: Sequence[frozenset[str]],
-) -> Landscape:
-    if half_width is None:
-        for index in range(drawn_orders):
-            tally.add(arrivals.sample(index), index)
-        return tally.onto(empty, "sampled", drawn_orders)
-    number = 0
-    while number < most:
-        for index in range(number, min(number + _LOOK, most)):
-            tally.add(arrivals.sample(index), index)
-        number = min(number + _LOOK, most)
-        if _narrow(tally, empty.forward, supports, half_width):
-            break
-    return replace(tally.onto(empty, "sampled", number), stopped=True)
-
-
-def _narrow(
-    tally: _Tally,
-    forward: frozenset[str],
-    supports: Sequence[frozenset[str]],
-    half_width: float,
-) -> bool:
-    """Whether the limits of all watched shares are close enough; no support: the changed share."""
-    total = sum(tally.retained.values())
-    holds: list[Callable[[frozenset[str]], bool]] = [
-        (lambda retained, support=support: bool(retained & support))  # type: ignore[misc]
-        if support
-        else (lambda retained: retained != forward)
-        for support in supports
-    ]
-    for predicate in holds:
-        count = sum(weight for retained, weight in tally.retained.items() if predicate(retained))
-        lower, upper = anytime_limits(count, total)
-        if upper - lower > 2 * half_width:
-            return False
-    return True
+            self.outcomes[outcome] += 1
 
 
 def _why(

@@ -19,18 +19,6 @@ from typing import Any, Literal
 
 from routeprism.orders import Order
 
-__all__ = [
-    "ALPHA",
-    "Building",
-    "Landscape",
-    "Method",
-    "OrderFailure",
-    "Share",
-    "anytime_limits",
-    "fixed_limits",
-]
-
-
 ALPHA = 0.05
 """One minus the coverage."""
 
@@ -79,6 +67,16 @@ def fixed_limits(count: int, total: int) -> tuple[float, float]:
     lower = _lower_tail(count, total) if count else 0.0
     upper = 1.0 - _lower_tail(total - count, total) if count < total else 1.0
     return lower, upper
+
+
+def weighted_limits(share: float, effective: float) -> tuple[float, float]:
+    """Return 95% limits of a share of weighted orders that are worth `effective` equal ones.
+
+    Clopper and Pearson's limits of the whole numbers next to it, on the cautious side.
+    """
+    total = max(1, math.floor(effective))
+    count = share * total
+    return fixed_limits(math.floor(count), total)[0], fixed_limits(math.ceil(count), total)[1]
 
 
 @lru_cache(maxsize=4096)
@@ -188,6 +186,10 @@ class Landscape:
     """Retained set → an order that was built and retains it; empty where none was built."""
     building: Building | None = None
     """What building took, where orders shared their beginnings."""
+    weights: int = 0
+    """The sum of the weights of drawn orders that do not count equally; 0 if they do."""
+    effective: float = 0.0
+    """The number of equally weighted orders that such orders are worth."""
     outcomes: Mapping[Hashable, int] = field(default_factory=dict)
     """Outcome → in how many of the orders; empty unless an outcome was asked for."""
 
@@ -198,8 +200,8 @@ class Landscape:
 
     @property
     def total(self) -> int:
-        """The number of orders without an error."""
-        return self.orders - self.failed
+        """The number of orders without an error, or the sum of their weights."""
+        return self.weights or self.orders - self.failed
 
     def share(self, holds: Callable[[frozenset[str]], bool]) -> Share:
         """Count the orders whose retained set satisfies a condition."""
@@ -216,6 +218,8 @@ class Landscape:
     def _share(self, count: int) -> Share:
         if self.exact:
             return Share(count, self.total)
+        if self.weights:
+            return Share(count, self.total, *weighted_limits(count / self.total, self.effective))
         limits = anytime_limits if self.stopped else fixed_limits
         return Share(count, self.total, *limits(count, self.total))
 

@@ -11,20 +11,6 @@ from fractions import Fraction
 
 from routeprism.orders import Order
 
-__all__ = [
-    "BINS",
-    "Move",
-    "SupportPositions",
-    "apply_moves",
-    "describe_moves",
-    "find_moves",
-    "format_count",
-    "inversions",
-    "normalised",
-    "recent_keeps",
-    "support_positions",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Move:

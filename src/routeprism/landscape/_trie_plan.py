@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from routeprism.errors import SpecError
+from routeprism.measures import TwoStages
 from routeprism.orders import MOST_LISTED, Arrivals, Order
-
-__all__ = ["TriePlan", "plan_trie"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +25,8 @@ class TriePlan:
     """The adds that building each order from the start would take."""
     covered: float | None
     """The share of the model's orders; None if they are too many to count."""
+    stages: TwoStages | None = None
+    """How a pilot and later draws are combined; None if all draws count equally."""
 
 
 def plan_trie(
@@ -38,13 +39,22 @@ def plan_trie(
     order are built in any case.
     """
     total = arrivals.count()
-    ends = _ends(arrivals.size)
     if total is not None and total <= MOST_LISTED and arrivals.countable():
-        complete = _plan_every(arrivals, total, ends, shared)
+        complete = _plan_every(arrivals, _ends(arrivals.size), shared)
         fits = total <= drawn_orders if budget is None else complete.adds <= budget
         if fits:
             return complete
-    return _plan_drawn(arrivals, total, ends, drawn_orders, budget, shared)
+    draws = DrawnOrders(arrivals, shared)
+    number = 0
+    while number < drawn_orders and (budget is None or draws.count_adds(number + 1) <= budget):
+        number += 1
+    if not number:
+        raise SpecError(
+            f"a budget of {budget:,} adds for user '{arrivals.user}' is too small: source order, "
+            f"reverse order and one drawn order take {draws.count_adds(1):,} adds; pass a higher "
+            f"limit"
+        )
+    return draws.plan(number)
 
 
 def _ends(size: int) -> tuple[Order, Order]:
@@ -52,7 +62,7 @@ def _ends(size: int) -> tuple[Order, Order]:
     return source, source[::-1]
 
 
-def _plan_every(arrivals: Arrivals, total: int, ends: Iterable[Order], shared: bool) -> TriePlan:
+def _plan_every(arrivals: Arrivals, ends: Iterable[Order], shared: bool) -> TriePlan:
     process = arrivals.process
     level: dict[Any, int] = {process.start(): 1}
     adds = separate = depth = 0
@@ -83,43 +93,40 @@ def _count_outside(arrivals: Arrivals, order: Order) -> int:
     return 0
 
 
-def _plan_drawn(
-    arrivals: Arrivals,
-    total: int | None,
-    ends: Iterable[Order],
-    drawn_orders: int,
-    budget: int | None,
-    shared: bool,
-) -> TriePlan:
-    beginnings: set[Order] = set()
-    distinct: set[Order] = set()
-    adds = separate = 0
+class DrawnOrders:
+    """The drawn orders of a pool in the sequence of their draws, and the adds that each takes."""
 
-    def price(order: Order) -> list[Order]:
-        return [order[:end] for end in range(1, len(order) + 1) if order[:end] not in beginnings]
+    def __init__(self, arrivals: Arrivals, shared: bool) -> None:
+        self._arrivals, self._shared = arrivals, shared
+        self._beginnings: set[Order] = set()
+        self._orders: list[Order] = []
+        self._adds, self._separate = [0], [0]
+        for order in dict.fromkeys(_ends(arrivals.size)):
+            self._adds[0] += self._take(order)
+            self._separate[0] += len(order)
 
-    def take(order: Order, more: list[Order]) -> None:
-        nonlocal adds, separate
-        adds += len(more) if shared else len(order) * bool(more)
-        separate += len(order)
-        beginnings.update(more)
+    def _take(self, order: Order) -> int:
+        """Count the adds of an order, and remember its beginnings."""
+        beginnings = (order[:end] for end in range(1, len(order) + 1))
+        more = [beginning for beginning in beginnings if beginning not in self._beginnings]
+        self._beginnings.update(more)
+        return len(more) if self._shared else len(order) * bool(more)
 
-    for order in dict.fromkeys(ends):
-        take(order, price(order))
-    orders: list[Order] = []
-    for index in range(drawn_orders):
-        order = arrivals.sample(index)
-        more = price(order)
-        cost = len(more) if shared else len(order) * bool(more)
-        if budget is not None and adds + cost > budget:
-            break
-        take(order, more)
-        orders.append(order)
-        distinct.add(order)
-    if not orders:
-        raise SpecError(
-            f"a budget of {budget:,} adds for user '{arrivals.user}' is too small: source order, "
-            f"reverse order and one drawn order take {adds + cost:,} adds; pass a higher limit"
-        )
-    covered = None if total is None else len(distinct) / total
-    return TriePlan(False, tuple(orders), adds, separate, covered)
+    def _draw(self, number: int) -> None:
+        while len(self._orders) < number:
+            order = self._arrivals.sample(len(self._orders))
+            self._orders.append(order)
+            self._adds.append(self._adds[-1] + self._take(order))
+            self._separate.append(self._separate[-1] + len(order))
+
+    def count_adds(self, number: int) -> int:
+        """Count the adds of source order, reverse order and the first `number` draws."""
+        self._draw(number)
+        return self._adds[number]
+
+    def plan(self, number: int, stages: TwoStages | None = None) -> TriePlan:
+        """Plan the first `number` draws."""
+        adds, total = self.count_adds(number), self._arrivals.count()
+        orders = tuple(self._orders[:number])
+        covered = None if total is None else len({*orders}) / total
+        return TriePlan(False, orders, adds, self._separate[number], covered, stages)

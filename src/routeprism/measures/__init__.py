@@ -6,14 +6,12 @@ from routeprism.measures._agreement import (
     agreement_estimate,
     kappa_estimate,
 )
-from routeprism.measures._answers import (
-    ANSWER_COORDINATES,
-    Draws,
-    cross,
-    residual,
-    transition,
+from routeprism.measures._allocation import (
+    TwoStages,
+    allocate_draws,
+    pilot_size,
+    shrink_variances,
 )
-from routeprism.measures._builds import BUILD_COORDINATES, Builds, Once
 from routeprism.measures._coordinates import (
     COORDINATES,
     RETENTION,
@@ -37,6 +35,16 @@ from routeprism.measures._planning import (
     units_for_power,
     units_for_width,
 )
+from routeprism.measures._repetition import (
+    ANSWER_COORDINATES,
+    BUILD_COORDINATES,
+    Builds,
+    Draws,
+    Once,
+    cross,
+    residual,
+    transition,
+)
 from routeprism.measures._sequences import ConfidenceSequences, sequence_limits, simulate_stops
 from routeprism.measures._significance import Alternative, adjust_holm, flip_signs
 from routeprism.measures._updates import (
@@ -50,6 +58,10 @@ from routeprism.measures._updates import (
 )
 
 __all__ = [
+    "TwoStages",
+    "allocate_draws",
+    "pilot_size",
+    "shrink_variances",
     "ANSWER_COORDINATES",
     "BUILD_COORDINATES",
     "COORDINATES",

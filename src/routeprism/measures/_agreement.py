@@ -15,8 +15,6 @@ import numpy as np
 from routeprism.measures._estimates import FEW_UNITS, RESAMPLES, Estimate, Tally, trim_noise
 from routeprism.measures._intervals import Interval, bootstrap_counts, percentiles
 
-__all__ = ["MEMBERSHIP", "Confusion", "agreement_estimate", "kappa_estimate"]
-
 MEMBERSHIP = ("in", "out")
 """The labels of an item under two sets: whether each of them holds it."""
 

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Generic, TypeVar
+from functools import lru_cache, partial
+from importlib.resources import files
+from typing import Any, Generic, TypeVar
 
 from routeprism.errors import SpecError
 from routeprism.routes import Pair, Route
 from routeprism.specs import EXTENSIONS, Extension, registered
-
-__all__ = [
-    "COORDINATES",
-    "RETENTION",
-    "Coordinate",
-    "average",
-    "jaccard",
-    "registered_coordinates",
-    "retention_coordinates",
-]
-
 
 Observed = TypeVar("Observed")
 
@@ -49,9 +40,45 @@ class Coordinate(Generic[Observed]):
     """Whether the number of pairs with value 1 is reported too."""
 
 
+@lru_cache(maxsize=1)
+def _read_texts() -> dict[str, dict[str, Any]]:
+    """Read the symbol, the meaning and the reference of every coordinate, by its name."""
+    texts: dict[str, dict[str, Any]] = json.loads(
+        files("routeprism.measures").joinpath("coordinates.json").read_text("utf-8")
+    )
+    return texts
+
+
+def describe_coordinate(
+    name: str, value: Callable[[Observed], float | None], **words: str
+) -> Coordinate[Observed]:
+    """Make a coordinate, with its texts from `coordinates.json`.
+
+    `words` fill the `{places}` of its name and texts; `side` also decides about `{other}`.
+    """
+    words["other"] = "forward" if words.get("side") == "forward" else "other"
+    texts: dict[str, Any] = {
+        key: text.format(**words) if isinstance(text, str) else text
+        for key, text in _read_texts()[name].items()
+    }
+    return Coordinate(name.format(**words), value=value, **texts)
+
+
+def describe_coordinates(
+    values: Mapping[str, Callable[[Observed], float | None]],
+) -> tuple[Coordinate[Observed], ...]:
+    """Make several coordinates, given how the value of each is read."""
+    return tuple(describe_coordinate(name, value) for name, value in values.items())
+
+
 def average(values: Sequence[float]) -> float | None:
     """Average values; None if there are none."""
     return sum(values) / len(values) if values else None
+
+
+def subtract(after: float | None, before: float | None) -> float | None:
+    """Subtract values; None if one of them does not apply."""
+    return None if before is None or after is None else after - before
 
 
 def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
@@ -78,104 +105,23 @@ def _share_retained(route: Route) -> float | None:
     return len(route.retained) / arrived if arrived else None
 
 
-COORDINATES: tuple[Coordinate[Pair], ...] = (
-    Coordinate(
-        "J",
-        "J",
-        "overlap of the exposed source sets of the two routes",
-        "no exposed source in common",
-        "the same sources exposed",
-        "Eq. 1",
-        lambda pair: jaccard(pair.forward_exposure.sources, pair.route_exposure.sources),
-    ),
-    Coordinate(
-        "V_changed",
-        "V",
-        "whether the exposed source sets differ",
-        "the same sources exposed",
-        "different sources exposed",
-        "§3.4",
-        lambda pair: float(pair.forward_exposure.sources != pair.route_exposure.sources),
-        is_count=True,
-    ),
-    Coordinate(
-        "C_changed",
-        "C_chg",
-        "whether the compiled contexts differ",
-        "the same text compiled",
-        "different text compiled",
-        "Appendix F.4",
-        lambda pair: float(
+COORDINATES: tuple[Coordinate[Pair], ...] = describe_coordinates(
+    {
+        "J": lambda pair: jaccard(pair.forward_exposure.sources, pair.route_exposure.sources),
+        "V_changed": lambda pair: float(
+            pair.forward_exposure.sources != pair.route_exposure.sources
+        ),
+        "C_changed": lambda pair: float(
             pair.forward_exposure.context_sha256 != pair.route_exposure.context_sha256
         ),
-        is_count=True,
-    ),
-    Coordinate(
-        "B_changed",
-        "B",
-        "whether the contexts differ in more than the order of their blocks",
-        "the same blocks, perhaps in a different order",
-        "some block is another one",
-        "Appendix K",
-        _blocks,
-        is_count=True,
-    ),
-    Coordinate(
-        "I_changed",
-        "I",
-        "whether the internal-state signatures differ",
-        "the same internal state",
-        "different internal states",
-        "§3.4, Appendix J",
-        _internal,
-        is_count=True,
-    ),
-    Coordinate(
-        "retained_changed",
-        "S",
-        "whether the retained source sets differ, before any retrieval",
-        "the same sources retained",
-        "different sources retained",
-        "Appendix D.2",
-        lambda pair: float(pair.forward.retained != pair.route.retained),
-        is_count=True,
-    ),
-    Coordinate(
-        "kept.forward",
-        "|S|/n forward",
-        "share of the records that the forward route keeps",
-        "no record kept",
-        "every record kept",
-        "severity",
-        lambda pair: _share_retained(pair.forward),
-    ),
-    Coordinate(
-        "kept.route",
-        "|S|/n route",
-        "share of the records that the other route keeps",
-        "no record kept",
-        "every record kept",
-        "severity",
-        lambda pair: _share_retained(pair.route),
-    ),
-    Coordinate(
-        "context_length.forward",
-        "⌈n/4⌉ forward",
-        "length proxy of the forward context: a quarter of its characters, rounded up",
-        "",
-        "",
-        "Appendix A.3",
-        lambda pair: pair.forward_exposure.length,
-    ),
-    Coordinate(
-        "context_length.route",
-        "⌈n/4⌉ route",
-        "length proxy of the other route's context",
-        "",
-        "",
-        "Appendix A.3",
-        lambda pair: pair.route_exposure.length,
-    ),
+        "B_changed": _blocks,
+        "I_changed": _internal,
+        "retained_changed": lambda pair: float(pair.forward.retained != pair.route.retained),
+        "kept.forward": lambda pair: _share_retained(pair.forward),
+        "kept.route": lambda pair: _share_retained(pair.route),
+        "context_length.forward": lambda pair: pair.forward_exposure.length,
+        "context_length.route": lambda pair: pair.route_exposure.length,
+    }
 )
 """The coordinates of every pair of routes."""
 
@@ -188,126 +134,71 @@ def _covered(support: frozenset[str], records: frozenset[str]) -> float | None:
     return float(support <= records) if support else None
 
 
-_SETS: Mapping[str, Callable[[Pair], tuple[frozenset[str], frozenset[str]]]] = {
+Sets = Callable[[Pair], tuple[frozenset[str], frozenset[str]]]
+_SETS: Mapping[str, Sets] = {
     "retained": lambda pair: (pair.forward.retained, pair.route.retained),
     "exposed": lambda pair: (pair.forward_exposure.sources, pair.route_exposure.sources),
 }
+_MEASURES = {"recall": _recall, "all_covered": _covered}
 
 
+@lru_cache(maxsize=16)
 def retention_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
     """Return the coordinates that read support labels of one source (Appendix O.4)."""
-    coordinates: list[Coordinate[Pair]] = [_support_overlap(labels), _evidence_lost(labels)]
+    coordinates = [
+        describe_coordinate("J_T", partial(_support_overlap, labels)),
+        describe_coordinate("evidence_lost", partial(_evidence_lost, labels)),
+    ]
     for where, sets in _SETS.items():
-        coordinates.append(_overlap(labels, where, sets))
-        for side, name in enumerate(("forward", "route")):
-            coordinates.append(_evidence("recall", _recall, labels, where, sets, side, name))
-            coordinates.append(_evidence("all_covered", _covered, labels, where, sets, side, name))
-        for noun, measure in (("recall", _recall), ("all_covered", _covered)):
-            coordinates.append(_evidence_change(noun, measure, labels, where, sets))
+        overlap = partial(_overlap, labels, sets)
+        coordinates.append(describe_coordinate("overlap.{where}", overlap, where=where))
+        coordinates += [
+            describe_coordinate(
+                f"{noun}.{{where}}.{{side}}",
+                partial(_read_side, labels, sets, noun, at),
+                where=where,
+                side=side,
+            )
+            for at, side in enumerate(("forward", "route"))
+            for noun in _MEASURES
+        ]
+        coordinates += [
+            describe_coordinate(
+                f"{noun}.{{where}}.route-forward",
+                partial(_change_sides, labels, sets, noun),
+                where=where,
+            )
+            for noun in _MEASURES
+        ]
     return tuple(coordinates)
 
 
-def _support_overlap(labels: str) -> Coordinate[Pair]:
-    def value(pair: Pair) -> float | None:
-        support = pair.question.labels.get(labels, frozenset())
-        sides = [
-            exposure.sources & support for exposure in (pair.forward_exposure, pair.route_exposure)
-        ]
-        return jaccard(*sides) if any(sides) else None
-
-    return Coordinate(
-        "J_T",
-        "J^T",
-        "overlap of the exposed support records; not applicable where neither route exposes any",
-        "no exposed support in common",
-        "the same support exposed",
-        "Appendix M",
-        value,
-    )
+def _find_support(labels: str, pair: Pair) -> frozenset[str]:
+    return pair.question.labels.get(labels, frozenset())
 
 
-def _evidence_lost(labels: str) -> Coordinate[Pair]:
-    def value(pair: Pair) -> float | None:
-        support = pair.question.labels.get(labels, frozenset())
-        evidence = pair.forward_exposure.sources & support
-        return float(not evidence <= pair.route_exposure.sources) if evidence else None
-
-    return Coordinate(
-        "evidence_lost",
-        "T lost",
-        "whether the other route does not show some evidence that the forward route shows; not "
-        "applicable where the forward route shows none",
-        "all evidence that the forward route shows is shown",
-        "some evidence that the forward route shows is missing",
-        "severity",
-        value,
-        is_count=True,
-    )
+def _support_overlap(labels: str, pair: Pair) -> float | None:
+    support = _find_support(labels, pair)
+    sides = [records & support for records in _SETS["exposed"](pair)]
+    return jaccard(*sides) if any(sides) else None
 
 
-def _overlap(
-    labels: str, where: str, sets: Callable[[Pair], tuple[frozenset[str], frozenset[str]]]
-) -> Coordinate[Pair]:
-    def value(pair: Pair) -> float | None:
-        return jaccard(*sets(pair)) if pair.question.labels.get(labels) else None
-
-    return Coordinate(
-        f"overlap.{where}",
-        "J",
-        f"overlap of the {where} source sets, over questions with support labels",
-        f"no {where} source in common",
-        f"the same sources {where}",
-        "Appendix O.4",
-        value,
-    )
+def _evidence_lost(labels: str, pair: Pair) -> float | None:
+    evidence = pair.forward_exposure.sources & _find_support(labels, pair)
+    return float(not evidence <= pair.route_exposure.sources) if evidence else None
 
 
-def _evidence(
-    noun: str,
-    measure: Callable[[frozenset[str], frozenset[str]], float | None],
-    labels: str,
-    where: str,
-    sets: Callable[[Pair], tuple[frozenset[str], frozenset[str]]],
-    side: int,
-    name: str,
-) -> Coordinate[Pair]:
-    def value(pair: Pair) -> float | None:
-        return measure(pair.question.labels.get(labels, frozenset()), sets(pair)[side])
-
-    fraction = "fraction of the support records" if noun == "recall" else "whether all support is"
-    return Coordinate(
-        f"{noun}.{where}.{name}",
-        "recall" if noun == "recall" else "all-covered",
-        f"{fraction} {where} on the {'forward' if side == 0 else 'other'} route",
-        f"no support {where}" if noun == "recall" else f"some support not {where}",
-        f"all support {where}",
-        "Appendix O.4",
-        value,
-    )
+def _overlap(labels: str, sets: Sets, pair: Pair) -> float | None:
+    return jaccard(*sets(pair)) if pair.question.labels.get(labels) else None
 
 
-def _evidence_change(
-    noun: str,
-    measure: Callable[[frozenset[str], frozenset[str]], float | None],
-    labels: str,
-    where: str,
-    sets: Callable[[Pair], tuple[frozenset[str], frozenset[str]]],
-) -> Coordinate[Pair]:
-    def value(pair: Pair) -> float | None:
-        support = pair.question.labels.get(labels, frozenset())
-        before, after = (measure(support, records) for records in sets(pair))
-        return None if before is None or after is None else after - before
+def _read_side(labels: str, sets: Sets, noun: str, side: int, pair: Pair) -> float | None:
+    return _MEASURES[noun](_find_support(labels, pair), sets(pair)[side])
 
-    phrase = "recall of the support" if noun == "recall" else "complete coverage of the support"
-    return Coordinate(
-        f"{noun}.{where}.route-forward",
-        "Δ recall" if noun == "recall" else "Δ all-covered",
-        f"{phrase} {where} on the other route, minus that on the forward route",
-        f"as much {where} on both routes",
-        f"all of it {where} on the other route, none forward",
-        "Appendix O.4",
-        value,
-    )
+
+def _change_sides(labels: str, sets: Sets, noun: str, pair: Pair) -> float | None:
+    before, after = (_read_side(labels, sets, noun, side, pair) for side in (0, 1))
+    return subtract(after, before)
 
 
 RETENTION = retention_coordinates("benchmark")

@@ -24,8 +24,6 @@ from routeprism.measures._sequences import sequence_limits
 from routeprism.measures._series import UnitSeries
 from routeprism.measures._significance import Alternative, flip_signs
 
-__all__ = ["RESAMPLES", "Drawing", "Estimate", "Sums", "Tally"]
-
 FEW_UNITS: Mapping[Interval, int] = {
     "percentile": 30,
     "bca": 30,

@@ -19,21 +19,6 @@ import numpy.typing as npt
 from routeprism.errors import SpecError, nearest
 from routeprism.specs import check_sizes
 
-__all__ = [
-    "INTERVALS",
-    "Interval",
-    "bootstrap_counts",
-    "check_bootstrap",
-    "chosen_interval",
-    "difference_limits",
-    "draw_units",
-    "limits",
-    "limits_said",
-    "multiply",
-    "percentiles",
-    "student",
-]
-
 Interval = Literal["percentile", "expanded", "bca", "studentised"]
 """The method that computes limits from the resamples."""
 INTERVALS: tuple[Interval, ...] = ("percentile", "expanded", "bca", "studentised")

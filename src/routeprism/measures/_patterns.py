@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from routeprism.measures._intervals import draw_units, multiply, percentiles
 
-__all__ = ["MANY_UNITS", "UnitPatterns"]
-
 MANY_UNITS = 2_000
 """From how many units on equal ones are counted together."""
 _MOST_KINDS = 4_096

@@ -15,8 +15,6 @@ from statistics import NormalDist, variance
 from routeprism.errors import SpecError
 from routeprism.measures._intervals import student
 
-__all__ = ["Spread", "spread_alone", "spread_of", "units_for_power", "units_for_width"]
-
 _FARTHEST = 1e5
 """How many times a goal may go into the spread of units; more takes 40 thousand million units."""
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from routeprism.errors import SpecError
 
-__all__ = ["ConfidenceSequences", "sequence_limits", "simulate_stops"]
-
 Floats = npt.NDArray[np.float64]
 Bounds = tuple[float, float]
 

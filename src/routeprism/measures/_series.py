@@ -8,12 +8,12 @@ from collections.abc import Set
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["UnitSeries"]
-
 _MANY_UNITS = 2_048
 """After this many units, pairs that occur again are stored once."""
 _FEW_PAIRS = 4_096
 """Up to how many different pairs are stored once; with more of them, each unit has its own."""
+
+_LARGEST_BYTE = 255
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -52,7 +52,10 @@ class UnitSeries:
             if len(self._units) == _MANY_UNITS:
                 self._compress()
         else:
-            self._codes.append(self._find_place(total, count))
+            place = self._find_place(total, count)
+            if place > _LARGEST_BYTE and self._codes.typecode == "B":
+                self._codes = array("H", self._codes.tolist())
+            self._codes.append(place)
             if len(self._sums) > _FEW_PAIRS:
                 self._expand()
 
@@ -69,7 +72,8 @@ class UnitSeries:
         if units[-1] - units[0] == len(units) - 1:
             self._units = range(units[0], units[-1] + 1)
         self._sums, self._counts = array("d"), array("q")
-        self._codes = array("H", map(self._find_place, sums, counts))
+        places = list(map(self._find_place, sums, counts))
+        self._codes = array("B" if len(self._sums) <= _LARGEST_BYTE + 1 else "H", places)
 
     def _expand(self) -> None:
         """Store the pair of every unit, because too many are different."""

@@ -8,8 +8,6 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Alternative", "adjust_holm", "flip_signs"]
-
 Alternative = Literal["two-sided", "greater"]
 Claim = TypeVar("Claim")
 

@@ -8,26 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
-from routeprism.measures._coordinates import Coordinate
+from routeprism.measures._coordinates import (
+    Coordinate,
+    describe_coordinate,
+    describe_coordinates,
+    subtract,
+)
 from routeprism.policies import Event
 from routeprism.records import find_superseded, find_superseding
 from routeprism.routes import ExposureTrace, Pair
-
-__all__ = [
-    "DISPLACEMENTS",
-    "OUTDATED_ANSWERS",
-    "UPDATES",
-    "Displacements",
-    "OutdatedAnswers",
-    "is_stale_only",
-    "update_coordinates",
-]
-
-_REFERENCE = "docs/updates.md"
-_SIDES = ("forward", "route")
-_SIDE_NAMES = {"forward": "the forward route", "route": "the other route"}
 
 Evidence = tuple[frozenset[str], frozenset[str]]
 """Current and outdated evidence of a question."""
@@ -75,116 +66,40 @@ def _stale_last(evidence: Evidence, exposure: ExposureTrace) -> float | None:
     return None if current == stale else float(stale > current)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """What one coordinate reads on either route, in words."""
-
-    name: str
-    symbol: str
-    meaning: str
-    zero: str
-    meaning_of_one: str
-    measure: Callable[[Evidence, ExposureTrace], float | None]
+_READINGS: Mapping[str, Callable[[Evidence, ExposureTrace], float | None]] = {
+    "current_exposed": _current_exposed,
+    "stale_exposed": _stale_exposed,
+    "stale_only": _stale_only,
+    "both_exposed": _both_exposed,
+    "stale_last": _stale_last,
+}
 
 
-_READINGS = (
-    _Reading(
-        "current_exposed",
-        "V∩current",
-        "whether at least one record of the current evidence is shown",
-        "no current evidence shown",
-        "current evidence shown",
-        _current_exposed,
-    ),
-    _Reading(
-        "stale_exposed",
-        "V∩stale",
-        "whether at least one record of the outdated evidence is shown",
-        "no outdated evidence shown",
-        "outdated evidence shown",
-        _stale_exposed,
-    ),
-    _Reading(
-        "stale_only",
-        "stale only",
-        "whether outdated evidence is shown and no current evidence is: the case that misleads",
-        "current evidence shown, or no evidence at all",
-        "outdated evidence shown without its successor",
-        _stale_only,
-    ),
-    _Reading(
-        "both_exposed",
-        "both",
-        "whether current and outdated evidence are shown together",
-        "not both",
-        "both shown",
-        _both_exposed,
-    ),
-    _Reading(
-        "stale_last",
-        "stale last",
-        "where both are shown in different blocks, whether the outdated evidence comes last",
-        "the current evidence comes last",
-        "the outdated evidence comes last",
-        _stale_last,
-    ),
-)
-
-
+@lru_cache(maxsize=16)
 def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
     """Return the coordinates that read current and outdated evidence of one label source."""
     coordinates: list[Coordinate[Pair]] = []
-    for reading in _READINGS:
-        values = [partial(_read_side, reading, labels, at) for at in range(len(_SIDES))]
+    for name in _READINGS:
         coordinates += [
-            Coordinate(
-                f"{reading.name}.{side}",
-                f"{reading.symbol}, {side}",
-                f"{reading.meaning}, on {_SIDE_NAMES[side]}",
-                reading.zero,
-                reading.meaning_of_one,
-                _REFERENCE,
-                values[at],
-                is_count=True,
+            describe_coordinate(
+                f"{name}.{{side}}", partial(_read_side, name, labels, at), side=side
             )
-            for at, side in enumerate(_SIDES)
+            for at, side in enumerate(("forward", "route"))
         ]
-        coordinates.append(
-            Coordinate(
-                f"{reading.name}.route-forward",
-                f"Δ {reading.symbol}",
-                f"{reading.meaning}: the other route minus the forward route",
-                "the same on both routes",
-                f"{reading.meaning_of_one} on the other route alone",
-                _REFERENCE,
-                partial(_subtract, values[1], values[0]),
-            )
-        )
-    coordinates.append(
-        Coordinate(
-            "stale_only.by_order",
-            "stale only, by order",
-            "whether the other route shows outdated evidence alone and the forward route does not",
-            "not on the other route, or on both",
-            "on the other route alone",
-            _REFERENCE,
-            partial(_by_order, labels),
-            is_count=True,
-        )
-    )
+        change = partial(_change_sides, name, labels)
+        coordinates.append(describe_coordinate(f"{name}.route-forward", change))
+    coordinates.append(describe_coordinate("stale_only.by_order", partial(_by_order, labels)))
     return tuple(coordinates)
 
 
-def _read_side(reading: _Reading, labels: str, side: int, pair: Pair) -> float | None:
+def _read_side(name: str, labels: str, side: int, pair: Pair) -> float | None:
     exposure = (pair.forward_exposure, pair.route_exposure)[side]
-    return reading.measure(_evidence(pair, labels), exposure)
+    return _READINGS[name](_evidence(pair, labels), exposure)
 
 
-def _subtract(
-    first: Callable[[Pair], float | None], second: Callable[[Pair], float | None], pair: Pair
-) -> float | None:
-    after, before = first(pair), second(pair)
-    return None if after is None or before is None else after - before
+def _change_sides(name: str, labels: str, pair: Pair) -> float | None:
+    before, after = (_read_side(name, labels, side, pair) for side in (0, 1))
+    return subtract(after, before)
 
 
 def _by_order(labels: str, pair: Pair) -> float | None:
@@ -207,46 +122,23 @@ class OutdatedAnswers:
     outdated: Collection[str]
 
 
-def _outdated_share(answers: Sequence[str], outdated: Collection[str]) -> float | None:
-    if not outdated or not answers:
+def _outdated_share(side: str, answers: OutdatedAnswers) -> float | None:
+    draws: Sequence[str] = getattr(answers, side)
+    if not answers.outdated or not draws:
         return None
-    return sum(answer in outdated for answer in answers) / len(answers)
+    return sum(draw in answers.outdated for draw in draws) / len(draws)
 
 
 def _outdated_change(answers: OutdatedAnswers) -> float | None:
-    before = _outdated_share(answers.forward, answers.outdated)
-    after = _outdated_share(answers.route, answers.outdated)
-    return None if before is None or after is None else after - before
+    return subtract(_outdated_share("route", answers), _outdated_share("forward", answers))
 
 
 OUTDATED_ANSWERS: tuple[Coordinate[OutdatedAnswers], ...] = (
-    Coordinate(
-        "outdated_answer.forward",
-        "outdated, forward",
-        "share of answers on the forward route that were once right and are outdated",
-        "no outdated answer",
-        "every answer is outdated",
-        _REFERENCE,
-        lambda answers: _outdated_share(answers.forward, answers.outdated),
+    *(
+        describe_coordinate("outdated_answer.{side}", partial(_outdated_share, side), side=side)
+        for side in ("forward", "route")
     ),
-    Coordinate(
-        "outdated_answer.route",
-        "outdated, route",
-        "share of answers on the other route that were once right and are outdated",
-        "no outdated answer",
-        "every answer is outdated",
-        _REFERENCE,
-        lambda answers: _outdated_share(answers.route, answers.outdated),
-    ),
-    Coordinate(
-        "outdated_answer.route-forward",
-        "Δ outdated",
-        "share of outdated answers on the other route minus that on the forward route",
-        "equally many",
-        "every answer outdated on the other route, none forward",
-        _REFERENCE,
-        _outdated_change,
-    ),
+    describe_coordinate("outdated_answer.route-forward", _outdated_change),
 )
 """What answers to questions with outdated options have."""
 
@@ -294,26 +186,10 @@ def _count_discarded(build: Displacements) -> float | None:
     return float(len(discarded))
 
 
-DISPLACEMENTS: tuple[Coordinate[Displacements], ...] = (
-    Coordinate(
-        "count.inverted_supersessions",
-        "inverted",
-        "newer records that an older record displaced and that are not kept in the end; not "
-        "applicable where a memory reports no events",
-        "no older record displaced a newer one",
-        "",
-        _REFERENCE,
-        _count_inverted,
-    ),
-    Coordinate(
-        "count.discarded_updates",
-        "discarded",
-        "updates that a memory discarded, as a duplicate or after it removed the old record, "
-        "although nothing newer had arrived; not applicable where a memory reports no events",
-        "every update was taken in",
-        "",
-        _REFERENCE,
-        _count_discarded,
-    ),
+DISPLACEMENTS: tuple[Coordinate[Displacements], ...] = describe_coordinates(
+    {
+        "count.inverted_supersessions": _count_inverted,
+        "count.discarded_updates": _count_discarded,
+    }
 )
 """What a memory that reports events has for each pool and route."""

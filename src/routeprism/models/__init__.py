@@ -1,6 +1,7 @@
 """Models that answer prompts, behind one small protocol."""
 
 from routeprism.models._allowance import (
+    ALLOWANCE,
     Allowance,
     costs_money,
     count_repetition,
@@ -8,23 +9,35 @@ from routeprism.models._allowance import (
     make_allowance,
 )
 from routeprism.models._contracts import Ask, Model, Reply, Usage
-from routeprism.models._endpoints import Endpoint, is_scripted, open_endpoint
-from routeprism.models._gateway import Gateway, Line, client_route
+from routeprism.models._gateway import (
+    GATEWAY,
+    Endpoint,
+    Gateway,
+    Line,
+    client_route,
+    is_scripted,
+    open_endpoint,
+)
 from routeprism.models._registry import make_model, make_models, registered_models
-from routeprism.models._replayed import replay_model
 from routeprism.models._replies import clean_reply
+from routeprism.models._scores import contrast_options
+from routeprism.models.recorded import Replayed, replay_model
 
 __all__ = [
+    "ALLOWANCE",
+    "GATEWAY",
     "Allowance",
     "Ask",
     "Endpoint",
     "Gateway",
     "Line",
     "Model",
+    "Replayed",
     "Reply",
     "Usage",
     "clean_reply",
     "client_route",
+    "contrast_options",
     "costs_money",
     "count_repetition",
     "is_remote",

@@ -15,6 +15,10 @@ from urllib.parse import urlsplit
 
 from routeprism.errors import LimitError, SpecError
 from routeprism.models._contracts import Model
+from routeprism.workers import call_home
+
+ALLOWANCE = "allowance"
+"""The name of a command's allowance among the objects that workers call."""
 
 _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
@@ -110,6 +114,10 @@ class Allowance:
             if cost is not None:
                 self._excess = max(self._excess, cost - price)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Stay in this process: a worker counts here."""
+        return DistantAllowance, (self.max_calls, self.max_cost)
+
     @contextmanager
     def counting(self) -> Iterator[None]:
         """Count the requests that a model repeats within this context."""
@@ -118,6 +126,33 @@ class Allowance:
             yield
         finally:
             _current.reset(before)
+
+
+class DistantAllowance:
+    """The allowance of the first process, in a worker: every call is counted there."""
+
+    def __init__(self, max_calls: int | None, max_cost: float | None) -> None:
+        self.max_calls, self.max_cost = max_calls, max_cost
+
+    def check(self) -> None:
+        """Raise `LimitError` if a call was refused before."""
+        call_home(ALLOWANCE, "check")
+
+    def expect(self) -> None:
+        """Raise `LimitError` unless one more call fits."""
+        call_home(ALLOWANCE, "expect")
+
+    def count(self, calls: int = 1) -> None:
+        """Count calls of unknown price; raise `LimitError` if they do not fit."""
+        call_home(ALLOWANCE, "count", calls)
+
+    def take(self, price: float = 0.0) -> None:
+        """Count a call that is about to be sent; raise `LimitError` if it does not fit."""
+        call_home(ALLOWANCE, "take", price)
+
+    def settle(self, price: float, cost: float | None, *, input_tokens: int = 0) -> None:
+        """Replace the price of a call by its cost, if that is known."""
+        call_home(ALLOWANCE, "settle", price, cost, input_tokens=input_tokens)
 
 
 def count_repetition() -> None:

@@ -17,11 +17,12 @@ from routeprism.models._facts import (
     Decision,
     Fact,
     decide_changes,
+    name_entities,
     read_fact,
     read_facts,
+    relate_entities,
     relate_facts,
 )
-from routeprism.models._graph_facts import name_entities, relate_entities
 
 Json = dict[str, Any]
 
@@ -268,7 +269,9 @@ def fill_schema(schema: Mapping[str, Any], prompt: Any) -> Json:
     """Fill the properties that the rules know; every other one gets the least that is valid."""
     properties = schema.get("properties", {})
     fillers: Mapping[str, Callable[[Any], Any]] = {
-        "extracted_entities": _extract_entities,
+        "extracted_entities": lambda prompt: [
+            {"name": name, "entity_type_id": 0} for name in name_entities(prompt.facts())
+        ],
         "edges": _extract_edges,
         "entity_resolutions": _resolve_entities,
         "duplicate_facts": lambda prompt: _compare_facts(prompt, ("same",)),
@@ -296,10 +299,6 @@ def _least(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Any:
     if part.get("enum"):
         return part["enum"][0]
     return {"array": [], "integer": 0, "number": 0, "boolean": False}.get(str(kind), "")
-
-
-def _extract_entities(prompt: _Prompt) -> list[Json]:
-    return [{"name": name, "entity_type_id": 0} for name in name_entities(prompt.facts())]
 
 
 def _extract_edges(prompt: _Prompt) -> list[Json]:

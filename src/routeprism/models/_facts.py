@@ -1,4 +1,4 @@
-"""Facts that the scripted model reads from text, and how a new fact relates to a stored one.
+"""Facts that the scripted model reads from text, and how they relate to stored ones and entities.
 
 The rules are few and fixed, so that anyone can foresee what the model does. A fact is a declarative
 sentence. It has an *attribute* where it names something with one value at a time ("The current desk
@@ -112,15 +112,12 @@ def relate_facts(new: Fact, stored: Fact) -> Relation:
     """
     if _strip_text(new.text) == _strip_text(stored.text):
         return "same"
-    if new.negated and not stored.negated and _takes_back(new.terms, stored.terms):
+    takes_back = 0 < _SHARED * len(own := new.terms) <= len(own & stored.terms)
+    if new.negated and not stored.negated and takes_back:
         return "delete"
     if new.attribute and new.attribute == stored.attribute:
         return "same" if _strip_text(new.value) == _strip_text(stored.value) else "update"
     return "unrelated"
-
-
-def _takes_back(negated: frozenset[str], stored: frozenset[str]) -> bool:
-    return bool(negated) and len(negated & stored) >= _SHARED * len(negated)
 
 
 _PRECEDENCE: tuple[Relation, ...] = ("same", "delete", "update", "unrelated")
@@ -158,3 +155,50 @@ def decide_changes(new: Sequence[Fact], stored: Sequence[tuple[str, str]]) -> li
         else:
             decisions.append(Decision("UPDATE", id, fact.text, left.pop(id).text))
     return decisions
+
+
+SPEAKER = "user"
+"""The entity that stands for the person whose memory it is."""
+_PROPER_NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*")
+"""A name inside a sentence; its first word is capitalised anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A fact as a relation of the speaker to something."""
+
+    source: str
+    relation: str
+    target: str
+    fact: Fact
+
+
+def relate_entities(facts: Iterable[Fact], names: Sequence[str] | None = None) -> list[Edge]:
+    """Return an edge for each fact; with `names`, only between entities of these names."""
+    by_name = None if names is None else {name.lower(): name for name in names}
+    edges = []
+    for fact in facts:
+        source, target = SPEAKER, _target(fact)
+        if by_name is not None:
+            source, target = by_name.get(source, ""), by_name.get(target.lower(), "")
+        if source and target and source != target:
+            relation = "HAS" if fact.attribute else "MENTIONS"
+            edges.append(Edge(source, relation, target, fact))
+    return edges
+
+
+def name_entities(facts: Iterable[Fact]) -> list[str]:
+    """Name the speaker and what each fact is about, each once."""
+    targets = [edge.target for edge in relate_entities(facts)]
+    return list(dict.fromkeys([SPEAKER, *targets])) if targets else []
+
+
+def _target(fact: Fact) -> str:
+    """Name what a fact is about: its attribute, a name in it, or its longest word."""
+    if fact.attribute:
+        return fact.attribute
+    name = _PROPER_NAME.search(fact.text)
+    if name is not None:
+        return name[0].removesuffix("'s")
+    content = [word for word in words(fact.text) if terms([word])]
+    return max(content, key=len, default="")

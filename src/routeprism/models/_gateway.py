@@ -10,26 +10,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import partial
 
 from routeprism.errors import InputError, LimitError
 from routeprism.models._allowance import Allowance
 from routeprism.models._contracts import Usage
-from routeprism.models._loopback import Call, LoopbackServer, Response
+from routeprism.models._proxy import Call, LoopbackServer, Response, Upstream, UpstreamError
 from routeprism.models._replies import clean_usage
-from routeprism.models._upstream import Upstream, UpstreamError
+from routeprism.models.scripted import SCRIPTED, ScriptedEndpoint
 from routeprism.redaction import bare_address
 from routeprism.runs import Answer, Cassette, Failure, Key, Ledger, Request, Run
 from routeprism.text import tokens
+from routeprism.workers import call_home, current_work
 
-__all__ = ["Gateway", "Line", "client_route"]
+GATEWAY = "gateway"
+"""The name of a command's proxy among the objects that workers call."""
 
 Settings = Mapping[str, str | int | float | bool | None]
 
@@ -97,6 +101,7 @@ class Gateway:
         self._next = 0.0
         self._lock = threading.Lock()
         self._builds: Counter[str] = Counter()
+        self._works: dict[int, list[str]] = {}
         self._scopes: dict[str, _Scope] = {}
         self._server: LoopbackServer | None = None
         self._ledger: _LedgerThread | None = None
@@ -111,9 +116,10 @@ class Gateway:
         """
         ledger = None if run is None else _LedgerThread(run)
         self._builds.clear()
+        self._works.clear()
         self._scopes.clear()
         self._ledger = ledger
-        self._server = LoopbackServer(self._answer)
+        self._server = LoopbackServer(self.answer)
         try:
             yield self
         except Exception as error:
@@ -137,16 +143,31 @@ class Gateway:
         """Return the address and the key for the client of a new build."""
         if self._server is None:
             raise RuntimeError("Expected connect() within serving()")
+        return self._server.base_url(self.register(line)), self._server.token
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Stay in this process: a worker's proxy passes requests on to it."""
+        return DistantGateway, ()
+
+    def restart(self, work: int) -> None:
+        """Forget the builds of a worker that was lost: they are made again, with their draws."""
+        with self._lock:
+            self._builds.subtract(self._works.pop(work, ()))
+
+    def register(self, line: Line, work: int | None = None) -> str:
+        """Return the scope of a new build, in the work of a worker if there is one."""
         digest = line.digest()
         with self._lock:
+            if work is not None:
+                self._works.setdefault(work, []).append(digest)
             number = self._builds[digest]
             self._builds[digest] += 1
             scope = f"{digest}-{number}"
             batch = f"client {number} of {line.policy}, arrivals {digest}"
             self._scopes[scope] = _Scope(line, batch)
-        return self._server.base_url(scope), self._server.token
+        return scope
 
-    def _answer(self, call: Call) -> Response:
+    def answer(self, call: Call) -> Response:
         with self._lock:
             scope = self._scopes.get(call.scope)
         if scope is None:
@@ -246,6 +267,25 @@ class Gateway:
             time.sleep(start - now)
 
 
+class DistantGateway:
+    """A proxy in a worker, for the clients there: every request is answered in the first process.
+
+    So limits, ledger and pace are the same for all workers, and the key of the model stays there.
+    """
+
+    active = True
+
+    def __init__(self) -> None:
+        self._server: LoopbackServer | None = None
+
+    def connect(self, line: Line) -> tuple[str, str]:
+        """Return the address and the key for the client of a new build."""
+        if self._server is None:
+            self._server = LoopbackServer(partial(call_home, GATEWAY, "answer"))
+        scope = call_home(GATEWAY, "register", line, current_work())
+        return self._server.base_url(scope), self._server.token
+
+
 def _read_usage(content: bytes, line: Line) -> tuple[Usage, float | None, tuple[str, ...]]:
     """Read the tokens and the cost of a reply, and what of them cannot be stored."""
     try:
@@ -269,7 +309,6 @@ class _LedgerThread:
         self._ledger: Ledger = self._thread.submit(run.ledger).result()
 
     def find(self, key: Key) -> Answer | None:
-        """Read a stored answer."""
         future: Future[dict[Key, Answer]] = self._thread.submit(self._ledger.answers, [key])
         return future.result().get(key)
 
@@ -283,6 +322,51 @@ class _LedgerThread:
         self._ledger.put(entry).result()
 
     def close(self) -> None:
-        """Write everything that is queued, and close."""
         self._thread.submit(self._ledger.close).result()
         self._thread.shutdown()
+
+
+def _release_nothing() -> None:
+    """Release nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The address and the key that a client gets."""
+
+    base_url: str
+    """Empty for the client's own default."""
+    api_key: str
+    close: Callable[[], None] = _release_nothing
+    """Call it when the client makes no more requests."""
+
+
+def is_scripted(model: str, base_url: str = "") -> bool:
+    """Whether a memory system's model is the scripted one of this package."""
+    return model == SCRIPTED and not base_url
+
+
+def open_endpoint(
+    model: str,
+    line: Line,
+    *,
+    gateway: Gateway | None = None,
+    allowance: Allowance | None = None,
+) -> Endpoint:
+    """Open the endpoint of a model for one build.
+
+    `scripted` is served here until the endpoint is closed. The requests of any other model go
+    through the gateway of the command. Without one they go through a gateway of their own if an
+    allowance limits them, and otherwise directly to the model, with the key of the line or else
+    the one in OPENAI_API_KEY.
+    """
+    if is_scripted(model, line.base_url):
+        served = ScriptedEndpoint()
+        return Endpoint(served.base_url, served.api_key, served.close)
+    if gateway is not None and gateway.active:
+        return Endpoint(*gateway.connect(line))
+    if allowance is not None:
+        stack = ExitStack()
+        private = stack.enter_context(Gateway(allowance).serving())
+        return Endpoint(*private.connect(line), stack.close)
+    return Endpoint(line.base_url, line.api_key or os.environ.get("OPENAI_API_KEY", "none"))

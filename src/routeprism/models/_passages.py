@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 
 _WORD = re.compile(r"\w+(?:'\w+)?")
 _FRAME = re.compile(r"^records (?:begin|end)(?: (\S+)(?: \1)*)?$", re.MULTILINE)
@@ -18,47 +20,11 @@ _RUN = re.compile(r"(?<!\S)(\S+)(?:\s+\1(?!\S)){2,}")
 _END = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|\n+")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
-_STOP = frozenset(
-    """a an the and or but if so as at by for from in into of off on onto out over to up with
-    without about above across after again against along among around before behind below between
-    beyond during through under until upon within i me my mine myself we us our ours you your yours
-    yourself he him his she her hers it its itself they them their theirs this that these those
-    there here am is are was were be been being do does did doing done have has had having can could
-    will would shall should may might must what when where which who whom whose why how than then
-    too very just also only own same such both each few more most other some any all no nor not
-    i'm i've i'd i'll you're you've you'd you'll we've it's that's there's he's she's they're don't
-    isn't didn't doesn't wasn't aren't couldn't can't won't haven't hasn't weren't one user
-    assistant oh yes well still always ever never often sometimes usually maybe perhaps really quite
-    rather truly much many lot lots even though although while since because however yet already
-    soon now once another else anyway whatever something anything everything someone anyone everyone
-    thing things kind sort way ways time times bit nice great good glad sure fine let go going gone
-    went get getting got give gave given take took taken make made making come came see seen know
-    knew think thought find found feel felt try tried look put keep kept use used want wanted need
-    say said tell told hear heard sound sounds seem seems mention mentioned remember recall recently
-    lately first last next new""".split()
+_WORDS: Mapping[str, list[str]] = json.loads(
+    files("routeprism.models").joinpath("words.json").read_text(encoding="utf-8")
 )
-"""Function words, auxiliaries and conversational filler."""
-
-_SUFFIXES = (
-    "ation ating ated ate able ible ingly edly ment ness ing ion ive ful ed er ly or al e".split()
-)
-
-_LIKING = (
-    "like love enjoy adore prefer appreciate favorite favourite fond fan interest excite passion "
-    "thrill delight fulfil fulfilling rewarding joy keen eager inspire happy glad cherish value "
-    "fascinate satisfy embrace relaxing comfort engaging refreshing invigorating enthusiasm fun "
-    "wonderful"
-).split()
-_DISLIKE = (
-    "dislike hate avoid bore boring frustrate frustrating resent tired tire worry stifle stress "
-    "stressful pressure overwhelm overwhelming hesitant hesitate reservation doubt reluctant "
-    "reluctance uncomfortable disappoint disappointing dread loathe despise tedious annoy annoying "
-    "struggle difficult exhaust exhausting drain draining lose unfulfilling uninteresting "
-    "skeptical unease pointless monotonous disconnect"
-).split()
-_NEGATION = frozenset(
-    "not never no without hardly rarely neither nor less cannot stop stopped quit opposite".split()
-)
+"""Lists of words: those without content, of liking, of dislike, of negation; and suffixes."""
+_STOP, _NEGATION = frozenset(_WORDS["stop"]), frozenset(_WORDS["negation"])
 _REACH = 4
 """How many of the following words a negation applies to."""
 
@@ -77,7 +43,7 @@ def stem(word: str) -> str:
     elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     for _ in range(2):
-        suffix = next((suffix for suffix in _SUFFIXES if _can_drop(word, suffix)), "")
+        suffix = next((suffix for suffix in _WORDS["suffixes"] if _can_drop(word, suffix)), "")
         word = word.removesuffix(suffix)
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl":
         word = word[:-1]
@@ -91,8 +57,8 @@ def _can_drop(word: str, suffix: str) -> bool:
 
 
 _AFFECT: Mapping[str, int] = {
-    **{stem(word): 1 for word in _LIKING},
-    **{stem(word): -1 for word in _DISLIKE},
+    **{stem(word): 1 for word in _WORDS["liking"]},
+    **{stem(word): -1 for word in _WORDS["dislike"]},
 }
 
 

@@ -47,7 +47,6 @@ def make_models(text: str, **options: Any) -> list[Model]:
 def _find_factory(
     text: str, options: Mapping[str, Any]
 ) -> tuple[Callable[..., Model], specs.Spec, dict[str, Any]]:
-    """Find the factory that a spec names, and its settings."""
     name, _, tail = text.strip().partition(":")
     models = registered_models()
     if name not in models:
@@ -87,7 +86,6 @@ def _load_own_model(
 
 
 def _select_accepted(factory: Callable[..., Model], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the settings that a factory has a parameter for."""
     parameters = inspect.signature(factory).parameters
     return {key: value for key, value in options.items() if key in parameters and value is not None}
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from weakref import WeakKeyDictionary
 
 from routeprism.errors import ModelError
-from routeprism.models._upstream import LARGEST, PUBLIC
+from routeprism.models._proxy import LARGEST, PUBLIC
 from routeprism.redaction import Redactor, address_secrets, bare_address
 
 T = TypeVar("T")

@@ -120,7 +120,6 @@ class _Engine:
         return int(value) if value else None
 
     def tokens(self, text: str, /) -> list[int]:
-        """Cut a text into tokens, without special ones."""
         ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
         return ids
 

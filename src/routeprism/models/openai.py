@@ -22,6 +22,7 @@ from urllib.parse import urljoin, urlsplit
 from routeprism.errors import MissingExtraError, ModelError, SpecError
 from routeprism.models._allowance import count_repetition
 from routeprism.models._contracts import Ask, Reply, Usage
+from routeprism.models._proxy import LARGEST, PUBLIC
 from routeprism.models._replies import FILTERED, REFUSED, UnreadableError, read_chat
 from routeprism.models._sessions import (
     LONGEST_WAIT,
@@ -33,7 +34,6 @@ from routeprism.models._sessions import (
     connect,
     read_retry_after,
 )
-from routeprism.models._upstream import LARGEST, PUBLIC
 from routeprism.redaction import bare_address, hide_credentials
 from routeprism.specs import check_sizes, check_timeout
 

@@ -44,6 +44,8 @@ _CANDIDATES = 5
 class Reader:
     """Scores options by the passages that support them and draws from the scores."""
 
+    name = specs.SpecName("reader")
+
     temperature: float = 0.025
     """Of the softmax over scores; 0 answers greedily, so that all draws of a prompt agree."""
 
@@ -53,11 +55,6 @@ class Reader:
 
     def __post_init__(self) -> None:
         check_temperature("reader", self.temperature)
-
-    @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return specs.write_spec("reader", self)
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool | None]:

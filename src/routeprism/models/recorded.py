@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from routeprism.errors import InputError, ModelError
-from routeprism.inputs import read_input
-from routeprism.models._contracts import Ask, Reply
+from routeprism.files import read_input
+from routeprism.models._contracts import Ask, Model, Reply
 from routeprism.models._recorded_answers import (
     BATCH_STEP,
     DETAILS,
@@ -31,9 +31,9 @@ from routeprism.models._recorded_answers import (
 )
 from routeprism.models._replies import SURROGATES
 from routeprism.redaction import repair_text
+from routeprism.runs import Cassette
 
-__all__ = ["Inspection", "Recorded", "RecordedAnswer"]
-
+__all__ = ["Inspection", "Recorded", "RecordedAnswer", "Replayed", "replay_model"]
 
 _EXAMPLES = 5
 """How many missing answers, or known names, a message lists."""
@@ -215,3 +215,28 @@ class Inspection:
                 more = "" if close or len(names) <= _EXAMPLES else ", …"
                 hints.append(f"No row has {name}={unknown}; it has {examples}{more}")
         return hints
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Stands for a model that is never asked: the run's ledger has the replies of a cassette."""
+
+    name: str
+    settings: Mapping[str, str | int | float | bool | None]
+    """Those of the model, so that the recorded keys are found."""
+    embedded: bool
+    cassette: Cassette
+
+    concurrency: ClassVar[int] = 1
+    """The first prompt without a reply ends the call."""
+
+    def answer(self, ask: Ask, /) -> Reply:
+        """Refuse a prompt that was not recorded."""
+        raise self.cassette.refuse(self.name, ask.text)
+
+
+def replay_model(model: Model, cassette: Cassette | None) -> Model:
+    """Put a cassette in the place of a model; built-in models and recorded answers stay."""
+    if cassette is None or model.embedded or isinstance(model, (Recorded, Replayed)):
+        return model
+    return Replayed(model.name, model.settings, model.embedded, cassette)

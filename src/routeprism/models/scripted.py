@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from routeprism.models._extraction import reply_to_chat
-from routeprism.models._loopback import Call, LoopbackServer, Response
+from routeprism.models._proxy import Call, LoopbackServer, Response
 from routeprism.text import tokens
 from routeprism.text.hashing import hash_words
 
@@ -87,7 +87,6 @@ def _usage(input_tokens: int, output_tokens: int) -> dict[str, int]:
 
 
 def _embed(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Embed each input as counts of hashed words, of length 1."""
     content = body.get("input", "")
     inputs = [content] if isinstance(content, str) else [str(item) for item in content]
     size = int(body.get("dimensions") or _DIMENSIONS)

@@ -122,7 +122,6 @@ class _Engine:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tokens(self, text: str) -> list[int]:
-        """Cut a text into tokens, without special ones."""
         # The in-process calls have no tokeniser; the object's own loopback address does.
         request = urllib.request.Request(  # noqa: S310 - the address is this process's own
             f"{self.server.listening_address}/tokenize",
@@ -158,7 +157,6 @@ class _Engine:
         return total
 
     def chat(self, request: Mapping[str, Any]) -> Any:
-        """Generate a text."""
         with self.lock:
             return _check_answer(self.server.handle_chat_completions(dict(request)))
 

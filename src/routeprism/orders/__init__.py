@@ -6,17 +6,20 @@ from routeprism.orders._arrivals import (
     ArrivalModel,
     Arrivals,
     every_permutation,
+    parse_arrival,
+    parse_schedule,
 )
-from routeprism.orders._procedures import (
+from routeprism.orders._processes import Order, Prefix, completions, mixed_extension
+from routeprism.orders._schedules import (
+    FORWARD,
     ONE_BY_ONE,
     PROCEDURES,
+    SCHEDULES,
     Procedure,
+    Schedule,
     name_reference,
     names_procedure,
 )
-from routeprism.orders._processes import Order, Prefix, Process, completions
-from routeprism.orders._schedules import FORWARD, SCHEDULES, Schedule
-from routeprism.orders._specs import parse_arrival, parse_schedule
 
 __all__ = [
     "ARRIVALS",
@@ -30,10 +33,10 @@ __all__ = [
     "Order",
     "Prefix",
     "Procedure",
-    "Process",
     "Schedule",
     "completions",
     "every_permutation",
+    "mixed_extension",
     "name_reference",
     "names_procedure",
     "parse_arrival",

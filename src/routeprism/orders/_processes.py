@@ -13,26 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-__all__ = [
-    "DISTANCE",
-    "MOST_COUNTED",
-    "AllOrders",
-    "Interleaved",
-    "Jittered",
-    "LateBatch",
-    "LinearExtensions",
-    "ListedOrders",
-    "Order",
-    "Prefix",
-    "Process",
-    "Redelivered",
-    "completions",
-    "draw",
-    "every_order",
-    "mixed_extension",
-]
-
-
 Order: TypeAlias = tuple[int, ...]
 Prefix: TypeAlias = Any
 """A hashable value that only its process reads."""
@@ -64,35 +44,6 @@ class Process(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AllOrders:
-    """Every permutation."""
-
-    size: int
-
-    def start(self) -> Prefix:
-        """Nothing has arrived."""
-        return 0
-
-    def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
-        """Anything that has not arrived may come."""
-        return [(p, prefix | 1 << p) for p in range(self.size) if not prefix >> p & 1]
-
-    def final(self, prefix: Prefix, /) -> bool:
-        """Whether all have arrived."""
-        return bool(prefix == (1 << self.size) - 1)
-
-    def total(self) -> int | None:
-        """Return n!."""
-        return math.factorial(self.size)
-
-    def draw(self, generator: random.Random, /) -> Order | None:
-        """Shuffle."""
-        order = list(range(self.size))
-        generator.shuffle(order)
-        return tuple(order)
-
-
-@dataclass(frozen=True, slots=True)
 class Jittered:
     """Every permutation in which each record arrives at most `width` places from its own."""
 
@@ -100,7 +51,6 @@ class Jittered:
     width: int
 
     def start(self) -> Prefix:
-        """Nothing has arrived."""
         return (0, 0)
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
@@ -116,7 +66,6 @@ class Jittered:
         return [(p, (arrived | 1 << p, at + 1)) for p in candidates if not arrived >> p & 1]
 
     def final(self, prefix: Prefix, /) -> bool:
-        """Whether all have arrived."""
         return bool(prefix == ((1 << self.size) - 1, self.size))
 
     def total(self) -> int | None:
@@ -126,7 +75,7 @@ class Jittered:
     def draw(self, generator: random.Random, /) -> Order | None:
         """Shuffle where the width binds no record."""
         free = self.width >= self.size - 1
-        return AllOrders(self.size).draw(generator) if free else None
+        return all_orders(self.size).draw(generator) if free else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +85,6 @@ class Interleaved:
     streams: tuple[Order, ...]
 
     def start(self) -> Prefix:
-        """No stream has begun."""
         return (0,) * len(self.streams)
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
@@ -148,7 +96,6 @@ class Interleaved:
         ]
 
     def final(self, prefix: Prefix, /) -> bool:
-        """Whether all streams have ended."""
         return bool(prefix == tuple(map(len, self.streams)))
 
     def total(self) -> int | None:
@@ -172,11 +119,10 @@ class LinearExtensions:
 
     before: tuple[int, ...]
     """For each position, a bit for each one that must come before it."""
-    ranks: tuple[int | None, ...] = ()
+    ranks: tuple[int | None, ...] | None = None
     """Where the order is by ranks with ties: each position's rank; None is not comparable."""
 
     def start(self) -> Prefix:
-        """Nothing has arrived."""
         return 0
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
@@ -188,14 +134,13 @@ class LinearExtensions:
         ]
 
     def final(self, prefix: Prefix, /) -> bool:
-        """Whether all have arrived."""
         return bool(prefix == (1 << len(self.before)) - 1)
 
     def total(self) -> int | None:
         """Multiply the orders within ties and the ways to mix in what has no rank."""
-        if not self.ranks:
+        if self.ranks is None:
             return None
-        groups, free = self._groups()
+        groups, free = _group(self.ranks)
         ranked = sum(map(len, groups))
         number = math.comb(ranked + len(free), ranked) * math.factorial(len(free))
         for group in groups:
@@ -204,20 +149,27 @@ class LinearExtensions:
 
     def draw(self, generator: random.Random, /) -> Order | None:
         """Shuffle each tie, then mix in what has no rank."""
-        if not self.ranks:
+        if self.ranks is None:
             return None
-        groups, free = self._groups()
+        groups, free = _group(self.ranks)
         for group in (*groups, free):
             generator.shuffle(group)
         ranked = [position for group in groups for position in group]
         return Interleaved((tuple(ranked), tuple(free))).draw(generator)
 
-    def _groups(self) -> tuple[list[list[int]], list[int]]:
-        groups: dict[int, list[int]] = {}
-        free: list[int] = []
-        for position, rank in enumerate(self.ranks):
-            (free if rank is None else groups.setdefault(rank, [])).append(position)
-        return [groups[rank] for rank in sorted(groups)], free
+
+def _group(ranks: Sequence[int | None]) -> tuple[list[list[int]], list[int]]:
+    """Group positions by rank, and list those without one."""
+    groups: dict[int, list[int]] = {}
+    free: list[int] = []
+    for position, rank in enumerate(ranks):
+        (free if rank is None else groups.setdefault(rank, [])).append(position)
+    return [groups[rank] for rank in sorted(groups)], free
+
+
+def all_orders(size: int) -> LinearExtensions:
+    """Return the process of every permutation: all positions are tied."""
+    return LinearExtensions((0,) * size, (0,) * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +183,6 @@ class Redelivered:
     """How many others may arrive for the first time between a record and its copy."""
 
     def start(self) -> Prefix:
-        """Nothing has arrived."""
         return (0, frozenset())
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
@@ -249,7 +200,6 @@ class Redelivered:
         return moves
 
     def final(self, prefix: Prefix, /) -> bool:
-        """Whether all records and all copies have arrived."""
         first, second = prefix
         return bool(first == self.size and len(second) == self._copies)
 
@@ -258,7 +208,6 @@ class Redelivered:
         return min(self.copies, self.size)
 
     def total(self) -> int | None:
-        """They have to be counted."""
         return None
 
     def draw(self, generator: random.Random, /) -> Order | None:
@@ -296,7 +245,6 @@ class LateBatch:
     """The number of later records that overtake it."""
 
     def start(self) -> Prefix:
-        """Nothing has arrived, nothing is late."""
         return ("before", 0, 0, 0)
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
@@ -326,7 +274,6 @@ class LateBatch:
         return moves
 
     def final(self, prefix: Prefix, /) -> bool:
-        """Whether the run and all after it have arrived."""
         return bool(prefix == ("after", 0, 0, self.size))
 
     def total(self) -> int | None:
@@ -368,7 +315,6 @@ class ListedOrders:
     orders: tuple[Order, ...]
 
     def start(self) -> Prefix:
-        """Nothing has arrived."""
         return ()
 
     def moves(self, prefix: Prefix, /) -> Sequence[tuple[int, Prefix]]:
@@ -380,15 +326,12 @@ class ListedOrders:
         return [(p, (*prefix, p)) for p in moves]
 
     def final(self, prefix: Prefix, /) -> bool:
-        """Whether this is one of them."""
         return prefix in self.orders
 
     def total(self) -> int | None:
-        """Count them."""
         return len(self.orders)
 
     def draw(self, generator: random.Random, /) -> Order | None:
-        """Choose one."""
         return generator.choice(self.orders)
 
 

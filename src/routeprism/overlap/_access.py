@@ -22,8 +22,6 @@ from typing import Any
 from routeprism.overlap._loop import is_foreign, is_machinery
 from routeprism.records import Record
 
-__all__ = ["Access", "AccessRecorder"]
-
 _IMMUTABLE = (str, bytes, int, float, complex, bool, type(None), range, type(Ellipsis), Record)
 _MUTABLE = "values that can be changed"
 """Stands for all attributes with a mutable value, which may share parts."""

@@ -17,8 +17,6 @@ from routeprism.policies import JsonValue
 from routeprism.policies.own import closing_memory
 from routeprism.records import Record
 
-__all__ = ["KINDS", "Anomaly", "Kind", "SerialOutcomes", "list_serial_outcomes", "shrink_anomaly"]
-
 Kind = Literal["error", "lost", "duplicated", "torn", "stale"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of anomaly; an anomaly has the first that applies."""

@@ -27,8 +27,6 @@ from routeprism.policies._awaiting import AwaitedMemory, is_asynchronous, refuse
 from routeprism.policies.own import OwnMemory, close_memory, find_own_memory
 from routeprism.records import Record
 
-__all__ = ["build_by_procedure"]
-
 
 def build_by_procedure(
     policy: Policy, arrivals: Sequence[Record], procedure: Procedure, *, seed: str = ""
@@ -85,7 +83,7 @@ def _build_own(
         if procedure.fill is not None:
             memory = procedure.fill(memory, arrivals) or memory
         else:
-            memory = _PROCEDURES[procedure.kind](policy, memory, arrivals, procedure)
+            memory = _add_records(policy, memory, arrivals, procedure)
         policy.settle(memory, arrivals)
     return policy.finish(memory, arrivals)
 
@@ -107,41 +105,42 @@ def _build_overlapping(
     return policy.finish(memory, arrivals)
 
 
-def _add_batches(
+_METHODS = {"bulk": ("add_many",), "restart": ("reopen",), "reload": ("snapshot", "revive")}
+"""Kind of procedure → the methods that a memory needs for it."""
+
+
+def _add_records(
     policy: OwnMemory, memory: Any, arrivals: Sequence[Record], procedure: Procedure
 ) -> Any:
-    _require(policy, memory, procedure, "add_many")
-    for batch in _split(arrivals, procedure.number or len(arrivals) or 1):
-        memory.add_many(batch)
-    return memory
+    for method in _METHODS[procedure.kind]:
+        if not callable(getattr(memory, method, None)):
+            raise InapplicableError(
+                f"{policy.name} cannot perform {procedure.name}: it has no method '{method}'"
+            )
+    if procedure.kind == "bulk":
+        for batch in _split(arrivals, procedure.number or len(arrivals) or 1):
+            memory.add_many(batch)
+        return memory
+    renew = _reopen if procedure.kind == "restart" else _reload
+    return _add_and_replace(
+        policy, memory, arrivals, _list_moments(procedure, len(arrivals)), renew
+    )
 
 
-def _add_with_restarts(
-    policy: OwnMemory, memory: Any, arrivals: Sequence[Record], procedure: Procedure
-) -> Any:
-    _require(policy, memory, procedure, "reopen")
-    moments = _list_moments(procedure, len(arrivals))
-    return _add_and_replace(policy, memory, arrivals, moments, lambda old: old.reopen())
+def _reopen(policy: OwnMemory, old: Any) -> Any:
+    return old.reopen()
 
 
-def _add_with_reloads(
-    policy: OwnMemory, memory: Any, arrivals: Sequence[Record], procedure: Procedure
-) -> Any:
-    _require(policy, memory, procedure, "snapshot", "revive")
-    moments = _list_moments(procedure, len(arrivals))
-
-    def reload(old: Any) -> Any:
-        try:
-            stored = json.dumps(old.snapshot())
-        except (TypeError, ValueError) as error:
-            raise ContractError(f"{policy.name}.snapshot() must give plain JSON: {error}") from None
-        close_memory(old)
-        fresh = policy.factory()
-        fresh = AwaitedMemory(fresh) if is_asynchronous(fresh) else fresh
-        revived = fresh.revive(json.loads(stored))
-        return fresh if revived is None else revived
-
-    return _add_and_replace(policy, memory, arrivals, moments, reload)
+def _reload(policy: OwnMemory, old: Any) -> Any:
+    try:
+        stored = json.dumps(old.snapshot())
+    except (TypeError, ValueError) as error:
+        raise ContractError(f"{policy.name}.snapshot() must give plain JSON: {error}") from None
+    close_memory(old)
+    fresh = policy.factory()
+    fresh = AwaitedMemory(fresh) if is_asynchronous(fresh) else fresh
+    revived = fresh.revive(json.loads(stored))
+    return fresh if revived is None else revived
 
 
 def _add_and_replace(
@@ -149,7 +148,7 @@ def _add_and_replace(
     memory: Any,
     arrivals: Sequence[Record],
     moments: frozenset[int],
-    renew: Callable[[Any], Any],
+    renew: Callable[[OwnMemory, Any], Any],
 ) -> Any:
     """Add records, and continue with a new object at some moments; close the last on an error."""
     first = memory
@@ -157,7 +156,7 @@ def _add_and_replace(
         for number, record in enumerate(arrivals, start=1):
             refuse_awaitable(memory.add(record), policy.name, "add")
             if number in moments:
-                memory = _check_renewed(policy, memory, renew(memory))
+                memory = _check_renewed(policy, memory, renew(policy, memory))
     except BaseException:
         if memory is not first:
             with suppress(Exception):  # the first exception matters more
@@ -179,18 +178,3 @@ def _check_renewed(policy: OwnMemory, old: Any, renewed: Any) -> Any:
 
 def _split(arrivals: Sequence[Record], size: int) -> list[list[Record]]:
     return [list(arrivals[at : at + size]) for at in range(0, len(arrivals), size)]
-
-
-def _require(policy: OwnMemory, memory: Any, procedure: Procedure, *methods: str) -> None:
-    for method in methods:
-        if not callable(getattr(memory, method, None)):
-            raise InapplicableError(
-                f"{policy.name} cannot perform {procedure.name}: it has no method '{method}'"
-            )
-
-
-_PROCEDURES: dict[str, Callable[..., Any]] = {
-    "bulk": _add_batches,
-    "restart": _add_with_restarts,
-    "reload": _add_with_reloads,
-}

@@ -14,8 +14,6 @@ from routeprism.errors import InapplicableError
 from routeprism.overlap._access import Access, AccessRecorder
 from routeprism.overlap._trials import Execution, Trial
 
-__all__ = ["Exploration", "explore_interleavings"]
-
 
 @dataclass(frozen=True, slots=True)
 class Exploration:

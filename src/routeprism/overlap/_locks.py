@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-__all__ = ["TurnLock", "TurnRLock", "Turns"]
-
 _REAL_LOCK: Callable[[], Any] = threading.Lock
 _REAL_SLEEP = time.sleep
 _MOMENT = 0.0005

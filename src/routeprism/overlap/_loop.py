@@ -18,8 +18,6 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
-__all__ = ["Choose", "ControlledLoop", "Step", "UncontrolledError", "Watch"]
-
 T = TypeVar("T")
 
 Choose = Callable[[Sequence[int]], int]
@@ -321,10 +319,13 @@ def _find_place(coroutine: Any) -> str:
         if frame is not None and not is_machinery(frame.f_code):
             place = frame
         inner = getattr(inner, "cr_await", None) or getattr(inner, "gi_yieldfrom", None)
-    if place is None:
-        return "await"
-    file = place.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
-    return f"{file}:{place.f_lineno} in {place.f_code.co_name}"
+    return "await" if place is None else name_place(place)
+
+
+def name_place(frame: FrameType) -> str:
+    """Name the file, line and function of a frame."""
+    file = frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
+    return f"{file}:{frame.f_lineno} in {frame.f_code.co_name}"
 
 
 def is_machinery(code: CodeType) -> bool:

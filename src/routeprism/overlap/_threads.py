@@ -16,16 +16,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
 from routeprism.frames import OWN_ERRORS
 from routeprism.overlap._locks import TurnLock, TurnRLock
-from routeprism.overlap._loop import LIBRARY, Choose, Step, is_foreign, is_machinery
-
-__all__ = ["ThreadScheduler"]
+from routeprism.overlap._loop import LIBRARY, Choose, Step, is_foreign, is_machinery, name_place
 
 _PATIENCE = 2.0
 """Seconds without progress after which the writes run freely."""
@@ -99,7 +97,8 @@ class ThreadScheduler:
         """
         self._reset(len(writes))
         self._choose = choose
-        with self._keep_real_locks():
+        real = [(owner, name, _REAL[name]) for owner, name, _ in self._list_names()]
+        with _replace_names(real):  # the threads of the writes are made with real locks
             threads = [
                 threading.Thread(target=self._run, args=(number, write), daemon=True)
                 for number, write in enumerate(writes)
@@ -117,18 +116,9 @@ class ThreadScheduler:
             for number in range(len(writes))
         ]
 
-    @contextmanager
-    def replace_locks(self, kind: Any) -> Iterator[None]:
+    def replace_locks(self, kind: Any) -> AbstractContextManager[None]:
         """Let new locks, and those of a class and its modules, hand over to other writes."""
-        places = [*self._list_names(), *self._list_module_places(kind)]
-        before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
-        for owner, name, value in places:
-            setattr(owner, name, value)
-        try:
-            yield
-        finally:
-            for owner, name, value in reversed(before):
-                setattr(owner, name, value)
+        return _replace_names([*self._list_names(), *self._list_module_places(kind)])
 
     def replace_inner_locks(self, item: Any, depth: int = _DEPTH) -> None:
         """Replace the locks that an object, or an object inside it, has made before."""
@@ -156,19 +146,6 @@ class ThreadScheduler:
             _REAL["start"](thread)
 
         return start
-
-    @contextmanager
-    def _keep_real_locks(self) -> Iterator[None]:
-        """Let the threads of the writes be made with real locks."""
-        names = [(owner, name) for owner, name, _ in self._list_names()]
-        replaced = [(owner, name, getattr(owner, name)) for owner, name in names]
-        for owner, name in names:
-            setattr(owner, name, _REAL[name])
-        try:
-            yield
-        finally:
-            for owner, name, value in replaced:
-                setattr(owner, name, value)
 
     def _list_module_places(self, kind: Any) -> list[tuple[Any, str, Any]]:
         """List the names in a memory's classes and modules that stand for locks or sleeping."""
@@ -316,7 +293,7 @@ class ThreadScheduler:
             if event == "line" or (
                 event == "opcode" and frame.f_lasti in _find_shared(frame.f_code)
             ):
-                self.pause(_name_place(frame))
+                self.pause(name_place(frame))
             return trace_step
 
         return trace_call
@@ -339,6 +316,14 @@ def _is_library_code(code: CodeType) -> bool:
     return name.startswith(("<frozen", LIBRARY)) and "site-packages" not in name
 
 
-def _name_place(frame: FrameType) -> str:
-    file = frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
-    return f"{file}:{frame.f_lineno} in {frame.f_code.co_name}"
+@contextmanager
+def _replace_names(places: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Set the attributes of some owners, and restore them at the end."""
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+    for owner, name, value in places:
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for owner, name, value in reversed(before):
+            setattr(owner, name, value)

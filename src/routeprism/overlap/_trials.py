@@ -9,26 +9,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from routeprism.errors import InapplicableError, RouteError
 from routeprism.frames import OWN_ERRORS
 from routeprism.overlap._access import AccessRecorder
-from routeprism.overlap._loop import Choose, ControlledLoop, Step, UncontrolledError
+from routeprism.overlap._loop import Choose, ControlledLoop, Step, UncontrolledError, Watch
 from routeprism.overlap._threads import ThreadScheduler
 from routeprism.policies import JsonValue, Policy, find_class
 from routeprism.policies.own import OwnMemory, close_memory, find_own_memory, settle_memory
 from routeprism.records import Record
-
-__all__ = [
-    "Execution",
-    "Outcome",
-    "Trial",
-    "find_overlap",
-    "overlap_writes",
-    "run_serially",
-]
 
 _SWITCH_INTERVAL = 1e-6
 """Seconds after which Python lets another thread run while writes overlap on threads."""
@@ -104,49 +95,29 @@ class Trial:
             choices.append(choose(enabled))
             return choices[-1]
 
-        if self.manner == "threads" and self.controlled:
-            return self._perform_in_turns(note_choice, choices)
-        if self.manner != "async":
-            return self._perform_on_threads()
-        loop = ControlledLoop()
-        with _open(self.policy, loop) as memory:
+        scheduler = ThreadScheduler() if self.manner == "threads" and self.controlled else None
+        loop = ControlledLoop() if self.manner == "async" else None
+        with ExitStack() as stack:
+            if scheduler is not None:
+                stack.enter_context(scheduler.replace_locks(find_class(self.policy)))
+            memory = stack.enter_context(_open(self.policy, loop))
+            if scheduler is not None:
+                scheduler.replace_inner_locks(memory)
             for record in self.prior:
                 memory.add(record)
             recorder = None
-            if accesses is not None:
+            if accesses is not None and loop is not None:
                 recorder = AccessRecorder(memory.inner)
                 accesses(recorder)
             watch = None if recorder is None else recorder.watch
-            adds = [_bind(memory.inner, record) for record in self.writes]
-            raised = loop.overlap(adds, note_choice, watch)
-            _raise_uncontrolled(raised)
+            raised = _add_at_once(memory, self.writes, note_choice, scheduler, watch)
             settle_memory(memory, (*self.prior, *self.writes))
             outcome = _read_outcome(memory, raised)
-            return Execution(outcome, tuple(loop.steps), tuple(choices))
-
-    def _perform_in_turns(self, choose: Choose, choices: list[int]) -> Execution:
-        scheduler = ThreadScheduler()
-        with (
-            scheduler.replace_locks(find_class(self.policy)),
-            _open(self.policy) as memory,
-        ):
-            scheduler.replace_inner_locks(memory)
-            for record in self.prior:
-                memory.add(record)
-            adds = [_bind(memory, record) for record in self.writes]
-            raised = scheduler.overlap(adds, choose)
-            settle_memory(memory, (*self.prior, *self.writes))
-            outcome = _read_outcome(memory, raised)
-            steps = tuple(scheduler.steps)
-            return Execution(outcome, steps, tuple(choices), scheduler.controlled)
-
-    def _perform_on_threads(self) -> Execution:
-        with _open(self.policy) as memory:
-            for record in self.prior:
-                memory.add(record)
-            raised = _add_on_threads(memory, self.writes)
-            settle_memory(memory, (*self.prior, *self.writes))
-            return Execution(_read_outcome(memory, raised), controlled=False)
+            conductor = loop or scheduler
+            if conductor is None:
+                return Execution(outcome, controlled=False)
+            controlled = scheduler is None or scheduler.controlled
+            return Execution(outcome, tuple(conductor.steps), tuple(choices), controlled)
 
     def run_in_order(self, order: Sequence[int]) -> Outcome:
         """Return the outcome of the same writes one after the other."""
@@ -208,16 +179,9 @@ def overlap_writes(
 
     Writes on threads take turns if there is a scheduler.
     """
-    loop = getattr(memory, "loop", None)
-    if isinstance(loop, ControlledLoop):
-        adds = [_bind(memory.inner, record) for record in records]
-        raised = loop.overlap(adds, _make_chooser(seed, _STAYING[:1]))
-    elif scheduler is not None:
-        adds = [_bind(memory, record) for record in records]
-        raised = scheduler.overlap(adds, _make_chooser(seed))
-    else:
-        raised = _add_on_threads(memory, records)
-    _raise_uncontrolled(raised)
+    is_looped = isinstance(getattr(memory, "loop", None), ControlledLoop)
+    choose = _make_chooser(seed, _STAYING[:1] if is_looped else _STAYING)
+    raised = _add_at_once(memory, records, choose, scheduler)
     settle_memory(memory, records)
     for record, error in zip(records, raised, strict=True):
         if error is not None:
@@ -259,10 +223,25 @@ def _bind(memory: Any, record: Record) -> Callable[[], Any]:
     return lambda: memory.add(record)
 
 
-def _raise_uncontrolled(raised: Sequence[BaseException | None]) -> None:
+def _add_at_once(
+    memory: Any,
+    records: Sequence[Record],
+    choose: Choose,
+    scheduler: ThreadScheduler | None,
+    watch: Watch | None = None,
+) -> list[BaseException | None]:
+    """Add records to an open memory at once, and give what each write raised."""
+    loop = getattr(memory, "loop", None)
+    if isinstance(loop, ControlledLoop):
+        raised = loop.overlap([_bind(memory.inner, record) for record in records], choose, watch)
+    elif scheduler is not None:
+        raised = scheduler.overlap([_bind(memory, record) for record in records], choose)
+    else:
+        raised = _add_on_threads([_bind(memory, record) for record in records])
     for error in raised:
         if isinstance(error, UncontrolledError):
             raise InapplicableError(str(error)) from None
+    return raised
 
 
 def _read_outcome(memory: Any, raised: Sequence[BaseException | None]) -> Outcome:
@@ -278,28 +257,21 @@ def _describe(error: BaseException) -> str:
     return _ADDRESS.sub("0x…", f"{type(error).__name__}: {error}")
 
 
-@dataclass(slots=True)
-class _Write:
-    """One write on a thread."""
-
-    memory: Any
-    record: Record
-    start: threading.Barrier
-    error: BaseException | None = field(default=None)
-
-    def run(self) -> None:
-        self.start.wait()
-        try:
-            self.memory.add(self.record)
-        except OWN_ERRORS as error:
-            self.error = error
-
-
-def _add_on_threads(memory: Any, records: Sequence[Record]) -> list[BaseException | None]:
+def _add_on_threads(writes: Sequence[Callable[[], Any]]) -> list[BaseException | None]:
     """Start all writes at the same moment, each on a thread of its own."""
-    start = threading.Barrier(len(records))
-    writes = [_Write(memory, record, start) for record in records]
-    threads = [threading.Thread(target=write.run, daemon=True) for write in writes]
+    start = threading.Barrier(len(writes))
+    errors: list[BaseException | None] = [None] * len(writes)
+
+    def run(number: int) -> None:
+        start.wait()
+        try:
+            writes[number]()
+        except OWN_ERRORS as error:
+            errors[number] = error
+
+    threads = [
+        threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(writes))
+    ]
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_INTERVAL)
     try:
@@ -310,6 +282,6 @@ def _add_on_threads(memory: Any, records: Sequence[Record]) -> list[BaseExceptio
     finally:
         sys.setswitchinterval(before)
     return [
-        TimeoutError("the write never ended") if thread.is_alive() else write.error
-        for thread, write in zip(threads, writes, strict=True)
+        TimeoutError("the write never ended") if thread.is_alive() else error
+        for thread, error in zip(threads, errors, strict=True)
     ]

@@ -27,6 +27,7 @@ from routeprism.policies._abilities import (
     uses_scripted_model,
     watch_adds,
 )
+from routeprism.policies._awaiting import AwaitedMemory
 from routeprism.policies._contracts import (
     Block,
     Consult,
@@ -45,11 +46,10 @@ from routeprism.policies._contracts import (
     fold,
     prepare_policy,
 )
-from routeprism.policies._lineage import Lineage, Uncertainty
+from routeprism.policies._lineage import Lineage, Uncertainty, settle
 from routeprism.policies._queue import QueuedMemory
 from routeprism.policies._registry import make_policy, registered_policies, takes_model
 from routeprism.policies._wrappers import Client, NamedPolicy, SourceOrder, StandIn
-from routeprism.policies.adapters._settling import settle
 from routeprism.policies.interfaces import (
     INTERFACES,
     TEXTS,
@@ -64,6 +64,7 @@ __all__ = [
     "INTERFACES",
     "REPAIRS",
     "TEXTS",
+    "AwaitedMemory",
     "Block",
     "Client",
     "Consult",

@@ -308,8 +308,10 @@ def meter_policy(policy: Policy, allowance: Allowance | None) -> Policy:
     return _replace_inner(policy, meter)
 
 
-def watch_adds(policy: Policy, tick: Callable[[], None]) -> Policy:
+def watch_adds(policy: Policy, tick: Callable[[], None] | None) -> Policy:
     """Let a memory of the user's own report each record that was added; any other is unchanged."""
+    if tick is None:
+        return policy
     return _replace_inner(
         policy, lambda inner: replace(inner, tick=tick) if isinstance(inner, OwnMemory) else inner
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import types
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any
@@ -18,39 +18,16 @@ if TYPE_CHECKING:
     from routeprism.policies._contracts import Memory
     from routeprism.records import Record
 
-__all__ = [
-    "AwaitedMemory",
-    "AwaitedPolicy",
-    "MemoryLoop",
-    "await_now",
-    "is_asynchronous",
-    "pass_time",
-    "read_clock",
-    "refuse_awaitable",
-    "run_tasks",
-    "wrap_asynchronous",
-]
-
 _REAL_SLEEP = time.sleep
 """Not replaced while threads are controlled."""
 _ROUNDS = 100
 """How often a task that a memory left behind may continue before the memory is read."""
-_METHODS = (
-    "add",
-    "add_many",
-    "retained",
-    "expose",
-    "state",
-    "events",
-    "reopen",
-    "snapshot",
-    "revive",
-)
+_METHODS = "add add_many retained expose state events reopen snapshot revive".split()
 
 
 def is_asynchronous(memory: Any) -> bool:
     """Whether some method of a memory is an `async` method."""
-    return any(_is_async(getattr(memory, name, None)) for name in (*_METHODS, "close"))
+    return any(_is_async(getattr(memory, name, None)) for name in [*_METHODS, "close"])
 
 
 def _is_async(method: Any) -> bool:
@@ -165,11 +142,9 @@ def await_now(value: Any) -> Any:
     """Return a value, awaited on a new loop if it is awaitable."""
     if not inspect.isawaitable(value):
         return value
-    import asyncio
-
-    loop = asyncio.new_event_loop()
+    loop = MemoryLoop()
     try:
-        return _finish(value, loop)
+        return loop.finish(value)
     finally:
         loop.close()
 
@@ -219,11 +194,7 @@ def _finish(value: Any, loop: asyncio.AbstractEventLoop) -> Any:
     """Await a value on a loop, or collect an async generator."""
     if inspect.isasyncgen(value):
         return _run(loop, _collect(value))
-    return _run(loop, _wait(value)) if inspect.isawaitable(value) else value
-
-
-async def _wait(value: Any) -> Any:
-    return await value
+    return _run(loop, value) if inspect.isawaitable(value) else value
 
 
 async def _collect(items: Any) -> list[Any]:
@@ -241,18 +212,13 @@ async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
     await loop.shutdown_asyncgens()
 
 
-def _run(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine to its end, on a different thread if this one runs a loop already."""
+def _run(loop: asyncio.AbstractEventLoop, work: Awaitable[Any]) -> Any:
+    """Await some work, on a thread of its own if this one runs a loop, as a notebook does."""
     from asyncio import events
 
     if events._get_running_loop() is None:
         return loop.run_until_complete(work)
-    return _run_on_thread(lambda: loop.run_until_complete(work))
-
-
-def _run_on_thread(work: Callable[[], Any]) -> Any:
-    """Wait for some work on a thread of its own: a notebook's loop cannot run a second one."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1, thread_name_prefix="memory") as pool:
-        return pool.submit(work).result()
+        return pool.submit(loop.run_until_complete, work).result()

@@ -56,11 +56,14 @@ class Exposure:
         return SEPARATOR.join(block.text for block in self.blocks)
 
 
+EventKind = Literal["add", "merge", "overwrite", "evict", "skip"]
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that an arrival did to a record inside a memory."""
 
-    kind: Literal["add", "merge", "overwrite", "evict", "skip"]
+    kind: EventKind
     record: str
     """The record it happened to."""
     by: str

@@ -14,8 +14,6 @@ from typing import Any
 
 from routeprism.records import Record, read_time
 
-__all__ = ["EventClock", "EventLog", "sort_events"]
-
 _BEGINNING = datetime.min.replace(tzinfo=timezone.utc)
 
 

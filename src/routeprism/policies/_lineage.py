@@ -1,4 +1,4 @@
-"""Source ids of stored items, derived by observing writes.
+"""Source ids of stored items, derived by observing writes once they have ended.
 
 For systems that give each item a key and pass no source ids on. You dump all items after each
 write (and, where you can, before it). An item that a write created or changed has the written
@@ -11,16 +11,20 @@ merge); otherwise they do not (an overwrite).
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
-from routeprism.policies._contracts import Block, Event
+from routeprism.errors import RouteError
+from routeprism.policies._contracts import Block, Event, EventKind
 from routeprism.records import Record
 from routeprism.redaction import Redactor
 
-__all__ = ["Lineage", "Uncertainty", "joins", "quotes"]
+T = TypeVar("T")
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 """A word; scripts without spaces count by character."""
@@ -217,9 +221,6 @@ class Lineage:
         return writers
 
 
-EventKind = Literal["add", "merge", "overwrite", "evict", "skip"]
-
-
 class _Log:
     """The events of one write, or of several that overlapped."""
 
@@ -311,3 +312,94 @@ def _remains(old: str, new: str, ignored: frozenset[str], *, if_ignored: bool = 
     if own := before - ignored:
         return len(own & set(_words(new))) >= _REMAINING_SHARE * len(own)
     return if_ignored and len(before & set(_words(new))) >= _REMAINING_SHARE * len(before)
+
+
+# --- When a system has ingested what it was given ------------------------------------------------
+
+
+def settle(
+    dump: Callable[[], T],
+    *,
+    before: T | None = None,
+    interval: float = 0.1,
+    patience: float = 0.0,
+    limit: float = 30.0,
+    sleep: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> T:
+    """Dump until two consecutive dumps agree, and give the last one.
+
+    A dump that equals `before` may mean that ingestion has not begun. It counts as settled only
+    after `patience` seconds, so choose a patience that is longer than the lag of the system.
+
+    Args:
+        dump: reads everything that the system contains.
+        before: the dump before the write, if you have it.
+        interval: seconds between two dumps.
+        patience: seconds to wait for a first change from `before`.
+        limit: seconds after which the route fails.
+        sleep: waits some seconds.
+        clock: gives the time in seconds.
+
+    Raises:
+        RouteError: the dumps still change at the limit.
+
+    """
+    patience = min(patience, limit)
+    start = clock()
+    last = dump()
+    dumps = 1
+    while True:
+        sleep(interval)
+        current = dump()
+        dumps += 1
+        waited = clock() - start
+        if current == last and (before is None or current != before or waited >= patience):
+            return current
+        if waited >= limit:
+            raise RouteError(
+                f"ingestion did not end within {limit:g} seconds: {dumps} dumps, {interval:g} "
+                f"seconds apart, and the last two still differ. Raise the limit, or let nothing "
+                f"else write to this memory"
+            )
+        last = current
+
+
+class ObservedWrites:
+    """Collects the records that were added since the last observation.
+
+    An add that is alone observes what the adds before it did, so that records that are added one
+    by one are observed one by one. Adds that overlap are observed together.
+    """
+
+    def __init__(self, observe: Callable[[Sequence[Record]], None]) -> None:
+        self._observe = observe
+        self._lock = threading.RLock()
+        self._flying = self._added = 0
+        self._pending: list[Record] = []
+
+    @contextmanager
+    def add(self, record: Record) -> Iterator[int]:
+        """Enclose the add of a record; give how many were added before."""
+        with self._lock:
+            self.observe()
+            self._flying += 1
+            number, self._added = self._added, self._added + 1
+        try:
+            yield number
+        finally:
+            with self._lock:
+                self._flying -= 1
+                self._pending.append(record)
+
+    def add_together(self, records: Sequence[Record]) -> None:
+        """Note records that were added in one call."""
+        with self._lock:
+            self._pending.extend(records)
+
+    def observe(self) -> None:
+        """Observe what the last adds did, unless one is in flight."""
+        with self._lock:
+            if self._pending and not self._flying:
+                group, self._pending = self._pending, []
+                self._observe(group)

@@ -10,10 +10,8 @@ from typing import Any
 
 from routeprism.errors import SpecError
 from routeprism.policies._contracts import Memory, Policy
-from routeprism.policies.own import find_own_memory
+from routeprism.policies.own import OwnMemory, find_own_memory
 from routeprism.records import Record
-
-__all__ = ["Queue", "QueuedMemory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +29,12 @@ class Queue:
             )
 
     @property
+    def _own(self) -> OwnMemory:
+        own = find_own_memory(self.inner)
+        assert own is not None  # noqa: S101 (checked above)
+        return own
+
+    @property
     def name(self) -> str:
         """The spec in every output."""
         return f"queue({self.inner.name})"
@@ -43,14 +47,12 @@ class Queue:
     @property
     def outside(self) -> bool:
         """Whether its policy stands for a system outside this process."""
-        own = find_own_memory(self.inner)
-        return own is not None and own.outside
+        return self._own.outside
 
     @property
     def procedures(self) -> tuple[str, ...] | None:
         """The procedures that its policy can perform, if it declares them."""
-        own = find_own_memory(self.inner)
-        return None if own is None else own.procedures
+        return self._own.procedures
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Build its policy: adds that are made one by one need no queue."""
@@ -58,9 +60,7 @@ class Queue:
 
     def open(self) -> Any:
         """Return an empty memory behind a queue."""
-        own = find_own_memory(self.inner)
-        assert own is not None  # noqa: S101 (checked above)
-        memory = own.factory()
+        memory = self._own.factory()
         waits = inspect.iscoroutinefunction(getattr(memory, "add", None))
         return _AsyncQueuedMemory(memory) if waits else QueuedMemory(memory)
 
@@ -103,6 +103,5 @@ class _AsyncQueuedMemory(QueuedMemory):
         self._turn = asyncio.Lock()
 
     async def add(self, record: Any) -> None:  # type: ignore[override]
-        """Add a record when no other add is going on."""
         async with self._turn:
             await self.memory.add(record)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue
 from routeprism.policies._event_order import sort_events
-from routeprism.policies._keys import SAMPLE_KEYS, KeyFunction, find_key_function
+from routeprism.policies.facts import SAMPLE_KEYS, KeyFunction, find_key_function
 from routeprism.policies.interfaces import record_block
 from routeprism.records import Record
 

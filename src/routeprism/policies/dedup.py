@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from routeprism.errors import SpecError
-from routeprism.policies._contracts import Event, Memory, fold
+from routeprism.policies._contracts import Memory, fold
 from routeprism.policies._event_order import sort_events
-from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
+from routeprism.policies._retention import Retention
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords
 from routeprism.records import Record
 from routeprism.text.focal import words
 
 __all__ = ["Dedup"]
-
-
-class _State(NamedTuple):
-    arrived: tuple[Record, ...]
-    records: tuple[Record, ...]
-    events: tuple[Event, ...]
 
 
 def _word_set(record: Record) -> frozenset[str]:
@@ -57,38 +52,32 @@ class Dedup:
         """Compare one record after the other."""
         return fold(self, arrivals)
 
-    def start(self) -> _State:
+    def start(self) -> Retention:
         """Nothing has arrived."""
-        return _State((), (), ())
+        return Retention()
 
-    def step(self, state: _State, record: Record, /) -> _State:
+    def step(self, state: Retention, record: Record, /) -> Retention:
         """Add the record unless a similar one is kept; then decide between the two."""
-        at = len(state.arrived)
-        arrived = (*state.arrived, record)
         similar = [
             member
             for member in state.records
             if measure_similarity(member, record) >= self.threshold
         ]
         if not similar:
-            event = Event("add", record.id, record.id, at)
-            return _State(arrived, (*state.records, record), (*state.events, event))
-        wins = self.keep == "time" and _is_latest(record, similar, arrived)
+            return state.take(record, (*state.records, record), ("add", record))
+        wins = self.keep == "time" and _is_latest(record, similar, (*state.arrived, record))
         if record in similar or not wins:
-            event = Event("skip", record.id, record.id, at)
-            return _State(arrived, state.records, (*state.events, event))
+            return state.take(record, state.records, ("skip", record))
         members = (*(member for member in state.records if member not in similar), record)
-        overwrites = tuple(Event("overwrite", member.id, record.id, at) for member in similar)
-        return _State(arrived, members, (*state.events, *overwrites))
+        return state.take(record, members, *(("overwrite", member) for member in similar))
 
-    def finish(self, state: _State, /) -> WholeRecords:
+    def finish(self, state: Retention, /) -> WholeRecords:
         """Keep what was not dropped."""
-        return whole_records(self.interface, state.arrived, state.records, log=lambda: state.events)
+        return state.finish(self.interface)
 
-    def key(self, state: _State, /) -> Hashable:
+    def key(self, state: Retention, /) -> Hashable:
         """Name what is kept, in order only where the order of arrival is shown."""
-        ids = tuple(record.id for record in state.records)
-        return ids if self.interface.display == "arrival" else frozenset(ids)
+        return state.name_records(in_order=self.interface.display == "arrival")
 
 
 def _is_latest(record: Record, similar: Sequence[Record], arrivals: Sequence[Record]) -> bool:

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import Literal, TypeAlias
 
-from routeprism.policies._contracts import Event, Memory, fold
+from routeprism import specs
+from routeprism.errors import SpecError
+from routeprism.policies._contracts import EventKind, Memory, fold
 from routeprism.policies._event_order import sort_events
-from routeprism.policies._keys import SAMPLE_KEYS, KeyFunction, find_key_function
-from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
+from routeprism.policies._retention import Retention
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords
 from routeprism.records import Record
 
-__all__ = ["Facts"]
+__all__ = ["SAMPLE_KEYS", "Facts", "KeyFunction", "find_key_function"]
 
 
-class _State(NamedTuple):
-    arrived: tuple[Record, ...]
-    records: tuple[Record, ...]
-    """In the order in which they were last written."""
-    events: tuple[Event, ...]
+KeyFunction: TypeAlias = Callable[[Record], str | None]
+"""Names the fact that a record states, from its text; None for a record that states none."""
+
+SAMPLE_KEYS = "routeprism.records.sample_updates:name_fact"
+"""The function for the sample with updates."""
+
+
+def find_key_function(keys: str | KeyFunction) -> KeyFunction:
+    """Return a function that was passed, or that is named `package.module:function`."""
+    function = _load(keys) if isinstance(keys, str) else keys
+    if not callable(function):
+        raise SpecError(f"Expected a function of a record but got keys={keys!r:.60}")
+    key_function: KeyFunction = function
+    return key_function
+
+
+@lru_cache(maxsize=16)
+def _load(name: str) -> object:
+    return specs.load_object(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +62,17 @@ class Facts:
         """Write one record after the other."""
         return fold(self, arrivals)
 
-    def start(self) -> _State:
+    def start(self) -> Retention:
         """Nothing has arrived."""
-        return _State((), (), ())
+        return Retention()
 
-    def step(self, state: _State, record: Record, /) -> _State:
+    def step(self, state: Retention, record: Record, /) -> Retention:
         """Write the record, replace one with it, or leave it out."""
-        arrived = (*state.arrived, record)
         if self.by == "time":
-            records = self._resolve(arrived)
+            records = self._resolve((*state.arrived, record))
         else:
             records = self._write(state.records, record)
-        events = _list_events(state.records, records, record, len(state.arrived))
-        return _State(arrived, records, (*state.events, *events))
+        return state.take(record, records, *_list_changes(state.records, records, record))
 
     def _write(self, records: tuple[Record, ...], record: Record) -> tuple[Record, ...]:
         """Let the last arrival win; a record that is there already changes nothing."""
@@ -79,23 +94,20 @@ class Facts:
             latest[place] = record
         return tuple(latest.values())
 
-    def finish(self, state: _State, /) -> WholeRecords:
+    def finish(self, state: Retention, /) -> WholeRecords:
         """Keep what was written last."""
-        return whole_records(self.interface, state.arrived, state.records, log=lambda: state.events)
+        return state.finish(self.interface)
 
-    def key(self, state: _State, /) -> Hashable:
+    def key(self, state: Retention, /) -> Hashable:
         """Name what is kept, in order only where the order of writing is shown."""
-        ids = tuple(record.id for record in state.records)
         by_arrival = self.by == "arrival" and self.interface.display == "arrival"
-        return ids if by_arrival else frozenset(ids)
+        return state.name_records(in_order=by_arrival)
 
 
-def _list_events(
-    before: Sequence[Record], after: Sequence[Record], record: Record, at: int
-) -> list[Event]:
+def _list_changes(
+    before: Sequence[Record], after: Sequence[Record], record: Record
+) -> list[tuple[EventKind, Record]]:
     """List what an arrival did to the records that were kept."""
-    displaced = [member for member in before if member not in after]
-    if displaced:
-        return [Event("overwrite", member.id, record.id, at) for member in displaced]
-    kind: Literal["add", "skip"] = "add" if record in after and record not in before else "skip"
-    return [Event(kind, record.id, record.id, at)]
+    if displaced := [member for member in before if member not in after]:
+        return [("overwrite", member) for member in displaced]
+    return [("add" if record in after and record not in before else "skip", record)]

@@ -5,8 +5,8 @@ Policies that keep whole records share these; none writes its own retrieval, bud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, Literal, Protocol, get_args
 
@@ -90,6 +90,12 @@ def _drop_copies(records: Sequence[Record]) -> Sequence[Record]:
     return records if len(distinct) == len(records) else tuple(reversed(distinct.values()))
 
 
+def _identify_shown(records: Sequence[Record], display: Display) -> Hashable:
+    """Name the records that could be shown, in their order if that depends on their arrival."""
+    places = map(id, _drop_copies(records))
+    return frozenset(places) if display == "source" else tuple(places)
+
+
 def _show_records(records: Sequence[Record], display: Display, text: Text) -> Exposure:
     ordered = sorted(records, key=_position) if display == "source" else records
     return Exposure(tuple(record_block(record, text) for record in ordered))
@@ -108,6 +114,10 @@ class All:
     def name(self) -> str:
         """The spec in every output."""
         return specs.write_spec("all", self)
+
+    def key(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Hashable:
+        """Name what `open` gives, for as long as these records live."""
+        return _identify_shown(retained, self.display)
 
     def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
         """Show everything, whatever is asked."""
@@ -152,6 +162,10 @@ class Budget:
         """Whether the record alone passes the cap."""
         return len(record_block(record, self.text).text) > self.chars
 
+    def key(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Hashable:
+        """Name what `open` gives, for as long as these records live."""
+        return _identify_shown(retained, self.display)
+
     def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
         """Prepare ranking under the statistics of the retained records."""
         records = _drop_copies(retained)
@@ -169,9 +183,7 @@ class Budget:
             everything = show(set(range(len(records))))
             return lambda query: everything  # whatever the ranking, all of it fits
 
-        counts = [record_word_counts(record) for record in records]
-        statistics = TermStatistics.of(counts)
-        score = _scorer(self.rank, statistics, counts)
+        score = _scorer(self.rank, [record.derive(_word_document) for record in records])
 
         def expose(query: str) -> Exposure:
             candidates = order_by_score(score(words(query)), ties)[: self.k]
@@ -193,17 +205,24 @@ def _join_lengths(lengths: Sequence[int]) -> int:
     return sum(lengths) + len(SEPARATOR) * max(0, len(lengths) - 1)
 
 
-def _scorer(
-    rank: str, statistics: TermStatistics, counts: Sequence[Mapping[str, int]]
-) -> Callable[[Sequence[str]], list[float]]:
+Document = tuple[Mapping[str, int], int]
+"""What BM25 reads of a record: the counts of its tokens, and their number."""
+
+
+def _scorer(rank: str, documents: Sequence[Document]) -> Callable[[Sequence[str]], list[float]]:
+    counts, lengths = zip(*documents, strict=True)
+    statistics = TermStatistics.when_asked(counts, lengths)
     if rank == "idf-overlap":
         return lambda terms: idf_overlap(terms, counts, statistics)
-    lengths = [sum(count.values()) for count in counts]
     return Ranker(counts, lengths, statistics)
 
 
-def _focal_document(record: Record) -> tuple[Mapping[str, int], int]:
-    """Return what BM25 reads of a record: the counts of its focal tokens, and their number."""
+def _word_document(record: Record) -> Document:
+    counts = record_word_counts(record)
+    return counts, sum(counts.values())
+
+
+def _focal_document(record: Record) -> Document:
     counts = record_focal_counts(record)
     return counts, sum(counts.values())
 
@@ -214,10 +233,9 @@ class _PoolScores:
     They do not depend on what is retained, nor on the order of arrival: all routes share them.
     """
 
-    def __init__(self, documents: Sequence[tuple[Mapping[str, int], int]]) -> None:
+    def __init__(self, documents: Sequence[Document]) -> None:
         self.documents = documents
-        counts, lengths = zip(*documents, strict=True)
-        self._rank = Ranker(counts, lengths, TermStatistics.when_asked(counts, lengths))
+        self._rank = _scorer("bm25", documents)
         self._known: dict[str, list[float]] = {}
 
     def __call__(self, query: str) -> list[float]:
@@ -230,6 +248,7 @@ class _PoolScores:
 
 def _pool_scores(pool: Sequence[Record]) -> _PoolScores:
     """Return the scores of a pool in source order; its first record keeps them."""
+    # A record must not keep the records of its pool: they would be freed by the collector alone.
     documents = [record.derive(_focal_document) for record in pool]
     scores_by_query = pool[0].derive(_kept_scores)
     for scores in scores_by_query:
@@ -273,6 +292,10 @@ class Bm25Top:
     def too_long(self, record: Record) -> bool:
         """There is no limit."""
         return False
+
+    def key(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Hashable:
+        """Name what `open` gives, for as long as these records live."""
+        return _identify_shown(retained, self.display), frozenset(map(id, _drop_copies(arrivals)))
 
     def open(self, arrivals: Sequence[Record], retained: Sequence[Record]) -> Expose:
         """Prepare ranking under the statistics of everything that arrived."""
@@ -334,12 +357,16 @@ class WholeRecords:
     """What is retained, in arrival order."""
     internal: JsonValue
     """What the signature is taken from."""
-    reader: Expose
-    """The interface, opened on what is kept."""
+    interface: Interface
+    """What of the records reaches the prompt."""
+    arrivals: Sequence[Record]
+    """Everything that arrived."""
     log: Callable[[], Sequence[Event]]
     """Makes the event log when it is asked for."""
     places: Mapping[str, str]
     """Dropped record → the retained record that replaced it, if the policy knows it."""
+    _readers: list[Expose] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The interface, when it was opened on what is kept."""
 
     def retained(self) -> frozenset[str]:
         """Return the ids of the kept records."""
@@ -351,7 +378,18 @@ class WholeRecords:
 
     def expose(self, query: str, /) -> Exposure:
         """Ask the interface."""
-        return self.reader(query)
+        if not self._readers:
+            self._readers.append(self.interface.open(self.arrivals, self.records))
+        return self._readers[0](query)
+
+    def exposure_key(self) -> Hashable | None:
+        """Name what every question is shown; None if the interface is not one of those above.
+
+        As long as they live, memories with the same key expose the same.
+        """
+        if not isinstance(self.interface, All | Budget | Bm25Top):
+            return None
+        return self.interface, self.interface.key(self.arrivals, self.records)
 
     def stand_ins(self) -> Mapping[str, str]:
         """Return the kept record that took each dropped record's place."""
@@ -373,5 +411,4 @@ def whole_records(
 ) -> WholeRecords:
     """Make the memory; its state is, by default, the kept ids in arrival order."""
     internal = [record.id for record in records] if state is None else state
-    reader = interface.open(arrivals, records)
-    return WholeRecords(tuple(records), internal, reader, log, stand_ins or {})
+    return WholeRecords(tuple(records), internal, interface, arrivals, log, stand_ins or {})

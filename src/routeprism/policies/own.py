@@ -36,6 +36,7 @@ __all__ = [
     "accepts",
     "as_blocks",
     "as_policy",
+    "call_optional",
     "check_build",
     "check_expose",
     "check_memory",
@@ -287,8 +288,7 @@ def settle_memory(
 
 def _read_content(memory: Any) -> tuple[list[str], JsonValue]:
     """Read what a memory retains, with repetitions, and its state."""
-    read_state = getattr(memory, "state", None)
-    state = read_state() if callable(read_state) else None
+    state = call_optional(memory, "state")
     return sorted(map(_id, memory.retained())), state
 
 
@@ -331,17 +331,14 @@ class _Wrapped:
         close_memory(self.inner)
 
     def state(self) -> JsonValue:
-        read_state = getattr(self.inner, "state", None)
-        state: JsonValue = read_state() if callable(read_state) else None
+        state: JsonValue = call_optional(self.inner, "state")
         return state
 
     def events(self) -> Sequence[Event]:
-        log = getattr(self.inner, "events", None)
-        return tuple(log()) if callable(log) else ()
+        return tuple(call_optional(self.inner, "events", ()))
 
     def counts(self) -> Mapping[str, int]:
-        counts = getattr(self.inner, "counts", None)
-        return dict(counts()) if callable(counts) else {}
+        return dict(call_optional(self.inner, "counts", {}))
 
     def expose(self, query: str, /) -> Exposure:
         return Exposure(as_blocks(self.inner.expose(query), self.arrived, self.name))
@@ -398,9 +395,13 @@ def retained_ids(memory: Any, name: str = "the memory") -> frozenset[str]:
 
 def close_memory(memory: Any) -> None:
     """Close a memory, if it has `close()`."""
-    close = getattr(memory, "close", None)
-    if callable(close):
-        await_now(close())
+    await_now(call_optional(memory, "close"))
+
+
+def call_optional(memory: Any, method: str, default: Any = None) -> Any:
+    """Call a method that a memory may have; give the default if it has none."""
+    function = getattr(memory, method, None)
+    return function() if callable(function) else default
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from routeprism.policies.interfaces import Bm25Top, record_block
 from routeprism.policies.own import (
     OwnMemory,
     as_blocks,
+    call_optional,
     close_memory,
     retained_ids,
     wrap_asynchronous,
@@ -148,9 +149,14 @@ Make: TypeAlias = Callable[[Policy, Sequence[Record]], Memory]
 """Makes a memory of a policy and of its arrivals: builds it, or revives it from a snapshot."""
 
 
-def _build(policy: Policy, arrivals: Sequence[Record]) -> Memory:
-    built: Memory = wrap_asynchronous(policy.build(arrivals))
-    return built
+class _Repair(Protocol):
+    def repair(self, arrivals: Sequence[Record], make: Make) -> Memory: ...
+
+
+def _build_repaired(repair: _Repair, arrivals: Sequence[Record], /) -> Memory:
+    return repair.repair(
+        arrivals, lambda policy, released: wrap_asynchronous(policy.build(released))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +176,7 @@ class _RepairedMemory:
         return retained_ids(self.inner) | self.outside
 
     def snapshot(self) -> JsonValue:
-        inner: Any = self.inner
-        stored: JsonValue = inner.snapshot()
+        stored: JsonValue = call_optional(self.inner, "snapshot")
         return stored
 
     def state(self) -> JsonValue:
@@ -182,12 +187,10 @@ class _RepairedMemory:
         return Exposure((*self.inner.expose(query).blocks, *map(record_block, records)))
 
     def events(self) -> Sequence[Event]:
-        log = getattr(self.inner, "events", None)
-        return tuple(log()) if callable(log) else ()
+        return tuple(call_optional(self.inner, "events", ()))
 
     def counts(self) -> Mapping[str, int]:
-        inner = getattr(self.inner, "counts", None)
-        counts = {**(dict(inner()) if callable(inner) else {})}
+        counts = dict(call_optional(self.inner, "counts", {}))
         calls = read_calls(counts)
         if calls is not None:
             counts["model_calls"] = self.writes.extend_calls(calls)
@@ -222,12 +225,10 @@ class Hold:
         """What one does to apply the repair, as the subject of a sentence."""
         return f"holding back {self.w} record{'s' * (self.w != 1)}"
 
-    def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Release the arrivals in event order, as far as `w` allows, and build from them."""
-        return self.repair(arrivals, _build)
+    build = _build_repaired
 
     def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
-        """Repair the memory that a function makes of the policy and of its arrivals."""
+        """Release the arrivals in event order, as far as `w` allows."""
         released, buffer = hold_back(arrivals, self.w)
         visible = tuple(dict.fromkeys(buffer)) if self.held == "shown" else ()
         return _RepairedMemory(
@@ -262,12 +263,10 @@ class Rebuild:
         start = "" if self.every is None else f" from a snapshot after every {self.every} records"
         return f"rebuilding{start} when a record arrives late"
 
-    def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Build from the log in event order, each record once."""
-        return self.repair(arrivals, _build)
+    build = _build_repaired
 
     def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
-        """Repair the memory that a function makes of the policy and of its arrivals."""
+        """Use the log in event order, each record once."""
         ordered = tuple(sort_events(arrivals))
         return _RepairedMemory(make(self.inner, ordered), count_rebuilds(arrivals, self.every))
 
@@ -293,12 +292,10 @@ class Fallback:
         """What one does to apply the repair, as the subject of a sentence."""
         return f"adding the {self.k} best matches from a log of dropped records"
 
-    def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Build as before, and keep what was dropped."""
-        return self.repair(arrivals, _build)
+    build = _build_repaired
 
     def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
-        """Repair the memory that a function makes of the policy and of its arrivals."""
+        """Keep what was dropped."""
         memory = make(self.inner, arrivals)
         dropped = _list_dropped(arrivals, retained_ids(memory))
         return _RepairedMemory(
@@ -346,12 +343,10 @@ class TimeTied:
         """What one does to apply the repair, as the subject of a sentence."""
         return f"tying {self.operation or 'every operation'} to event time"
 
-    def build(self, arrivals: Sequence[Record], /) -> Memory:
-        """Build with the operations fixed to event order, by which the records are numbered."""
-        return self.repair(arrivals, _build)
+    build = _build_repaired
 
     def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
-        """Repair the memory that a function makes of the policy and of its arrivals."""
+        """Fix the operations to event order, by which the records are numbered."""
         policy: Any = self.inner
         for operation in (self.operation,) if self.operation else tuple(policy.operations):
             policy = policy.fixed(operation)
@@ -571,13 +566,10 @@ class RebuiltMemory:
         if at < len(self.log) - 1:
             at = self._return_to(at // self.every * self.every if self.every else 0)
         for number in range(at, len(self.log)):
-            self._keep_copy(number)
+            if self.every and number and number % self.every == 0:
+                self._copies[number] = copy.deepcopy(self.memory)
             self.memory.add(self.log[number])
             self.writes += 1
-
-    def _keep_copy(self, number: int) -> None:
-        if self.every and number and number % self.every == 0:
-            self._copies[number] = copy.deepcopy(self.memory)
 
     def _return_to(self, number: int) -> int:
         """Go back to the memory as it was after this many records."""
@@ -590,8 +582,7 @@ class RebuiltMemory:
 
     def _read_calls(self) -> int:
         """Read the model calls that the present memory counted since it was empty."""
-        counts = getattr(self.memory, "counts", None)
-        return (read_calls(dict(counts())) or 0) if callable(counts) else 0
+        return read_calls(call_optional(self.memory, "counts", {})) or 0
 
     @property
     def model_calls(self) -> int:

@@ -22,8 +22,9 @@ from typing import Any
 
 from routeprism import specs
 from routeprism.errors import ContractError, MissingExtraError, SpecError
-from routeprism.policies._contracts import Event, Memory, fold
-from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
+from routeprism.policies._contracts import Memory, fold
+from routeprism.policies._retention import Retention
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords
 from routeprism.records import Pool, Record
 from routeprism.text.focal import focal_set, has_focal_tokens, record_focal_counts
 
@@ -60,15 +61,10 @@ class Predictor:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
-    arrived: tuple[Record, ...] = ()
-    records: tuple[Record, ...] = ()
-    events: tuple[Event, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Streaming:
     """A small buffer whose choices were learned from other users."""
+
+    name = specs.SpecName("streaming")
 
     k: int = 3
     """How many records it retains."""
@@ -86,11 +82,6 @@ class Streaming:
         if not self.penalty > 0:
             raise SpecError(f"Expected a penalty above 0 but got penalty={self.penalty}")
 
-    @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return specs.write_spec("streaming", self)
-
     def fit(self, pools: Sequence[Pool], /) -> Streaming:
         """Learn from these pools, none of which the fitted policy is then used on."""
         return replace(self, predictor=fit_predictor(pools, self.penalty))
@@ -103,43 +94,30 @@ class Streaming:
         """Hold the best k, arrival by arrival."""
         return fold(self, arrivals)
 
-    def start(self) -> _State:
+    def start(self) -> Retention:
         """Start without any arrival."""
-        return _State()
+        return Retention()
 
-    def step(self, state: _State, record: Record, /) -> _State:
+    def step(self, state: Retention, record: Record, /) -> Retention:
         """Take the record in; if that is one too many, drop the one the rest is best without."""
-        at = len(state.arrived)
-        arrived = (*state.arrived, record)
         if any(before.id == record.id for before in state.arrived):  # redelivered: never revisited
-            return _State(
-                arrived, state.records, (*state.events, _event("skip", record, record, at))
-            )
+            return state.take(record, state.records, ("skip", record))
         members = (*state.records, record)
-        events = (*state.events, _event("add", record, record, at))
-        if len(members) > self.k:
-            dropped = max(members, key=lambda member: self._value_without(members, member))
-            members = tuple(member for member in members if member is not dropped)
-            events = (*events, _event("evict", dropped, record, at))
-        return _State(arrived, members, events)
+        if len(members) <= self.k:
+            return state.take(record, members, ("add", record))
+        dropped = max(members, key=lambda member: self._value_without(members, member))
+        rest = (member for member in members if member is not dropped)
+        return state.take(record, rest, ("add", record), ("evict", dropped))
 
-    def finish(self, state: _State, /) -> WholeRecords:
+    def finish(self, state: Retention, /) -> WholeRecords:
         """Keep the buffer; its state is what was learned and what is held, whatever the order."""
-        return whole_records(
-            self.interface,
-            state.arrived,
-            state.records,
-            state={
-                "predictor": self._require_predictor().digest,
-                "retained": sorted(record.id for record in state.records),
-            },
-            log=lambda: state.events,
-        )
+        retained = sorted(record.id for record in state.records)
+        learned = self._require_predictor().digest
+        return state.finish(self.interface, {"predictor": learned, "retained": retained})
 
-    def key(self, state: _State, /) -> Hashable:
+    def key(self, state: Retention, /) -> Hashable:
         """Name the buffer; its order matters only if records are displayed in it."""
-        ids = [record.id for record in state.records]
-        return tuple(ids if self.interface.display == "arrival" else sorted(ids))
+        return state.name_records(in_order=self.interface.display == "arrival")
 
     def _value_without(self, records: Sequence[Record], dropped: Record) -> tuple[float, str]:
         """Value the buffer without a record; of equals, the record with the largest id goes."""
@@ -159,10 +137,6 @@ class Streaming:
 @lru_cache(maxsize=256)  # the orders of a pool share few buffers: 120 of three among ten
 def _count_different(sets: frozenset[frozenset[str]]) -> int:
     return len(frozenset[str]().union(*sets))
-
-
-def _event(kind: Any, record: Record, by: Record, at: int) -> Event:
-    return Event(kind, record.id, by.id, at)
 
 
 def fit_predictor(pools: Sequence[Pool], penalty: float = 1.0) -> Predictor:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from routeprism.policies._contracts import Event, Memory, fold
-from routeprism.policies.interfaces import Budget, Interface, WholeRecords, whole_records
+from routeprism.policies._contracts import Memory, fold
+from routeprism.policies._retention import Retention
+from routeprism.policies.interfaces import Budget, Interface, WholeRecords
 from routeprism.records import Record
 from routeprism.specs import positive
 from routeprism.text.focal import PREFERENCE_LEXICON, record_word_counts
@@ -22,13 +23,6 @@ __all__ = ["Utility", "salience"]
 def salience(record: Record) -> int:
     """Count the different preference words in the user turns."""
     return len(PREFERENCE_LEXICON & record_word_counts(record).keys())
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    arrived: tuple[Record, ...] = ()
-    records: tuple[Record, ...] = ()
-    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +50,24 @@ class Utility:
         """Keep the k most salient."""
         return fold(self, arrivals)
 
-    def start(self) -> _State:
+    def start(self) -> Retention:
         """Start without any arrival."""
-        return _State()
+        return Retention()
 
-    def step(self, state: _State, record: Record, /) -> _State:
+    def step(self, state: Retention, record: Record, /) -> Retention:
         """Add the record; if that is one too many, drop the least salient, latest arrival."""
-        at = len(state.arrived)
         members = (*state.records, record)
-        events = (*state.events, Event("add", record.id, record.id, at))
-        if len(members) > self.k:
-            # min takes the first minimum: look from the latest arrival backwards.
-            dropped = min(reversed(range(len(members))), key=lambda index: salience(members[index]))
-            events = (*events, Event("evict", members[dropped].id, record.id, at))
-            members = members[:dropped] + members[dropped + 1 :]
-        return _State((*state.arrived, record), members, events)
+        if len(members) <= self.k:
+            return state.take(record, members, ("add", record))
+        # min takes the first minimum: look from the latest arrival backwards.
+        at = min(reversed(range(len(members))), key=lambda index: salience(members[index]))
+        rest = members[:at] + members[at + 1 :]
+        return state.take(record, rest, ("add", record), ("evict", members[at]))
 
-    def finish(self, state: _State, /) -> WholeRecords:
+    def finish(self, state: Retention, /) -> WholeRecords:
         """Keep the buffer."""
-        return whole_records(self.interface, state.arrived, state.records, log=lambda: state.events)
+        return state.finish(self.interface)
 
-    def key(self, state: _State, /) -> Hashable:
+    def key(self, state: Retention, /) -> Hashable:
         """Name the buffer in order: order breaks ties."""
-        return tuple(record.id for record in state.records)
+        return state.name_records(in_order=True)

@@ -1,19 +1,17 @@
 """What exactly a model reads: drafts, prompts, and the controls that match their lengths."""
 
 from routeprism.prompts._draft import Draft, Provenance, categorical, free_text
-from routeprism.prompts._match import (
-    CONTROLS,
+from routeprism.prompts._prompt import (
     FILLERS,
     Control,
     Filler,
     Matched,
+    Prompt,
     Unmatched,
     match,
 )
-from routeprism.prompts._prompt import Prompt, Span
 
 __all__ = [
-    "CONTROLS",
     "FILLERS",
     "Control",
     "Draft",
@@ -21,7 +19,6 @@ __all__ = [
     "Matched",
     "Prompt",
     "Provenance",
-    "Span",
     "Unmatched",
     "categorical",
     "free_text",

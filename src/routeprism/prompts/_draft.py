@@ -11,22 +11,6 @@ from routeprism.errors import InputError, SpecError, nearest
 from routeprism.policies import Block, Exposure
 from routeprism.records import Question, letters
 
-__all__ = [
-    "FREE_TEXT",
-    "FREE_TEXT_SUFFIX",
-    "GATED",
-    "LETTER_SUFFIX",
-    "NEUTRAL",
-    "Draft",
-    "Provenance",
-    "catalogue_numbers",
-    "categorical",
-    "choose",
-    "free_text",
-    "placebo",
-]
-
-
 LETTER_SUFFIX = "Your answer, one lower-case letter:"
 FREE_TEXT_SUFFIX = "Your answer:"
 
@@ -140,15 +124,8 @@ class Draft:
         The placebo's rule numbers the blocks of its own evidence, so it is not part of this.
         """
         rule = "" if self.provenance == "placebo" else self.rule
-        return (
-            self.instruction,
-            rule,
-            self.date,
-            self.question,
-            self.options,
-            self.suffix,
-            self.provenance,
-        )
+        question = (self.date, self.question, self.options)
+        return (self.instruction, rule, *question, self.suffix, self.provenance)
 
 
 def categorical(

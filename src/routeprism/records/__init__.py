@@ -8,20 +8,22 @@ from routeprism.records._benchmarks import (
     Question,
     Record,
     Turn,
+    choose_cases,
     letters,
+    normalise,
     only_kinds,
     only_questions,
 )
 from routeprism.records._files import decode_utf8, parse_json
 from routeprism.records._registry import load_benchmark, registered_benchmarks
-from routeprism.records._texts import normalise
-from routeprism.records._times import TIME_EXAMPLES, read_time
-from routeprism.records._updates import (
+from routeprism.records._times import (
+    TIME_EXAMPLES,
     derive_stale,
     event_order,
     find_superseded,
     find_superseding,
     is_in_event_order,
+    read_time,
 )
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "Question",
     "Record",
     "Turn",
+    "choose_cases",
     "decode_utf8",
     "derive_stale",
     "event_order",

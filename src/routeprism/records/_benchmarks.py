@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeVar, overload
 
 from routeprism.errors import InputError, SpecError, nearest
-from routeprism.records._texts import normalise
-from routeprism.records._updates import check_supersedes
-
-__all__ = [
-    "Benchmark",
-    "Case",
-    "LazyCases",
-    "Pool",
-    "Question",
-    "Record",
-    "Turn",
-    "letters",
-    "only_kinds",
-    "only_questions",
-]
-
+from routeprism.records._times import check_supersedes
 
 T = TypeVar("T")
 
@@ -103,6 +89,10 @@ class Record:
             value = self._derived[function] = function(self)
         return value
 
+    def has_derived(self, function: Callable[[Record], Any]) -> bool:
+        """Return whether `function(self)` was derived already."""
+        return function in self._derived
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel without what was derived; it is derived again where it arrives."""
         return Record, (self.id, self.position, self.text, self.timestamp, self.spoken)
@@ -155,6 +145,13 @@ class Pool:
     def ids(self) -> tuple[str, ...]:
         """The records' ids in source order."""
         return tuple(record.id for record in self.records)
+
+
+def normalise(text: str) -> str:
+    """Fold case, accents' encoding, punctuation, articles and white space, for comparing texts."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = re.sub(r"[^\w\s]", " ", folded.replace("'", "").replace("’", "")).split()
+    return " ".join(word for word in words if word not in ("a", "an", "the"))
 
 
 def letters(count: int) -> tuple[str, ...]:
@@ -345,6 +342,17 @@ class LazyCases(Sequence[Case]):
         if not 0 <= at < self.number:
             raise IndexError(f"there are {self.number} cases, and no case {index}")
         return self.make(at)
+
+
+def choose_cases(benchmark: Benchmark, order: Sequence[int]) -> Benchmark:
+    """Choose some pools of a benchmark, in an order."""
+    return replace(
+        benchmark, cases=LazyCases(len(order), partial(_find_case, benchmark.cases, order))
+    )
+
+
+def _find_case(cases: Sequence[Case], order: Sequence[int], index: int) -> Case:
+    return cases[order[index]]
 
 
 def only_kinds(benchmark: Benchmark, kinds: Sequence[str]) -> Benchmark:

@@ -20,22 +20,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from routeprism.errors import InputError
-from routeprism.inputs import UNPACKED_LIMIT, open_input
-
-__all__ = [
-    "Element",
-    "ElementReader",
-    "data_directory",
-    "decode_utf8",
-    "find_file",
-    "fingerprint",
-    "hash_content",
-    "is_directory",
-    "is_file",
-    "parse_json",
-    "parse_json_file",
-    "scan_array",
-]
+from routeprism.files import UNPACKED_LIMIT, open_input
 
 
 def hash_content(content: bytes) -> str:
@@ -48,8 +33,8 @@ def fingerprint(inputs: dict[str, str]) -> str:
     return hash_content(json.dumps(inputs, sort_keys=True).encode())
 
 
-def data_directory(data: Path | None, benchmark: str) -> Path:
-    """Find the directory of a benchmark's files."""
+def data_directory(data: Path | None, benchmark: str, folder: str) -> Path:
+    """Find the directory of a benchmark's files: DATA/FOLDER if there is one, else DATA."""
     if data is None:
         raise InputError(
             f"where are the files of '{benchmark}'? Pass data=DIR or set ROUTEPRISM_DATA; "
@@ -57,7 +42,7 @@ def data_directory(data: Path | None, benchmark: str) -> Path:
         )
     if not is_directory(data):
         raise InputError("there is no such directory", file=data)
-    return data
+    return data / folder if (data / folder).is_dir() else data
 
 
 def is_directory(path: Path) -> bool:
@@ -189,7 +174,7 @@ class Element:
 
     def line(self, path: Path) -> int:
         """Count the line it begins on, in the file it is of; only an error asks for that."""
-        return _line_at(path, self.offset)
+        return count_lines(path, self.offset)
 
 
 def scan_array(path: Path) -> Iterator[tuple[Element, Any] | str]:
@@ -326,13 +311,15 @@ class _Scan:
     def _fault(self, problem: str, ahead: int = 0) -> InputError:
         """Make an error at the current place, or some bytes ahead of it."""
         self._count()
-        return InputError(problem, file=self._path, line=_line_at(self._path, self._offset + ahead))
+        return InputError(
+            problem, file=self._path, line=count_lines(self._path, self._offset + ahead)
+        )
 
 
 _DECODER = json.JSONDecoder()
 
 
-def _line_at(path: Path, offset: int) -> int:
+def count_lines(path: Path, offset: int) -> int:
     """Count the line that a byte of the unpacked file is on."""
     line = 1
     with open_input(path) as stream:

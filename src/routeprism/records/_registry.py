@@ -10,11 +10,8 @@ from pathlib import Path
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
-from routeprism.records import jsonl
 from routeprism.records._benchmarks import Benchmark
 from routeprism.records._files import is_directory
-
-__all__ = ["load_benchmark", "registered_benchmarks"]
 
 
 def registered_benchmarks() -> Mapping[str, specs.Registration]:
@@ -31,6 +28,8 @@ def load_benchmark(text: str, data: Path | None = None) -> Benchmark:
     path = Path(text)
     is_registered = text.partition(":")[0] in loaders
     if not is_registered and (is_directory(path) or len(path.parts) > 1):
+        from routeprism.records import jsonl  # it uses numpy
+
         return replace(jsonl.load(path), directory=text)
     spec = specs.parse(text)
     loader = specs.find_extension("benchmarks", spec)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InputError
-from routeprism.inputs import read_input
+from routeprism.files import read_input
 from routeprism.records._benchmarks import Benchmark, Case, Pool, Question, Record, Turn
 from routeprism.records._files import (
     data_directory,
@@ -40,9 +40,7 @@ _SEPARATORS = re.compile(r"[;,\s]+")
 
 def load(data: Path | None = None) -> Benchmark:
     """Load from DATA/locomo, or from DATA itself."""
-    directory = data_directory(data, "locomo")
-    if (directory / "locomo").is_dir():
-        directory = directory / "locomo"
+    directory = data_directory(data, "locomo", "locomo")
     path = find_file(directory, "locomo10.json", fetched="locomo")
     content = read_input(path)
     parsed = parse_json_file(content, path)
@@ -55,9 +53,7 @@ def load(data: Path | None = None) -> Benchmark:
         try:
             cases.append(_case(entry, notes))
         except InputError as error:
-            raise InputError(
-                f"conversation {index}: {error.problem}", file=path, field=error.field
-            ) from None
+            raise error.locate(path, before=f"conversation {index}: ") from None
         except KeyError as error:
             name = str(error.args[0])
             raise InputError(

@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import median
@@ -26,7 +26,7 @@ from routeprism.records._files import (
     is_directory,
     scan_array,
 )
-from routeprism.records._updates import event_order
+from routeprism.records._times import event_order
 
 __all__ = ["ABSTENTION", "TYPES", "UPDATES", "load"]
 
@@ -57,39 +57,8 @@ _FILES: Mapping[Variant, tuple[str, ...]] = {
     "oracle": ("longmemeval_oracle.json",),
     "index": ("session_index_237.json",),
 }
-_SHAPES: Mapping[Variant, str] = {
-    "s": "histories of tens of sessions",
-    "m": "histories of hundreds of sessions",
-    "oracle": "histories of evidence sessions alone",
-    "index": "session ids without any text",
-}
 _MANY_SESSIONS = 150
 """S has 38 to 62 sessions in a history, M about 500."""
-_NOTES: Mapping[str, tuple[str, str]] = {
-    "absent": (
-        "evidence id is not in the history of its question; left out",
-        "evidence ids are not in the history of their question; left out",
-    ),
-    "unlabelled": (
-        "question has no evidence in its history; kept, without a label",
-        "questions have no evidence in their history; kept, without a label",
-    ),
-    "twice": (
-        "session repeats the id of an earlier one; it counts as '…~2'",
-        "sessions repeat the id of an earlier one; they count as '…~2' and so on",
-    ),
-    "undecided": (
-        "knowledge-update question has no decision about which session is current; it has no "
-        "stale labels",
-        "knowledge-update questions have no decision about which session is current; they have no "
-        "stale labels",
-    ),
-    "wordless": (
-        "session has no words; it is kept unchanged",
-        "sessions have no words; they are kept unchanged",
-    ),
-}
-"""Notes about a file, in the singular and in the plural."""
 _NO_TEXT = "…"
 """The text of a session without words; no tokeniser finds a token in it."""
 
@@ -113,8 +82,9 @@ def load(
     index, digest = _index_file(file)
     shape = index.shape()
     if variant is not None and shape != variant:
+        shapes = _read_data("texts")["shapes"]
         raise InputError(
-            f"Expected variant={variant} ({_SHAPES[variant]}) but the file has {_SHAPES[shape]}: "
+            f"Expected variant={variant} ({shapes[variant]}) but the file has {shapes[shape]}: "
             f"use longmemeval:variant={shape} to load it",
             file=file,
         )
@@ -160,9 +130,7 @@ def _abstains(identity: str) -> bool:
 
 def _file(data: Path | None, variant: Variant | None, path: str | None) -> Path:
     if path is None:
-        directory = data_directory(data, "longmemeval")
-        if (directory / "longmemeval").is_dir():
-            directory = directory / "longmemeval"
+        directory = data_directory(data, "longmemeval", "longmemeval")
         variant = variant or "s"
         benchmark = "longmemeval" if variant == "s" else f"longmemeval:variant={variant}"
         return find_file(
@@ -194,12 +162,8 @@ class _Index:
         try:
             self._add(entry)
         except InputError as error:
-            raise InputError(
-                f"question {len(self.places)}: {error.problem}",
-                file=self.file,
-                line=element.line(self.file),
-                field=error.field,
-            ) from None
+            before = f"question {len(self.places)}: "
+            raise error.locate(self.file, element.line(self.file), before=before) from None
         self.places.append(element)
 
     def _add(self, entry: Any) -> None:
@@ -268,7 +232,7 @@ class _Index:
                 counts["abstentions"], "abstention question is", "abstention questions are"
             )
             notes.append(f"{apart} set apart; longmemeval:abstention=only gives them")
-        for reason, (singular, several) in _NOTES.items():
+        for reason, (singular, several) in _read_data("texts")["notes"].items():
             if counts[reason] and abstention != "only":
                 where = _count_noun(counts[f"{reason} in"], "question", "questions")
                 number = _count_noun(counts[reason], singular, several)
@@ -347,12 +311,8 @@ class _Reader:
                 raise InputError("changed while it was read")
             return _case(entry)
         except InputError as error:
-            raise InputError(
-                f"question '{identity}': {error.problem}",
-                file=self.file,
-                line=element.line(self.file),
-                field=error.field,
-            ) from None
+            before = f"question '{identity}': "
+            raise error.locate(self.file, element.line(self.file), before=before) from None
 
 
 def _case(entry: Mapping[str, Any]) -> Case:
@@ -387,12 +347,16 @@ def _case(entry: Mapping[str, Any]) -> Case:
     return Case(Pool(identity, records), (question,))
 
 
-@lru_cache(maxsize=1)
 def _read_updates() -> Mapping[str, Mapping[str, str]]:
     """Read which value each knowledge-update question asks for, as it was decided by hand."""
-    text = files(__package__).joinpath("longmemeval_updates.json").read_text("utf-8")
-    decided: Mapping[str, Mapping[str, str]] = json.loads(text)["questions"]
-    return decided
+    return _read_data("updates")["questions"]
+
+
+@cache
+def _read_data(name: str) -> Mapping[str, Mapping[str, Any]]:
+    path = files(__package__).joinpath(f"longmemeval_{name}.json")
+    data: Mapping[str, Mapping[str, Any]] = json.loads(path.read_text("utf-8"))
+    return data
 
 
 def _split_by_time(
@@ -432,12 +396,12 @@ def _record(identity: str, position: int, turns: Any, date: Any) -> Record:
         raise InputError(f"session '{identity}' is not a list of turns", field="haystack_sessions")
     try:
         spoken = [Turn(turn["role"].lower(), turn["content"]) for turn in turns]
-        text = "\n\n".join([turn.text for turn in spoken])
+        texts = [turn.text.strip() for turn in spoken]
     except (TypeError, KeyError, AttributeError):
         raise InputError(
             f"session '{identity}' has a turn without role or content", field="haystack_sessions"
         ) from None
     timestamp = None if date is None else str(date)
-    if not text.strip():
+    if not any(texts):
         return Record(identity, position, _NO_TEXT, timestamp)
     return Record.from_turns(identity, position, spoken, timestamp=timestamp)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InputError
-from routeprism.inputs import read_input
+from routeprism.files import read_input
 from routeprism.records._benchmarks import Benchmark, Case, Pool, Question, Record, letters
 from routeprism.records._files import (
     data_directory,
@@ -50,9 +50,7 @@ _LETTERED = re.compile(r"\s*\(([a-z])\)\s*(.*)\Z", re.DOTALL)
 
 def load(data: Path | None = None) -> Benchmark:
     """Load from DATA/personamem-32k, or from DATA itself."""
-    directory = data_directory(data, "personamem")
-    if (directory / "personamem-32k").is_dir():
-        directory = directory / "personamem-32k"
+    directory = data_directory(data, "personamem", "personamem-32k")
     paths = {name: find_file(directory, name, fetched="personamem") for name in _PUBLISHED}
     contents = {name: read_input(path) for name, path in paths.items()}
     inputs = {name: hash_content(content) for name, content in contents.items()}
@@ -89,35 +87,27 @@ def _read_questions(
     questions: dict[str, list[Question]] = {user: [] for user in pools}
     ids: set[str] = set()
     for index, query in enumerate(queries):
-        user = _field(query, "user_id", file, index)
-        identity = _field(query, "id", file, index)
-        if user not in pools:
-            raise InputError(
-                f"query '{identity}' belongs to user '{user}', who has no documents",
-                file=file,
-                field="user_id",
-            )
-        if identity not in rows:
-            raise InputError(
-                f"query '{identity}' is not in {table.name}",
-                file=file,
-                field="id",
-            )
+        try:
+            user, identity = _field(query, "user_id", index), _field(query, "id", index)
+            if user not in pools:
+                problem = f"query '{identity}' belongs to user '{user}', who has no documents"
+                raise InputError(problem, field="user_id")
+            if identity not in rows:
+                raise InputError(f"query '{identity}' is not in {table.name}", field="id")
+            if identity in ids:
+                problem = f"entry {index}: there are two queries with the id '{identity}'"
+                raise InputError(problem, field="id")
+            ids.add(identity)
+            meta = query.get("meta")
+            text = _field(meta if isinstance(meta, dict) else {}, "retrieval_query", index)
+        except InputError as error:
+            raise error.locate(file) from None
         line, row = rows[identity]
-        if identity in ids:
-            raise InputError(
-                f"entry {index}: there are two queries with the id '{identity}'",
-                file=file,
-                field="id",
-            )
-        ids.add(identity)
-        meta = query.get("meta")
-        text = _field(meta if isinstance(meta, dict) else {}, "retrieval_query", file, index)
         try:
             questions[user].append(_question(identity, pools[user], text, row, turns[user]))
         except InputError as error:
-            field = "correct_answer" if error.field == "gold" else error.field
-            raise InputError(error.problem, file=table, line=line, field=field) from None
+            renamed = "correct_answer" if error.field == "gold" else None
+            raise error.locate(table, line, field=renamed) from None
     return questions
 
 
@@ -132,43 +122,34 @@ def _entries(
     return parsed
 
 
-def _field(entry: Mapping[str, Any], name: str, path: Path, index: int) -> str:
+def _field(entry: Mapping[str, Any], name: str, index: int) -> str:
     value = entry.get(name)
     if not isinstance(value, str) or not value:
-        raise InputError(
-            f"entry {index}: Expected a non-empty string but got {name}={value!r:.60}",
-            file=path,
-            field=name,
-        )
+        problem = f"entry {index}: Expected a non-empty string but got {name}={value!r:.60}"
+        raise InputError(problem, field=name)
     return value
 
 
 def _pools(documents: list[dict[str, Any]], path: Path) -> dict[str, Pool]:
     by_user: dict[str, list[tuple[int, str, str]]] = {}
-    for index, document in enumerate(documents):
-        identity = _field(document, "id", path, index)
-        suffix = identity.rpartition("_")[2]
-        if not _NUMBER.match(suffix):
-            raise InputError(
-                f"entry {index}: Expected an id that ends in _NUMBER but got id={identity!r}",
-                file=path,
-                field="id",
-            )
-        user = _field(document, "user_id", path, index)
-        content = _field(document, "content", path, index)
-        by_user.setdefault(user, []).append((int(suffix), identity, content))
     pools = {}
-    for user, user_pools in by_user.items():
-        user_pools.sort()
-        try:
-            records = tuple(
+    try:
+        for index, document in enumerate(documents):
+            identity = _field(document, "id", index)
+            suffix = identity.rpartition("_")[2]
+            if not _NUMBER.match(suffix):
+                problem = f"Expected an id that ends in _NUMBER but got id={identity!r}"
+                raise InputError(f"entry {index}: {problem}", field="id")
+            user, content = _field(document, "user_id", index), _field(document, "content", index)
+            by_user.setdefault(user, []).append((int(suffix), identity, content))
+        for user, entries in by_user.items():
+            records = (
                 Record(identity, position, content)
-                for position, (_, identity, content) in enumerate(user_pools)
+                for position, (_, identity, content) in enumerate(sorted(entries))
             )
-            pools[user] = Pool(user, records)
-        except InputError as error:
-            field = "content" if error.field == "text" else error.field
-            raise InputError(error.problem, file=path, field=field) from None
+            pools[user] = Pool(user, tuple(records))
+    except InputError as error:
+        raise error.locate(path, field="content" if error.field == "text" else None) from None
     return pools
 
 

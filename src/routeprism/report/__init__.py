@@ -1,13 +1,14 @@
 """How a person sees it: one page, tables and charts, made from a run directory alone."""
 
-from routeprism.report._compare import write_comparison
-from routeprism.report._exports import write_inspect_log, write_parquet
-from routeprism.report._pull_request import write_comment
-from routeprism.report._tables import ANSWER_COLUMNS, write_answers
-from routeprism.report._write import (
+from routeprism.report._comparison import write_comment, write_comparison
+from routeprism.report._exports import (
+    ANSWER_COLUMNS,
     REPORT,
+    write_answers,
     write_charts,
     write_final_report,
+    write_inspect_log,
+    write_parquet,
     write_report,
     write_tables,
 )

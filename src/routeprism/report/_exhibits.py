@@ -1,13 +1,12 @@
-"""The tables and charts of a run, read from its store and made by its experiments."""
+"""The tables and charts of a run: read from its store, made by its experiments, on the page."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from routeprism.exhibits import (
@@ -21,20 +20,9 @@ from routeprism.exhibits import (
     shorten,
 )
 from routeprism.experiments import registered_experiments
-from routeprism.report._published import tabulate_published
-from routeprism.runs import COLUMNS, Column, EstimateRow, Rows, StoredRun
-
-__all__ = [
-    "Section",
-    "build_spec",
-    "chart_estimates",
-    "list_charts",
-    "list_tables",
-    "make_sections",
-    "read_results",
-    "read_template",
-    "tabulate_estimates",
-]
+from routeprism.report._html import Markup, fragment, read_asset, reveal_controls, tag
+from routeprism.report._tables import RowNumbers, as_html
+from routeprism.runs import COLUMNS, Column, EstimateRow, Finding, Rows, StoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +203,7 @@ def _label(rows: Sequence[EstimateRow]) -> Iterator[tuple[str, EstimateRow]]:
 @lru_cache(maxsize=1)
 def read_templates() -> dict[str, dict[str, Any]]:
     """Read the chart templates: Vega-Lite specs whose data set is called `values`."""
-    text = resources.files("routeprism.report").joinpath("assets/charts.json").read_text("utf-8")
-    templates: dict[str, dict[str, Any]] = json.loads(text)
+    templates: dict[str, dict[str, Any]] = json.loads(read_asset("charts.json"))
     return templates
 
 
@@ -234,3 +221,186 @@ def build_spec(chart: Chart) -> dict[str, Any]:
     values = [dict(value) for value in chart.values]
     spec["datasets"] = {**spec.get("datasets", {}), "values": values}
     return spec
+
+
+# --- on the page -----------------------------------------------------------------------------
+
+_SHOWN_CHARTS = 3
+"""How many charts a tab shows before the others are asked for."""
+_SHOWN_OF_SECTION = 2
+"""How many of them are of the same section."""
+
+
+def figure(chart: Chart) -> Markup:
+    """Make the place of a chart, with what it says in words."""
+    return tag(
+        "figure",
+        tag("figcaption", chart.title),
+        _canvas(chart),
+        class_="wide" if chart.template == "forest" else None,
+    )
+
+
+def _canvas(chart: Chart) -> Markup:
+    return tag(
+        "div", class_="chart", data_chart=chart.name, role="img", aria_label=chart.alternative
+    )
+
+
+def figure_choice(name: str, charts: Sequence[Chart]) -> Markup:
+    """Make one place for many charts, of which the reader chooses one."""
+    options = [
+        tag("option", chart.title, value=chart.name, data_alternative=chart.alternative)
+        for chart in charts
+    ]
+    return tag(
+        "figure",
+        tag("figcaption", tag("label", "Quantity ", tag("select", *options, data_choice=name))),
+        _canvas(charts[0]),
+        class_="wide",
+    )
+
+
+def choose_charts(sections: Sequence[Section]) -> list[Chart]:
+    """Choose the charts that a tab shows at once: one of each section, then of another kind."""
+    leading = []
+    for section in sections:
+        first = {chart.template: chart for chart in reversed(section.charts)}
+        leading.append([chart for chart in section.charts if first[chart.template] is chart])
+    selection = [
+        charts[at] for at in range(_SHOWN_OF_SECTION) for charts in leading if at < len(charts)
+    ]
+    return selection[:_SHOWN_CHARTS]
+
+
+def show_section(section: Section, numbers: RowNumbers, charts: Sequence[Chart]) -> Markup:
+    """Show the chosen charts of an experiment, the others on demand, and its tables."""
+    visible = [chart for chart in section.charts if chart in charts]
+    rest = [chart for chart in section.charts if chart not in visible]
+    tables = [
+        tag("div", tag("h3", table.title), as_html(table, numbers)) for table in section.tables
+    ]
+    more = tag(
+        "details",
+        tag("summary", f"{len(rest)}{' more' * bool(visible)} chart{'s' * (len(rest) != 1)}"),
+        tag("div", *map(figure, rest), class_="charts"),
+    )
+    return fragment(
+        [
+            tag("div", *map(figure, visible), class_="charts") if visible else None,
+            more if rest else None,
+            *tables,
+        ]
+    )
+
+
+def merge_forests(section: Section) -> Section:
+    """Put the forest plots of a section into one, whose lines share an axis."""
+    forests = [chart for chart in section.charts if chart.template == "forest"]
+    if len(forests) < 2:
+        return section
+    names = _shorten_titles([chart.title for chart in forests])
+    values = [
+        {**value, "label": f"{name} · {value['label']}"}
+        for name, chart in zip(names, forests, strict=True)
+        for value in chart.values
+    ]
+    merged = replace(
+        forests[0],
+        title=section.title,
+        alternative=" ".join(chart.alternative for chart in forests),
+        values=tuple(values),
+    )
+    rest = [chart for chart in section.charts if chart.template != "forest"]
+    return replace(section, charts=(merged, *rest))
+
+
+def _shorten_titles(titles: Sequence[str]) -> list[str]:
+    """Leave out the parts that all titles share, unless they then look alike."""
+    split = [title.replace(": ", ", ").split(", ") for title in titles]
+    shared = set(split[0]).intersection(*split[1:])
+    short = [", ".join(part for part in parts if part not in shared) for parts in split]
+    return short if len(set(short)) == len(short) and all(short) else list(titles)
+
+
+def chart_data(charts: Sequence[Chart]) -> Mapping[str, object]:
+    """Return the templates and values that the page's script draws charts from."""
+    templates: dict[str, object] = {}
+    data = {}
+    for chart in charts:
+        template = chart.name if chart.template.startswith("{") else chart.template
+        templates[template] = read_template(chart)
+        data[chart.name] = [template, [_reveal(value) for value in chart.values]]
+    return {"templates": templates, "charts": data}
+
+
+def _reveal(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: reveal_controls(item) if isinstance(item, str) else item
+        for name, item in value.items()
+    }
+
+
+# --- published numbers -----------------------------------------------------------------------
+
+_PRINTED = ("row", "column", "status", "published", "here")
+
+
+def tabulate_published(findings: Iterable[Finding]) -> Iterable[Table]:
+    """List the numbers of all labels in one table, for files."""
+    cells = tuple(
+        (finding.question, *line)
+        for finding in _in_order(findings)
+        for line in _lines(finding.value["lines"])
+    )
+    if cells:
+        yield Table(
+            "reproduction",
+            "Published numbers",
+            "Each printed number beside what was obtained, and whether it is reproduced, differs, "
+            "needs answers or labels that are not public (machinery), or cannot be derived.",
+            ("label", *_PRINTED),
+            cells,
+            names=4,
+        )
+
+
+def printed_section(findings: Iterable[Finding]) -> Markup | None:
+    """Show each table behind its label, with the reasons and commands below it."""
+    details = [_details(finding) for finding in _in_order(findings)]
+    if not details:
+        return None
+    sentence = (
+        "Each table and figure by its label. Machinery: the experiment runs, by the command below "
+        "the table; the printed value depends on answers or labels that are not public."
+    )
+    return fragment([tag("p", sentence), *details])
+
+
+def _in_order(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: int(finding.value["place"]))
+
+
+def _lines(lines: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    return [
+        (row, column, status, published, obtained)
+        for row, column, published, obtained, status in lines
+    ]
+
+
+def _details(finding: Finding) -> Markup:
+    value = finding.value
+    counts = ", ".join(f"{number} {status}" for status, number in value.get("counts", ()))
+    table = Table(
+        finding.question, finding.question, "", _PRINTED, tuple(_lines(value["lines"])), names=3
+    )
+    reasons = [tag("li", reason) for reason in value["reasons"]]
+    commands = [tag("pre", tag("code", command)) for command in value["commands"]]
+    return tag(
+        "details",
+        tag("summary", f"{finding.question}: {value['title']}{f' ({counts})' if counts else ''}"),
+        as_html(table),
+        tag("ul", *reasons) if reasons else None,
+        fragment(commands),
+        id=finding.question.replace(":", "-"),
+    )

@@ -11,8 +11,6 @@ from routeprism.experiments.severity import describe_arrival, name_base
 from routeprism.report._html import Markup, fragment, tag
 from routeprism.runs import Rows
 
-__all__ = ["SuggestedGate", "gate_command", "gate_section", "suggest_gates"]
-
 MOST_LOST = 0.05
 """The share of questions that may lose evidence under arrivals that really happen."""
 LEAST_OVERLAP = 0.9

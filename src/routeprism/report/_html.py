@@ -5,21 +5,11 @@ from __future__ import annotations
 import hashlib
 import html
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from routeprism.errors import MissingExtraError, RunError
-
-__all__ = [
-    "Markup",
-    "data_block",
-    "fragment",
-    "read_script",
-    "reveal_controls",
-    "tag",
-    "vega_bundle",
-]
 
 _VOID = frozenset({"col", "hr", "input", "link", "meta"})
 
@@ -59,6 +49,13 @@ def fragment(children: Iterable[str | None]) -> Markup:
     )
 
 
+def fold_rest(items: Sequence[Markup], most: int, more: str) -> Markup:
+    """Make a list that shows its first items, and the rest after a click on how many `more`."""
+    rest = items[most:]
+    details = tag("details", tag("summary", f"{len(rest)} {more}"), tag("ul", *rest))
+    return fragment([tag("ul", *items[:most]), details if rest else None])
+
+
 _CONTROLS = {code: f"⟨U+{code:04X}⟩" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 
@@ -81,6 +78,11 @@ def data_block(identity: str, value: object) -> Markup:
 
 
 _FOLDER = Path(__file__).parent
+
+
+def read_asset(name: str) -> str:
+    """Read a file that belongs to the page."""
+    return (_FOLDER / "assets" / name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)

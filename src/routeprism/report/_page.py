@@ -8,57 +8,41 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from routeprism.exhibits import Chart, Results, Table
 from routeprism.experiments import list_arms
 from routeprism.experiments.reach import Reach, decide_reaches
-from routeprism.report._cards import verdict_cards
 from routeprism.report._exhibits import (
     Section,
-    chart_estimates,
-    make_sections,
-    read_results,
-    tabulate_estimates,
-)
-from routeprism.report._figures import (
     chart_data,
+    chart_estimates,
     choose_charts,
     figure_choice,
+    make_sections,
     merge_forests,
+    printed_section,
+    read_results,
     show_section,
+    tabulate_estimates,
 )
 from routeprism.report._gates import gate_section
-from routeprism.report._html import Markup, data_block, fragment, tag, vega_bundle
-from routeprism.report._published import printed_section
+from routeprism.report._html import Markup, data_block, fragment, read_asset, tag, vega_bundle
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
-from routeprism.report._summary import action_list, decide_memories, verdict_table
+from routeprism.report._summary import action_list, decide_memories, verdict_cards, verdict_table
 from routeprism.report._tables import RowNumbers, explain_column
 from routeprism.report._verdict import (
     Missing,
     command_of,
     headline,
     interrupted,
-    missing,
+    list_missing,
     summarise_policies,
 )
 from routeprism.runs import FINISHED, INCOMPLETE, RUNNING, Rows, StoredRun, read_manifest
 
-__all__ = ["Material", "gather", "page", "page_header", "shell"]
-
-_SCRIPTS = (
-    "base.js",
-    "tabs.js",
-    "tables.js",
-    "prism.js",
-    "asked.js",
-    "question.js",
-    "list.js",
-    "estimates.js",
-    "charts.js",
-)
+_SCRIPTS = "base tabs tables prism asked question list estimates charts".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +120,7 @@ def page(material: Material) -> str:
                 *_list_background(material),
             ],
         ),
-        (
-            "questions",
-            "Questions",
-            [("questions", "Questions", _questions(material.questions))],
-        ),
+        ("questions", "Questions", [("questions", "Questions", _questions(material.questions))]),
         (
             "experiments",
             "Experiments",
@@ -157,23 +137,17 @@ def page(material: Material) -> str:
         *(chart for section in sections for chart in section.charts),
         *(chart for group in forests.values() for chart in group),
     ]
-    panels, titles = _make_panels(tabs)
+    panels = [(name, title, _panel(name, parts)) for name, title, parts in tabs]
+    titles = [(name, title) for name, title, panel in panels if panel]
     sentence = headline(summaries, not interrupted(material.manifest), verdicts)
     name = str(material.configuration.get("benchmark", material.directory.name))
     return shell(
         f"RoutePrism: {name}",
         _header(material, sentence, titles),
-        fragment(panels),
+        fragment(panel for _, _, panel in panels),
         _data_blocks(material, charts, everything),
         charted=bool(charts),
     )
-
-
-def _make_panels(tabs: Iterable[Tab]) -> tuple[list[Markup], list[tuple[str, str]]]:
-    """Return the panels of the tabs that have content, and their names and titles."""
-    panels = [(name, title, _panel(name, parts)) for name, title, parts in tabs]
-    visible = [(name, title) for name, title, panel in panels if panel]
-    return [panel for _, _, panel in panels if panel], visible
 
 
 def _list_sections(sections: Sequence[Section], tab: str, numbers: RowNumbers) -> Iterator[Part]:
@@ -186,14 +160,7 @@ def _list_sections(sections: Sequence[Section], tab: str, numbers: RowNumbers) -
 
 def _list_background(material: Material) -> Iterator[Part]:
     """List what the run lacks and how it was made."""
-    lacking = missing(
-        material.manifest,
-        material.rows,
-        material.questions,
-        material.directory,
-        material.answers,
-    )
-    yield "missing", "Not in this run", _missing(lacking)
+    yield "missing", "Not in this run", _show_missing(list_missing(material))
     yield "run", "How it was made", _manner(material)
 
 
@@ -230,10 +197,21 @@ def _data_blocks(
     material: Material, charts: Sequence[Chart], everything: Table | None
 ) -> list[Markup]:
     """Make the blocks of data that the page's script reads."""
-    questions = material.questions
+    questions, configuration = material.questions, material.configuration
+    question_data = {
+        "policies": questions.policies,
+        "schedules": questions.schedules,
+        "users": questions.users,
+        "labels": configuration.get("labels") or "",
+        # What prompts say of conflicting records; the first is that of the routes.
+        "instructions": configuration.get("provenance_arms")
+        or [configuration.get("provenance") or ""],
+        "flags": FLAGS,
+        "index": questions.index,
+    }
     blocks = [
         data_block("rp-charts", chart_data(charts)),
-        data_block("rp-questions", _question_data(questions, material)),
+        data_block("rp-questions", question_data),
         *(_chunk(str(at), chunk) for at, chunk in enumerate(questions.chunks) if chunk),
     ]
     if everything is not None:
@@ -252,7 +230,7 @@ def shell(
     title: str, header: Markup, body: Markup, blocks: Iterable[Markup] = (), *, charted: bool = True
 ) -> str:
     """Put a page together: only the scripts given here may run, and nothing may be fetched."""
-    own = "\n".join(_asset(name) for name in _SCRIPTS)
+    own = "\n".join(read_asset(f"{name}.js") for name in _SCRIPTS)
     vega = vega_bundle() if charted else ""
     digests = " ".join(f"'sha256-{_digest(script)}'" for script in (own, vega) if script)
     policy = (
@@ -267,7 +245,7 @@ def shell(
         tag("meta", name_="color-scheme", content="light dark"),
         tag("meta", name_="referrer", content="no-referrer"),
         tag("title", title),
-        Markup(f"<style>{_asset('report.css')}</style>"),
+        Markup(f"<style>{read_asset('report.css')}</style>"),
     )
     skip = tag("a", "Skip to the content", href="#content", class_="skip")
     main = tag("main", body, id="content", tabindex="-1")
@@ -288,10 +266,6 @@ def _digest(script: str) -> str:
     if "</script" in script.lower():
         raise ValueError("a script would end early")
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _asset(name: str) -> str:
-    return resources.files("routeprism.report").joinpath(f"assets/{name}").read_text("utf-8")
 
 
 def _header(material: Material, sentence: str, links: Sequence[tuple[str, str]]) -> Markup:
@@ -405,7 +379,7 @@ def _questions(questions: Questions) -> Markup | None:
     )
 
 
-def _missing(lacking: Sequence[Missing]) -> Markup | None:
+def _show_missing(lacking: Sequence[Missing]) -> Markup | None:
     if not lacking:
         return None
     return tag(
@@ -424,8 +398,11 @@ def _missing(lacking: Sequence[Missing]) -> Markup | None:
 
 
 def _manner(material: Material) -> Markup:
-    facts = _list_facts(material)
-    definitions = [part for label, value in facts for part in (tag("dt", label), tag("dd", value))]
+    definitions = [
+        part
+        for label, value in _list_facts(material)
+        for part in (tag("dt", label), tag("dd", str(value)))
+    ]
     text = json.dumps(material.manifest, indent=2, ensure_ascii=False, sort_keys=True)
     return fragment(
         [
@@ -450,54 +427,27 @@ _CONFIGURATION = {
 """The settings of a run that its report shows, and their labels."""
 
 
-def _list_facts(material: Material) -> list[tuple[str, str]]:
+def _list_facts(material: Material) -> Iterator[tuple[str, Any]]:
     """List how a run was made: labels and values."""
     configuration, manifest = material.configuration, material.manifest
-    facts = [("Command", command_of(manifest, material.directory))]
-    facts.append(("Status", str(manifest.get("status", "unknown"))))
+    yield "Command", command_of(manifest, material.directory)
+    yield "Status", manifest.get("status", "unknown")
     if configuration.get("synthetic"):
-        facts.append(("Data", "synthetic: records and questions were written by a generator"))
+        yield "Data", "synthetic: records and questions were written by a generator"
     if any("embedded" in row.flags.split(";") for row in material.rows):
-        facts.append(
-            ("Embedded", "some answers or verdicts come from a built-in program, no language model")
-        )
+        yield "Embedded", "some answers or verdicts come from a built-in program, no language model"
     if scripted := configuration.get("scripted"):
-        facts.append(
-            (
-                "Scripted",
-                f"a program that follows rules, no language model, built the memories of "
-                f"{', '.join(map(str, scripted))}",
-            )
-        )
-    limits = str(manifest.get("limits") or "")
-    values = {
-        **configuration,
-        "interval": limits.removeprefix("95% limits: ") or configuration.get("interval"),
-    }
+        names = ", ".join(map(str, scripted))
+        text = "a program that follows rules, no language model, built the memories of"
+        yield "Scripted", f"{text} {names}"
+    limits = str(manifest.get("limits") or "").removeprefix("95% limits: ")
+    values = {**configuration, **({"interval": limits} if limits else {})}
     for name, label in _CONFIGURATION.items():
         if values.get(name) not in (None, "", []):
-            facts.append((label, str(values[name])))
+            yield label, values[name]
     if material.answers or material.failures:
-        facts.append(("Answers", f"{material.answers} kept, {material.failures} failed requests"))
+        yield "Answers", f"{material.answers} kept, {material.failures} failed requests"
     for name, value in (manifest.get("packages") or {}).items():
-        facts.append((f"Package {name}", str(value)))
+        yield f"Package {name}", value
     for name, value in (manifest.get("inputs") or {}).items():
-        facts.append((f"SHA-256 of {name}", str(value)))
-    return facts
-
-
-def _question_data(questions: Questions, material: Material) -> Mapping[str, object]:
-    return {
-        "policies": questions.policies,
-        "schedules": questions.schedules,
-        "users": questions.users,
-        "labels": material.configuration.get("labels") or "",
-        "instructions": _instructions(material.configuration),
-        "flags": FLAGS,
-        "index": questions.index,
-    }
-
-
-def _instructions(configuration: Mapping[str, Any]) -> Sequence[str]:
-    """Name what prompts say of conflicting records; the first is that of the routes."""
-    return configuration.get("provenance_arms") or [configuration.get("provenance") or ""]
+        yield f"SHA-256 of {name}", value

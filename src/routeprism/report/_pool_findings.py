@@ -17,8 +17,6 @@ from routeprism.prompts import FILLERS
 from routeprism.review.answers import TracedAnswer, judge_answers
 from routeprism.runs import Finding, StoredQuestion, StoredRun, StoredSide
 
-__all__ = ["ExposedBlocks", "PoolFindings", "Texts", "comparison", "read_pool_findings"]
-
 Entry = Mapping[str, Any]
 """One comparison as `experiments` keeps it: its sides and its answers."""
 Place = tuple[str, str, str]
@@ -60,9 +58,7 @@ class PoolFindings:
 
 
 def read_pool_findings(
-    stored: StoredRun,
-    questions: Sequence[StoredQuestion],
-    findings: Iterable[tuple[str, Finding]],
+    stored: StoredRun, questions: Sequence[StoredQuestion], findings: Iterable[tuple[str, Finding]]
 ) -> PoolFindings:
     """Sort the findings of a pool, each with its experiment, and read its comparisons."""
     findings_of_pool = PoolFindings(comparisons=read_comparisons(stored, questions))
@@ -74,15 +70,9 @@ def read_pool_findings(
         elif finding.name == "anchor":
             findings_of_pool.anchor = finding.value
         else:
-            findings_of_pool.remaining.setdefault(finding.question, []).append(
-                {
-                    "experiment": experiment,
-                    "name": finding.name,
-                    "policy": finding.policy,
-                    "schedule": finding.schedule,
-                    "value": finding.value,
-                }
-            )
+            names = ("name", "policy", "schedule", "value")
+            entry = {"experiment": experiment, **{name: getattr(finding, name) for name in names}}
+            findings_of_pool.remaining.setdefault(finding.question, []).append(entry)
     return findings_of_pool
 
 
@@ -177,72 +167,65 @@ def _symbol(answer: TracedAnswer) -> str:
     return (cell.answer or "") if cell.outcome == "answered" else f"({cell.outcome})"
 
 
-def comparison(
-    stored: StoredRun,
-    named_entry: tuple[str, Entry],
-    texts: Texts,
-    place: Mapping[str, int],
-    exposures: tuple[ExposedBlocks, ExposedBlocks],
-) -> dict[str, Any]:
-    """Make one comparison ready to be shown; `shown` are the blocks of the pair's two contexts."""
-    experiment, entry = named_entry
-    references = {name_reference(side["name"]) for side in entry["sides"]}
-    sides = [
-        {
-            "name": side["name"],
-            "prompt": side["prompt"],
-            "tokens": side["tokens"],
-            "pieces": list(
-                _pieces(
-                    stored,
-                    side,
-                    entry["filler"],
-                    texts,
-                    place,
-                    exposures[_on_route(side["name"], references)],
-                )
-            ),
-        }
-        for side in entry["sides"]
-    ]
-    return {
-        "experiment": experiment,
-        "filler": entry["filler"],
-        "arm": entry["arm"],
-        "reason": entry["reason"],
-        "sides": sides,
-        "answers": entry["answers"],
-    }
+@dataclass(frozen=True, slots=True)
+class PromptReader:
+    """Reads the prompts of a pool: its texts are kept once each, its records have a place."""
+
+    stored: StoredRun
+    texts: Texts
+    place: Mapping[str, int]
+    """Record ids → their position."""
+
+    def show(
+        self, experiment: str, entry: Entry, exposures: tuple[ExposedBlocks, ExposedBlocks]
+    ) -> dict[str, Any]:
+        """Make a comparison ready to be shown; the blocks are those of the pair's two contexts."""
+        references = {name_reference(side["name"]) for side in entry["sides"]}
+        sides = []
+        for side in entry["sides"]:
+            blocks = exposures[_on_route(side["name"], references)]
+            names = {key: side[key] for key in ("name", "prompt", "tokens")}
+            sides.append({**names, "pieces": list(self._cut(side, entry["filler"], blocks))})
+        names = {key: entry[key] for key in ("filler", "arm", "reason")}
+        return {"experiment": experiment, **names, "sides": sides, "answers": entry["answers"]}
+
+    def _cut(
+        self, side: Mapping[str, Any], filler: str, blocks: ExposedBlocks
+    ) -> Iterator[list[Any]]:
+        """Yield the pieces of a prompt: blocks that come from records, and the text around."""
+        text = self.stored.prompt(side["prompt"])
+        if not text:
+            return
+        cuts: list[tuple[int, int, Sequence[int]]] = [
+            (start, end, [self.place[record]] if record in self.place else [])
+            for record, start, end in side["records"]
+        ]
+        if not cuts:
+            cuts = list(_find_blocks(text, side.get("evidence") or (0, len(text)), blocks))
+        at = 0
+        for start, end, records in cuts:
+            yield from self._frame(text[at:start], filler)
+            yield [self.texts.place(text[start:end]), records]
+            at = end
+        yield from self._frame(text[at:], filler)
+
+    def _frame(self, text: str, filler: str) -> Iterator[list[Any]]:
+        """Yield the text around the blocks, with its padding counted instead of written out."""
+        word = FILLERS["B" if filler == "B" else "A"]
+        padding = _PADDING[word].search(text)
+        if padding is None:
+            if text:
+                yield [self.texts.place(text)]
+            return
+        start, end = padding.span()
+        yield [self.texts.place(text[:start])]
+        yield [self.texts.place(word), [], (end - start) // len(word)]
+        yield [self.texts.place(text[end:])]
 
 
 def _on_route(side: str, references: Collection[str]) -> bool:
     """Whether a side reads the compared route: `replay`, or `route-native` of a display."""
     return side not in references and not side.startswith("forward-")
-
-
-def _pieces(
-    stored: StoredRun,
-    side: Mapping[str, Any],
-    filler: str,
-    texts: Texts,
-    place: Mapping[str, int],
-    exposure: ExposedBlocks,
-) -> Iterator[list[Any]]:
-    text = stored.prompt(side["prompt"])
-    if not text:
-        return
-    cuts: list[tuple[int, int, Sequence[int]]] = [
-        (start, end, [place[record]] if record in place else [])
-        for record, start, end in side["records"]
-    ]
-    if not cuts:
-        cuts = list(_find_blocks(text, side.get("evidence") or (0, len(text)), exposure))
-    at = 0
-    for start, end, records in cuts:
-        yield from _frame(text[at:start], filler, texts)
-        yield [texts.place(text[start:end]), records]
-        at = end
-    yield from _frame(text[at:], filler, texts)
 
 
 def _find_blocks(
@@ -259,17 +242,3 @@ def _find_blocks(
             at = start + len(block)
             yield start, at, records
         waiting[block] = (text.find(block, at, last), records)
-
-
-def _frame(text: str, filler: str, texts: Texts) -> Iterator[list[Any]]:
-    """Yield the text around the blocks, with its padding counted instead of written out."""
-    word = FILLERS["B" if filler == "B" else "A"]
-    padding = _PADDING[word].search(text)
-    if padding is None:
-        if text:
-            yield [texts.place(text)]
-        return
-    start, end = padding.span()
-    yield [texts.place(text[:start])]
-    yield [texts.place(word), [], (end - start) // len(word)]
-    yield [texts.place(text[end:])]

@@ -9,16 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from routeprism.orders import FORWARD, name_reference
-from routeprism.report._pool_findings import PoolFindings, Texts, comparison, read_pool_findings
+from routeprism.report._pool_findings import PoolFindings, PromptReader, Texts, read_pool_findings
 from routeprism.runs import Finding, StoredQuestion, StoredRun, StoredTrace
-
-__all__ = ["FLAGS", "Questions", "packed", "read_questions"]
 
 FLAGS = {
     "retained": 1,
@@ -85,14 +83,12 @@ def read_questions(
 class _Pool:
     """One pool while it is read: its routes and contexts, and the texts of its chunk."""
 
-    stored: StoredRun
+    reader: PromptReader
     questions: Sequence[StoredQuestion]
+    findings: PoolFindings
+    traces: Mapping[tuple[str, str], StoredTrace]
     room: bool
     """Whether texts are written; without room, questions are listed and counted only."""
-    texts: Texts = field(default_factory=Texts)
-    place: Mapping[str, int] = field(default_factory=dict)
-    """Record ids → their position."""
-    traces: Mapping[tuple[str, str], StoredTrace] = field(default_factory=dict)
     contexts: list[dict[str, Any]] = field(default_factory=list)
     shown: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """(policy, schedule, question) → which context it is shown."""
@@ -102,15 +98,28 @@ class _Pool:
         numbers: dict[str, int] = {}
         for policy, interface, schedule in routes:
             for question in self.questions:
-                context = self.stored.context_of(policy, interface, schedule, question.id)
+                context = self.reader.stored.context_of(policy, interface, schedule, question.id)
                 if not context:
                     continue
                 if context not in numbers:
                     numbers[context] = len(self.contexts)
-                    self.contexts.append(
-                        _context(self.stored, context, self.texts, self.place, self.room)
-                    )
+                    self.contexts.append(self._read_context(context))
                 self.shown[policy, schedule, question.id] = numbers[context]
+
+    def _read_context(self, identity: str) -> dict[str, Any]:
+        reader, context = self.reader, self.reader.stored.context(identity)
+        return {
+            "sources": self.find_places(context.sources),
+            "sha256": context.sha256,
+            "blocks": [
+                [kind, reader.texts.place(reader.stored.text(text)), self.find_places(ids)]
+                for kind, text, ids in (context.blocks if self.room else ())
+            ],
+        }
+
+    def find_places(self, ids: Iterable[str]) -> list[int]:
+        """Return the positions of records of the pool."""
+        return [self.reader.place[id] for id in ids if id in self.reader.place]
 
     def find_sides(self, policy: str, schedule: str, question: str) -> list[int | None]:
         """Find the contexts of a pair: of its reference, and of its schedule."""
@@ -118,7 +127,54 @@ class _Pool:
         return [self.shown.get((policy, name, question)) for name in names]
 
     def select(self, sides: Sequence[int | None]) -> list[dict[str, Any] | None]:
+        """Return the contexts of a pair."""
         return [None if side is None else self.contexts[side] for side in sides]
+
+    def flag_pair(self, pair: tuple[str, str], question: StoredQuestion, labels: str) -> int:
+        """Return what is true of a question on one pair, as bits."""
+        support = self.find_places(question.labels.get(labels, ()))
+        both = self.select(self.find_sides(*pair, question.id))
+        traces = [self.traces.get((pair[0], name)) for name in (name_reference(pair[1]), pair[1])]
+        key = (*pair, question.id)
+        entries = self.findings.comparisons.get(key, ())
+        answer_bits = _flag_answers(entries, self.findings.eligibility.get(key))
+        return _flag_routes(traces) | _flag_contexts(both, set(support)) | answer_bits
+
+    def describe(
+        self, question: StoredQuestion, pairs: Sequence[tuple[str, str]]
+    ) -> dict[str, Any]:
+        """Return what the view of one question shows: options, evidence, contexts, answers."""
+        exposures = [self.find_sides(*pair, question.id) for pair in pairs]
+        keys = [(*pair, question.id) for pair in pairs]
+        return {
+            "options": list(question.options),
+            "gold": question.gold,
+            "support": {
+                name: self.find_places(sorted(ids)) for name, ids in question.labels.items()
+            },
+            "shown": exposures,
+            "asked": [
+                self._show_comparisons(self.findings.comparisons.get(key, ()), self.select(sides))
+                for key, sides in zip(keys, exposures, strict=True)
+            ],
+            "eligibility": [self.findings.eligibility.get(key) for key in keys],
+            "findings": self.findings.remaining.get(question.id, []),
+        }
+
+    def _show_comparisons(
+        self,
+        entries: Sequence[tuple[str, Mapping[str, Any]]],
+        contexts: Sequence[Mapping[str, Any] | None],
+    ) -> list[dict[str, Any]]:
+        """Make what was asked on one pair ready to be shown."""
+        if not entries:
+            return []
+        texts = self.reader.texts.all()
+        forward, route = (
+            [(texts[text], records) for _, text, records in context["blocks"]] if context else []
+            for context in contexts
+        )
+        return [self.reader.show(*entry, (forward, route)) for entry in entries]
 
 
 def _read_pool(
@@ -140,9 +196,10 @@ def _read_pool(
         if (trace := stored.trace(policy, interface, schedule, user)) is not None
     }
     place = {record.id: at for at, record in enumerate(records)}
-    pool = _Pool(stored, questions, room, place=place, traces=traces)
-    pool.read_contexts(routes)
+    reader = PromptReader(stored, Texts(), place)
     pool_findings = read_pool_findings(stored, questions, findings)
+    pool = _Pool(reader, questions, pool_findings, traces, room)
+    pool.read_contexts(routes)
     number = len(view.users)
     view.users.append(user)
     for question in questions:
@@ -152,20 +209,16 @@ def _read_pool(
                 "user": number,
                 "kind": question.kind,
                 "text": question.text,
-                "flags": [
-                    _flag_pair(pool, pool_findings, pair, question, labels) for pair in view.pairs
-                ],
+                "flags": [pool.flag_pair(pair, question, labels) for pair in view.pairs],
             }
         )
     if not room:
         view.chunks.append("")
         return
-    details = {
-        question.id: _detail(pool, pool_findings, question, view.pairs) for question in questions
-    }
+    details = {question.id: pool.describe(question, view.pairs) for question in questions}
     chunk = {
         "records": [
-            [record.id, record.timestamp, pool.texts.place(stored.text(record.text_sha256))]
+            [record.id, record.timestamp, reader.texts.place(stored.text(record.text_sha256))]
             for record in records
         ],
         "routes": [
@@ -176,126 +229,37 @@ def _read_pool(
         "questions": details,
         "anchor": pool_findings.anchor,
         "findings": pool_findings.remaining.get("", []),
-        "texts": pool.texts.all(),
+        "texts": reader.texts.all(),
     }
     view.chunks.append(packed(chunk))
 
 
-def _flag_pair(
-    pool: _Pool,
-    pool_findings: PoolFindings,
-    pair: tuple[str, str],
-    question: StoredQuestion,
-    labels: str,
-) -> int:
-    """Return what is true of a question on one pair, as bits."""
-    support = question.labels.get(labels, frozenset())
-    both = pool.select(pool.find_sides(*pair, question.id))
-    positions = {pool.place[id] for id in support if id in pool.place}
-    bits = _flags(both, _two(pool.traces, pair), positions)
-    key = (*pair, question.id)
-    return bits | _answer_flags(
-        pool_findings.comparisons.get(key, []), pool_findings.eligibility.get(key)
-    )
+def _flag_routes(traces: Sequence[StoredTrace | None]) -> int:
+    """Return what the memory keeps differently on the two routes of a pair."""
+    forward, route = traces
+    if forward is None or route is None:
+        return 0
+    bits = FLAGS["retained"] * (forward.retained != route.retained)
+    signed = forward.signature is not None and route.signature is not None
+    return bits | FLAGS["state"] * (signed and forward.signature != route.signature)
 
 
-def _detail(
-    pool: _Pool,
-    pool_findings: PoolFindings,
-    question: StoredQuestion,
-    pairs: Sequence[tuple[str, str]],
-) -> dict[str, Any]:
-    """Return what the view of one question shows: options, evidence, contexts, answers."""
-    exposures = [pool.find_sides(*pair, question.id) for pair in pairs]
-    return {
-        "options": list(question.options),
-        "gold": question.gold,
-        "support": {
-            name: [pool.place[id] for id in sorted(ids) if id in pool.place]
-            for name, ids in question.labels.items()
-        },
-        "shown": exposures,
-        "asked": [
-            _comparisons(
-                pool.stored,
-                pool_findings.comparisons.get((*pair, question.id), []),
-                pool.texts,
-                pool.place,
-                pool.select(sides),
-            )
-            for pair, sides in zip(pairs, exposures, strict=True)
-        ],
-        "eligibility": [pool_findings.eligibility.get((*pair, question.id)) for pair in pairs],
-        "findings": pool_findings.remaining.get(question.id, []),
-    }
-
-
-def _comparisons(
-    stored: StoredRun,
-    entries: Sequence[tuple[str, Mapping[str, Any]]],
-    texts: Texts,
-    place: Mapping[str, int],
-    contexts: Sequence[Mapping[str, Any] | None],
-) -> list[dict[str, Any]]:
-    """Make what was asked on one pair ready to be shown."""
-    if not entries:
-        return []
-    all_texts = texts.all()
-    forward, route = (
-        [(all_texts[text], records) for _, text, records in context["blocks"]] if context else []
-        for context in contexts
-    )
-    return [comparison(stored, context, texts, place, (forward, route)) for context in entries]
-
-
-def _context(
-    stored: StoredRun, identity: str, texts: Texts, place: Mapping[str, int], room: bool
-) -> dict[str, Any]:
-    context = stored.context(identity)
-    return {
-        "sources": [place[id] for id in context.sources if id in place],
-        "sha256": context.sha256,
-        "blocks": [
-            [kind, texts.place(stored.text(text)), [place[id] for id in ids if id in place]]
-            for kind, text, ids in (context.blocks if room else ())
-        ],
-    }
-
-
-def _two(
-    traces: Mapping[tuple[str, str], StoredTrace], key: tuple[str, str]
-) -> tuple[StoredTrace, StoredTrace] | None:
-    forward, route = traces.get((key[0], name_reference(key[1]))), traces.get(key)
-    return None if forward is None or route is None else (forward, route)
-
-
-def _flags(
-    both: Sequence[Mapping[str, Any] | None],
-    traces: tuple[StoredTrace, StoredTrace] | None,
-    support: set[int],
-) -> int:
-    """Describe what differs between the two routes of a pair."""
-    bits = 0
-    if traces is not None:
-        forward, route = traces
-        bits |= FLAGS["retained"] * (forward.retained != route.retained)
-        signed = forward.signature is not None and route.signature is not None
-        bits |= FLAGS["state"] * (signed and forward.signature != route.signature)
+def _flag_contexts(both: Sequence[Mapping[str, Any] | None], support: set[int]) -> int:
+    """Return what a question is shown differently on the two routes of a pair."""
     first_side, second_side = both
     if first_side is None or second_side is None:
-        return bits
+        return 0
     first, second = (frozenset[int](side["sources"]) for side in (first_side, second_side))
-    first_support, second_support = support & first, support & second
-    bits |= FLAGS["sources"] * (first != second)
+    bits = FLAGS["sources"] * (first != second)
     bits |= FLAGS["context"] * bool(first_side["sha256"] != second_side["sha256"])
-    bits |= FLAGS["lost-on-route"] * bool(first_support - second_support)
-    bits |= FLAGS["lost-on-forward"] * bool(second_support - first_support)
-    return bits
+    bits |= FLAGS["lost-on-route"] * bool(support & first - second)
+    return bits | FLAGS["lost-on-forward"] * bool(support & second - first)
 
 
-def _answer_flags(
+def _flag_answers(
     entries: Sequence[tuple[str, Mapping[str, Any]]], decided: Mapping[str, Any] | None
 ) -> int:
+    """Return whether answers differ on the two routes of a pair, and whether it was restored."""
     bits = 0
     for experiment, entry in entries:
         for answer in entry["answers"]:

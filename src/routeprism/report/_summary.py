@@ -1,11 +1,11 @@
-"""The first screen: how bad it is for each memory, why, and what to do about it."""
+"""The first screen: how bad it is for each memory, why, what to do, and all its statements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from routeprism.exhibits import Results, Severity, Statement, Table, read_statements
+from routeprism.exhibits import Part, Results, Severity, Statement, Table, read_statements
 from routeprism.experiments import registered_experiments
 from routeprism.experiments.reach import Reach
 from routeprism.experiments.severity import (
@@ -14,10 +14,10 @@ from routeprism.experiments.severity import (
     describe_arrival,
     tabulate_verdicts,
 )
-from routeprism.report._html import Markup, fragment, tag
+from routeprism.report._html import Markup, fold_rest, fragment, tag
 from routeprism.report._tables import RowNumbers, as_html, link_number
-
-__all__ = ["action_list", "decide_memories", "show_verdicts", "verdict_table"]
+from routeprism.report._verdict import Summary, interrupted
+from routeprism.runs import EstimateRow
 
 _RECOMMENDATION = "recommendation"
 """The kind of the statement that names one repair for a memory."""
@@ -112,7 +112,6 @@ def _show_actions(
     recommended = [statement for statement in statements if statement.kind == _RECOMMENDATION]
     rest = [statement for statement in statements if statement.kind != _RECOMMENDATION]
     items = [_show_statement(statement, numbers) for statement in (*recommended, *rest)]
-    more = items[_MOST_STATEMENTS:]
     commands = dict.fromkeys(
         (
             *(("Confirm", s.confirmation) for s in statements if s.confirmation),
@@ -129,8 +128,7 @@ def _show_actions(
             tag("bdi", verdict.policy),
             tag("span", level, class_="level"),
         ),
-        tag("ul", *items[:_MOST_STATEMENTS]),
-        tag("details", tag("summary", f"{len(more)} more"), tag("ul", *more)) if more else None,
+        fold_rest(items, _MOST_STATEMENTS, "more"),
         *(
             tag("p", f"{label}: ", tag("code", command), class_="step")
             for label, command in list(commands)[:_MOST_STATEMENTS]
@@ -144,7 +142,68 @@ def _show_statement(statement: Statement, numbers: RowNumbers) -> Markup:
     scope = f"{statement.scope}: " if statement.scope else ""
     if statement.kind == "causes":
         return tag("li", *(tag("span", str(part), class_="line") for part in statement.parts))
-    parts = (
-        part if isinstance(part, str) else link_number(part, numbers) for part in statement.parts
+    return tag("li", scope, *_link_parts(statement.parts, numbers))
+
+
+def _link_parts(parts: Iterable[Part], numbers: RowNumbers) -> Iterator[str]:
+    return (part if isinstance(part, str) else link_number(part, numbers) for part in parts)
+
+
+def verdict_cards(
+    summaries: Sequence[Summary], manifest: Mapping[str, Any], rows: Sequence[EstimateRow]
+) -> Markup:
+    """Make a card for each policy, and below them those of arms and comparators, and notes."""
+    if not summaries and interrupted(manifest):
+        return tag("p", "The run was interrupted. What it had stored is shown below.")
+    if not summaries:
+        return tag("p", "The run is complete, but has no estimates.")
+    numbers = {row: number for number, row in enumerate(rows, start=1)}
+    cards, aside = (
+        [_card(summary, numbers) for summary in summaries if summary.is_aside is is_aside]
+        for is_aside in (False, True)
     )
-    return tag("li", scope, *parts)
+    notes = [tag("li", str(note)) for note in manifest.get("notes") or ()]
+    count = tag(
+        "p",
+        "Each linked number is a row of ",
+        tag("a", "all estimates", href="#estimates"),
+        ", which shows how to trace it.",
+        class_="count",
+    )
+    all_cards = _put_together(cards)
+    if len(cards) > 1:
+        all_cards = _fold(f"Every statement ({len(cards)} cards)", all_cards)
+    return fragment(
+        [
+            all_cards,
+            _fold(f"Arms and comparators ({len(aside)})", _put_together(aside)) if aside else None,
+            _fold(f"Notes ({len(notes)})", tag("ul", *notes)) if notes else None,
+            count if rows else None,
+        ]
+    )
+
+
+def _fold(title: str, content: Markup) -> Markup:
+    return tag("details", tag("summary", title), content)
+
+
+def _put_together(cards: Sequence[Markup]) -> Markup:
+    return tag("div", fragment(cards), class_="cards")
+
+
+def _card(summary: Summary, numbers: RowNumbers) -> Markup:
+    items = [
+        tag("li", *_link_parts(statement.parts_below_policy, numbers))
+        for statement in summary.statements
+    ]
+    most = _MOST_STATEMENTS + (len(items) == _MOST_STATEMENTS + 1)
+    flags = sorted({flag for statement in summary.statements for flag in statement.flags})
+    layer = "none" if summary.reach is None else summary.reach.layer
+    return tag(
+        "article",
+        *(tag("span", flag, class_="badge plain") for flag in flags),
+        tag("h3", summary.subject) if summary.subject else None,
+        tag("p", summary.title, class_="headline"),
+        fold_rest(items, most, "more sentences"),
+        class_=f"card layer-{layer}",
+    )

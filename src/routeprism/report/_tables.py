@@ -1,35 +1,19 @@
-"""Tables as HTML, Markdown, LaTeX and CSV, what their columns mean, and answers as a table."""
+"""Tables as HTML, Markdown, LaTeX and CSV, and what their columns mean."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from functools import cache, lru_cache
 from typing import Any
 
-from routeprism.errors import InputError, RunError
 from routeprism.exhibits import Number, Part, Table
-from routeprism.experiments import AnswerNames, list_answer_sources, name_answer
-from routeprism.files import write_output
 from routeprism.measures import COORDINATES, RETENTION, Coordinate, registered_coordinates
-from routeprism.report._html import Markup, fragment, tag
-from routeprism.review.answers import TracedAnswer, judge_answers
-from routeprism.runs import EstimateRow, StoredRun, read_configuration
+from routeprism.report._html import Markup, fragment, read_asset, tag
+from routeprism.runs import EstimateRow
 from routeprism.spreadsheets import guard_cell, write_csv
-
-__all__ = [
-    "ANSWER_COLUMNS",
-    "RowNumbers",
-    "as_csv",
-    "as_html",
-    "as_latex",
-    "as_markdown",
-    "explain_column",
-    "link_number",
-    "write_answers",
-]
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 RowNumbers = Mapping[EstimateRow, int]
@@ -219,116 +203,6 @@ def _latex(text: str) -> str:
     return " ".join("".join(_LATEX.get(character, character) for character in text).split())
 
 
-ANSWER_COLUMNS = (
-    *("model", "batch", "question", "policy", "schedule", "pair", "condition", "design"),
-    *("filler", "prompt_control", "draw", "answer", "correct", "submission"),
-)
-"""What is written of each answer."""
-
-
-def write_answers(run: Path, file: Path) -> int:
-    """Write every answer that a run's numbers depend on, and say how many there are."""
-    with StoredRun(run) as stored:
-        rows = [[guard_cell(cell) for cell in row] for row in _rows(stored, run)]
-    if not rows:
-        raise RunError(f"{run} contains no answers: no model was asked")
-    try:
-        write_output(file, write_csv(ANSWER_COLUMNS, rows).encode())
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", file=file) from error
-    return len(rows)
-
-
-def _rows(stored: StoredRun, run: Path) -> Iterator[list[str]]:
-    configuration = read_configuration(stored, run)
-    questions = stored.questions()
-    identities: set[tuple[str, ...]] = set()
-    for model in configuration.get("models", ()):
-        for batch in configuration["batches"]:
-            for experiment in list_answer_sources():
-                for policy in configuration["policies"]:
-                    answers = stored.answers(experiment, model=model, batch=batch, policy=policy)
-                    for answer in judge_answers(stored, configuration["judge"], answers, questions):
-                        has_gold = questions[answer.answer.question].gold is not None
-                        names = _names(
-                            experiment, answer, configuration["prompt_control"], has_gold
-                        )
-                        row = [names.get(column, "") for column in ANSWER_COLUMNS]
-                        place = tuple(row[: ANSWER_COLUMNS.index("answer")])
-                        if place not in identities:  # experiments may share answers
-                            identities.add(place)
-                            yield row
-
-
-def _names(experiment: str, traced: TracedAnswer, control: str, has_gold: bool) -> dict[str, str]:
-    answer = traced.answer
-    names = AnswerNames(
-        answer.question,
-        answer.policy,
-        answer.schedule,
-        answer.filler,
-        answer.condition,
-        answer.side,
-    )
-    place = name_answer(experiment, names, control)
-    order = answer.order
-    if order is None and not answer.model.startswith("recorded:"):
-        order = answer.submission  # that of recorded answers is only the order of looking them up
-    return {
-        **dict(place),
-        "model": answer.model,
-        "batch": answer.batch,
-        "draw": str(answer.turn),
-        "answer": answer.raw,
-        # A verdict that could not be read counts as wrong, and so it is wrong in the file.
-        "correct": str(bool(traced.correct)).lower() if has_gold else "",
-        "submission": "" if order is None else str(order),
-    }
-
-
-_REFERENCE = "in source order, or in the order of --against"
-
-_COLUMNS: Mapping[str, str] = {
-    "memory": "The memory that was audited, as the command names it.",
-    "policy": "The memory that was audited, as the command names it.",
-    "arrival": "How records arrive, compared with source order unless a name after 'vs' follows.",
-    "schedule": "How records arrive, compared with source order unless a name after 'vs' follows.",
-    "kept": f"Share of the records that the memory keeps {_REFERENCE}.",
-    "evidence": f"Share of the evidence that questions are shown {_REFERENCE}.",
-    "ordinary disorder": "Neighbouring records may swap places, as they do on a real network.",
-    "late batch": "A batch of records arrives after the others.",
-    "reversal": "All records arrive in reverse: the worst case, not an ordinary one.",
-    "right answers": (
-        "Share of right answers in source order → in the other order; ≈ if the difference is not "
-        "shown to be more than noise."
-    ),
-    "severity": "How bad it is, on one scale from stable to answers worse.",
-    "cause": "Why questions are shown something different, read from the traces.",
-    "what to do": "The usual repair for this cause.",
-    "cases": "Explained cases: a question under an order of arrival.",
-    "model": "The model that answered.",
-    "filler": "The text that pads prompts to the same length.",
-    "labels": "The source of the labels that name the evidence of each question.",
-    "questions": "Number of questions.",
-    "pairs": "Number of questions with both routes.",
-    "users": "Number of users, whose records form one pool each.",
-    "units": "Number of units that the interval resamples.",
-    "queries": "Number of questions.",
-    "draws": "How often each prompt was asked.",
-    "row": "The number of the row in estimates.csv.",
-    "experiment": "The experiment that the number belongs to.",
-    "quantity": "The name of the number; see the reference for its definition.",
-    "conditions": "Memory, order, model and everything else that the number depends on.",
-    "stratum": "The group of questions that is averaged over.",
-    "estimate [95%]": "The mean over users and, in brackets, its 95% interval.",
-    "change [95%]": "The new version minus the old one, with its 95% interval.",
-    "before": "The value of the old version.",
-    "after": "The value of the new version.",
-    "user": "The user whose records the question is about.",
-    "question": "The question's identifier.",
-}
-
-
 @lru_cache(maxsize=4)
 def _read_meanings(own: tuple[Coordinate[Any], ...]) -> dict[str, str]:
     """Return what each measured quantity means, by its name and its symbol."""
@@ -337,8 +211,14 @@ def _read_meanings(own: tuple[Coordinate[Any], ...]) -> dict[str, str]:
     return {**{coordinate.symbol: coordinate.meaning for coordinate in coordinates}, **meanings}
 
 
+@cache
+def _read_columns() -> Mapping[str, str]:
+    columns: Mapping[str, str] = json.loads(read_asset("columns.json"))
+    return columns
+
+
 def explain_column(name: str) -> str:
     """Explain a column in a sentence; empty if its name says nothing more."""
-    return _COLUMNS.get(name) or _read_meanings(registered_coordinates()).get(
+    return _read_columns().get(name) or _read_meanings(registered_coordinates()).get(
         name.removesuffix(" [95%]"), ""
     )

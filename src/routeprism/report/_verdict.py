@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from routeprism.exhibits import Statement, compose, format_row, read_statements
 from routeprism.experiments.reach import Reach, summarise_reaches
@@ -14,15 +14,8 @@ from routeprism.experiments.severity import MemoryVerdict, summarise_verdicts
 from routeprism.report._questions import FLAGS, Questions
 from routeprism.runs import FINISHED, EstimateRow, Rows, Shortfall
 
-__all__ = [
-    "Missing",
-    "Summary",
-    "command_of",
-    "headline",
-    "interrupted",
-    "missing",
-    "summarise_policies",
-]
+if TYPE_CHECKING:
+    from routeprism.report._page import Material
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,40 +142,17 @@ def _recall_statements(rows: Rows) -> Iterator[Statement]:
         yield Statement(parts, "retention", row.policy, row.schedule, scope=scope)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What the list of missing things is made from."""
-
-    manifest: Mapping[str, Any]
-    rows: Rows
-    questions: Questions
-    directory: Path
-    answers: int
-
-    @property
-    def configuration(self) -> Mapping[str, Any]:
-        configuration: Mapping[str, Any] = self.manifest.get("configuration", {})
-        return configuration
-
-
-def missing(
-    manifest: Mapping[str, Any],
-    rows: Sequence[EstimateRow],
-    questions: Questions,
-    directory: Path,
-    answers: int,
-) -> list[Missing]:
+def list_missing(material: Material) -> list[Missing]:
     """List what a reader might look for and not find, and how to get it."""
-    run = _Run(manifest, Rows.of(rows), questions, directory, answers)
-    shortfalls = [*_list_incomplete(run)]
-    if run.configuration.get("passes"):
-        shortfalls.append(_after_readings(run.configuration, directory))
-    if run.configuration.get("policies"):
-        shortfalls += [*_list_inputs(run), *_list_experiments(run)]
+    shortfalls = [*_list_incomplete(material)]
+    if material.configuration.get("passes"):
+        shortfalls.append(_after_readings(material.configuration, material.directory))
+    if material.configuration.get("policies"):
+        shortfalls += [*_list_inputs(material), *_list_experiments(material)]
     return shortfalls
 
 
-def _list_incomplete(run: _Run) -> Iterator[Missing]:
+def _list_incomplete(run: Material) -> Iterator[Missing]:
     """List what the same command would add."""
     if shortfall := Shortfall.from_manifest(run.manifest):
         yield Missing(
@@ -202,7 +172,7 @@ def _list_incomplete(run: _Run) -> Iterator[Missing]:
         )
 
 
-def _list_inputs(run: _Run) -> Iterator[Missing]:
+def _list_inputs(run: Material) -> Iterator[Missing]:
     """List models, labels and users that an audit lacks."""
     if not run.configuration.get("models"):
         yield Missing(
@@ -224,7 +194,7 @@ def _list_inputs(run: _Run) -> Iterator[Missing]:
         )
 
 
-def _list_experiments(run: _Run) -> Iterator[Missing]:
+def _list_experiments(run: Material) -> Iterator[Missing]:
     """List experiments that an audit did not perform, or that had nothing to work on."""
     configuration = run.configuration
     restored = run.rows.where(experiment="restoration")

@@ -5,7 +5,6 @@ that a source run of `sources.json` gives, and `obtained.json` contains those ro
 """
 
 from routeprism.reproduction._execution import execute_source, price_source
-from routeprism.reproduction._findings import store_tables
 from routeprism.reproduction._numbers import (
     CheckedNumber,
     Reference,
@@ -28,17 +27,15 @@ from routeprism.reproduction._page import (
 )
 from routeprism.reproduction._published import (
     ALIASES,
-    PRIMARY,
     PROTOCOL,
     QUESTION_SETS,
     TABLES,
     PublishedNumber,
     PublishedTable,
-    check_question_set,
     read_published,
     select_tables,
 )
-from routeprism.reproduction._refresh import RefreshResult, price_tables, refresh_values
+from routeprism.reproduction._refresh import RefreshResult, refresh_values
 from routeprism.reproduction._reproduce import (
     ReproductionRequest,
     ReproductionResult,
@@ -61,7 +58,6 @@ from routeprism.reproduction._templates import Vocabulary
 __all__ = [
     "ALIASES",
     "COUNTED",
-    "PRIMARY",
     "PROTOCOL",
     "QUESTION_SETS",
     "REPRODUCED",
@@ -81,7 +77,6 @@ __all__ = [
     "SourceValues",
     "Vocabulary",
     "check_number",
-    "check_question_set",
     "check_table",
     "count_numbers",
     "count_tables",
@@ -96,13 +91,11 @@ __all__ = [
     "perform_reproduction",
     "prepare_reproduction",
     "price_source",
-    "price_tables",
     "read_obtained",
     "read_published",
     "refresh_values",
     "render_page",
     "reproduce",
     "select_tables",
-    "store_tables",
     "write_obtained",
 ]

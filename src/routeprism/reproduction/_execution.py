@@ -22,8 +22,6 @@ from routeprism.reproduction._published import OUTSIDE, read_published
 from routeprism.reproduction._sources import MeasuredRow, SourceRun, SourceValues
 from routeprism.runs import Column, EstimateRow, StoredRun
 
-__all__ = ["execute_source", "price_source"]
-
 _SEEDS = range(1, 21)
 """Seeds over which limits are compared, to measure how far resampling alone moves them."""
 _PACKAGES = ("routeprism", "numpy", "scikit-learn")

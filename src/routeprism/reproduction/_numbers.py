@@ -23,20 +23,6 @@ from routeprism.reproduction._published import (
 )
 from routeprism.reproduction._sources import SOURCES, MeasuredRow, ObtainedValues, SourceValues
 
-__all__ = [
-    "Basis",
-    "CheckedNumber",
-    "Reference",
-    "Status",
-    "check_number",
-    "check_table",
-    "find_row",
-    "list_all_rows",
-    "list_needed_rows",
-    "list_references",
-    "locomo_references",
-]
-
 Status = Literal["reproduced", "differs", "machinery", "not derivable"]
 """What can be stated about a published number."""
 Basis = Literal["measured", "denominator", "arithmetic", "target"]

@@ -1,4 +1,4 @@
-"""The page: every table with its published and obtained numbers, as Markdown."""
+"""Every table with its published and obtained numbers: as a page, and as findings of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
+from routeprism.exhibits import Statement
 from routeprism.reproduction._numbers import (
     CheckedNumber,
     Reference,
@@ -24,21 +27,7 @@ from routeprism.reproduction._published import (
     PublishedTable,
 )
 from routeprism.reproduction._sources import SOURCES, MeasuredRow, ObtainedValues
-from routeprism.runs import format_interval
-
-__all__ = [
-    "COUNTED",
-    "REPRODUCED",
-    "TableLine",
-    "count_numbers",
-    "count_tables",
-    "explain_blanks",
-    "format_heading",
-    "group_lines",
-    "list_commands",
-    "list_reasons",
-    "render_page",
-]
+from routeprism.runs import Finding, Run, format_interval
 
 COUNTED = ("measured", "denominator", "arithmetic", "differs", "machinery", "not derivable")
 """How the paper's numbers are counted: reproduced ones by their basis, the others by status."""
@@ -317,3 +306,58 @@ def _escape(text: str) -> str:
 
 def _anchor(label: str) -> str:
     return label.replace(":", "")
+
+
+def store_tables(directory: Path, obtained: ObtainedValues) -> None:
+    """Write every table into a run directory as a finding whose question is the table's label."""
+    checked = {table.label: check_table(table, obtained) for table in TABLES.values()}
+    findings = [
+        Finding(
+            name="printed_table",
+            question=label,
+            value={"place": place, **_describe_table(TABLES[label], numbers)},
+        )
+        for place, (label, numbers) in enumerate(checked.items())
+    ]
+    runs = {name: dict(values.made) for name, values in sorted(obtained.items())}
+    configuration = {"command": "reproduce", "sources": runs}
+    counts = {label: count_numbers(numbers) for label, numbers in checked.items()}
+    targets = counts.pop(PROTOCOL)
+    statements = _state_counts(sum(counts.values(), Counter[str]()), targets)
+    with Run.open(directory, configuration, inputs={}, growing=("sources",)) as run:
+        run.keep("reproduction", findings)
+        run.finish([], {"tables": len(findings)}, statements=statements)
+
+
+def _describe_table(table: PublishedTable, numbers: Sequence[CheckedNumber]) -> dict[str, Any]:
+    counts = count_numbers(numbers)
+    return {
+        "title": table.title,
+        "counts": [
+            [format_heading(name), counts[name]] for name in (*COUNTED, "target") if counts[name]
+        ],
+        "lines": [
+            [line.row, line.column, line.printed, line.obtained, line.status]
+            for line in group_lines(numbers)
+        ],
+        "embedded": any(number.embedded for number in numbers),
+        "reasons": [
+            *([table.note] if table.note else []),
+            *dict.fromkeys(number.reason for number in numbers if number.reason),
+            *(f"no value here: {blank}" for blank in explain_blanks(numbers)),
+        ],
+        "commands": list(dict.fromkeys(number.command for number in numbers if number.command)),
+    }
+
+
+def _state_counts(counts: Counter[str], targets: Counter[str]) -> list[Statement]:
+    texts = [
+        f"Of the paper's {counts.total()} numbers, {counts['measured']} measured values are "
+        f"reproduced from the data available and {counts['differs']} differ",
+        f"Also reproduced are {counts['denominator']} denominators and {counts['arithmetic']} "
+        f"numbers that follow from other printed numbers; {counts['machinery']} depend on answers, "
+        f"labels or files that are not here, and {counts['not derivable']} cannot be derived",
+        f"{targets['target']} of {targets.total()} target values that are not in the paper are "
+        f"reached",
+    ]
+    return [Statement((text,), "reproduction") for text in texts]

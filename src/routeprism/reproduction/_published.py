@@ -17,26 +17,6 @@ from routeprism.errors import SpecError, nearest
 from routeprism.reproduction._sources import SOURCES
 from routeprism.reproduction._templates import read_data
 
-__all__ = [
-    "ALIASES",
-    "COLUMNS",
-    "DEFAULTS",
-    "INSTEAD",
-    "LOCOMO",
-    "OUTSIDE",
-    "PRIMARY",
-    "PROTOCOL",
-    "QUESTION_SETS",
-    "TABLES",
-    "NumberName",
-    "Part",
-    "PublishedNumber",
-    "PublishedTable",
-    "check_question_set",
-    "read_published",
-    "select_tables",
-]
-
 PROTOCOL = "protocol"
 """The label of the numbers that a correct build gives beyond the printed tables."""
 _LIMITS = {"Estimate": "estimate", "Lower": "lower", "Upper": "upper"}

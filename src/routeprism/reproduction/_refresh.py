@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from routeprism.answers import Cost
 from routeprism.errors import InputError, MissingExtraError, SpecError
+from routeprism.experiments import Shard, ShardResults
 from routeprism.models import Allowance, make_models
 from routeprism.reproduction._execution import execute_source, price_source
 from routeprism.reproduction._numbers import Reference, list_all_rows, list_needed_rows
 from routeprism.reproduction._published import PublishedTable
 from routeprism.reproduction._sources import SOURCES, ObtainedValues, SourceRun, SourceValues
-
-__all__ = ["RefreshResult", "price_tables", "refresh_values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,16 @@ class RefreshResult:
     """The source runs that were executed."""
     missing: Mapping[str, str]
     """Source run → why it could not be executed; its values are unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceResult:
+    """What executing one source run gave."""
+
+    name: str
+    values: SourceValues | None
+    reason: str = ""
+    """Why there are no values."""
 
 
 def refresh_values(
@@ -44,6 +53,8 @@ def refresh_values(
     progress: Callable[[int, int], None] | None = None,
     runs: Path | None = None,
     allowance: Allowance | None = None,
+    shard: Shard | None = None,
+    merged: ShardResults | None = None,
     **overrides: Any,
 ) -> RefreshResult:
     """Execute the source runs of some tables, or of all tables.
@@ -53,28 +64,67 @@ def refresh_values(
     `announce` is called with the meaning of each source run before it is executed, and `save` with
     all values after it, so that nothing is lost if you stop a long refresh. Answers are kept in one
     directory for each source run under `runs` and are not requested again. An `allowance` limits
-    what all source runs together may spend.
+    what all source runs together may spend. A `shard` executes some of the source runs, and
+    `merged` shards have executed all of them.
     """
     obtained: dict[str, SourceValues] = dict(before)
     executed: list[str] = []
     missing: dict[str, str] = {}
-    for source, references in _select_sources(tables, sources, model):
+
+    def execute(source: SourceRun, references: list[Reference]) -> SourceResult:
         options = _options_for(source, data, model, runs, overrides)
         if source.asks and allowance is not None:
             options["allowance"] = allowance
         if announce is not None:
             announce(source.meaning)
         try:
-            obtained[source.name] = execute_source(
+            values = execute_source(
                 source, references, workers=workers, progress=progress, **options
             )
         except (InputError, MissingExtraError) as error:
-            missing[source.name] = str(error)
+            return SourceResult(source.name, None, str(error))
+        return SourceResult(source.name, values)
+
+    for result in _list_results(execute, _choose_sources(tables, sources, model, shard), merged):
+        if shard is not None and shard.file is not None:
+            shard.file.append(result)
+        if result.values is None:
+            missing[result.name] = result.reason
             continue
-        executed.append(source.name)
+        obtained[result.name] = result.values
+        executed.append(result.name)
         if save is not None:
             save(obtained)
     return RefreshResult(obtained, tuple(executed), missing)
+
+
+SelectedSource = tuple[SourceRun, list[Reference]]
+
+
+def _list_results(
+    execute: Callable[[SourceRun, list[Reference]], SourceResult],
+    selected: Sequence[SelectedSource],
+    merged: ShardResults | None,
+) -> Iterator[SourceResult]:
+    """Execute source runs, or read what shards have executed."""
+    if merged is not None:
+        yield from merged.read(len(selected))
+        return
+    for source, references in selected:
+        yield execute(source, references)
+
+
+def _choose_sources(
+    tables: tuple[PublishedTable, ...],
+    sources: Mapping[str, SourceRun],
+    model: str | None,
+    shard: Shard | None,
+) -> Sequence[SelectedSource]:
+    """List the source runs to execute here."""
+    selected = list(_select_sources(tables, sources, model))
+    if shard is None:
+        return selected
+    return [selected[at] for at in shard.choose(len(selected), "source run")]
 
 
 def price_tables(
@@ -84,11 +134,12 @@ def price_tables(
     model: str | None,
     sources: Mapping[str, SourceRun] = SOURCES,
     runs: Path | None = None,
+    shard: Shard | None = None,
     **overrides: Any,
 ) -> dict[str, Cost]:
     """Estimate what the answers of some tables, or of all, would cost, without calling a model."""
     costs: dict[str, Cost] = {}
-    for source, references in _select_sources(tables, sources, model):
+    for source, references in _choose_sources(tables, sources, model, shard):
         if not source.asks or model is None:
             continue
         options = _options_for(source, data, model, runs, overrides)

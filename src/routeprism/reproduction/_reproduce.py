@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from routeprism.answers import Cost
 from routeprism.api.requests import takes_settings
 from routeprism.errors import InputError, SpecError
+from routeprism.experiments import ResultFile, Shard, ShardResults, check_shards, parse_shard
 from routeprism.files import write_output
 from routeprism.models import Model, costs_money, make_allowance, make_models
 from routeprism.report import write_final_report
-from routeprism.reproduction._findings import store_tables
-from routeprism.reproduction._page import render_page
+from routeprism.reproduction._page import render_page, store_tables
 from routeprism.reproduction._published import (
     PRIMARY,
     PublishedTable,
@@ -28,14 +30,8 @@ from routeprism.reproduction._sources import (
     read_obtained,
     write_obtained,
 )
-
-__all__ = [
-    "ReproductionRequest",
-    "ReproductionResult",
-    "perform_reproduction",
-    "prepare_reproduction",
-    "reproduce",
-]
+from routeprism.runs import Run, explain_shard
+from routeprism.settings import write_command
 
 _OBTAINED = Path("reproduction") / "obtained.json"
 """Where values go in the current directory: never into the installed package."""
@@ -52,6 +48,14 @@ class ReproductionRequest:
     models: tuple[Model, ...]
     store: Path
     """The file of obtained values."""
+    shard: Shard | None = None
+    """The part of the source runs to execute; None for all."""
+
+    @property
+    def merged(self) -> ShardResults | None:
+        """Return what shards have executed, if they are put together."""
+        shards = [Path(run) for run in self.settings.shards]
+        return ShardResults(check_shards(shards)[0]) if shards else None
 
     @property
     def runs(self) -> Path | None:
@@ -66,12 +70,37 @@ class ReproductionRequest:
     def price(self) -> Mapping[str, Cost]:
         """Count what the models would be asked."""
         settings = self.settings
-        if not settings.execute:
+        if not settings.execute or settings.shards:
             return {}
         return price_tables(
-            self.tables, data=_path(settings.data), model=settings.model, runs=self.runs,
+            self.tables,
+            data=_path(settings.data),
+            model=settings.model,
+            runs=self.runs,
+            shard=self.shard,
             **self.inputs,
-        )  # fmt: skip
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return what makes the shards of a reproduction belong together, for the manifest."""
+        files = {name: self.inputs.get(name, ()) for name in ("readings", "masks")}
+        paths = [*files["readings"], *dict(files["masks"]).values()]
+        return {
+            "command": "reproduce",
+            "tables": [table.label for table in self.tables],
+            "model": self.settings.model,
+            "labels": self.inputs.get("labels"),
+            "sets": sorted(dict(files["masks"])),
+            "files": [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths],
+            "shard": str(self.shard),
+            "command_line": [*write_command("reproduce", self.settings), *self._name_files()],
+        }
+
+    def _name_files(self) -> Iterator[str]:
+        """Name the files that merging writes."""
+        for name in ("obtained", "write"):
+            if (path := getattr(self.settings, name)) is not None:
+                yield from (f"--{name}", str(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +154,27 @@ def prepare_reproduction(settings: Any) -> ReproductionRequest:
         if not file.is_file():
             raise InputError("there is no such file", file=file)
     models = () if settings.model is None else tuple(make_models(settings.model))
-    return ReproductionRequest(settings, tables, inputs, models, obtained or _OBTAINED)
+    shard = _choose_shard(settings)
+    store = _choose_store(obtained or _OBTAINED, shard)
+    return ReproductionRequest(settings, tables, inputs, models, store, shard)
+
+
+def _choose_store(store: Path, shard: Shard | None) -> Path:
+    """Choose the file of values; shards may work at the same time, in one directory."""
+    if shard is None:
+        return store
+    return store.parent / f"shard-{shard.number}-of-{shard.count}" / store.name
+
+
+def _choose_shard(settings: Any) -> Shard | None:
+    """Return the part of the source runs to execute; refuse one that could not be merged."""
+    if settings.shard is None:
+        return None
+    if not settings.execute:
+        raise SpecError("shard applies when tables are executed; set execute (--run) as well")
+    if settings.keep is None:
+        raise SpecError("a shard stores its results: set keep as well")
+    return parse_shard(settings.shard)
 
 
 def perform_reproduction(
@@ -133,25 +182,18 @@ def perform_reproduction(
     announce: Callable[[str], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ReproductionResult:
-    """Execute what is to be executed, and write the files that settings name."""
+    """Execute what is to be executed, and write the files that settings name.
+
+    A shard stores the values of its source runs; merging writes the files.
+    """
+    if request.shard is not None:
+        return _perform_shard(request, request.shard, announce, progress)
     settings, store = request.settings, request.store
     is_stored = settings.obtained or (settings.execute and store.exists())
     values = read_obtained(store if is_stored else STORED)
     refresh: RefreshResult | None = None
     if settings.execute:
-        refresh = refresh_values(
-            values,
-            request.tables,
-            data=_path(settings.data),
-            model=settings.model,
-            workers=settings.workers,
-            announce=announce,
-            save=lambda obtained: _save(obtained, store),
-            progress=progress,
-            runs=request.runs,
-            allowance=make_allowance(request.models, settings.max_calls, settings.max_cost),
-            **request.inputs,
-        )
+        refresh = _refresh(request, values, announce, progress, merged=request.merged)
         values = refresh.obtained
     if settings.write is not None:
         _write(Path(settings.write), render_page(values).encode())
@@ -160,6 +202,51 @@ def perform_reproduction(
         write_final_report(Path(settings.keep))
     destination = store if refresh is not None and refresh.executed else None
     return ReproductionResult(request.tables, values, refresh, destination)
+
+
+def _refresh(
+    request: ReproductionRequest,
+    values: ObtainedValues,
+    announce: Callable[[str], None] | None,
+    progress: Callable[[int, int], None] | None,
+    **part: Any,
+) -> RefreshResult:
+    settings = request.settings
+    return refresh_values(
+        values,
+        request.tables,
+        data=_path(settings.data),
+        model=settings.model,
+        workers=settings.workers,
+        announce=announce,
+        save=lambda obtained: _save(obtained, request.store),
+        progress=progress,
+        runs=request.runs,
+        allowance=make_allowance(request.models, settings.max_calls, settings.max_cost),
+        **part,
+        **request.inputs,
+    )
+
+
+def _perform_shard(
+    request: ReproductionRequest,
+    shard: Shard,
+    announce: Callable[[str], None] | None,
+    progress: Callable[[int, int], None] | None,
+) -> ReproductionResult:
+    """Execute the source runs of a shard, and store their values in its run."""
+    directory = Path(request.settings.keep)
+    values = read_obtained(request.store)
+    file = ResultFile(directory)
+    with closing(file):
+        with Run.open(directory, request.describe(), inputs={}, growing=("command_line",)) as run:
+            file.begin_pass()
+            refresh = _refresh(request, values, announce, progress, shard=replace(shard, file=file))
+            counts = {"executed": len(refresh.executed), "missing": len(refresh.missing)}
+            run.finish([], counts, notes=[explain_shard(str(shard))])
+        file.finish()
+    destination = request.store if refresh.executed else None
+    return ReproductionResult(request.tables, refresh.obtained, refresh, destination)
 
 
 def _save(values: ObtainedValues, store: Path) -> None:

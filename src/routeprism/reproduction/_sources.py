@@ -15,17 +15,6 @@ from routeprism.files import replace_file
 from routeprism.reproduction._templates import read_data
 from routeprism.runs import EstimateRow
 
-__all__ = [
-    "SOURCES",
-    "STORED",
-    "MeasuredRow",
-    "ObtainedValues",
-    "SourceRun",
-    "SourceValues",
-    "read_obtained",
-    "write_obtained",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SourceRun:

@@ -20,8 +20,6 @@ from importlib.resources import files
 from itertools import product
 from typing import Any
 
-__all__ = ["Vocabulary", "read_data"]
-
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _SECTIONS = ("comment", "words", "texts", "shared")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from routeprism.exhibits import shorten
 from routeprism.experiments.causes import NEXT_STEPS
 from routeprism.landscape import find_moves
 from routeprism.orders import Order
@@ -102,5 +103,4 @@ def _name_record(pool: Pool, id: str) -> str:
 
 
 def _shorten(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _MOST_CHARACTERS else words[: _MOST_CHARACTERS - 1] + "…"
+    return shorten(" ".join(text.split()), _MOST_CHARACTERS)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from routeprism.errors import RunError, SpecError, nearest
 from routeprism.exhibits import Severity, Statement, Table, make_card, shorten_lines
@@ -31,14 +31,7 @@ from routeprism.measures import (
     limits_said,
 )
 from routeprism.orders import FORWARD
-from routeprism.runs import (
-    Column,
-    QuestionValues,
-    StoredQuestion,
-    StoredRun,
-    format_interval,
-    read_configuration,
-)
+from routeprism.runs import Column, QuestionValues, StoredRun, format_interval, read_configuration
 
 __all__ = [
     "MAIN_QUANTITIES",
@@ -46,15 +39,13 @@ __all__ = [
     "RunComparison",
     "SupportChange",
     "compare_runs",
-    "find_direction",
-    "is_reversal",
-    "name_experiment",
     "name_pair",
     "name_quantity",
 ]
 
 Pairs = Sequence[tuple[str, str]]
 """(policy of the first run, policy of the second)."""
+Judgement = TypeVar("Judgement", Reach, MemoryVerdict)
 
 _SAME = ("benchmark", "fingerprint", "kinds", "labels", "unit", "weighting")
 """What two runs must share for their questions to be the same questions."""
@@ -94,6 +85,44 @@ class Difference:
     unit: str
     flags: str
     """`synthetic` and `embedded`, as in the estimates table."""
+
+    @property
+    def policies(self) -> str:
+        """The policy, or both where they differ."""
+        return _name_policies(self.policy_before, self.column.policy)
+
+    @property
+    def experiment(self) -> str:
+        """The experiment if its quantities are not unique to it."""
+        return "" if self.column.experiment in _PLAIN else self.column.experiment
+
+    @property
+    def change(self) -> str:
+        """The difference with its interval, as text."""
+        gap = self.difference
+        return format_interval(gap.value, gap.lower, gap.upper, signed=True)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is about the whole run, and not about an arm or a mask."""
+        return not (self.column.arm or self.column.mask)
+
+    @property
+    def is_reversal(self) -> bool:
+        """Whether it is one under full reversal, which outputs show last."""
+        return self.column.schedule == "replay"
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether its interval excludes zero."""
+        lower, upper = self.difference.lower, self.difference.upper
+        return lower is not None and upper is not None and not lower <= 0 <= upper
+
+    @property
+    def direction(self) -> int:
+        """Return 1 if the second run is better, -1 if it is worse, 0 if neither is."""
+        value = self.difference.value or 0
+        return find_direction(self.column.quantity) * ((value > 0) - (value < 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +167,18 @@ class RunComparison:
         """The statements as texts."""
         return tuple(map(str, self.statements))
 
+    @property
+    def versions(self) -> list[tuple[str, MemoryVerdict]]:
+        """The verdict on both versions of each memory, each with a name."""
+        return [
+            (f"{version}: {verdict.policy}", verdict)
+            for pair in self.verdicts
+            for version, verdict in zip(("before", "after"), pair, strict=True)
+        ]
+
     def tabulate_verdicts(self) -> list[Table]:
         """Show the verdict on both versions of each memory, one below the other."""
-        return list_verdicts(
-            [
-                (f"{version}: {verdict.policy}", verdict)
-                for pair in self.verdicts
-                for version, verdict in zip(("before", "after"), pair, strict=True)
-            ]
-        )
+        return list_verdicts(self.versions)
 
     def __str__(self) -> str:
         lines = [*self.sentences, self.limits, *(f"Note: {note}" for note in self.notes)]
@@ -160,11 +192,6 @@ class RunComparison:
         """Show the comparison as a short card in a notebook."""
         title = f"{self.benchmark}: from {self.first} to {self.second}"
         return make_card(title, self.sentences)
-
-
-def is_reversal(difference: Difference) -> bool:
-    """Whether a difference is one under full reversal, which outputs show last."""
-    return difference.column.schedule == "replay"
 
 
 def find_direction(quantity: str) -> int:
@@ -203,8 +230,8 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
         }
         differences = _compare_values(*values, policy_pairs, later, embedded - {""})
         support = _compare_support(before, after, policy_pairs, earlier, later)
-        reaches = _pair_reaches(before, after, policy_pairs)
-        verdicts = _pair_verdicts(before, after, policy_pairs)
+        reaches = _pair_policies(read_reaches(before), read_reaches(after), policy_pairs)
+        verdicts = _pair_policies(read_verdicts(before), read_verdicts(after), policy_pairs)
     return RunComparison(
         later["benchmark"],
         str(first),
@@ -358,56 +385,22 @@ def _compare_support(
             later = after.sources(second, interfaces[1][second], schedule)
             for question in questions.values():
                 support = question.labels.get(labels, frozenset())
-                evidence = [
+                old, new = (
                     side.get(question.id, frozenset()) & support for side in (earlier, later)
-                ]
-                if evidence[0] != evidence[1]:
-                    changes.append(_make_change(question, first, second, schedule, *evidence))
+                )
+                if old != new:
+                    place = (question.id, question.user, question.text, first, second, schedule)
+                    records = tuple(sorted(old - new)), tuple(sorted(new - old))
+                    changes.append(SupportChange(*place, *records))
     return changes
 
 
-def _make_change(
-    question: StoredQuestion,
-    first: str,
-    second: str,
-    schedule: str,
-    before: frozenset[str],
-    after: frozenset[str],
-) -> SupportChange:
-    return SupportChange(
-        question.id,
-        question.user,
-        question.text,
-        first,
-        second,
-        schedule,
-        tuple(sorted(before - after)),
-        tuple(sorted(after - before)),
-    )
-
-
-def _pair_reaches(
-    before: StoredRun, after: StoredRun, pairs: Pairs
-) -> tuple[tuple[Reach, Reach], ...]:
-    """Return both verdicts for each pair of policies that both runs traced."""
-    sides = [{reach.policy: reach for reach in read_reaches(run)} for run in (before, after)]
-    return tuple(
-        (sides[0][first], sides[1][second])
-        for first, second in pairs
-        if first in sides[0] and second in sides[1]
-    )
-
-
-def _pair_verdicts(
-    before: StoredRun, after: StoredRun, pairs: Pairs
-) -> tuple[tuple[MemoryVerdict, MemoryVerdict], ...]:
-    """Return how severe the effect of order is for each pair of policies that both runs traced."""
-    sides = [{verdict.policy: verdict for verdict in read_verdicts(run)} for run in (before, after)]
-    return tuple(
-        (sides[0][first], sides[1][second])
-        for first, second in pairs
-        if first in sides[0] and second in sides[1]
-    )
+def _pair_policies(
+    before: Iterable[Judgement], after: Iterable[Judgement], pairs: Pairs
+) -> tuple[tuple[Judgement, Judgement], ...]:
+    """Return what is decided about both policies of each pair that both runs traced."""
+    first, second = ({item.policy: item for item in side} for side in (before, after))
+    return tuple((first[a], second[b]) for a, b in pairs if a in first and b in second)
 
 
 def _compare_verdicts(pair: tuple[MemoryVerdict, MemoryVerdict]) -> Statement:
@@ -432,18 +425,18 @@ _MAIN = ("evidence_lost", "J", "recall.exposed.route", "accuracy.route", "restor
 
 def _difference_statements(differences: Sequence[Difference]) -> Iterator[Statement]:
     """Describe for each policy and schedule what changed, full reversal last."""
-    for difference in sorted(differences, key=is_reversal):
+    for difference in sorted(differences, key=lambda difference: difference.is_reversal):
         column = difference.column
-        if column.quantity not in _MAIN or column.arm or column.mask:
+        if column.quantity not in _MAIN or not difference.is_plain:
             continue
         text, severity = _describe_difference(difference)
         reader = f"read by {column.model}" if column.model else ""
         arrival = describe_arrival(column.schedule)
-        scope = filter(None, (arrival, name_experiment(difference), reader))
+        scope = filter(None, (arrival, difference.experiment, reader))
         yield Statement(
             (text,),
             "comparison",
-            _name_policies(difference.policy_before, column.policy),
+            difference.policies,
             column.schedule,
             severity,
             scope=", ".join(scope),
@@ -491,30 +484,26 @@ def _describe_difference(difference: Difference) -> tuple[str, Severity]:
     gap, quantity = difference.difference, difference.column.quantity
     plain = quantity in MAIN_QUANTITIES
     name = f"{name_quantity(difference.column)} ({quantity})" if plain else quantity
-    number = format_interval(gap.value, gap.lower, gap.upper, signed=True)
     ends = f"{difference.before:.3f} before, {difference.after:.3f} after"
     size = f"{pluralise(gap.queries, 'question')}, {pluralise(gap.units, difference.unit)}"
     if gap.value == 0 and (gap.lower, gap.upper) in ((0, 0), (None, None)):
         return f"{name}: the same, {difference.after:.3f} ({size})", "info"
-    if gap.lower is None or gap.upper is None or gap.lower <= 0 <= gap.upper:
-        return f"{name}: no change is shown, {number}, {ends} ({size})", "info"
-    direction = find_direction(quantity) * (1 if gap.value > 0 else -1)
-    verdict = {1: "better", -1: "worse", 0: "changed"}[direction]
-    severity: Severity = "problem" if direction < 0 else "good" if direction > 0 else "info"
-    return f"{name}: {verdict}, {ends}, a change of {number} ({size})", severity
+    if not difference.is_shown:
+        return f"{name}: no change is shown, {difference.change}, {ends} ({size})", "info"
+    verdict, severity = _DIRECTIONS[difference.direction]
+    return f"{name}: {verdict}, {ends}, a change of {difference.change} ({size})", severity
 
 
-def name_experiment(difference: Difference) -> str:
-    """Name the experiment if its quantities are not unique to it."""
-    experiment = difference.column.experiment
-    return "" if experiment in _PLAIN else experiment
+_DIRECTIONS: Mapping[int, tuple[str, Severity]] = {
+    1: ("better", "good"),
+    -1: ("worse", "problem"),
+    0: ("changed", "info"),
+}
 
 
 def name_pair(difference: Difference) -> str:
     """Name the policies and the arrivals, and the experiment if the quantity does not."""
-    column = difference.column
-    policies = _name_policies(difference.policy_before, column.policy)
-    plain = describe_arrival(column.schedule)
-    arrivals = plain if plain == column.schedule else f"{plain} ({column.schedule})"
-    parts = (policies, arrivals, name_experiment(difference))
-    return ", ".join(filter(None, parts))
+    schedule = difference.column.schedule
+    plain = describe_arrival(schedule)
+    arrivals = plain if plain == schedule else f"{plain} ({schedule})"
+    return ", ".join(filter(None, (difference.policies, arrivals, difference.experiment)))

@@ -18,7 +18,7 @@ from routeprism.experiments.reach import Reach, read_reaches
 from routeprism.experiments.severity import MemoryVerdict, read_verdicts
 from routeprism.experiments.statements import describe_floor, is_at_floor, show_flags
 from routeprism.review.comparison import Difference, compare_runs
-from routeprism.review.selection import parse_columns
+from routeprism.review.selection import name_column, parse_columns
 from routeprism.routes import CAUSES, describe_displacer
 from routeprism.runs import (
     Column,
@@ -27,7 +27,6 @@ from routeprism.runs import (
     Shortfall,
     StoredQuestion,
     StoredRun,
-    format_interval,
     read_configuration,
 )
 
@@ -393,7 +392,7 @@ class _Judging:
             raise _refusal(gate, row, applies=True, units=1)
         parts = (
             f"{gate.quantity} is {change.after:.3f}, {change.before:.3f} in {self.baseline}: a "
-            f"change of {format_interval(gap.value, gap.lower, gap.upper, signed=True)}",
+            f"change of {change.change}",
         )
         values: dict[str, float] = {}
         if not gate.holds(value):
@@ -460,8 +459,7 @@ def _compare(baseline: Path, run: Path) -> dict[Column, Difference]:
 
 
 def _column(row: EstimateRow) -> Column:
-    names = {name: getattr(row, name) for name in Column._fields}
-    return Column(**{**names, "quantity": row.quantity.removesuffix("_count")})
+    return name_column(row, quantity=row.quantity.removesuffix("_count"))
 
 
 def _read_values(

@@ -17,8 +17,8 @@ from routeprism.measures import (
     units_for_power,
     units_for_width,
 )
-from routeprism.review.selection import describe_rows, prefer_rows
-from routeprism.runs import Column, EstimateRow, QuestionValues, Rows, StoredRun, read_configuration
+from routeprism.review.selection import describe_rows, name_column, prefer_rows
+from routeprism.runs import EstimateRow, QuestionValues, Rows, StoredRun, read_configuration
 
 __all__ = ["StudyPlan", "StudySize", "plan_study"]
 
@@ -250,8 +250,7 @@ def _select_row(rows: Rows, run: Path, quantity: str, columns: Mapping[str, str]
 
 
 def _read_values(stored: StoredRun, row: EstimateRow, quantity: str) -> QuestionValues:
-    names = {name: getattr(row, name) for name in Column._fields}
-    column = Column(**{**names, "quantity": quantity})
+    column = name_column(row, quantity=quantity)
     return stored.per_question(**column._asdict()).get(column, {})
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from routeprism.errors import SpecError, nearest
-from routeprism.runs import COLUMNS, EstimateRow, Rows
+from routeprism.runs import COLUMNS, Column, EstimateRow, Rows
 
-__all__ = ["describe_rows", "parse_columns", "prefer_rows", "select_row"]
+__all__ = ["describe_rows", "name_column", "parse_columns", "prefer_rows", "select_row"]
 
 _NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed", "flags")
 _NAMES = tuple(name for name in COLUMNS if name not in _NUMBERS)
@@ -27,6 +27,11 @@ def parse_columns(text: str) -> dict[str, str]:
             )
         columns[name] = value
     return columns
+
+
+def name_column(row: EstimateRow, **changes: str) -> Column:
+    """Name the stored values that a row is made from; `changes` replace some of its names."""
+    return Column(**{name: getattr(row, name) for name in Column._fields} | changes)
 
 
 def select_row(rows: Rows, text: str) -> int:

@@ -31,7 +31,7 @@ from routeprism.review.breaches import Breach, Displacement, describe_breach
 from routeprism.routes import FIRST_POOLS, check_isolation, choose_checks, explain_loss
 from routeprism.specs import check_sizes
 
-__all__ = ["ORDERS", "Breach", "Stability", "cases_of", "order_stability"]
+__all__ = ["ORDERS", "Breach", "Stability", "order_stability"]
 
 ORDERS = 1_000
 """Up to how many orders of a pool are built, by default."""
@@ -117,22 +117,7 @@ def order_stability(
 ) -> Stability:
     """Build every order of an arrival model, or a sample, and compare with source order.
 
-    Args:
-        memory: a memory class, a policy, or a spec such as `focal`.
-        pools: a pool or several, each a `Pool`, or a list of records or texts; a benchmark or its
-            name.
-        arrival: which orders may come: by default, ordinary disorder; or `uniform`, `replay`, ….
-        min_jaccard: the overlap with source order that every order has to reach; with `evidence`,
-            the share of the evidence that every order has to keep.
-        questions: texts to expose each memory to, or a mapping from user to texts; True for those
-            of the benchmark.
-        evidence: True if only evidence has to be kept: the records that the questions of the
-            benchmark are labelled with, or without labels every record that no other one
-            supersedes. You can also pass the ids of the records that have to be kept.
-        interface: what whole-record policies named by a spec expose through.
-        orders: up to how many orders of a pool are built; if there are more, that many are drawn.
-        data: where benchmark files are.
-
+    The arguments are those of `routeprism.pytest_plugin.assert_order_stable`.
     """
     if not 0 < min_jaccard <= 1 or orders < 1:
         raise SpecError(
@@ -149,15 +134,15 @@ def order_stability(
     breaches, counts = [], _Counts()
     if isinstance(pools, (str, Path)):
         pools = load_benchmark(str(pools), None if data is None else Path(data))
-    cases = cases_of(pools, questions, data)
+    cases = _make_cases(pools, questions)
     labelled = pools.cases if isinstance(pools, Benchmark) else cases
     required = _require(min_jaccard, evidence, cases, labelled)
     isolated = choose_checks([policy], (), len(cases), seed=0).isolated.get(policy.name, ())
     for index, case in enumerate(cases):
         if index in isolated:
             check_isolation(case, policy, (), full=index < FIRST_POOLS)
-        arrivals = model.on(case.pool)
-        breach = _find_breach(policy, case, arrivals, required[index], orders, counts)
+        check = _PoolCheck(policy, case, required[index])
+        breach = check.find_breach(model.on(case.pool), orders, counts)
         if breach is not None:
             breaches.append(breach)
     exposed = any(case.questions for case in cases)
@@ -172,10 +157,7 @@ def order_stability(
 
 
 def _require(
-    least: float,
-    evidence: bool | Collection[str],
-    cases: Sequence[Case],
-    labelled: Sequence[Case],
+    least: float, evidence: bool | Collection[str], cases: Sequence[Case], labelled: Sequence[Case]
 ) -> list[Requirement]:
     """Return the records of each pool that must be kept; `labelled` are the labelled cases."""
     if evidence is False:
@@ -229,10 +211,8 @@ class _Counts:
         )
 
 
-def cases_of(pools: Any, questions: Any, data: str | Path | None = None) -> list[Case]:
+def _make_cases(pools: Any, questions: Any) -> list[Case]:
     """Return pools with the questions to ask of each."""
-    if isinstance(pools, (str, Path)):
-        pools = load_benchmark(str(pools), None if data is None else Path(data))
     if isinstance(pools, Benchmark):
         pairs = [(case.pool, case.questions) for case in pools.cases]
     else:
@@ -282,168 +262,160 @@ def _make_questions(questions: Any, user: str) -> tuple[Question, ...]:
     )
 
 
-def _find_breach(
-    policy: Policy,
-    case: Case,
-    arrivals: Arrivals,
-    required: Requirement,
-    most: int,
-    counts: _Counts,
-) -> Breach | None:
-    """Find the breaking order with the fewest inversions, and count what every order changes."""
-    pool, questions = case.pool, tuple(question.text for question in case.questions)
-    forward = _build_forward(policy, pool, questions)
-    looked, broken, exact = 0, 0, True
-    nearest: tuple[int, Order] | None = None
-    contents: MemoryContents | str = forward
-    for order, weight, outcome, whole in _list_outcomes(policy, pool, arrivals, questions, most):
-        looked += weight
-        exact = whole
-        if not isinstance(outcome, str):
-            counts.add(forward, outcome, weight)
-        if isinstance(outcome, str) or required.measure(forward, outcome)[0] < required.least:
-            broken += weight
-            place = (inversions(order), order)
-            if nearest is None or place < nearest:
-                nearest, contents = place, outcome
-    if nearest is None:
-        return None
-    order = nearest[1]
-    if not exact and not arrivals.redelivers and not isinstance(contents, str):
-        order, contents = _reduce(policy, pool, arrivals, order, forward, questions, required)
-    breach = _make_breach(pool, order, forward, contents, questions, required)
-    breach = replace(breach, broken=broken, looked=looked, exact=exact)
-    return breach if breach.error else _explain(breach, policy, case, required)
+@dataclass(frozen=True, slots=True)
+class _PoolCheck:
+    """A pool, the memory that is built from it, and what every order has to keep."""
+
+    policy: Policy
+    case: Case
+    required: Requirement
+
+    @property
+    def source(self) -> Order:
+        """Source order."""
+        return tuple(range(len(self.case.pool)))
+
+    @property
+    def questions(self) -> list[str]:
+        """The texts that the memory is exposed to."""
+        return [question.text for question in self.case.questions]
+
+    def find_breach(self, arrivals: Arrivals, most: int, counts: _Counts) -> Breach | None:
+        """Find the breaking order with the fewest inversions; count what every order changes."""
+        forward = self._build_forward()
+        looked, broken, exact = 0, 0, True
+        nearest: tuple[int, Order] | None = None
+        contents: MemoryContents | str = forward
+        for order, weight, outcome, whole in self._list_outcomes(arrivals, most):
+            looked += weight
+            exact = whole
+            if not isinstance(outcome, str):
+                counts.add(forward, outcome, weight)
+            if isinstance(outcome, str) or self._breaks(forward, outcome):
+                broken += weight
+                place = (inversions(order), order)
+                if nearest is None or place < nearest:
+                    nearest, contents = place, outcome
+        if nearest is None:
+            return None
+        order = nearest[1]
+        if not exact and not arrivals.redelivers and not isinstance(contents, str):
+            order, contents = self._reduce(arrivals, order, forward)
+        breach = self._make_breach(order, forward, contents)
+        breach = replace(breach, broken=broken, looked=looked, exact=exact)
+        return breach if breach.error else self._explain(breach)
+
+    def _breaks(self, forward: MemoryContents, outcome: MemoryContents) -> bool:
+        return self.required.measure(forward, outcome)[0] < self.required.least
+
+    def _build(self, order: Order, policy: Policy | None = None) -> MemoryContents | str:
+        """Build an order, by a repair of the policy if one is given; an error is an outcome too."""
+        try:
+            return inspect_memory(policy or self.policy, self.case.pool, order, self._read_contents)
+        except RoutePrismError:
+            raise
+        except OWN_ERRORS as error:
+            return f"{type(error).__name__}: {error}"
+
+    def _read_contents(self, memory: Memory) -> MemoryContents:
+        exposures = [memory.expose(question) for question in self.questions]
+        return MemoryContents(
+            retained_ids(memory),
+            tuple(frozenset(exposure.sources) for exposure in exposures),
+            tuple(exposure.context for exposure in exposures),
+            any(is_unsourced(exposure.blocks) for exposure in exposures),
+        )
+
+    def _build_forward(self) -> MemoryContents:
+        """Build the source order twice; refuse a memory that fails or is not deterministic."""
+        name, user = self.policy.name, self.case.pool.user
+        forward = self._build(self.source)
+        if isinstance(forward, str):
+            raise ContractError(f"{name} raises {forward} in source order (user '{user}')")
+        if self._build(self.source) != forward:
+            raise ContractError(
+                f"{name} is not deterministic: built twice in source order it keeps different "
+                f"records (user '{user}'), so no order can be blamed"
+            )
+        return forward
+
+    def _list_outcomes(
+        self, arrivals: Arrivals, most: int
+    ) -> Iterator[tuple[Order, int, MemoryContents | str, bool]]:
+        """Yield orders, how many end alike, what they hold, and whether these are all there are."""
+        graph = merge_states(self.policy, self.case.pool, arrivals)
+        if graph is not None and not graph.failed:
+            for ending in graph.endings:
+                yield ending.order, ending.weight, self._read_contents(ending.memory), True
+            return
+        orders = arrivals.orders(most)
+        if orders is not None:
+            for order, weight in orders:
+                yield order, weight, self._build(order), True
+            return
+        for order in dict.fromkeys(arrivals.sample(index) for index in range(most)):
+            yield order, 1, self._build(order), False
+
+    def _reduce(
+        self, arrivals: Arrivals, order: Order, forward: MemoryContents
+    ) -> tuple[Order, MemoryContents]:
+        """Find one exchange of neighbours that breaks, or sort a drawn order as far as it does.
+
+        Sorting towards source order leads out of no model that is too large to be listed.
+        """
+
+        def breaks(memory: Memory) -> bool:
+            return self._breaks(forward, self._read_contents(memory))
+
+        pool = self.case.pool
+        search = partial(shrink, self.policy, pool, breaks, most_states=0, most_orders=0)
+        reordering = None
+        if every_permutation(arrivals) or arrivals.name.startswith("jitter"):
+            reordering = search(most_builds=len(pool) - 1)  # first the exchanges of neighbours
+        if reordering is None or not reordering.found:
+            reordering = search(start=order)
+        contents = self._build(reordering.order)
+        if isinstance(contents, str):
+            raise ContractError(f"{self.policy.name} is not deterministic: {contents}")
+        return reordering.order, contents
+
+    def _make_breach(
+        self, order: Order, forward: MemoryContents, outcome: MemoryContents | str
+    ) -> Breach:
+        pool, error = self.case.pool, outcome if isinstance(outcome, str) else ""
+        contents = MemoryContents(frozenset()) if isinstance(outcome, str) else outcome
+        value, at = (0.0, -1) if error else self.required.measure(forward, contents)
+        before, after = self.required.select(forward, contents, at)
+        return Breach(
+            pool,
+            order,
+            value,
+            self.questions[at] if at >= 0 else "",
+            tuple(id for id in pool.ids if id in before - after),
+            tuple(id for id in pool.ids if id in after - before),
+            error,
+        )
+
+    def _explain(self, breach: Breach) -> Breach:
+        """Add which arrivals displaced the lost records, and the least repair that keeps them."""
+        displacements = []
+        for record in breach.lost[:_EXPLAINED]:
+            cause, by, _ = explain_loss(self.case, self.policy, breach.order, record)
+            displacements.append(Displacement(record, cause, by))
+        repairs: list[Hold | Rebuild] = [Hold(self.policy, w) for w in _HELD_BACK]
+        for repair in (*repairs, Rebuild(self.policy)):
+            before, after = (self._build(order, repair) for order in (self.source, breach.order))
+            if isinstance(before, str) or isinstance(after, str) or self._breaks(before, after):
+                continue
+            breach = replace(breach, remedy=repair.name, remedy_action=repair.action)
+            break
+        return replace(breach, displacements=tuple(displacements))
 
 
 _EXPLAINED = 3
 """How many lost records of a reordering are explained."""
 _HELD_BACK = (1, 2, 3)
 """How many records are held back to find a repair of a reordering."""
-
-
-def _explain(breach: Breach, policy: Policy, case: Case, required: Requirement) -> Breach:
-    """Add which arrivals displaced the lost records, and the least repair that keeps them."""
-    displacements = []
-    for record in breach.lost[:_EXPLAINED]:
-        cause, by, _ = explain_loss(case, policy, breach.order, record)
-        displacements.append(Displacement(record, cause, by))
-    questions = [question.text for question in case.questions]
-    repairs: list[Hold | Rebuild] = [Hold(policy, w) for w in _HELD_BACK]
-    for repaired in (*repairs, Rebuild(policy)):
-        orders = (tuple(range(len(case.pool))), breach.order)
-        before, after = (_build(repaired, case.pool, order, questions) for order in orders)
-        if isinstance(before, str) or isinstance(after, str):
-            continue
-        if required.measure(before, after)[0] >= required.least:
-            breach = replace(breach, remedy=repaired.name, remedy_action=repaired.action)
-            break
-    return replace(breach, displacements=tuple(displacements))
-
-
-def _build_forward(policy: Policy, pool: Pool, questions: Sequence[str]) -> MemoryContents:
-    """Build the source order twice; refuse a memory that fails or is not deterministic."""
-    source = tuple(range(len(pool)))
-    forward = _build(policy, pool, source, questions)
-    if isinstance(forward, str):
-        raise ContractError(f"{policy.name} raises {forward} in source order (user '{pool.user}')")
-    if _build(policy, pool, source, questions) != forward:
-        raise ContractError(
-            f"{policy.name} is not deterministic: built twice in source order it keeps different "
-            f"records (user '{pool.user}'), so no order can be blamed"
-        )
-    return forward
-
-
-def _make_breach(
-    pool: Pool,
-    order: Order,
-    forward: MemoryContents,
-    outcome: MemoryContents | str,
-    questions: Sequence[str],
-    required: Requirement,
-) -> Breach:
-    value, at = (0.0, -1) if isinstance(outcome, str) else required.measure(forward, outcome)
-    nothing = MemoryContents(frozenset())
-    before, after = required.select(forward, nothing if isinstance(outcome, str) else outcome, at)
-    return Breach(
-        pool,
-        order,
-        value,
-        questions[at] if at >= 0 else "",
-        tuple(id for id in pool.ids if id in before - after),
-        tuple(id for id in pool.ids if id in after - before),
-        outcome if isinstance(outcome, str) else "",
-    )
-
-
-def _list_outcomes(
-    policy: Policy, pool: Pool, arrivals: Arrivals, questions: Sequence[str], most: int
-) -> Iterator[tuple[Order, int, MemoryContents | str, bool]]:
-    """Yield orders, how many end alike, what they hold, and whether these are all there are."""
-    graph = merge_states(policy, pool, arrivals)
-    if graph is not None and not graph.failed:
-        for ending in graph.endings:
-            yield ending.order, ending.weight, _read_contents(ending.memory, questions), True
-        return
-    orders = arrivals.orders(most)
-    if orders is not None:
-        for order, weight in orders:
-            yield order, weight, _build(policy, pool, order, questions), True
-        return
-    for order in dict.fromkeys(arrivals.sample(index) for index in range(most)):
-        yield order, 1, _build(policy, pool, order, questions), False
-
-
-def _build(
-    policy: Policy, pool: Pool, order: Order, questions: Sequence[str]
-) -> MemoryContents | str:
-    """Build an order; an error is an outcome as well."""
-    try:
-        return inspect_memory(policy, pool, order, lambda memory: _read_contents(memory, questions))
-    except RoutePrismError:
-        raise
-    except OWN_ERRORS as error:
-        return f"{type(error).__name__}: {error}"
-
-
-def _read_contents(memory: Memory, questions: Sequence[str]) -> MemoryContents:
-    exposures = [memory.expose(question) for question in questions]
-    return MemoryContents(
-        retained_ids(memory),
-        tuple(frozenset(exposure.sources) for exposure in exposures),
-        tuple(exposure.context for exposure in exposures),
-        any(is_unsourced(exposure.blocks) for exposure in exposures),
-    )
-
-
-def _reduce(
-    policy: Policy,
-    pool: Pool,
-    arrivals: Arrivals,
-    order: Order,
-    forward: MemoryContents,
-    questions: Sequence[str],
-    required: Requirement,
-) -> tuple[Order, MemoryContents]:
-    """Find one exchange of neighbours that breaks, or sort a drawn order as far as it still does.
-
-    Sorting towards source order leads out of no model that is too large to be listed.
-    """
-
-    def breaks(memory: Memory) -> bool:
-        return required.measure(forward, _read_contents(memory, questions))[0] < required.least
-
-    search = partial(shrink, policy, pool, breaks, most_states=0, most_orders=0)
-    reordering = None
-    if every_permutation(arrivals) or arrivals.name.startswith("jitter"):
-        reordering = search(most_builds=len(pool) - 1)  # it begins with the exchanges of neighbours
-    if reordering is None or not reordering.found:
-        reordering = search(start=order)
-    contents = _build(policy, pool, reordering.order, questions)
-    if isinstance(contents, str):
-        raise ContractError(f"{policy.name} is not deterministic: {contents}")
-    return reordering.order, contents
 
 
 def _describe(stability: Stability) -> Iterator[str]:

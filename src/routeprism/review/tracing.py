@@ -16,9 +16,8 @@ from routeprism.experiments import BY_QUESTION, Experiment, find_experiment
 from routeprism.labels import LabelledItem
 from routeprism.orders import name_reference
 from routeprism.review.answers import TracedAnswer, find_answers, list_policies
-from routeprism.review.selection import select_row
+from routeprism.review.selection import name_column, select_row
 from routeprism.runs import (
-    Column,
     EstimateRow,
     Finding,
     Rows,
@@ -211,7 +210,7 @@ def _find_units(
     stored: StoredRun, row: EstimateRow, questions: Collection[str]
 ) -> tuple[UnitValues, ...]:
     """Find what every unit contributes, within the row's stratum and mask."""
-    column = Column(**{name: getattr(row, name) for name in Column._fields})
+    column = name_column(row)
     values: dict[str, dict[str, float]] = {}
     own = column.mask.partition(":")[2]
     for place in (column, column._replace(mask=own)):

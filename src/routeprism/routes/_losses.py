@@ -21,18 +21,6 @@ from routeprism.records import Case
 from routeprism.routes._checks import is_costly
 from routeprism.routes._trace import Pair, Route, build_memory, pair_routes
 
-__all__ = [
-    "CAUSES",
-    "Cause",
-    "Loss",
-    "describe_displacer",
-    "explain_absence",
-    "explain_loss",
-    "explain_pair",
-    "list_lost",
-    "observe_losses",
-]
-
 Cause = Literal[
     "older overwrote newer",
     "newer overwrote older",
@@ -120,12 +108,8 @@ def list_lost(pair: Pair, labels: str) -> list[str]:
     return sorted(lost & support if support else lost)
 
 
-def explain_pair(case: Case, policy: Policy, pair: Pair, labels: str) -> Iterator[Loss]:
-    """Explain each lost record of a pair, or what else differs if none is lost."""
-    return _explain_pair(_Rebuilds(case, policy), pair, labels)
-
-
 def _explain_pair(rebuilds: _Rebuilds, pair: Pair, labels: str) -> Iterator[Loss]:
+    """Explain each lost record of a pair, or what else differs if none is lost."""
     route = pair.route
     place = (route.policy, route.schedule, route.user, pair.question.id)
     lost = list_lost(pair, labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from routeprism.policies import (
     count_calls,
     revive_memory,
 )
+from routeprism.policies.interfaces import WholeRecords
 from routeprism.policies.own import (
     check_build,
     check_expose,
@@ -44,6 +45,8 @@ from routeprism.redaction import Redactor
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 Digests = dict[tuple[Block, ...], tuple[frozenset[str], str, int]]
 """Blocks → their sources, the digest of their text, its length."""
+SharedExposures = dict[Hashable, tuple[WholeRecords, tuple["ExposureTrace", ...]]]
+"""The key of what memories expose → one of these memories, and what it exposed."""
 Snapshots = Callable[[str, str, Sequence[int]], Any]
 """(policy, user, order) → the stored snapshot of that route's memory, or None."""
 RouteLookup = Callable[[Case, Policy, Schedule, tuple[int, ...]], "Route | None"]
@@ -162,6 +165,7 @@ def trace_case(
     """
     counts = RouteCounts() if counts is None else counts
     digests: Digests = {}
+    shared: SharedExposures = {}
     routes = []
     for policy in policies:
         if own_source(policy):
@@ -176,22 +180,23 @@ def trace_case(
                     None if stored_routes is None else stored_routes(case, policy, schedule, order)
                 )
                 built[key] = before or _trace_route(
-                    case, policy, schedule, order, digests, events, snapshots
+                    case, policy, schedule, order, digests, events, snapshots, shared, reference
                 )
                 counts.traced[policy.name] += 1
                 if schedule.name in rebuilds and not before and not built[key].failed:
                     counts.rebuilt[policy.name] += _refuse_chance(
                         case, policy, schedule, built[key], digests
                     )
-            routes.append(
-                replace(
-                    built[key],
-                    schedule=schedule.name,
-                    reference=reference,
-                    procedure=schedule.procedure.name,
-                )
-            )
+            names = (schedule.name, reference, schedule.procedure.name)
+            routes.append(_name_route(built[key], *names))
     return tuple(routes)
+
+
+def _name_route(route: Route, schedule: str, reference: str, procedure: str) -> Route:
+    """Return a route under the names of the schedule that it was built for, or shares."""
+    if (route.schedule, route.reference, route.procedure) == (schedule, reference, procedure):
+        return route
+    return replace(route, schedule=schedule, reference=reference, procedure=procedure)
 
 
 def _list_references(schedules: Sequence[Schedule]) -> dict[Schedule, str]:
@@ -215,7 +220,10 @@ def _trace_route(
     digests: Digests,
     events: bool,
     snapshots: Snapshots | None = None,
+    shared: SharedExposures | None = None,
+    reference: str = FORWARD.name,
 ) -> Route:
+    shared = {} if shared is None else shared
     try:
         with (
             report_own_errors(policy, user=case.pool.user, route=schedule.name),
@@ -223,7 +231,9 @@ def _trace_route(
                 build_memory(policy, case, order, snapshots, procedure=schedule.procedure)
             ) as memory,
         ):
-            return _trace_route_once(memory, case, policy, schedule, order, digests, events)
+            return _trace_route_once(
+                memory, case, policy, schedule, order, digests, events, shared, reference
+            )
     except (RouteError, LimitError) as error:  # beyond a limit, routes are not built any more
         return Route(
             policy.name,
@@ -248,15 +258,23 @@ def _trace_route_once(
     order: tuple[int, ...],
     digests: Digests,
     events: bool,
+    shared: SharedExposures,
+    reference: str,
 ) -> Route:
     retained = check_retained(memory, policy.name, case.pool)
     before = hash_state(memory.state())
-    exposures = tuple(
-        _expose(memory, policy, question, retained, digests) for question in case.questions
-    )
-    after = retained_ids(memory, policy.name), hash_state(memory.state())
-    if after != (retained, before):
-        if after != (retained_ids(memory, policy.name), hash_state(memory.state())):
+    key = memory.exposure_key() if isinstance(memory, WholeRecords) else None
+    if key in shared:
+        exposures = shared[key][1]
+    else:
+        exposures = tuple(
+            _expose(memory, policy, question, retained, digests) for question in case.questions
+        )
+    if key is not None and isinstance(memory, WholeRecords):
+        # The interfaces with keys change nothing. The key is valid while its records live.
+        shared[key] = memory, exposures
+    elif (after := _read_memory(memory, policy)) != (retained, before):
+        if after != _read_memory(memory, policy):
             raise ContractError(
                 f"{policy.name}: retained() or state() of user '{case.pool.user}' differs each "
                 f"time it is read. Is there chance or time in it?"
@@ -280,7 +298,14 @@ def _trace_route_once(
         count_calls(policy, _read_map(memory, "counts")),
         hash_state(canonical()) if callable(canonical) else None,
         _read_map(memory, "notes"),
+        reference=reference,
+        procedure=schedule.procedure.name,
     )
+
+
+def _read_memory(memory: Memory, policy: Policy) -> tuple[frozenset[str], str | None]:
+    """Read what exposing must not change: the retained ids and the digest of the state."""
+    return retained_ids(memory, policy.name), hash_state(memory.state())
 
 
 def _read_map(memory: Memory, name: str) -> dict[str, Any]:
@@ -404,18 +429,18 @@ def _expose(
     return ExposureTrace(question, *cached, exposure.blocks)
 
 
+def list_counterparts(routes: Sequence[Route]) -> list[tuple[Route, Route]]:
+    """List every route after its policy's reference route, unless one of the two failed."""
+    built = {(route.policy, route.schedule): route for route in routes}
+    pairs = [(built[route.policy, route.reference], route) for route in routes if route.reference]
+    return [(base, route) for base, route in pairs if not (base.failed or route.failed)]
+
+
 def pair_routes(routes: Sequence[Route]) -> Iterator[Pair]:
     """Pair every route with its policy's reference route, question by question.
 
     If one of the two failed, there is no pair.
     """
-    built: Mapping[tuple[str, str], Route] = {
-        (route.policy, route.schedule): route for route in routes
-    }
-    for route in routes:
-        if route.reference:
-            base = built[route.policy, route.reference]
-            if base.failed or route.failed:
-                continue
-            for first, second in zip(base.exposures, route.exposures, strict=True):
-                yield Pair(first.question, base, route, first, second)
+    for base, route in list_counterparts(routes):
+        for first, second in zip(base.exposures, route.exposures, strict=True):
+            yield Pair(first.question, base, route, first, second)

@@ -7,13 +7,15 @@ memories that merge and update have something to do.
 from __future__ import annotations
 
 import gc
+import json
 import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -60,7 +62,6 @@ _CONTROLS = 6
 """The number of builds that distinguish a memory of questions from chance."""
 _BUDGET = 5.0
 """How many seconds the builds that look for chance may take."""
-_RAISED = "see the message; the adapter must not raise here"
 _PATIENCE = 2.0
 """How many seconds threads have to end after a memory was closed."""
 
@@ -78,56 +79,16 @@ class Check:
     """What to do about it."""
 
 
-def _pool(user: str, *texts: str) -> Pool:
-    records = (Record(f"{user}-{at}", at, f"[USER] {text}") for at, text in enumerate(texts))
-    return Pool(user, tuple(records))
+def _read_pool(user: str) -> Pool:
+    texts = enumerate(_TEXTS["pools"][user])
+    return Pool(user, tuple(Record(f"{user}-{at}", at, f"[USER] {text}") for at, text in texts))
 
 
-_MOVING = _pool(
-    "moving",
-    "I live in Lyon and keep two cats. The flat is small.",
-    "My sister plays the violin in an orchestra.",
-    "I live in Lyon and keep two cats. The flat is small.",
-    "I have moved: I live in Porto now, and the cats came along.",
-    "My sister has given up the violin and plays the viola.",
-)
-_COOKING = _pool(
-    "cooking",
-    "I bake bread on Sundays, mostly rye.",
-    "Paprika makes me sneeze, so I cook without it.",
-    "The oven broke, and I fry everything for now.",
-)
-_LEARNING = _pool(
-    "learning",
-    "I walk to work along the river every morning.",
-    "The river was high this morning, so I took the tram to work.",
-)
-"""For policies that have to learn from other users first."""
-_VARIED = _pool(
-    "varied",
-    "Hello!",
-    "Mein Zug nach Köln fährt um 7:45 Uhr; das Ticket kostet 29,90 €.",
-    "私は京都に住んでいます。",
-    "My phone number ends in 4471, and my locker is B-12.",
-    "I bought 3 chairs, 2 lamps and 1 table on 2023-05-14.",
-    "Do you remember what I said about the chairs?",
-    "Actually, I returned two of the chairs: only one is left.",
-    "My email is sam@example.org and I prefer short answers.",
-    "Hello!",
-    "I am allergic to peanuts. I am also allergic to shellfish, as the doctor told me last week.",
-    "I love hiking, I love tea, I hate crowds, and I would rather stay at home on Fridays. " * 12,
-    "Forget what I said about tea: I only drink coffee now.",
-)
-"""Different lengths, scripts, numbers, dates, repetitions and corrections: some memories share
-state, or react, on some records alone."""
-_QUESTIONS = ("Where do I live?", "Which instrument does my sister play?", "What do I keep?")
-_NEW_QUESTIONS = (
-    "Where did I move to?",
-    "What did my sister give up?",
-    "How many chairs are left?",
-    "What should I not eat?",
-)
-"""Asked where a memory of questions is looked for, and nowhere before."""
+_TEXTS = json.loads(files(__package__).joinpath("conformance.json").read_text("utf-8"))
+_MOVING, _COOKING, _LEARNING, _VARIED = map(_read_pool, _TEXTS["pools"])
+_FIXES: Mapping[str, str] = _TEXTS["fixes"]
+_QUESTIONS: tuple[str, ...] = tuple(_TEXTS["questions"])
+_NEW_QUESTIONS: tuple[str, ...] = tuple(_TEXTS["new_questions"])
 
 
 class _CheckError(Exception):
@@ -135,7 +96,7 @@ class _CheckError(Exception):
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(problem)
-        self.problem, self.fix = problem, fix
+        self.problem, self.fix = problem, _FIXES[fix]
 
 
 def check_adapter(policy: Policy) -> tuple[Check, ...]:
@@ -167,9 +128,9 @@ class _Kit:
     policy: Policy
     checks: list[Check] = field(default_factory=list)
     first: str = ""
+    """What was seen of the first build of all that was asked something: nothing was shared yet."""
     walked: bool = True
     """Whether every step of its profile passed, if it has one."""
-    """What was seen of the first build of all that was asked something: nothing was shared yet."""
 
     def attempt(self, name: str, check: Callable[[], str], needs: Sequence[str]) -> None:
         """Run a check unless one that it depends on has not passed."""
@@ -187,12 +148,12 @@ class _Kit:
         except (SpecError, MissingExtraError):
             raise  # nothing of the adapter was tried
         except OwnCodeError as error:
-            self.checks.append(Check(name, "failed", str(error), _RAISED))
+            self.checks.append(Check(name, "failed", str(error), _FIXES["errors"]))
         except BaseException as error:
             if is_interruption(error):
                 raise
             problem = str(describe_error(error, self.policy.name))
-            self.checks.append(Check(name, "failed", problem, _RAISED))
+            self.checks.append(Check(name, "failed", problem, _FIXES["errors"]))
 
     def walk(self) -> Iterator[Check]:
         """Try the steps of an adapter that has a profile, and report what each found."""
@@ -221,24 +182,17 @@ class _Kit:
             check_build(self.policy)
             with self.built(_MOVING) as memory:
                 if not fulfils(memory, Memory):
-                    raise _CheckError(
-                        f"build gave {type(memory).__name__}",
-                        "give an object with retained(), state() and expose(query)",
-                    )
+                    raise _CheckError(f"build gave {type(memory).__name__}", "memory")
                 check_expose(memory, self.policy.name)
                 exposures = [memory.expose(question) for question in _QUESTIONS]
                 for exposure in exposures:
                     if not isinstance(exposure, Exposure):
-                        raise _CheckError(
-                            f"expose gave {type(exposure).__name__}", "give an Exposure of Blocks"
-                        )
+                        raise _CheckError(f"expose gave {type(exposure).__name__}", "exposure")
                 self.first = self._write_view(memory, exposures)
         except PeekError as error:
-            raise _CheckError(
-                str(error), "take build(arrivals) and expose(query) alone: nothing else is given"
-            ) from None
+            raise _CheckError(str(error), "arguments") from None
         except ContractError as error:
-            raise _CheckError(str(error), "see docs/policies.md, Writing one") from None
+            raise _CheckError(str(error), "contract") from None
         return ""
 
     def ids(self) -> str:
@@ -252,22 +206,18 @@ class _Kit:
                 for where, ids in ids_by_method.items():
                     if invented := sorted(map(str, set(ids) - pool_ids)):
                         raise _CheckError(
-                            f"{where} names '{invented[0]}', which never arrived",
-                            "carry record.id through the system (metadata, key or tag) and give "
-                            "that back, not the system's own id",
+                            f"{where} names '{invented[0]}', which never arrived", "ids"
                         )
                 if hidden := sorted(ids_by_method["expose()"] - retained):
                     raise _CheckError(
-                        f"expose() shows '{hidden[0]}', which retained() does not name",
-                        "let retained() name every record that anything held came from",
+                        f"expose() shows '{hidden[0]}', which retained() does not name", "retained"
                     )
         return ""
 
     def isolation(self) -> str:
         """Check that a build sees nothing of another."""
-        fix = "make every store, collection, file and list inside build(), a new one each time"
         if getattr(unwrap_policy(self.policy), "exclusive", False):
-            return self._isolation_by_reset(fix)
+            return self._isolation_by_reset()
         try:
             with self.built(_MOVING) as first:
                 before = [(self.retained(first), hash_state(first.state())) for _ in range(2)]
@@ -278,16 +228,16 @@ class _Kit:
                     if strangers := sorted(retained & {*_MOVING.ids}):
                         raise _CheckError(
                             f"a second build holds '{strangers[0]}', which arrived in the first",
-                            fix,
+                            "stores",
                         )
                     after = self.retained(first), hash_state(first.state())
         except ContractError as error:
-            raise _CheckError(f"a second build is refused: {error}", fix) from None
+            raise _CheckError(f"a second build is refused: {error}", "stores") from None
         if before[0] == before[1] != after:  # else it changes by itself: see determinism
-            raise _CheckError("a memory changed while another one was built", fix)
-        return self._both_ways_round(fix)
+            raise _CheckError("a memory changed while another one was built", "stores")
+        return self._both_ways_round()
 
-    def _both_ways_round(self, fix: str) -> str:
+    def _both_ways_round(self) -> str:
         """Build the same records in two orders: in both sequences, and alternating."""
         if not self._declared:
             return "not in two orders: shared state cannot be distinguished from chance"
@@ -297,7 +247,7 @@ class _Kit:
                 self.policy, pool.records, tuple(range(len(pool)))[::-1], _QUESTIONS
             )
             if isolation.outcome == "shared":
-                raise _CheckError(describe_leak(isolation), fix)
+                raise _CheckError(describe_leak(isolation), "stores")
             if isolation.outcome in ("unclear", "chance"):
                 self._take_opposite_order(pool)
                 unclear.append(pool.user)
@@ -316,13 +266,13 @@ class _Kit:
         except OWN_ERRORS as error:
             raise describe_error(error, self.policy.name, route="opposite") from None
 
-    def _isolation_by_reset(self, fix: str) -> str:
+    def _isolation_by_reset(self) -> str:
         """Check that nothing of a closed build is left in the next one."""
         with self.built(_MOVING) as memory:
             self.retained(memory)
         with self.built(_COOKING) as memory:
             if strangers := sorted({*self.retained(memory)} & {*_MOVING.ids}):
-                raise _CheckError(f"a second build holds '{strangers[0]}'", fix)
+                raise _CheckError(f"a second build holds '{strangers[0]}'", "stores")
         return "a reset separates builds, which are made one at a time"
 
     def provenance(self) -> str:
@@ -336,13 +286,12 @@ class _Kit:
                         if not block.sources:
                             raise _CheckError(
                                 f"expose({question!r}) shows {block.text!r:.60} without sources",
-                                "give every Block the ids of all records its text came from",
+                                "sources",
                             )
         return "" if number else "nothing was ever shown, so nothing could be checked"
 
     def question(self) -> str:
         """Check that asking changes nothing, neither now nor in the next build."""
-        fix = "let expose(query) read alone: store no query, no hit count, no cache that shows"
         for pool in (_MOVING, _VARIED):
             exposures: dict[str, Exposure] = {}
             # The second memory is asked in the opposite sequence: what is remembered of earlier
@@ -354,7 +303,7 @@ class _Kit:
                     after = self.retained(memory), hash_state(memory.state())
                 if before[0] == before[1] != after:
                     raise _CheckError(
-                        "retained() or state() changed when questions were asked", fix
+                        "retained() or state() changed when questions were asked", "questions"
                     )
                 for question, exposure in replies:
                     if exposures.setdefault(question, exposure) == exposure or not self._declared:
@@ -362,7 +311,7 @@ class _Kit:
                     if not self._is_steady(pool):
                         return "not clear: builds differ even where the same is asked"
                     raise _CheckError(
-                        f"{question!r} is shown something else after other questions", fix
+                        f"{question!r} is shown something else after other questions", "questions"
                     )
         return ""
 
@@ -393,8 +342,7 @@ class _Kit:
                 raise _CheckError(
                     f"two builds from the same records in the same order differ (build {builds} "
                     f"from the first)",
-                    "seed what is drawn and freeze dates and ids; if chance is part of the system, "
-                    "declare deterministic = False and audit with builds=N",
+                    "chance",
                 )
         return (
             f"{builds} builds were the same; chance in 1 of {RARE} builds shows in that many with "
@@ -422,12 +370,7 @@ class _Kit:
         for pool in (_COOKING, _MOVING):
             disagreement = find_disagreement(policy, pool)
             if disagreement is not None:
-                raise _CheckError(
-                    disagreement.text,
-                    "let step(state, record) give a new state and leave the old one as it was; let "
-                    "key(state) differ wherever something retained or shown, now or after any "
-                    "further arrivals, differs; let build(arrivals) give what the steps give",
-                )
+                raise _CheckError(disagreement.text, "steps")
         return "all orders of two small pools end where building them ends"
 
     def traceability(self) -> str:
@@ -441,19 +384,18 @@ class _Kit:
                 if not arrived or _MOVING.records[event.at].id != event.by:
                     raise _CheckError(
                         f"an event says that arrival {event.at} was '{event.by}'",
-                        "let `at` count arrivals from 0 and `by` name the record that arrived then",
+                        "arrival of an event",
                     )
                 if event.record not in _MOVING.ids[: event.at + 1]:
                     raise _CheckError(
                         f"arrival {event.at} did something to '{event.record}', "
                         f"which had not arrived",
-                        "name the record that the event happened to",
+                        "record of an event",
                     )
             ids = {event.record for event in events} | {event.by for event in events}
             if untold := sorted({*_MOVING.ids} - self.retained(memory) - ids):
                 raise _CheckError(
-                    f"'{untold[0]}' arrived, is not retained, and no event says why",
-                    "log skip, evict, merge or overwrite for what is not kept",
+                    f"'{untold[0]}' arrived, is not retained, and no event says why", "events"
                 )
         return ""
 
@@ -470,29 +412,21 @@ class _Kit:
                 memory.expose(_QUESTIONS[0])
             if files := sorted({*Path(place).iterdir()} - left):
                 raise _CheckError(
-                    f"'{files[0].name}' stayed in the temporary directory",
-                    "remove what a build makes in close(), which is called after the last question",
+                    f"'{files[0].name}' stayed in the temporary directory", "temporary files"
                 )
             if files := sorted({*directory.iterdir()} - entries):
-                raise _CheckError(
-                    f"'{files[0].name}' stayed in the current directory",
-                    "keep a build's files in a temporary directory and remove it in close()",
-                )
+                raise _CheckError(f"'{files[0].name}' stayed in the current directory", "files")
             if started := sorted(_list_lasting(threads)):
-                raise _CheckError(
-                    f"the thread '{started[0]}' is still running",
-                    "end it in close(), which is called after the last question",
-                )
+                raise _CheckError(f"the thread '{started[0]}' is still running", "threads")
             if _children() - children:
-                raise _CheckError("a process is still running", "end it and wait for it in close()")
+                raise _CheckError("a process is still running", "processes")
             gc.collect()
             if (now := _descriptors()) > descriptors:
                 raise _CheckError(
-                    f"{now - descriptors} files or connections are still open",
-                    "close clients and databases in close()",
+                    f"{now - descriptors} files or connections are still open", "connections"
                 )
         if Path.cwd() != directory:
-            raise _CheckError("the current directory is another one", "do not change it in a build")
+            raise _CheckError("the current directory is another one", "directory")
         return ""
 
     @property

@@ -18,21 +18,34 @@ from routeprism.runs._entries import (
     value_rows,
 )
 from routeprism.runs._index import CONTRASTS
-from routeprism.runs._ledger import Answer, Failure, Key, Ledger, Outcome, Request, States, sha256
+from routeprism.runs._ledger import (
+    Answer,
+    Committer,
+    Failure,
+    Key,
+    Ledger,
+    Outcome,
+    Request,
+    States,
+    sha256,
+)
 from routeprism.runs._rows import COLUMNS, EstimateRow, Rows, format_interval, to_csv
 from routeprism.runs._run import Run, Writer
-from routeprism.runs._store import FINISHED, INCOMPLETE, RUNNING, settle_store
+from routeprism.runs._store import FINISHED, INCOMPLETE, PENDING_RESULTS, RUNNING, settle_store
 from routeprism.runs._stored_run import StoredRun, read_configuration, read_manifest
+from routeprism.runs._union import explain_shard, unite_ledgers
 
 __all__ = [
     "COLUMNS",
     "CONTRASTS",
     "FINISHED",
     "INCOMPLETE",
+    "PENDING_RESULTS",
     "RUNNING",
     "Answer",
     "Cassette",
     "Column",
+    "Committer",
     "EstimateRow",
     "Failure",
     "Finding",
@@ -56,6 +69,7 @@ __all__ = [
     "UnitValues",
     "Writer",
     "check_cassette",
+    "explain_shard",
     "format_interval",
     "question_row",
     "read_configuration",
@@ -64,6 +78,7 @@ __all__ = [
     "sha256",
     "to_csv",
     "unit_rows",
+    "unite_ledgers",
     "value_rows",
     "write_cassette",
 ]

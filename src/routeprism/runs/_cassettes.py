@@ -21,14 +21,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from routeprism.errors import InputError
-from routeprism.files import write_output
-from routeprism.inputs import read_input
+from routeprism.files import read_input, write_output
 from routeprism.redaction import Redactor
 from routeprism.runs._ledger import Answer, Key, Outcome, Request
 from routeprism.runs._run import Run
 from routeprism.runs._store import StorageError, storing
-
-__all__ = ["Cassette", "check_cassette", "write_cassette"]
 
 _FORMAT = {"routeprism_cassette": 1}
 _KEY = ("model", "settings", "prompt", "batch", "draw")

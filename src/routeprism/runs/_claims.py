@@ -20,6 +20,7 @@ from routeprism.runs._store import (
     FINISHED,
     FORMAT,
     MANIFEST,
+    PENDING_RESULTS,
     STORE,
     STORE_FILES,
     check_regular,
@@ -77,7 +78,7 @@ class Claim:
 
     def _remove(self) -> None:
         """Remove the files of a new run, and the directories that are empty then."""
-        for name in (MANIFEST, ESTIMATES, *STORE_FILES, LOCK):
+        for name in (MANIFEST, ESTIMATES, PENDING_RESULTS, *STORE_FILES, LOCK):
             with suppress(OSError):
                 (self.directory / name).unlink(missing_ok=True)
         _remove_empty(self.folders)
@@ -135,16 +136,12 @@ def _inspect(
     path = directory / MANIFEST
     check_regular(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        before: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        stored = {**dict(before["configuration"]), "inputs": dict(before["inputs"])}
     except FileNotFoundError:
         _refuse_foreign(directory)
         return None
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path} cannot be read ({error}); choose a different directory") from error
-    try:
-        before: dict[str, Any] = json.loads(text)
-        stored = {**dict(before["configuration"]), "inputs": dict(before["inputs"])}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunError(f"{path} cannot be read ({error}); choose a different directory") from error
     if (version := before.get("format", FORMAT)) != FORMAT:
         raise RunError(

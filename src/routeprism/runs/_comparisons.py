@@ -10,16 +10,6 @@ from typing import Any
 
 from routeprism.runs._store import Tables
 
-__all__ = [
-    "SIDE_PARTS",
-    "StoredAnswer",
-    "StoredSide",
-    "add_side_parts",
-    "answers_of",
-    "count_answers",
-    "read_sides",
-]
-
 SIDE_PARTS = ("tokens", "padding", "evidence_start", "evidence_end", "records", "reason")
 """Columns of the table `comparisons` that describe the prompt of a side."""
 

@@ -22,10 +22,11 @@ _INSTRUCTION = "provenance"
 _RUBRIC = ("rubric", "rubric_sha256", "cards_sha256")
 
 Entry = dict[str, Any]
+Configuration = Mapping[str, Any]
 
 
 def experiment_index(
-    configuration: Mapping[str, Any],
+    configuration: Configuration,
     rows: Sequence[EstimateRow],
     stored: StoredRun,
     *,
@@ -40,28 +41,25 @@ def experiment_index(
     by_experiment: dict[str, list[EstimateRow]] = {}
     for row in rows:
         by_experiment.setdefault(row.experiment, []).append(row)
-    return {
-        experiment: {
-            "inputs": _inputs(configuration, rows_of_experiment, stored),
-            "answers": _answers(
-                configuration, sources.get(experiment, experiment), rows_of_experiment, stored
-            ),
-            "prompts": _prompts(
-                configuration, sources.get(experiment, experiment), rows_of_experiment, own_entries
-            ),
-            "analysis": _analysis(configuration, experiment, rows_of_experiment, stored),
+    index = {}
+    for experiment, own_rows in by_experiment.items():
+        source = sources.get(experiment, experiment)
+        own = [name for name, owner in own_entries.items() if owner == source]
+        index[experiment] = {
+            "inputs": _inputs(configuration, own_rows, stored),
+            "answers": _answers(configuration, source, own_rows, stored),
+            "prompts": _prompts(configuration, own, own_rows),
+            "analysis": _analysis(configuration, experiment, own_rows, stored),
         }
-        for experiment, rows_of_experiment in by_experiment.items()
-    }
+    return index
 
 
-def _inputs(
-    configuration: Mapping[str, Any], rows: Sequence[EstimateRow], stored: StoredRun
-) -> Entry:
+def _inputs(configuration: Configuration, rows: Sequence[EstimateRow], stored: StoredRun) -> Entry:
     sizes = {name: len(ids) for name, ids in stored.masks().items()}
     # `primary:fixed-source` is cut by a given mask and by one of the experiment's own.
-    names = (name for row in rows for name in row.mask.removeprefix("outside-").split(":"))
-    masks = _take_distinct(names)
+    masks = _take_distinct(
+        name for row in rows for name in row.mask.removeprefix("outside-").split(":")
+    )
     return {
         "benchmark": rows[0].benchmark,
         "fingerprint": configuration.get("fingerprint"),
@@ -77,10 +75,7 @@ def _inputs(
 
 
 def _answers(
-    configuration: Mapping[str, Any],
-    source: str,
-    rows: Sequence[EstimateRow],
-    stored: StoredRun,
+    configuration: Configuration, source: str, rows: Sequence[EstimateRow], stored: StoredRun
 ) -> Entry | None:
     if configuration.get("command") in _STUDIES:
         passes = configuration["passes"]
@@ -100,17 +95,13 @@ def _answers(
 
 
 def _prompts(
-    configuration: Mapping[str, Any],
-    source: str,
-    rows: Sequence[EstimateRow],
-    own_entries: Mapping[str, str],
+    configuration: Configuration, own_names: Sequence[str], rows: Sequence[EstimateRow]
 ) -> Entry | None:
     if configuration.get("command") in _STUDIES:
         return {name: configuration[name] for name in _RUBRIC}
     if not any(row.model for row in rows):
         return None
-    own = (name for name, owner in own_entries.items() if owner == source)
-    names = (name for name in (_INSTRUCTION, *own) if name in configuration)
+    names = (name for name in (_INSTRUCTION, *own_names) if name in configuration)
     return {
         "control": configuration["prompt_control"],
         "fillers": configuration["fillers"],
@@ -119,16 +110,10 @@ def _prompts(
 
 
 def _analysis(
-    configuration: Mapping[str, Any],
-    experiment: str,
-    rows: Sequence[EstimateRow],
-    stored: StoredRun,
+    configuration: Configuration, experiment: str, rows: Sequence[EstimateRow], stored: StoredRun
 ) -> Entry:
-    contrasts = [
-        finding.value
-        for finding in stored.findings(CONTRASTS)
-        if finding.value["experiment"] == experiment
-    ]
+    values = (finding.value for finding in stored.findings(CONTRASTS))
+    contrasts = [value for value in values if value["experiment"] == experiment]
     study = configuration.get("command") in _STUDIES
     return {
         "unit": next((row.unit for row in rows if row.unit), ""),

@@ -10,45 +10,31 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from queue import Empty, SimpleQueue
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from routeprism.runs._commits import Committer
-from routeprism.runs._store import StorageError, storing
+from routeprism.runs._store import StorageError, is_refusal, read_schema, storing
+
+T = TypeVar("T")
+Job = Callable[[sqlite3.Connection], Any]
+Row = tuple[str, tuple[Any, ...]]
+"""The beginning of an INSERT up to VALUES, and the values."""
+Batch = list[tuple[Job | Row, Future[Any]]]
+
+_PATIENCE = 60.0
+"""Seconds to wait for another connection's transaction."""
+_TOGETHER = 64
+"""Rows in one statement; SQLite accepts at least 999 values."""
 
 Outcome = Literal["answered", "refused", "unparsable"]
 """How an answer ended; a request that failed has no answer and is repeated."""
 Settings = Mapping[str, str | int | float | bool | None]
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS models (
-    settings_sha256 TEXT, model TEXT, settings TEXT,
-    PRIMARY KEY (settings_sha256, model)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS prompts (sha256 TEXT PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS requests (
-    submission INTEGER PRIMARY KEY, model TEXT NOT NULL, settings_sha256 TEXT NOT NULL,
-    prompt_sha256 TEXT NOT NULL, batch TEXT NOT NULL, draw INTEGER NOT NULL,
-    question TEXT, route TEXT,
-    UNIQUE (prompt_sha256, draw, model, settings_sha256, batch));
-CREATE TABLE IF NOT EXISTS answers (
-    submission INTEGER PRIMARY KEY REFERENCES requests, outcome TEXT NOT NULL, answer TEXT,
-    raw TEXT NOT NULL, scores TEXT, input_tokens INTEGER, output_tokens INTEGER, cost REAL,
-    asked_at TEXT NOT NULL, latency REAL NOT NULL, attempts TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS failures (
-    submission INTEGER REFERENCES requests, error TEXT NOT NULL, asked_at TEXT NOT NULL,
-    latency REAL NOT NULL, attempts TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS recorded (
-    submission INTEGER PRIMARY KEY REFERENCES requests, correct INTEGER, position INTEGER);
-CREATE TABLE IF NOT EXISTS marks (
-    submission INTEGER PRIMARY KEY REFERENCES requests, marks TEXT NOT NULL);
-"""
-"""Lists and maps are JSON. Question and route name the first comparison that made a request, which
-others may share. `recorded` has the verdict and place that came with an answer collected elsewhere,
-`marks` the parts of an answer that could not be stored unchanged."""
 
 
 class Key(NamedTuple):
@@ -118,13 +104,13 @@ class Failure:
     attempts: tuple[str, ...] = ()
 
 
-def _open_store(path: Path, schema: str, use: str) -> sqlite3.Connection:
-    """Open a store and create the tables that it does not have yet."""
+def open_store(path: Path, tables: str, use: str) -> sqlite3.Connection:
+    """Open a store and create the tables of a schema that it does not have yet."""
     try:
         connection = sqlite3.connect(path, timeout=60.0)
         try:
             connection.execute("PRAGMA journal_mode=WAL")
-            connection.executescript(schema)
+            connection.executescript(read_schema(tables))
         except BaseException:
             connection.close()
             raise
@@ -137,7 +123,7 @@ class Ledger:
     """The ledger of one store, open for reading and writing."""
 
     def __init__(self, path: Path) -> None:
-        self._reading = _open_store(path, _SCHEMA, "as a ledger")
+        self._reading = open_store(path, "ledger", "as a ledger")
         self._committer = Committer(path)
 
     def __enter__(self) -> Ledger:
@@ -174,14 +160,15 @@ class Ledger:
     def put(self, entry: Answer | Failure) -> Future[None]:
         """Store an answer or a failure; the future is resolved once it is on the disk."""
         if isinstance(entry, Failure):
-            return self._committer.insert("INSERT INTO failures", _failure_row(entry))
+            return self._committer.insert("INSERT INTO failures", _list_values(entry))
         if entry.correct is not None or entry.order is not None:
             recorded = (entry.submission, entry.correct, entry.order)
             self._committer.insert("INSERT OR IGNORE INTO recorded", recorded)
         if entry.marks:
             marks = (entry.submission, _lines(entry.marks))
             self._committer.insert("INSERT OR IGNORE INTO marks", marks)
-        return self._committer.insert("INSERT OR IGNORE INTO answers", _answer_row(entry))
+        answer = _list_values(entry)[:_STORED_WITH_ANSWER]
+        return self._committer.insert("INSERT OR IGNORE INTO answers", answer)
 
     def answers(self, keys: Iterable[Key]) -> dict[Key, Answer]:
         """Read the stored answers to some of these keys."""
@@ -203,16 +190,7 @@ class Ledger:
     def failures(self, key: Key) -> list[Failure]:
         """Read every failure of a request."""
         rows = self._reading.execute(_FAILURES, _places(key))
-        return [
-            Failure(
-                submission=row[0],
-                error=row[1],
-                asked_at=row[2],
-                latency=row[3],
-                attempts=tuple(json.loads(row[4])),
-            )
-            for row in rows
-        ]
+        return [Failure(**_read_fields(Failure, row)) for row in rows]
 
     def count_route(self, route: str) -> int:
         """Count the answers to requests with this name of a route."""
@@ -226,6 +204,10 @@ class Ledger:
         return int(number)
 
 
+_FIELDS = {kind: tuple(part.name for part in fields(kind)) for kind in (Answer, Failure)}
+_STORED_WITH_ANSWER = _FIELDS[Answer].index("correct")
+"""The number of fields in the table `answers`; the later ones have tables of their own."""
+_LISTS = {"scores", "attempts", "marks"}
 _WHERE = "prompt_sha256 = ? AND draw = ? AND model = ? AND settings_sha256 = ? AND batch = ?"
 _ALL = "answers.*, recorded.correct, recorded.position, marks.marks"
 _JOINS = (
@@ -245,44 +227,24 @@ def _submission(connection: sqlite3.Connection, key: Key) -> int:
     return int(connection.execute(_SUBMISSION, _places(key)).fetchone()[0])
 
 
-def _answer_row(entry: Answer) -> tuple[Any, ...]:
-    scores = None if entry.scores is None else json.dumps(entry.scores)
-    return (
-        entry.submission,
-        entry.outcome,
-        entry.answer,
-        entry.raw,
-        scores,
-        entry.input_tokens,
-        entry.output_tokens,
-        entry.cost,
-        entry.asked_at,
-        entry.latency,
-        _lines(entry.attempts),
-    )
+def _list_values(entry: Answer | Failure) -> tuple[Any, ...]:
+    """List the values of the fields in the order of the table's columns; tuples as JSON."""
+    values = (getattr(entry, name) for name in _FIELDS[type(entry)])
+    return tuple(_lines(value) if isinstance(value, tuple) else value for value in values)
 
 
-def _failure_row(entry: Failure) -> tuple[Any, ...]:
-    return entry.submission, entry.error, entry.asked_at, entry.latency, _lines(entry.attempts)
+def _read_fields(kind: type[Answer | Failure], row: Sequence[Any]) -> dict[str, Any]:
+    values = dict(zip(_FIELDS[kind], row, strict=True))
+    for name in _LISTS & values.keys():
+        values[name] = None if values[name] is None else tuple(json.loads(values[name]))
+    return values
 
 
 def _answer(row: Sequence[Any]) -> Answer:
-    return Answer(
-        submission=row[0],
-        outcome=row[1],
-        answer=row[2],
-        raw=row[3],
-        scores=None if row[4] is None else tuple(json.loads(row[4])),
-        input_tokens=row[5],
-        output_tokens=row[6],
-        cost=row[7],
-        asked_at=row[8],
-        latency=row[9],
-        attempts=tuple(json.loads(row[10])),
-        correct=None if row[11] is None else bool(row[11]),
-        order=row[12],
-        marks=() if row[13] is None else tuple(json.loads(row[13])),
-    )
+    values = _read_fields(Answer, row)
+    correct, marks = values["correct"], values["marks"]
+    values["correct"] = None if correct is None else bool(correct)
+    return Answer(**{**values, "marks": marks or ()})
 
 
 def _lines(lines: tuple[str, ...]) -> str:
@@ -316,20 +278,12 @@ def count_answers(path: Path) -> int | None:
         return None
 
 
-_STATES_SCHEMA = """
-CREATE TABLE IF NOT EXISTS states (
-    policy TEXT, user TEXT, arrivals TEXT, build INTEGER, snapshot TEXT NOT NULL,
-    PRIMARY KEY (policy, user, arrivals, build)) WITHOUT ROWID;
-"""
-"""Arrivals and snapshot are JSON; builds of one route are counted from 0."""
-
-
 class States:
     """The snapshots of built memories in a store, open for reading and writing in one thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._connection = _open_store(path, _STATES_SCHEMA, "for built states")
+        self._connection = open_store(path, "states", "for built states")
 
     def __enter__(self) -> States:
         return self
@@ -356,3 +310,127 @@ class States:
                 "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)",
                 (policy, user, json.dumps(list(order)), build, text),
             )
+
+
+class Committer:
+    """Runs jobs on the one writing connection of a store, durably and in order.
+
+    One thread writes everything that is queued in one transaction. A write counts when its future
+    is resolved, after the commit has reached the disk. While one commit waits for the disk the next
+    writes queue, so that the rate is not limited to one per fsync.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._queue: SimpleQueue[tuple[Job | Row, Future[Any]] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="ledger", daemon=True)
+        self._closed = False
+        self._thread.start()
+
+    def submit(self, job: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        """Queue a job; its future gives the result once it is on the disk."""
+        return self._enqueue(job)
+
+    def insert(self, statement: str, values: tuple[Any, ...]) -> Future[None]:
+        """Queue one row; queued rows of the same statement are written together."""
+        return self._enqueue((statement, values))
+
+    def _enqueue(self, item: Job | Row) -> Future[Any]:
+        future: Future[Any] = Future()
+        # From here on it cannot be cancelled: a queued item is always written.
+        future.set_running_or_notify_cancel()
+        self._queue.put((item, future))
+        return future
+
+    def close(self) -> None:
+        """Write everything that is queued, and end."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
+        except sqlite3.Error as error:
+            self._refuse(error)
+            return
+        with closing(connection):
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=FULL")
+            except sqlite3.Error as error:
+                self._refuse(error)
+                return
+            ending = False
+            while not ending:
+                batch, ending = self._take_batch()
+                if batch:
+                    _commit(connection, batch, self._path)
+
+    def _take_batch(self) -> tuple[Batch, bool]:
+        """Wait for one item and take all that are queued."""
+        item = self._queue.get()
+        batch: Batch = []
+        while item is not None:
+            batch.append(item)
+            try:
+                item = self._queue.get_nowait()
+            except Empty:
+                return batch, False
+        return batch, True
+
+    def _refuse(self, error: sqlite3.Error) -> None:
+        while (item := self._queue.get()) is not None:
+            item[1].set_exception(_storage_error(self._path, error))
+
+
+def _storage_error(path: Path, error: BaseException) -> BaseException:
+    """Name the file if SQLite cannot write; any other error of a job is unchanged."""
+    if is_refusal(error):
+        return StorageError(f"{path} cannot be written: {error}")
+    return error
+
+
+def _commit(connection: sqlite3.Connection, batch: Batch, path: Path) -> None:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        results = _run(connection, [item for item, _ in batch])
+        connection.execute("COMMIT")
+    except BaseException as error:
+        if connection.in_transaction:
+            with suppress(sqlite3.Error):  # on a full disk SQLite rolls back by itself
+                connection.execute("ROLLBACK")
+        if len(batch) > 1:  # one bad job must not take the others with it
+            for item in batch:
+                _commit(connection, [item], path)
+            return
+        batch[0][1].set_exception(_storage_error(path, error))
+        return
+    for (_, future), result in zip(batch, results, strict=True):
+        future.set_result(result)
+
+
+def _run(connection: sqlite3.Connection, items: list[Job | Row]) -> list[Any]:
+    """Run jobs and write rows, in order.
+
+    Many rows share one statement, because each call releases the interpreter lock and must wait
+    for the thread with the requests to get it back.
+    """
+    results: list[Any] = []
+    rows: list[tuple[Any, ...]] = []
+    for number, item in enumerate(items):
+        if not isinstance(item, tuple):
+            results.append(item(connection))
+            continue
+        statement, values = item
+        rows.append(values)
+        results.append(None)
+        following = items[number + 1] if number + 1 < len(items) else None
+        same = isinstance(following, tuple) and following[0] == statement
+        if not same or len(rows) == _TOGETHER:
+            places = "(" + ", ".join("?" * len(values)) + ")"
+            every = ", ".join([places] * len(rows))
+            connection.execute(f"{statement} VALUES {every}", [v for row in rows for v in row])
+            rows.clear()
+    return results

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -30,6 +31,7 @@ from routeprism.runs._store import (
     StorageError,
     check_store,
     has_progress,
+    read_schema,
     storing,
 )
 from routeprism.runs._stored_run import StoredRun
@@ -42,62 +44,14 @@ class Storable(Protocol):
         """Write it, given the number of each row, counted from 1."""
 
 
-_SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS texts (sha256 TEXT PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS records (
-    user TEXT, position INTEGER, id TEXT, timestamp TEXT, text_sha256 TEXT,
-    PRIMARY KEY (user, position)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS questions (
-    id TEXT PRIMARY KEY, user TEXT, text TEXT, options TEXT, gold TEXT, kind TEXT, detail TEXT,
-    labels TEXT) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS traces (
-    policy TEXT, interface TEXT, schedule TEXT, user TEXT, arrivals TEXT, retained TEXT,
-    signature TEXT, events TEXT, stand_ins TEXT,
-    PRIMARY KEY (policy, interface, schedule, user)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS exposures (
-    policy TEXT, interface TEXT, schedule TEXT, question TEXT, context TEXT,
-    PRIMARY KEY (policy, interface, schedule, question)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS route_counts (
-    policy TEXT, interface TEXT, schedule TEXT, user TEXT, counts TEXT,
-    PRIMARY KEY (policy, interface, schedule, user)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS failed_routes (
-    policy TEXT, interface TEXT, schedule TEXT, user TEXT, reason TEXT,
-    PRIMARY KEY (policy, interface, schedule, user)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS contexts (
-    id TEXT PRIMARY KEY, context_sha256 TEXT, context_chars INTEGER, sources TEXT, blocks TEXT);
-CREATE TABLE IF NOT EXISTS per_question ({", ".join(NAMES)}, user, quantities);
-CREATE TABLE IF NOT EXISTS per_unit (interface, {", ".join(NAMES)}, user, quantities);
-CREATE TABLE IF NOT EXISTS comparisons (
-    experiment TEXT, policy TEXT, schedule TEXT, question TEXT, filler TEXT, condition TEXT,
-    side TEXT, prompt_sha256 TEXT, first_draw INTEGER, draws INTEGER, place TEXT,
-    {", ".join(SIDE_PARTS)},
-    PRIMARY KEY (experiment, policy, schedule, question, filler, condition, side)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS findings (
-    experiment TEXT, policy TEXT, interface TEXT, schedule TEXT, user TEXT, question TEXT,
-    name TEXT, value TEXT,
-    PRIMARY KEY (experiment, policy, interface, schedule, user, question, name)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS estimates ({", ".join(COLUMNS)});
-"""
-"""Lists and maps are JSON; a block is [kind, SHA-256 of its text, source ids]; a context's id is
-the SHA-256 of its blocks, so that questions and routes that see the same share one row. Values
-per question are lists by quantity, in the order of the user's question ids; values per unit,
-where a pool counts once, are [sum, number] or [sum, number, {question: value}]. A comparison
-names the prompt of each of its sides, and its draws. A finding is a result about a pool or a
-question that is not a single number."""
-
-_TABLES = (
-    "texts",
-    "records",
-    "questions",
-    "traces",
-    "exposures",
-    "route_counts",
-    "failed_routes",
-    "contexts",
-    "per_question",
-    "per_unit",
-    "comparisons",
+_SCHEMA = read_schema(
+    "run",
+    names=", ".join(NAMES),
+    side_parts=", ".join(SIDE_PARTS),
+    columns=", ".join(COLUMNS),
 )
+_EVERY_TABLE = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", _SCHEMA)
+_TABLES = [table for table in _EVERY_TABLE if table not in ("findings", "estimates")]
 _PACKAGES = ("routeprism", "numpy", "scikit-learn", "splintr-rs")
 
 
@@ -183,7 +137,7 @@ class Run:
         """
         with self._store() as connection:
             writer = Writer(connection, self.store, "" if self._stage else job)
-            if not writer.read_progress():
+            if not writer.has_progress:
                 writer.clear()
             yield writer
 
@@ -195,15 +149,11 @@ class Run:
     def keep(self, experiment: str, findings: Iterable[Finding]) -> None:
         """Replace the findings of an experiment, in one transaction."""
         with self._store() as connection, storing(self.store):
-            connection.execute("DELETE FROM findings WHERE experiment = ?", (experiment,))
-            connection.executemany(
-                "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                ((experiment, *finding.row()) for finding in findings),
-            )
+            _replace_findings(connection, experiment, findings)
 
     def keep_masks(self, masks: Mapping[str, Collection[str]]) -> None:
         """Store the question ids of each mask, so that its estimates can be traced."""
-        self.keep(MASKS, (Finding(name=name, value=sorted(ids)) for name, ids in masks.items()))
+        self.keep(MASKS, _list_masks(masks))
 
     def note_unanswered(self, reasons: Mapping[Key, str]) -> None:
         """Remember the requests without an answer, and why, until the run is finished."""
@@ -250,15 +200,21 @@ class Run:
         shortfall: Shortfall | None = None,
         answer_sources: Mapping[str, str] = MappingProxyType({}),
         own_entries: Mapping[str, str] = MappingProxyType({}),
+        findings: Mapping[str, Iterable[Finding]] = MappingProxyType({}),
+        masks: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         """Write the estimates, then the manifest with the sentences and notes of the run.
 
-        `answer_sources` and `own_entries` are those of the index of experiments.
+        `answer_sources` and `own_entries` are those of the index of experiments. The `findings` of
+        each experiment, and the `masks`, replace those of the run in the same transaction.
 
         A run that lacks answers or routes is incomplete; its manifest has what is missing and why.
         """
         unique(rows)
         with self._store() as connection, storing(self.store):
+            entries = dict(findings) if masks is None else {**findings, MASKS: _list_masks(masks)}
+            for experiment, items in entries.items():
+                _replace_findings(connection, experiment, items)
             connection.execute(f"DROP TABLE IF EXISTS {PROGRESS}")
             connection.execute("DELETE FROM estimates")
             places = ", ".join("?" * len(COLUMNS))
@@ -315,9 +271,9 @@ class Run:
             connection = stack.enter_context(closing(_connect(self.store)))
             stack.enter_context(storing(self.store))
             stack.enter_context(_name_path(self.directory))
-            _copy_tables(connection, stage, (*_TABLES, "findings", "estimates"))
+            _copy_tables(connection, stage, _EVERY_TABLE)
             place_estimates = stack.enter_context(draft_file(self.directory / ESTIMATES, estimates))
-            place_manifest = stack.enter_context(draft_file(path, self._encode_manifest()))
+            place_manifest = stack.enter_context(draft_file(path, _as_json(self.manifest)))
             restore = stack.enter_context(draft_file(path, path.read_bytes()))
             try:
                 replace_file(path, _as_json({**self.manifest, "status": RUNNING}))
@@ -328,11 +284,8 @@ class Run:
             place_estimates()
             place_manifest()
 
-    def _encode_manifest(self) -> bytes:
-        return _as_json(self.manifest)
-
     def _write_manifest(self) -> None:
-        _replace(self.directory / MANIFEST, self._encode_manifest())
+        _replace(self.directory / MANIFEST, _as_json(self.manifest))
 
 
 class Writer:
@@ -355,12 +308,22 @@ class Writer:
         for table in _TABLES:
             self.execute(f"DELETE FROM {table}")  # noqa: S608 (fixed names)
 
-    def read_progress(self) -> list[bytes]:
+    @property
+    def has_progress(self) -> bool:
+        """Whether an earlier call kept checkpoints of the job."""
+        return next(self.read_progress(), None) is not None
+
+    def last_progress(self) -> bytes:
+        """Read what the last checkpoint of the job kept."""
+        return next(self.read_progress(backwards=True))
+
+    def read_progress(self, *, backwards: bool = False) -> Iterator[bytes]:
         """Read what the checkpoints of the job kept, in their order."""
-        if not (self.job and has_progress(self._connection)):
-            return []
-        query = f"SELECT content FROM {PROGRESS} WHERE job = ? ORDER BY part"  # noqa: S608 (fixed name)
-        return [content for (content,) in self._connection.execute(query, (self.job,))]
+        if self.job and has_progress(self._connection):
+            query = f"SELECT content FROM {PROGRESS} WHERE job = ? ORDER BY part"  # noqa: S608 (fixed name)
+            query += " DESC" if backwards else ""
+            for (content,) in self._connection.execute(query, (self.job,)):
+                yield content
 
     def keep_progress(self, content: bytes) -> None:
         """Commit the rows so far, with what is needed to continue after them."""
@@ -385,6 +348,21 @@ class Writer:
                     f"INSERT OR IGNORE INTO {table} VALUES ({places})",  # noqa: S608 (checked above)
                     items,
                 )
+
+
+def _list_masks(masks: Mapping[str, Collection[str]]) -> list[Finding]:
+    """Write the question ids of each mask as findings of the experiment `MASKS`."""
+    return [Finding(name=name, value=sorted(ids)) for name, ids in masks.items()]
+
+
+def _replace_findings(
+    connection: sqlite3.Connection, experiment: str, findings: Iterable[Finding]
+) -> None:
+    connection.execute("DELETE FROM findings WHERE experiment = ?", (experiment,))
+    connection.executemany(
+        "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        ((experiment, *finding.row()) for finding in findings),
+    )
 
 
 def _copy_tables(connection: sqlite3.Connection, stage: Path, tables: Sequence[str]) -> None:

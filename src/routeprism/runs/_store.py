@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +29,14 @@ FINISHED = (COMPLETE, INCOMPLETE)
 
 PROGRESS = "progress"
 """The table of checkpoints, which exists only while a run is made."""
+PENDING_RESULTS = "cases.part"
+"""The results of a shard's pools so far, a file that exists only while the run is made."""
+
+
+@cache
+def read_schema(name: str, **parts: str) -> str:
+    """Read the statements that create tables, with `{part}` replaced by the given parts."""
+    return files(__package__).joinpath(f"{name}.sql").read_text("utf-8").format(**parts)
 
 
 class StorageError(RunError):

@@ -13,6 +13,7 @@ from routeprism.records import Record
 __all__ = [
     "PREFERENCE_LEXICON",
     "STOPWORDS",
+    "count_words",
     "focal_set",
     "focal_words",
     "has_focal_tokens",
@@ -69,6 +70,16 @@ def _runs(text: str) -> list[str]:
     return text.encode("ascii", "replace").lower().translate(_APART).decode().split()
 
 
+def count_words(text: str) -> Counter[str]:
+    """Count what `words` cuts; only different runs are looked at, one by one."""
+    counts = Counter(_runs(text))
+    for run in [run for run in counts if run < "a" or len(run) == 1]:
+        token, times = run.lstrip(_NOT_FIRST), counts.pop(run)
+        if len(token) > 1:
+            counts[token] += times
+    return counts
+
+
 def has_words(record: Record) -> bool:
     """Whether anything in a record is a token; role markers are not part of the text."""
     return record.derive(_has_words)
@@ -80,12 +91,12 @@ def _has_words(record: Record) -> bool:
 
 
 def record_word_counts(record: Record) -> Mapping[str, int]:
-    """Count all tokens of the user turns: the one pass over a record's text that all else uses."""
-    return record.derive(_count_words)
+    """Count all tokens of the user turns."""
+    return record.derive(_record_word_counts)
 
 
-def _count_words(record: Record) -> Mapping[str, int]:
-    return Counter(words(record.user_text))
+def _record_word_counts(record: Record) -> Mapping[str, int]:
+    return count_words(record.user_text)
 
 
 def _keep(token: str) -> bool:
@@ -98,6 +109,9 @@ def focal_words(text: str) -> list[str]:
 
 
 def _record_focal_counts(record: Record) -> Mapping[str, int]:
+    if record.has_derived(_record_word_counts):  # a text is cut once
+        every = record_word_counts(record).items()
+        return {token: times for token, times in every if token not in _LEFT_OUT}
     # As focal_words cuts, in fewer steps: this is done for every word of every record.
     counts = Counter(filterfalse(_LEFT_OUT.__contains__, _runs(record.user_text)))
     for run in [run for run in counts if run < "a"]:  # a token begins with a letter
@@ -123,7 +137,11 @@ def focal_set(record: Record) -> frozenset[str]:
 
 def has_focal_tokens(record: Record) -> bool:
     """Whether similarity can see this record at all; text without Latin letters it cannot."""
-    return bool(focal_set(record))
+    return record.derive(_has_focal_tokens)
+
+
+def _has_focal_tokens(record: Record) -> bool:
+    return any(_keep(match[0].lower()) for match in _PATTERN.finditer(record.user_text))
 
 
 def _preference_score(record: Record) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -11,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from importlib import import_module
@@ -18,8 +20,6 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeVar
 
 from routeprism.errors import RoutePrismError
-
-__all__ = ["AHEAD", "Crew", "available", "map_here"]
 
 Setup = TypeVar("Setup")
 Result = TypeVar("Result")
@@ -32,6 +32,11 @@ _TERMINATED = 143
 _GRACE = 5.0
 """Seconds that a worker has to close what it opened after its parent is gone."""
 
+_POLL = 0.2
+"""Seconds between two looks at what workers count, if that is observed."""
+
+_ticks: Any = None
+"""In a worker: the number of ticks of all workers, which the first process reads."""
 _work: Any = None
 _context: Any = None
 _busy = _leaving = _terminated = False
@@ -49,8 +54,25 @@ def map_here(
 ) -> Iterator[Result]:
     """Work on one index after the other, here."""
     context = setup()
-    for index in range(count):
-        yield work(context, index)
+    with _set_heap_aside():
+        for index in range(count):
+            yield work(context, index)
+
+
+@contextmanager
+def _set_heap_aside() -> Iterator[None]:
+    """Let the garbage collector look only at objects that are made from now on.
+
+    A benchmark in memory is large, lives on anyway, and would be looked at several times.
+    """
+    if gc.get_freeze_count():  # someone else has set it aside, and may need it to stay there
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 class Crew:
@@ -66,7 +88,8 @@ class Crew:
         self._jobs: Any = context.Queue()
         self._jobs.cancel_join_thread()  # a worker that died leaves its job unread
         self._waiting = 0
-        arguments = (self._jobs, importing, logging.root.manager.disable)
+        self._ticks: Any = context.Value("q", 0)
+        arguments = (self._jobs, importing, logging.root.manager.disable, self._ticks)
         self._pool = ProcessPoolExecutor(
             workers, mp_context=context, initializer=_set_up, initargs=arguments
         )
@@ -98,8 +121,12 @@ class Crew:
         count: int,
         *,
         batch: int,
+        observe: Callable[[int], None] | None = None,
     ) -> Iterator[Result]:
-        """Work on batches of indices; once in the life of a crew."""
+        """Work on batches of indices; once in the life of a crew.
+
+        `observe` is called with the ticks that workers count (`count_ticks`), from time to time.
+        """
         job = _shippable(work, setup)
         self.begin()._tell(job)
         under_way: deque[Future[list[Result]]] = deque()
@@ -107,14 +134,26 @@ class Crew:
             for start in range(0, count, batch):
                 under_way.append(self._pool.submit(_run, start, min(start + batch, count)))
                 if len(under_way) >= self.workers * AHEAD:
-                    yield from under_way.popleft().result()
+                    yield from self._wait(under_way.popleft(), observe)
             while under_way:
-                yield from under_way.popleft().result()
+                yield from self._wait(under_way.popleft(), observe)
         except BrokenProcessPool as error:
             raise _ended_early() from error
         finally:
             for future in under_way:
                 future.cancel()
+
+    def _wait(self, future: Future[Any], observe: Callable[[int], None] | None) -> Any:
+        if observe is not None:
+            while not wait_for([future], timeout=_POLL).done:
+                observe(self._take_ticks())
+            observe(self._take_ticks())  # those that were counted since the last look
+        return future.result()
+
+    def _take_ticks(self) -> int:
+        with self._ticks.get_lock():
+            ticks, self._ticks.value = int(self._ticks.value), 0
+        return ticks
 
     def _call_off(self) -> None:
         for process in list((self._pool._processes or {}).values()) if _CAN_BLOCK else []:
@@ -164,9 +203,17 @@ def _shippable(*items: object) -> bytes:
         ) from error
 
 
-def _set_up(jobs: Any, importing: str, hidden_logs: int) -> None:
+def count_ticks(number: int) -> None:
+    """Count in a worker what the first process observes."""
+    if _ticks is not None:
+        with _ticks.get_lock():
+            _ticks.value += number
+
+
+def _set_up(jobs: Any, importing: str, hidden_logs: int, ticks: Any) -> None:
     """In a worker: get ready, then wait for the first task; nothing at all for no bytes."""
-    global _work, _context  # one for each worker process, set before any work
+    global _work, _context, _ticks  # one for each worker process, set before any work
+    _ticks = ticks
     logging.disable(hidden_logs)
     if _CAN_BLOCK:
         signal.signal(signal.SIGUSR1, _leave)

@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 from routeprism.errors import MissingExtraError, RoutePrismError
 from routeprism.workers._processes import AHEAD
 
-__all__ = ["TRIES", "connect", "count_cores", "import_ray", "map_on_ray"]
-
 Setup = TypeVar("Setup")
 Result = TypeVar("Result")
 
@@ -36,14 +34,7 @@ def map_on_ray(
     """Work on batches of indices on the cluster at an address; a lost worker's are redone."""
     ray = import_ray(address)
     with connect(ray, address):
-        try:
-            # In a list, a reference stays one: a worker fetches the job once, not with each batch.
-            job = [ray.put((work, setup))]
-        except Exception as error:
-            raise RoutePrismError(
-                f"this cannot be sent to other machines ({error}); define the memory class in a "
-                f"module that can be imported there"
-            ) from error
+        job = put_job(ray, work, setup)
         run = ray.remote(num_cpus=1, max_retries=TRIES)(_run)
         waiting: deque[Any] = deque()
         try:
@@ -56,6 +47,18 @@ def map_on_ray(
         finally:
             for under_way in waiting:
                 ray.cancel(under_way)
+
+
+def put_job(ray: Any, *items: Any) -> list[Any]:
+    """Put work and its setup where workers fetch them."""
+    try:
+        # In a list, a reference stays one: a worker fetches the job once, not with each batch.
+        return [ray.put(items)]
+    except Exception as error:
+        raise RoutePrismError(
+            f"this cannot be sent to other machines ({error}); define its class in a "
+            f"module that can be imported there"
+        ) from error
 
 
 def import_ray(address: str) -> Any:
@@ -123,6 +126,13 @@ def count_cores(ray: Any) -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
+def list_machines(ray: Any) -> list[str]:
+    """List the ids of the machines that have cores."""
+    return [
+        node["NodeID"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")
+    ]
+
+
 def _result(ray: Any, reference: Any) -> list[Any]:
     try:
         results: list[Any] = ray.get(reference)
@@ -138,20 +148,25 @@ def _result(ray: Any, reference: Any) -> list[Any]:
 
 
 def _run(paths: list[str], job: list[Any], start: int, stop: int) -> list[Any]:
-    """Do a batch in a worker, which is set up when it first meets the job.
+    """Do a batch in a worker.
 
     A memory class of the user's own is imported from where it was found at home.
     """
+    sys.path.extend(path for path in paths if path not in sys.path)
+    work, context = set_up_job(job)
+    return [work(context, index) for index in range(start, stop)]
+
+
+def set_up_job(job: list[Any]) -> tuple[Any, Any]:
+    """Return the work of a job and its context; a worker is set up when it first meets the job."""
     import ray  # type: ignore[import-not-found, unused-ignore]
 
     global _ready
     name = job[0].binary()
     if _ready is None or _ready[0] != name:
-        sys.path.extend(path for path in paths if path not in sys.path)
         work, setup = ray.get(job[0])
         _ready = (name, work, setup())
-    _, work, context = _ready
-    return [work(context, index) for index in range(start, stop)]
+    return _ready[1:]
 
 
 def _first_line(error: Exception) -> str:

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from ...doubles import LoopbackServer
 
 KEY = "m0-secret-key-1234567890"
 
 
-class Mem0StandIn(ThreadingHTTPServer):
+class Mem0StandIn(LoopbackServer):
     """Keeps memories by user, and every request with its headers."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.users: dict[str, dict[str, str]] = {}
         self.pending: dict[str, list[Any]] = {}
         self.requests: list[tuple[str, str]] = []
@@ -30,17 +30,6 @@ class Mem0StandIn(ThreadingHTTPServer):
         self.polls = 1
         """After how many polls an event has succeeded."""
         self.lock = threading.Lock()
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def stop(self) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
     def store(self, body: dict[str, Any]) -> None:
         memories = self.users.setdefault(body["user_id"], {})

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from ...doubles import LoopbackServer
 
 KEY = "key-SECRET-0123456789"
 
@@ -256,25 +257,12 @@ class MemOS(Service):
         return "completed"
 
 
-class Server(ThreadingHTTPServer):
+class Server(LoopbackServer):
     """Serves a stand-in on loopback."""
 
-    daemon_threads = True
-
     def __init__(self, service: Service) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.service = service
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def stop(self) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

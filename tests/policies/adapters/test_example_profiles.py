@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,13 @@ from typing import Any
 import pytest
 
 from routeprism.policies import make_policy
-from routeprism.policies.adapters._profile import load_profile
 from routeprism.policies.adapters.http import Http
 from routeprism.records import Record
 
+from . import standins
+
 PROFILES = Path(__file__).parents[3] / "examples" / "profiles"
-STAND_INS = runpy.run_path(str(Path(__file__).with_name("standins.py")))
-KEY = STAND_INS["KEY"]
+KEY = standins.KEY
 SYSTEMS = {"zep": "Zep", "letta": "Letta", "cognee": "Cognee", "memos": "MemOS"}
 VARIABLES = {"zep": "ZEP_API_KEY", "letta": "LETTA_API_KEY"} | {
     "cognee": "COGNEE_API_KEY",
@@ -39,10 +38,12 @@ def audited(
     text = (PROFILES / f"{request.param}.toml").read_text()
     text = text.replace("interval = 1.0", "interval = 0.001")
     (tmp_path / "profile.toml").write_text(re.sub(r"(?m)^size = \d+", "size = 2", text))
-    service = STAND_INS[SYSTEMS[request.param]]()
-    server = STAND_INS["Server"](service)
-    path = re.sub(r"^https?://[^/]+", "", load_profile(str(tmp_path / "profile.toml")).url)
-    yield request.param, service, Http(server.url + path, profile=str(tmp_path / "profile.toml"))
+    service = getattr(standins, SYSTEMS[request.param])()
+    server = standins.Server(service)
+    address = re.search(r'(?m)^url = "https?://[^/"]+(.*)"', text)
+    assert address is not None
+    url = server.url + address[1]
+    yield request.param, service, Http(url, profile=str(tmp_path / "profile.toml"))
     server.stop()
 
 
@@ -76,7 +77,7 @@ def test_each_example_finds_the_sources_that_the_stand_in_knows(audited: Any) ->
         assert sorted((text, sorted(ids)) for text, ids in blocks) == sorted(
             (sentence, [record.id])
             for record in RECORDS
-            for sentence in STAND_INS["sentences"](record.text)
+            for sentence in standins.sentences(record.text)
         )
     else:
         assert dict(blocks) == TRUTH[name]

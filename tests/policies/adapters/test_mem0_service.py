@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,13 @@ import pytest
 import routeprism
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies import make_policy
-from routeprism.policies.adapters._mem0_server import is_platform
+from routeprism.policies.adapters.mem0 import Mem0
 from routeprism.records import Record
 from routeprism.routes.conformance import check_adapter
 
-STAND_IN = runpy.run_path(str(Path(__file__).with_name("mem0_stand_in.py")))
-KEY = STAND_IN["KEY"]
+from . import mem0_stand_in
+
+KEY = mem0_stand_in.KEY
 APIS = ("platform", "server")
 
 RECORDS = tuple(
@@ -31,7 +31,7 @@ RECORDS = tuple(
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("MEM0_API_KEY", KEY)
-    one = STAND_IN["Mem0StandIn"]()
+    one = mem0_stand_in.Mem0StandIn()
     yield one
     one.stop()
 
@@ -65,6 +65,7 @@ def test_turns_can_be_stored_as_they_are(service: Any, api: str) -> None:
     memory.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_it_conforms(service: Any, api: str) -> None:
     checks = check_adapter(make_policy(spec(service, api)))
@@ -74,12 +75,12 @@ def test_it_conforms(service: Any, api: str) -> None:
 def test_the_key_appears_nowhere(
     service: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_data: Callable[..., Path]
 ) -> None:
-    records = [{"user": "ann", "id": one.id, "text": one.text} for one in RECORDS]
+    records = [{"user": "ann", "id": record.id, "text": record.text} for record in RECORDS]
     data = own_data(records, [{"user": "ann", "id": "q", "text": "Who owns a boat?"}])
     run = tmp_path / "run"
     policy = spec(service, "server", ",infer=false")
-    found = routeprism.audit(data, policy, schedules=["replay"], resamples=100, run=run)
-    found.report(run / "report.html")
+    audit = routeprism.audit(data, policy, schedules=["replay"], resamples=100, run=run)
+    audit.report(run / "report.html")
     assert (run / "estimates.csv").exists()
     assert not [file for file in run.iterdir() if KEY.encode() in file.read_bytes()]
     monkeypatch.setenv("WRONG", "another-secret-value")
@@ -96,4 +97,5 @@ def test_wrong_specs(monkeypatch: pytest.MonkeyPatch) -> None:
         make_policy("mem0:host=http://127.0.0.1:1").build(RECORDS)
     with pytest.raises(SpecError):
         make_policy("mem0:host=http://user:password@127.0.0.1:1")
-    assert is_platform("https://api.mem0.ai") and not is_platform("http://127.0.0.1:8888")
+    assert Mem0(host="https://api.mem0.ai").platform
+    assert not Mem0(host="http://127.0.0.1:8888").platform

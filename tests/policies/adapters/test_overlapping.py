@@ -181,6 +181,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_program_receives_requests_before_it_has_answered(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +23,8 @@ from routeprism.policies import Event, make_policy
 from routeprism.policies.adapters.http import Http
 from routeprism.records import Record, load_benchmark
 from routeprism.routes.conformance import check_adapter
+
+from ...doubles import LoopbackServer
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PROFILE = EXAMPLES / "profiles" / "notes.toml"
@@ -74,14 +76,14 @@ def test_a_strangers_service_is_audited_with_thirty_lines(
     """Ingestion lags by 300 ms, ids and pages are its own, and it wants a token."""
     assert len(PROFILE.read_text().splitlines()) <= 30
     policy = Http(stranger.url, profile=str(PROFILE))
-    found = routeprism.audit(SMALL, policy, schedules=["replay"], resamples=100, run=tmp_path / "r")
+    audit = routeprism.audit(SMALL, policy, schedules=["replay"], resamples=100, run=tmp_path / "r")
     truth = routeprism.audit(
         SMALL, Truth, schedules=["replay"], resamples=100, run=tmp_path / "truth"
     )
     for quantity in ("J", "V_changed", "retained_changed", "context_length.route"):
-        assert found.value(quantity).estimate == truth.value(quantity).estimate, quantity
-    assert 0 < found.value("J").estimate < 1
-    assert any("stored verbatim: construction by a model was not tested" in n for n in found.notes)
+        assert audit.value(quantity).estimate == truth.value(quantity).estimate, quantity
+    assert 0 < audit.value("J").estimate < 1
+    assert any("stored verbatim: construction by a model was not tested" in n for n in audit.notes)
     mine, true = (_traces(tmp_path / name) for name in ("r", "truth"))
     assert mine.keys() == true.keys()
     for route, (retained, events) in mine.items():
@@ -93,7 +95,7 @@ def test_a_strangers_service_is_audited_with_thirty_lines(
             for event in _expected(order, route[0], at, position)
         ]
     assert stranger.accounts == {}  # nothing is left behind
-    _assert_absent(tmp_path, capsys.readouterr().out + str(found) + policy.name + policy.origin())
+    _assert_absent(tmp_path, capsys.readouterr().out + str(audit) + policy.name + policy.origin())
 
 
 def _expected(order: list[int], user: str, at: int, position: int) -> list[list[Any]]:
@@ -287,12 +289,12 @@ def test_a_repeated_command_sends_nothing_and_repeats_its_notes(
     one = replace(SAMPLE, cases=LARGE[:1])
     first = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run")
     sent = len(stranger.requests)
-    again = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run")
+    audit = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run")
     assert len(stranger.requests) == sent
-    assert [note for note in again.notes if "stored verbatim" in note] == [
+    assert [note for note in audit.notes if "stored verbatim" in note] == [
         note for note in first.notes if "stored verbatim" in note
     ]
-    assert again.rows == first.rows
+    assert audit.rows == first.rows
 
 
 def test_builds_separated_by_a_reset_are_made_one_at_a_time(stranger: Any, tmp_path: Path) -> None:
@@ -364,26 +366,13 @@ def test_the_walk_says_that_the_service_is_not_there(stranger: Any) -> None:
 # --- other shapes of an API ------------------------------------------------------------------
 
 
-class Plain(ThreadingHTTPServer):
+class Plain(LoopbackServer):
     """Answers with a function from (method, path, JSON or text) to (status, value)."""
 
-    daemon_threads = True
-
     def __init__(self, answer: Callable[[str, str, Any], Any]) -> None:
-        super().__init__(("127.0.0.1", 0), _PlainHandler)
+        super().__init__(_PlainHandler)
         self.answer = answer
         self.heard: list[tuple[str, str, Any]] = []
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def stop(self) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
 
 class _PlainHandler(BaseHTTPRequestHandler):

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
-import os
 import re
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NoReturn, TypeVar
 
 from routeprism.errors import InputError, SpecError, nearest
-from routeprism.inputs import read_input
-from routeprism.policies.adapters._exchange import check_service_address
-from routeprism.policies.adapters._templates import list_placeholders
+from routeprism.files import read_input
+from routeprism.policies._lineage import settle
+from routeprism.policies.adapters._templates import (
+    LITERAL_ADVICE,
+    VARIABLE,
+    fill_variables,
+    list_placeholders,
+    parse_toml,
+)
+from routeprism.policies.adapters._wire import check_service_address
 from routeprism.redaction import names_secret
 
-__all__ = [
-    "LITERAL_ADVICE",
-    "VARIABLE",
-    "ItemRequest",
-    "Profile",
-    "ProfileRequest",
-    "Wait",
-    "fill_variables",
-    "load_profile",
-]
-
+T = TypeVar("T")
 Pages = Literal["", "page", "offset", "cursor", "link"]
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-VARIABLE = re.compile(r"\$\{(\w+)\}")
-"""An environment variable in a header, or in the environment of a server."""
-LITERAL_ADVICE = (
-    "a secret does not belong in a file: set an environment variable, and write ${ITS_NAME} here"
-)
 _RECORD = ("id", "text", "user_text", "time", "messages", "turns")
 """What a request that adds a record may contain of it."""
 _REQUEST_KEYS = ("request", "body", "form", "files", "accept")
@@ -115,6 +104,16 @@ class Wait:
     patience: float = 1.0
     limit: float = 60.0
 
+    def settle(self, dump: Callable[[], T], before: T) -> T:
+        """Dump until nothing changes any more; give the last dump."""
+        return settle(
+            dump,
+            before=before,
+            interval=self.interval,
+            patience=self.patience,
+            limit=self.limit,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -152,40 +151,13 @@ class Profile:
         return headers, secrets
 
 
-def fill_variables(
-    templates: Mapping[str, str], place: str
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return texts with the values of environment variables in them, and these values."""
-    filled: dict[str, str] = {}
-    values: set[str] = set()
-    for name, template in templates.items():
-        for variable in VARIABLE.findall(template):
-            value = os.environ.get(variable, "").strip()
-            if not value:
-                raise SpecError(
-                    f"{place} {name} needs the environment variable {variable}, which is not set"
-                )
-            values.add(value)
-        filled[name] = VARIABLE.sub(lambda match: os.environ[match[1]].strip(), template)
-    return filled, tuple(sorted(values))
-
-
 def load_profile(file: str, url: str = "") -> Profile:
     """Read and check a profile; an address that is passed replaces that of the file."""
     try:
         text = read_input(Path(file)).decode()
     except (InputError, OSError, UnicodeDecodeError) as error:
         raise SpecError(f"profile={file} cannot be read: {error}") from None
-    return _Reader(file, _parse(file, text), text).read(url)
-
-
-def _parse(file: str, text: str) -> Mapping[str, Any]:
-    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    try:
-        tables: Mapping[str, Any] = toml.loads(text)
-    except toml.TOMLDecodeError as error:
-        raise SpecError(f"{file} is not TOML: {error}") from None
-    return tables
+    return _Reader(file, parse_toml(file, text), text).read(url)
 
 
 class _Reader:
@@ -228,7 +200,6 @@ class _Reader:
         return profile
 
     def _bulk(self) -> ProfileRequest:
-        """Read the request that adds several records."""
         step = replace(self._step("bulk", ("records",)), record=self._table("bulk").get("record"))
         if step.record is None:
             self._refuse("bulk", "record", "expected the template of a record")
@@ -263,7 +234,7 @@ class _Reader:
     def _learn(self, step: ProfileRequest | None) -> None:
         self.known |= set(step.capture) if step else set()
 
-    def _refuse(self, table: str, key: str, problem: str) -> None:
+    def _refuse(self, table: str, key: str, problem: str) -> NoReturn:
         place = f"[{table}] {key}".strip() if table else key
         raise SpecError(f"{self.file}: {place}: {problem}")
 
@@ -276,9 +247,8 @@ class _Reader:
         table = self.tables.get(name)
         if not isinstance(table, Mapping):
             self._refuse(name, "", "this table is missing" if table is None else "expected a table")
-        entries = cast(Mapping[str, Any], table)
-        self._check_keys(name, entries, _KEYS[name])
-        return entries
+        self._check_keys(name, table, _KEYS[name])
+        return table
 
     def _text(
         self, table: str, entries: Mapping[str, Any], key: str, default: str | None = None
@@ -287,7 +257,7 @@ class _Reader:
         if not isinstance(value, str):
             problem = "it is missing" if value is None else f"got {value!r}"
             self._refuse(table, key, f"expected a text, but {problem}")
-        return cast(str, value)
+        return value
 
     def _pointer(self, table: str, entries: Mapping[str, Any], key: str) -> str:
         pointer = self._text(table, entries, key)
@@ -301,7 +271,7 @@ class _Reader:
         value = entries.get(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
             self._refuse(table, key, f"expected a number of 0 or more but got {value!r}")
-        return cast(float, value)
+        return value
 
     def _headers(self) -> Mapping[str, str]:
         headers = self.tables.get("headers", {})
@@ -350,7 +320,7 @@ class _Reader:
             isinstance(text, str) for text in texts.values()
         ):
             self._refuse(table, key, "expected a table of texts")
-        return cast(Mapping[str, str], texts)
+        return texts
 
     def _check_placeholders(self, step: ProfileRequest, more: Sequence[str]) -> None:
         names = {*self.known, *more}

@@ -14,9 +14,7 @@ from urllib.parse import urljoin
 from routeprism.errors import RouteError
 from routeprism.policies._contracts import Block
 from routeprism.policies._lineage import Lineage
-from routeprism.policies.adapters._exchange import ServiceError, Transport
 from routeprism.policies.adapters._profile import ItemRequest, Profile, ProfileRequest, Wait
-from routeprism.policies.adapters._settling import settle
 from routeprism.policies.adapters._systems import AdaptedMemory
 from routeprism.policies.adapters._templates import (
     PointerError,
@@ -26,12 +24,10 @@ from routeprism.policies.adapters._templates import (
     fill_value,
     resolve_pointer,
 )
-from routeprism.policies.adapters._wire import decode_json
+from routeprism.policies.adapters._wire import ServiceError, Transport, decode_json
 from routeprism.printing import pluralise
 from routeprism.records import Record
 from routeprism.redaction import Redactor
-
-__all__ = ["Item", "ServiceSession", "build_session", "refuse_to_delete"]
 
 _MOST_PAGES = 10_000
 _SUCCESS = frozenset(range(200, 300))
@@ -139,13 +135,7 @@ class ServiceSession:
         if wait.step is not None:
             self._poll(wait, wait.step, show_record(record))
             return self._texts()
-        return settle(
-            self._texts,
-            before=before,
-            interval=wait.interval,
-            patience=wait.patience,
-            limit=wait.limit,
-        )
+        return wait.settle(self._texts, before)
 
     def _poll(self, wait: Wait, step: ProfileRequest, values: Mapping[str, Any]) -> None:
         until = time.monotonic() + wait.limit
@@ -421,7 +411,6 @@ def _name_apart(items: Sequence[Item]) -> list[Item]:
 
 
 def _encode_body(step: ProfileRequest, values: Mapping[str, Any]) -> tuple[bytes | None, str]:
-    """Encode a body as JSON, or as a form with files."""
     if not step.form and not step.files:
         body = None if step.body is None else json.dumps(fill_value(step.body, values)).encode()
         return body, "application/json"

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
+import threading
+import types
+import uuid
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
-from routeprism.errors import MissingExtraError, SpecError
-from routeprism.models import Endpoint, Line, open_endpoint
+from routeprism.errors import MissingExtraError, RouteError, SpecError
+from routeprism.models import Allowance, Endpoint, Gateway, Line, is_scripted, open_endpoint
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue
 from routeprism.policies._lineage import joins, quotes
+from routeprism.policies._wrappers import Client
 from routeprism.records import Record
-from routeprism.redaction import hide_credentials
+from routeprism.redaction import Redactor, hide_credentials
+from routeprism.specs import positive, write_spec
 from routeprism.text.hashing import hash_words
 
 Text = Literal["user", "full"]
@@ -119,21 +127,41 @@ def cut_turns(record: Record, text: Text, chars: int) -> list[tuple[str, str]]:
 _ROLES = ("user", "assistant", "system")
 
 
-@dataclass(slots=True)
-class Changes:
-    """Derives an event log from the records that a system retains after each arrival."""
-
+def log_changes(
+    arrivals: Sequence[Record],
+    add: Callable[[Record], object],
+    list_retained: Callable[[], Iterable[str]],
+) -> tuple[Event, ...]:
+    """Add the arrivals one by one; log what each of them added, and what the system dropped."""
     before: frozenset[str] = frozenset()
-    events: list[Event] = field(default_factory=list)
+    events: list[Event] = []
+    for at, record in enumerate(arrivals):
+        add(record)
+        now = frozenset(list_retained())
+        events.append(Event("add" if record.id in now else "skip", record.id, record.id, at))
+        events.extend(Event("evict", id, record.id, at) for id in sorted(before - now))
+        before = now
+    return tuple(events)
 
-    def after(self, record: Record, at: int, holding: Iterable[str]) -> None:
-        """Record what an arrival added, and what the system dropped."""
-        now = frozenset(holding)
-        kind: Literal["add", "skip"] = "add" if record.id in now else "skip"
-        self.events.append(Event(kind, record.id, record.id, at))
-        for record_id in sorted(self.before - now):
-            self.events.append(Event("evict", record_id, record.id, at))
-        self.before = now
+
+def adapt_system(
+    arrivals: Sequence[Record],
+    add: Callable[[Record], object],
+    list_blocks: Callable[[], Sequence[Block]],
+    search: Callable[[str], Sequence[Block]],
+    end: Callable[[], object] = _nothing,
+) -> AdaptedMemory:
+    """Add the arrivals to a system that keeps their ids, and give its memory."""
+
+    def list_retained() -> Iterable[str]:
+        return (id for block in list_blocks() for id in block.sources)
+
+    try:
+        log = log_changes(arrivals, add, list_retained)
+    except BaseException:
+        end()
+        raise
+    return AdaptedMemory(list_blocks, search, log, end, arrivals=arrivals)
 
 
 Embedding = Literal["wordllama", "words"]
@@ -170,35 +198,129 @@ def _wordllama(extra: str) -> Any:
     return package.WordLlama.load(cache_dir=directory, disable_download=True)
 
 
-def open_line(policy: Any, arrivals: Sequence[Record], api_key: str = "") -> Endpoint:
-    """Open the endpoint that one build's client asks: the model's, or the run's proxy to it."""
-    line = Line(
-        policy.name,
-        [(record.id, record.text) for record in arrivals],
-        policy.base_url,
-        policy.price_in,
-        policy.price_out,
-        api_key,
-    )
-    return open_endpoint(policy.model, line, gateway=policy.gateway, allowance=policy.allowance)
+System = TypeVar("System", bound="ClientSystem")
 
 
-def check_prices(name: str, price_in: float | None, price_out: float | None) -> None:
-    """Refuse one price without the other, and prices below 0."""
-    if (price_in is None) != (price_out is None):
-        raise SpecError(f"Expected both price_in and price_out, or neither, in '{name}'")
-    for price in (price_in, price_out):
-        if price is not None and not 0 <= price < 1e9:
-            raise SpecError(f"Expected prices of 0 or more but got {price:g} in '{name}'")
+@dataclass(frozen=True, slots=True)
+class ClientSystem:
+    """The options of a memory system that asks a model with a client of its own."""
 
+    spec: ClassVar[str]
+    """The name of the policy."""
 
-def check_address(policy: str, base_url: str) -> None:
-    """Refuse credentials in an address that becomes part of a policy's name, which is stored."""
-    if base_url and hide_credentials(base_url) != base_url:
-        raise SpecError(
-            f"Expected base_url without user, password and query in '{policy}'; a policy's name is "
-            f"stored. Set OPENAI_BASE_URL instead"
+    model: str = ""
+    """The model that decides what is stored, or `scripted`; empty for none."""
+    base_url: str = ""
+    """Where the model is, an OpenAI-compatible endpoint; key from OPENAI_API_KEY."""
+    k: int = 10
+    """How many items a question brings. The default of the systems."""
+    price_in: float | None = field(default=None, metadata={"named": False})
+    """For a million input tokens of the model, for `--dry-run` and `--max-cost`."""
+    price_out: float | None = field(default=None, metadata={"named": False})
+    """For a million output tokens of the model."""
+    allowance: Allowance | None = field(default=None, compare=False, repr=False)
+    """What the command may still spend; an audit sets it."""
+    gateway: Gateway | None = field(default=None, compare=False, repr=False)
+    """The proxy that the model's requests go through; an audit sets it."""
+
+    def __post_init__(self) -> None:
+        if self.base_url and hide_credentials(self.base_url) != self.base_url:
+            raise SpecError(
+                f"Expected base_url without user, password and query in '{self.spec}'; a policy's "
+                f"name is stored. Set OPENAI_BASE_URL instead"
+            )
+        positive(self.name, k=self.k)
+        if (self.price_in is None) != (self.price_out is None):
+            raise SpecError(f"Expected both price_in and price_out, or neither, in '{self.name}'")
+        for price in (self.price_in, self.price_out):
+            if price is not None and not 0 <= price < 1e9:
+                raise SpecError(f"Expected prices of 0 or more but got {price:g} in '{self.name}'")
+
+    @property
+    def name(self) -> str:
+        """The spec in every output."""
+        return write_spec(self.spec, self)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the same arrivals always give the same memory; not with a language model."""
+        return not self.model or self.scripted
+
+    @property
+    def scripted(self) -> bool:
+        """Whether the scripted model of this package decides what to keep."""
+        return is_scripted(self.model, self.base_url)
+
+    def metered(self: System, allowance: Allowance, /) -> System:
+        """Return the same policy, counting every request of the system's client."""
+        return replace(self, allowance=allowance)
+
+    def routed(self: System, gateway: Gateway, /) -> System:
+        """Return the same policy, whose client asks through a proxy."""
+        return replace(self, gateway=gateway)
+
+    def make_client(self, calls_per_add: float, instructions: int) -> Client:
+        """Describe the system's client: its calls for each record, and their instructions."""
+        return Client(
+            self.model,
+            self.base_url or os.environ.get("OPENAI_BASE_URL", ""),
+            calls_per_add,
+            instructions,
+            self.price_in,
+            self.price_out,
+            self.k,
         )
+
+    def connect(self, arrivals: Sequence[Record], api_key: str = "") -> Endpoint:
+        """Open the endpoint that one build's client asks: the model's, or the run's proxy to it."""
+        texts = [(record.id, record.text) for record in arrivals]
+        prices = self.price_in, self.price_out
+        line = Line(self.name, texts, self.base_url, *prices, api_key)
+        return open_endpoint(self.model, line, gateway=self.gateway, allowance=self.allowance)
+
+
+def explain_failure(
+    action: str,
+    error: Exception,
+    *,
+    allowance: Allowance | None = None,
+    redactor: Redactor | None = None,
+) -> RouteError:
+    """Make the error of a system that failed; not if an allowance refused a call."""
+    if allowance is not None:
+        allowance.check()
+    words = (redactor or Redactor.configured()).redact_line(f"{type(error).__name__}: {error}")
+    return RouteError(f"{action}: {words}")
+
+
+_patching = threading.Lock()
+
+
+@contextmanager
+def count_names(*modules: Any, name: Callable[[int], uuid.UUID]) -> Iterator[None]:
+    """Replace random names by numbers, so that equal arrivals give equal memories and prompts.
+
+    A module has imported `uuid4`, or the whole module `uuid`.
+    """
+    numbers = count(1)
+
+    def uuid4() -> uuid.UUID:
+        return name(next(numbers))
+
+    shim = types.SimpleNamespace(**{**vars(uuid), "uuid4": uuid4})
+    with _patching:
+        names = ["uuid4" if hasattr(module, "uuid4") else "uuid" for module in modules]
+        places = [
+            (module, name, getattr(module, name))
+            for module, name in zip(modules, names, strict=True)
+        ]
+        try:
+            for module, attribute, _ in places:
+                setattr(module, attribute, uuid4 if attribute == "uuid4" else shim)
+            yield
+        finally:
+            for place in places:
+                setattr(*place)
 
 
 def count_verbatim(blocks: Sequence[Block], arrivals: Sequence[Record]) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""Requests as templates, and JSON pointers into replies.
+"""What profiles in TOML files share: templates of requests, and JSON pointers into replies.
 
 A template contains placeholders such as `{text}`; `{{` and `}}` are plain braces. Values are
 encoded for the place where they appear, so no record text can change a path, a query or a body.
@@ -6,24 +6,22 @@ encoded for the place where they appear, so no record text can change a path, a 
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from routeprism.errors import RouteError
+from routeprism.errors import RouteError, SpecError
 from routeprism.redaction import Redactor
 
-__all__ = [
-    "PointerError",
-    "describe_value",
-    "fill_path",
-    "fill_pointer",
-    "fill_value",
-    "list_placeholders",
-    "resolve_pointer",
-]
-
+VARIABLE = re.compile(r"\$\{(\w+)\}")
+"""An environment variable in a header, or in the environment of a server."""
+LITERAL_ADVICE = (
+    "a secret does not belong in a file: set an environment variable, and write ${ITS_NAME} here"
+)
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 _MISSING = object()
 """In place of a value that is left out of a request."""
@@ -41,16 +39,47 @@ class PointerError(RouteError):
         """The name of the request whose reply was read."""
 
 
+def parse_toml(file: str, text: str) -> Mapping[str, Any]:
+    """Read the tables of a profile."""
+    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        tables: Mapping[str, Any] = toml.loads(text)
+    except toml.TOMLDecodeError as error:
+        raise SpecError(f"{file} is not TOML: {error}") from None
+    return tables
+
+
+def fill_variables(
+    templates: Mapping[str, str], place: str
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return texts with the values of environment variables in them, and these values."""
+    filled: dict[str, str] = {}
+    values: set[str] = set()
+    for name, template in templates.items():
+        for variable in VARIABLE.findall(template):
+            value = os.environ.get(variable, "").strip()
+            if not value:
+                raise SpecError(
+                    f"{place} {name} needs the environment variable {variable}, which is not set"
+                )
+            values.add(value)
+        filled[name] = VARIABLE.sub(lambda match: os.environ[match[1]].strip(), template)
+    return filled, tuple(sorted(values))
+
+
+def list_texts(template: Any) -> Iterator[str]:
+    """Yield all texts in a template."""
+    if isinstance(template, str):
+        yield template
+    elif isinstance(template, (Mapping, list)):
+        for part in template.values() if isinstance(template, Mapping) else template:
+            yield from list_texts(part)
+
+
 def list_placeholders(template: Any) -> Iterator[str]:
     """Yield the names of all placeholders in a template."""
-    if isinstance(template, str):
-        yield from (name for name in _PLACEHOLDER.findall(template) if name)
-    elif isinstance(template, Mapping):
-        for value in template.values():
-            yield from list_placeholders(value)
-    elif isinstance(template, list):
-        for value in template:
-            yield from list_placeholders(value)
+    for text in list_texts(template):
+        yield from filter(None, _PLACEHOLDER.findall(text))
 
 
 def fill_value(template: Any, values: Values) -> Any:

@@ -1,12 +1,19 @@
-"""The TOML file that names the tools of an MCP server that add, list and search."""
+"""Tools of an MCP server: the TOML file that says which add, list and search, and a connection.
+
+The official SDK is asynchronous. Each connection has its own thread with a loop, so calls from
+several threads are in flight at the same time.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import hashlib
 import json
 import re
-import sys
-from collections.abc import Collection, Iterator, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import resources
@@ -14,13 +21,21 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from routeprism.errors import InputError, RouteError, SpecError, nearest
-from routeprism.inputs import read_input
-from routeprism.policies.adapters._profile import LITERAL_ADVICE, VARIABLE, fill_variables
-from routeprism.policies.adapters._templates import describe_value, resolve_pointer
+from routeprism.files import read_input
+from routeprism.policies.adapters._profile import Wait
+from routeprism.policies.adapters._templates import (
+    LITERAL_ADVICE,
+    VARIABLE,
+    describe_value,
+    fill_variables,
+    list_texts,
+    parse_toml,
+    resolve_pointer,
+)
 from routeprism.redaction import Redactor, names_secret
 
-__all__ = ["ToolCall", "ToolListing", "ToolProfile", "fill_template", "load_tool_profile"]
-
+_CLOSING = 10.0
+"""Seconds that a server has to end."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _RECORD = ("id", "text", "user_text", "time", "memory")
 """What a call that adds a record may contain."""
@@ -101,7 +116,7 @@ class ToolProfile:
     reset: ToolCall | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the server; `{directory}` is a private directory."""
-    wait: Mapping[str, float] | None = None
+    wait: Wait | None = None
     """How to wait for ingestion in the background; None if adding is enough."""
 
     @property
@@ -153,28 +168,20 @@ def _list_shipped() -> Mapping[str, str]:
     }
 
 
-def _parse(file: str, text: str) -> Mapping[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        tables: Mapping[str, Any] = tomllib.loads(text)
-        return tables
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{file} is not TOML: {error}") from None
-
-
 @lru_cache(maxsize=16)
 def _read_profile(file: str, text: str) -> ToolProfile:
-    tables = _parse(file, text)
+    tables = parse_toml(file, text)
     _check_keys(file, "", tables, _KEYS)
     for name, table in tables.items():
         if not isinstance(table, Mapping):
             _refuse(file, name, "expected a table")
         if name != "environment":
             _check_keys(file, name, table, _KEYS[name])
-    wait = tables.get("wait")
+    wait = None
+    if (times := tables.get("wait")) is not None:
+        defaults = {"interval": 0.1, "patience": 1.0, "limit": 30.0}
+        interval, patience, limit = (float(times.get(*default)) for default in defaults.items())
+        wait = Wait(interval=interval, patience=patience, limit=limit)
     profile = ToolProfile(
         file,
         hashlib.sha256(text.encode()).hexdigest(),
@@ -184,7 +191,7 @@ def _read_profile(file: str, text: str) -> ToolProfile:
         _read_call(file, tables, "bulk", ("records", *_RECORD)) if "bulk" in tables else None,
         _read_call(file, tables, "reset", ("keys", "memory")) if "reset" in tables else None,
         {key: str(value) for key, value in tables.get("environment", {}).items()},
-        None if wait is None else {key: float(value) for key, value in wait.items()},
+        wait,
     )
     for name, value in profile.environment.items():
         _check_placeholders(file, "environment", VARIABLE.sub("", value), ("directory",))
@@ -254,14 +261,8 @@ def _refuse(file: str, table: str, problem: str) -> NoReturn:
 
 def list_placeholders(value: Any) -> Iterator[str]:
     """Yield the names of all placeholders in a template."""
-    if isinstance(value, str):
-        yield from _PLACEHOLDER.findall(value)
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from list_placeholders(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from list_placeholders(inner)
+    for text in list_texts(value):
+        yield from _PLACEHOLDER.findall(text)
 
 
 def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
@@ -282,3 +283,77 @@ def _join_text(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(map(_join_text, value))
     return value if isinstance(value, str) else json.dumps(value)
+
+
+class ToolClient:
+    """A connection to an MCP server."""
+
+    def __init__(
+        self, connect: Callable[[], Any], timeout: float, redactor: Redactor, log: Path | None
+    ) -> None:
+        self._connect, self._timeout, self._redactor, self._log = connect, timeout, redactor, log
+        self._client: Any = None
+        self._stop = asyncio.Event()
+        self._opened: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="mcp", daemon=True)
+        self._thread.start()
+        try:
+            self._opened.result(timeout)
+        except Exception as error:
+            self.close()
+            raise RouteError(f"the MCP server cannot be used: {self._explain(error)}") from None
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """Call a tool, and give its result as JSON."""
+        work = self._client.call_tool(tool, dict(arguments))
+        pending = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            result = pending.result(self._timeout)
+        except concurrent.futures.TimeoutError:
+            pending.cancel()
+            raise RouteError(f"{tool}: no reply within {self._timeout:g} seconds") from None
+        except Exception as error:
+            raise RouteError(f"{tool}: {self._explain(error)}") from None
+        return self._read_result(tool, result)
+
+    def close(self) -> None:
+        """End the connection, and the server if it is a process of this connection."""
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(_CLOSING)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._serve())
+        except BaseException as error:  # raised where the connection is used
+            if not self._opened.done():
+                self._opened.set_exception(error)
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        async with self._connect() as client:
+            self._client = client
+            self._opened.set_result(None)
+            await self._stop.wait()
+
+    def _explain(self, error: BaseException) -> str:
+        while isinstance(inner := getattr(error, "exceptions", None), tuple) and inner:
+            error = inner[0]
+        words = str(error) or type(error).__name__
+        if self._log is not None and self._log.exists():
+            output = self._log.read_bytes()[-500:].decode(errors="replace").strip()
+            words += f"; its error output ends with: {output}" if output else ""
+        return self._redactor.redact_line(words)
+
+    def _read_result(self, tool: str, result: Any) -> Any:
+        text = "".join(getattr(part, "text", "") for part in result.content)
+        if result.is_error:
+            raise RouteError(f"{tool}: the server replied: {self._redactor.redact_line(text)}")
+        if result.structured_content is not None:
+            return result.structured_content
+        try:
+            return json.loads(text) if text else None
+        except ValueError:
+            return text

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies._lineage import quotes
-from routeprism.policies.adapters._exchange import ServiceError
 from routeprism.policies.adapters._profile import Profile
 from routeprism.policies.adapters._session import Item, ServiceSession
 from routeprism.policies.adapters._templates import PointerError
+from routeprism.policies.adapters._wire import ServiceError
 from routeprism.printing import pluralise
 from routeprism.records import Record
-
-__all__ = ["ProfileStep", "walk_profile"]
 
 _RECORDS = (
     Record("walk-0", 0, "[USER] My neighbour Ada repairs accordions on Tuesdays."),

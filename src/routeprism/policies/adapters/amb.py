@@ -15,21 +15,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from routeprism.errors import RouteError, RoutePrismError, SpecError
+from routeprism.errors import RoutePrismError, SpecError
 from routeprism.policies._awaiting import MemoryLoop
 from routeprism.policies._contracts import Block, Event, Memory
 from routeprism.policies._lineage import Lineage
 from routeprism.policies._wrappers import Client, check_calls
 from routeprism.policies.adapters._systems import (
     AdaptedMemory,
-    Changes,
     Text,
     cut_text,
     cut_turns,
+    explain_failure,
+    log_changes,
 )
 from routeprism.records import Record
-from routeprism.redaction import Redactor
-from routeprism.specs import load_object, positive, write_spec
+from routeprism.specs import SpecName, load_object, positive
 
 __all__ = ["Amb"]
 
@@ -43,6 +43,8 @@ Ingest = Literal["batch", "single"]
 @dataclass(frozen=True, slots=True)
 class Amb:
     """Audits a provider of the Agent Memory Benchmark."""
+
+    name = SpecName("amb")
 
     provider: str
     """The class of the provider, such as `memory_bench.memory.bm25:BM25MemoryProvider`."""
@@ -65,11 +67,6 @@ class Amb:
                 f"Expected provider=package.module:Class but got provider={self.provider}"
             )
         positive(self.name, k=self.k)
-
-    @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("amb", self)
 
     @property
     def client(self) -> Client:
@@ -169,20 +166,18 @@ class _Provider:
 
     def take_singly(self, arrivals: Sequence[Record]) -> tuple[Event, ...]:
         """Ingest the records one after the other, and look at what each of them changed."""
-        changes = Changes()
-        for at, record in enumerate(arrivals):
+
+        def add(record: Record) -> None:
             self.records[record.id] = record
             self._call("ingest", [self._document(record)])
             self._observe(record)
-            changes.after(record, at, self._retained())
-        return tuple(changes.events)
+
+        return log_changes(arrivals, add, self._retained)
 
     def search(self, query: str) -> list[Block]:
-        """Retrieve documents for a question's text."""
         return list(map(self._block, self._retrieve(query, self.policy.k)))
 
     def close(self) -> None:
-        """Let the provider clean up, and remove its directory."""
         try:
             self._call("cleanup")
         finally:
@@ -238,5 +233,4 @@ class _Provider:
         except RoutePrismError:
             raise
         except Exception as error:
-            words = Redactor.configured().redact_line(f"{type(error).__name__}: {error}")
-            raise RouteError(f"{self.policy.provider} failed in {method}: {words}") from error
+            raise explain_failure(f"{self.policy.provider} failed in {method}", error) from error

@@ -14,18 +14,22 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import IO, Any
 
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies._contracts import Memory
 from routeprism.policies._wrappers import Client, check_calls
-from routeprism.policies.adapters._remote import RemoteMemory
-from routeprism.policies.adapters._wire import LARGEST, Call, build_remote, decode_reply
+from routeprism.policies.adapters._wire import (
+    LARGEST,
+    Call,
+    RemoteMemory,
+    build_remote,
+    decode_reply,
+)
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Record
 from routeprism.redaction import Redactor
-from routeprism.specs import check_timeout, write_spec
+from routeprism.specs import SpecName, check_timeout
 
 __all__ = ["Command", "Program"]
 
@@ -33,6 +37,8 @@ __all__ = ["Command", "Program"]
 @dataclass(frozen=True, slots=True)
 class Command:
     """Audits a program that reads requests as JSON lines and answers each with one."""
+
+    name = SpecName("command")
 
     run: str
     """The command line; it is started once for each build, without a shell."""
@@ -62,11 +68,6 @@ class Command:
         return ("bulk", "overlap") if self.bulk else ("overlap",)
 
     @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("command", self)
-
-    @property
     def client(self) -> Client:
         """Describe its requests while it builds, as far as they are declared."""
         return Client(calls_per_add=check_calls(self.name, self.calls_per_add))
@@ -94,26 +95,22 @@ class Command:
     def _start(self) -> tuple[Program, Call, Redactor]:
         program = Program(shlex.split(self.run))
         redactor = Redactor.configured()
-        return program, partial(_ask, program, self.timeout, redactor), redactor
 
+        def call(verb: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
+            request = json.dumps({"do": verb, **content}).encode() + b"\n"
+            try:
+                line = program.call(request, self.timeout)
+            except TimeoutError:
+                raise RouteError(f"{verb}: no reply within {self.timeout:g} seconds") from None
+            if line is None:
+                code, words = program.last_words()
+                output = f", and said: {redactor.redact_line(words, end=True)}" if words else ""
+                raise RouteError(
+                    f"{verb}: the program ended before it answered (exit code {code}){output}"
+                )
+            return decode_reply(line, verb, redactor)
 
-def _ask(
-    program: Program,
-    timeout: float,
-    redactor: Redactor,
-    verb: str,
-    content: Mapping[str, Any],
-) -> Mapping[str, Any]:
-    """Send one request, and read the line that answers it."""
-    try:
-        line = program.call(json.dumps({"do": verb, **content}).encode() + b"\n", timeout)
-    except TimeoutError:
-        raise RouteError(f"{verb}: no reply within {timeout:g} seconds") from None
-    if line is None:
-        code, words = program.last_words()
-        output = f", and said: {redactor.redact_line(words, end=True)}" if words else ""
-        raise RouteError(f"{verb}: the program ended before it answered (exit code {code}){output}")
-    return decode_reply(line, verb, redactor)
+        return program, call, redactor
 
 
 _PATIENCE = 2.0

@@ -8,60 +8,55 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from routeprism.errors import RouteError, SpecError
-from routeprism.models import Allowance, Endpoint, Gateway, is_scripted
+from routeprism.errors import SpecError
+from routeprism.models import Endpoint
 from routeprism.policies._awaiting import AwaitedMemory
-from routeprism.policies._contracts import Memory
+from routeprism.policies._contracts import Block, Event, Memory
 from routeprism.policies._wrappers import Client
-from routeprism.policies.adapters._graph_facts import FactHistory, GraphFact, Show
 from routeprism.policies.adapters._systems import (
     AdaptedMemory,
+    ClientSystem,
     Embedding,
     Text,
     Vector,
-    check_address,
-    check_prices,
+    count_names,
     cut_turns,
     embedding,
+    explain_failure,
     import_system,
     list_versions,
-    open_line,
 )
 from routeprism.records import Record, read_time
 from routeprism.redaction import Redactor
-from routeprism.specs import positive, write_spec
 
 __all__ = ["Graphiti"]
 
-_EXTRA = "graphiti"
-_PACKAGE = "graphiti_core"
 _GROUP = "route"
 _CALLS = 4
 """Model calls for a record with one new fact: entities, facts, duplicates, contradictions."""
 _INSTRUCTIONS = 1_600
 """The approximate tokens of instructions with every call."""
-_patching = threading.Lock()
+Show = Literal["all", "current"]
+"""Which facts are shown: all with their validity times, or those that are still valid."""
+
+
+def _import(module: str, package: str = "graphiti_core.") -> Any:
+    return import_system(f"{package}{module}", "Graphiti", "graphiti")
 
 
 @dataclass(frozen=True, slots=True)
-class Graphiti:
+class Graphiti(ClientSystem):
     """Graphiti: facts that a model extracts, with the time from which and until which they hold."""
 
-    model: str = ""
-    """The model that extracts entities and facts, and finds contradictions; or `scripted`."""
-    base_url: str = ""
-    """Where the model is, an OpenAI-compatible endpoint; key from OPENAI_API_KEY."""
-    k: int = 10
-    """How many facts a question brings. Graphiti's default."""
+    spec: ClassVar[str] = "graphiti"
+
     show: Show = "all"
     """All facts that are found, with their validity times, or only those that are still valid."""
     date: str = "2025-01-01"
@@ -72,14 +67,6 @@ class Graphiti:
     """All roles' turns, or the user's alone."""
     chars: int = 0
     """The number of characters that each record is cut to; 0 leaves it whole."""
-    price_in: float | None = field(default=None, metadata={"named": False})
-    """For a million input tokens of the model, for `--dry-run` and `--max-cost`."""
-    price_out: float | None = field(default=None, metadata={"named": False})
-    """For a million output tokens of the model."""
-    allowance: Allowance | None = field(default=None, compare=False, repr=False)
-    """What the command may still spend; an audit sets it."""
-    gateway: Gateway | None = field(default=None, compare=False, repr=False)
-    """The proxy that the model's requests go through; an audit sets it."""
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -87,49 +74,14 @@ class Graphiti:
                 "graphiti extracts facts with a model. Expected model=NAME, with base_url=… for an "
                 "OpenAI-compatible endpoint, or model=scripted, but got none"
             )
-        check_address("graphiti", self.base_url)
-        positive(self.name, k=self.k)
-        check_prices(self.name, self.price_in, self.price_out)
+        ClientSystem.__post_init__(self)
         if read_time(self.date) is None:
             raise SpecError(f"Expected a date such as 2025-01-01 but got date={self.date}")
 
     @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("graphiti", self)
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether the same arrivals always give the same memory; not with a language model."""
-        return self.scripted
-
-    @property
-    def scripted(self) -> bool:
-        """Whether the scripted model of this package decides what to keep."""
-        return is_scripted(self.model, self.base_url)
-
-    @property
     def client(self) -> Client | None:
         """Describe its own client."""
-        if self.scripted:
-            return None
-        return Client(
-            self.model,
-            self.base_url or os.environ.get("OPENAI_BASE_URL", ""),
-            _CALLS,
-            _INSTRUCTIONS,
-            self.price_in,
-            self.price_out,
-            self.k,
-        )
-
-    def metered(self, allowance: Allowance, /) -> Graphiti:
-        """Return the same policy, counting every request of Graphiti's client."""
-        return replace(self, allowance=allowance)
-
-    def routed(self, gateway: Gateway, /) -> Graphiti:
-        """Return the same policy, whose client asks through a proxy."""
-        return replace(self, gateway=gateway)
+        return None if self.scripted else self.make_client(_CALLS, _INSTRUCTIONS)
 
     def origin(self) -> str:
         """Name the packages behind it."""
@@ -137,12 +89,13 @@ class Graphiti:
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Add every record to a new graph as an episode."""
-        endpoint = open_line(self, arrivals)
+        endpoint = self.connect(arrivals)
         graph: Any = AwaitedMemory(OpenGraph(self, endpoint))
         history = FactHistory()
         try:
             graph.open()
-            with _counted_names():
+            modules = _import("nodes"), _import("edges")
+            with count_names(*modules, name=lambda number: uuid.UUID(int=number)):
                 for at, record in enumerate(arrivals):
                     history.episodes[graph.add_record(record)] = record.id
                     history.compare(record, at, graph.list_facts())
@@ -172,10 +125,10 @@ class OpenGraph:
     async def open(self) -> None:
         """Open an empty graph with its indices."""
         os.environ["GRAPHITI_TELEMETRY_ENABLED"] = "false"
-        core = import_system("graphiti_core", "Graphiti", _EXTRA)
-        drivers = import_system("graphiti_core.driver.kuzu_driver", "Graphiti", _EXTRA)
+        core = _import("graphiti_core", "")
+        drivers = _import("driver.kuzu_driver")
         logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)  # the route names failures
-        queries = import_system("graphiti_core.graph_queries", "Graphiti", _EXTRA)
+        queries = _import("graph_queries")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the driver warns that Kuzu is no longer maintained
             self.driver = drivers.KuzuDriver()
@@ -185,16 +138,15 @@ class OpenGraph:
         self.graphiti = core.Graphiti(
             graph_driver=self.driver,
             llm_client=self._make_client(),
-            embedder=_make_embedder(embedding(self.policy.embed, _EXTRA)),
+            embedder=_make_embedder(embedding(self.policy.embed, "graphiti")),
             cross_encoder=_make_ranker(),
             max_coroutines=1,
         )
 
     def _make_client(self) -> Any:
-        """Make Graphiti's client for any OpenAI-compatible endpoint."""
-        clients = import_system(f"{_PACKAGE}.llm_client.openai_generic_client", "Graphiti", _EXTRA)
-        configs = import_system("graphiti_core.llm_client.config", "Graphiti", _EXTRA)
-        openai = import_system("openai", "Graphiti", _EXTRA)
+        clients = _import("llm_client.openai_generic_client")
+        configs = _import("llm_client.config")
+        openai = _import("openai", "")
         policy = self.policy
         self.openai = openai.AsyncOpenAI(
             api_key=self.endpoint.api_key, base_url=self.endpoint.base_url or None
@@ -215,16 +167,14 @@ class OpenGraph:
                 group_id=_GROUP,
             )
         except Exception as error:
-            if policy.allowance is not None:
-                policy.allowance.check()  # a refusal is no failure of Graphiti
-            words = Redactor.configured().redact_line(f"{type(error).__name__}: {error}")
-            raise RouteError(f"Graphiti failed on record '{record.id}': {words}") from error
+            action = f"Graphiti failed on record '{record.id}'"
+            raise explain_failure(action, error, allowance=policy.allowance) from error
         return str(result.episode.uuid)
 
     async def list_facts(self) -> list[GraphFact]:
         """Return every fact of the graph, the oldest first."""
-        edges = import_system("graphiti_core.edges", "Graphiti", _EXTRA)
-        errors = import_system("graphiti_core.errors", "Graphiti", _EXTRA)
+        edges = _import("edges")
+        errors = _import("errors")
         try:
             edges_of_group = await edges.EntityEdge.get_by_group_ids(self.driver, [_GROUP])
         except errors.GroupsEdgesNotFoundError:  # there is none yet
@@ -246,7 +196,6 @@ class OpenGraph:
 
 
 def _find_time(record: Record, date: str) -> datetime:
-    """Return the time of a record, or the fixed date."""
     time = read_time(record.timestamp) if record.timestamp else None
     time = time or read_time(date)
     assert time is not None  # the policy has checked it  # noqa: S101
@@ -254,8 +203,7 @@ def _find_time(record: Record, date: str) -> datetime:
 
 
 def _make_embedder(vector: Callable[[str], Vector]) -> Any:
-    """Make the embedder that Graphiti calls."""
-    base = import_system("graphiti_core.embedder.client", "Graphiti", _EXTRA).EmbedderClient
+    base = _import("embedder.client").EmbedderClient
 
     async def create(self: Any, input_data: Any) -> list[float]:
         text = input_data if isinstance(input_data, str) else " ".join(map(str, input_data))
@@ -269,7 +217,7 @@ def _make_embedder(vector: Callable[[str], Vector]) -> Any:
 
 def _make_ranker() -> Any:
     """Make a cross-encoder that is never called: the search combines ranks without one."""
-    base = import_system(f"{_PACKAGE}.cross_encoder.client", "Graphiti", _EXTRA).CrossEncoderClient
+    base = _import("cross_encoder.client").CrossEncoderClient
 
     async def rank(self: Any, query: str, passages: list[str]) -> list[tuple[str, float]]:
         return [(passage, 0.0) for passage in passages]
@@ -277,26 +225,86 @@ def _make_ranker() -> Any:
     return type("Ranker", (base,), {"rank": rank})()
 
 
-@contextmanager
-def _counted_names() -> Iterator[None]:
-    """Count instead of drawing ids, so that equal arrivals give equal graphs and searches."""
-    modules: Mapping[str, Any] = {
-        name: import_system(f"graphiti_core.{name}", "Graphiti", _EXTRA)
-        for name in ("nodes", "edges")
-    }
-    number = 0
+@dataclass(frozen=True, slots=True)
+class GraphFact:
+    """One fact of the graph: an edge between two entities."""
 
-    def count() -> uuid.UUID:
-        nonlocal number
-        number += 1
-        return uuid.UUID(int=number)
+    key: str
+    text: str
+    episodes: tuple[str, ...]
+    since: str
+    until: str
+    is_valid: bool
 
-    with _patching:
-        originals = {name: module.uuid4 for name, module in modules.items()}
-        try:
-            for module in modules.values():
-                module.uuid4 = count
-            yield
-        finally:
-            for name, module in modules.items():
-                module.uuid4 = originals[name]
+    @classmethod
+    def read(cls, edge: Any) -> GraphFact:
+        return cls(
+            edge.uuid,
+            edge.fact,
+            tuple(edge.episodes),
+            _format_day(edge.valid_at),
+            _format_day(edge.invalid_at),
+            edge.invalid_at is None and edge.expired_at is None,
+        )
+
+    def describe(self) -> str:
+        """Return the fact with its validity times, as Graphiti's users put it into a prompt."""
+        if not (self.since or self.until):
+            return self.text
+        return f"{self.text} (valid {self.since or 'from an unknown time'} – {self.until or 'now'})"
+
+
+def _format_day(time: datetime | None) -> str:
+    return "" if time is None else f"{time:%Y-%m-%d}"
+
+
+@dataclass(slots=True)
+class FactHistory:
+    """Which record each episode was, and what each arrival did to the facts."""
+
+    episodes: dict[str, str] = field(default_factory=dict)
+    """Episode → record."""
+    facts: dict[str, GraphFact] = field(default_factory=dict)
+    """The facts after the last arrival."""
+    events: list[Event] = field(default_factory=list)
+    redactor: Redactor = field(default_factory=Redactor.configured)
+
+    def find_sources(self, fact: GraphFact) -> frozenset[str]:
+        """Return the records of a fact's episodes."""
+        return frozenset(
+            self.episodes[episode] for episode in fact.episodes if episode in self.episodes
+        )
+
+    def show(self, facts: Sequence[GraphFact], which: Show) -> list[Block]:
+        """Return facts as blocks, with the records of their episodes."""
+        return [
+            Block("fact", self.redactor.redact(fact.describe()), self.find_sources(fact))
+            for fact in facts
+            if which == "all" or fact.is_valid
+        ]
+
+    def compare(self, record: Record, at: int, facts: Sequence[GraphFact]) -> None:
+        """Record which facts an arrival added, confirmed, ended or deleted."""
+        before, number = self.facts, len(self.events)
+        self.facts = {fact.key: fact for fact in facts}
+        for fact in facts:
+            old = before.get(fact.key)
+            if old is None:
+                self._note("add", [record.id], record, at)
+            elif len(fact.episodes) > len(old.episodes):  # the same fact again
+                self._note("merge", self.find_sources(old) - {record.id}, record, at)
+            if (old is None or old.is_valid) and not fact.is_valid:
+                # An older fact that arrives later ends at once: it displaces nothing.
+                kind: Literal["overwrite", "skip"] = "skip" if old is None else "overwrite"
+                self._note(kind, self.find_sources(fact), record, at)
+        for key, old in before.items():
+            if key not in self.facts:
+                self._note("evict", self.find_sources(old), record, at)
+        if len(self.events) == number:
+            self._note("skip", [record.id], record, at)
+
+    def _note(self, kind: Any, sources: Any, record: Record, at: int) -> None:
+        for source in sorted(sources):
+            event = Event(kind, source, record.id, at)
+            if event not in self.events:
+                self.events.append(event)

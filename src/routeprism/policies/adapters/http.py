@@ -7,27 +7,28 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from routeprism.errors import RouteError, SpecError
-from routeprism.policies._contracts import Memory
+from routeprism.errors import InapplicableError, RouteError, SpecError
+from routeprism.policies._contracts import Block, Event, JsonValue, Memory
+from routeprism.policies._lineage import ObservedWrites
 from routeprism.policies._wrappers import Client, check_calls
-from routeprism.policies.adapters._exchange import (
-    Transport,
-    check_service_address,
-    read_token,
-)
-from routeprism.policies.adapters._profile import load_profile
-from routeprism.policies.adapters._remote import RemoteMemory
-from routeprism.policies.adapters._service_memory import ServiceMemory
+from routeprism.policies.adapters._profile import Profile, load_profile
 from routeprism.policies.adapters._session import ServiceSession, build_session
 from routeprism.policies.adapters._walk import ProfileStep, walk_profile
-from routeprism.policies.adapters._wire import Call, build_remote, decode_reply
+from routeprism.policies.adapters._wire import (
+    Call,
+    RemoteMemory,
+    Transport,
+    build_remote,
+    check_service_address,
+    decode_reply,
+    read_token,
+)
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Record
 from routeprism.redaction import Redactor
-from routeprism.specs import check_timeout, write_spec
+from routeprism.specs import SpecName, check_timeout
 
 __all__ = ["Http"]
 
@@ -35,6 +36,8 @@ __all__ = ["Http"]
 @dataclass(frozen=True, slots=True)
 class Http:
     """Audits a memory service over HTTP: reset, add, search, dump."""
+
+    name = SpecName("http")
 
     url: str = ""
     """Where the service listens, with any path before the verbs; replaces that of a profile."""
@@ -69,48 +72,41 @@ class Http:
         )
 
     @property
-    def procedures(self) -> tuple[str, ...]:
-        """The procedures that it can perform beside adding records one by one."""
-        bulk = load_profile(self.profile, self.url).bulk if self.profile else self.bulk
-        return ("bulk", "overlap") if bulk else ("overlap",)
+    def _api(self) -> Profile | None:
+        return load_profile(self.profile, self.url) if self.profile else None
 
     @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("http", self)
+    def procedures(self) -> tuple[str, ...]:
+        """The procedures that it can perform beside adding records one by one."""
+        bulk = api.bulk if (api := self._api) else self.bulk
+        return ("bulk", "overlap") if bulk else ("overlap",)
 
     @property
     def client(self) -> Client:
         """Describe the address and the model calls of the service, as far as they are declared."""
         calls = check_calls(self.name, self.calls_per_add)
-        return Client(address=self._address(), calls_per_add=calls)
+        return Client(address=api.url if (api := self._api) else self.url, calls_per_add=calls)
 
     def origin(self) -> str:
         """Name the service, as far as it is known here."""
-        if self.profile:
-            digest = load_profile(self.profile, self.url).sha256
-            return f"service at {self._address()}, profile sha256 {digest}"
+        if api := self._api:
+            return f"service at {api.url}, profile sha256 {api.sha256}"
         return f"service at {self.url}"
 
     @property
     def exclusive(self) -> bool:
         """Whether only one build may be open at a time."""
-        return bool(self.profile) and load_profile(self.profile, self.url).isolation == "reset"
-
-    def _address(self) -> str:
-        return load_profile(self.profile, self.url).url if self.profile else self.url
+        return (api := self._api) is not None and api.isolation == "reset"
 
     def walk(self) -> Iterator[ProfileStep]:
         """Try the steps of the profile one after the other, and say in words what each found."""
-        if self.profile:
-            profile = load_profile(self.profile, self.url)
-            yield from walk_profile(profile, self.timeout, discard=self.discard)
+        if api := self._api:
+            yield from walk_profile(api, self.timeout, discard=self.discard)
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Reset a new memory, then add every arrival."""
-        if self.profile:
-            profile = load_profile(self.profile, self.url)
-            return build_session(profile, arrivals, self.timeout, discard=self.discard)
+        if api := self._api:
+            return build_session(api, arrivals, self.timeout, discard=self.discard)
         if self.settle:
             return OwnMemory(self.open, self.name).build(arrivals)
         call, end, redactor = self._connect()
@@ -118,35 +114,100 @@ class Http:
 
     def open(self) -> RemoteMemory | ServiceMemory:
         """Return an empty memory, to which records can be added one by one or at once."""
-        if self.profile:
-            profile = load_profile(self.profile, self.url)
-            session = ServiceSession(profile, self.timeout, discard=self.discard)
-            return ServiceMemory(session)
+        if api := self._api:
+            return ServiceMemory(ServiceSession(api, self.timeout, discard=self.discard))
         return RemoteMemory(*self._connect(), self.settle)
 
     def _connect(self) -> tuple[Call, Callable[[], object], Redactor]:
-        service = _Service(self.url, self.timeout, read_token(self.token))
-        memory = uuid.uuid4().hex  # builds at the same time must not meet
-        return partial(service.call, memory), partial(service.forget, memory), service.redactor
-
-
-class _Service:
-    """Speaks the four verbs to a memory service."""
-
-    def __init__(self, url: str, timeout: float, secret: str) -> None:
+        """Return how to speak the four verbs to a new memory, and how to forget it."""
+        secret = read_token(self.token)
+        redactor = Redactor.configured(secret)
         headers = {"Content-Type": "application/json"}
         if secret:
             headers["Authorization"] = f"Bearer {secret}"
-        self.redactor = Redactor.configured(secret)
-        self._transport = Transport(url, timeout, headers, self.redactor)
+        transport = Transport(self.url, self.timeout, headers, redactor)
+        memory = uuid.uuid4().hex  # builds at the same time must not meet
 
-    def forget(self, memory: str) -> None:
-        """Let the service forget a memory."""
+        def call(verb: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
+            body = json.dumps({"memory": memory, **content}).encode()
+            return decode_reply(transport.send(verb, "POST", f"/{verb}", body), verb, redactor)
+
+        def forget() -> None:
+            with suppress(RouteError):  # a service that is gone has nothing left to forget
+                call("reset", {})
+
+        return call, forget, redactor
+
+
+class ServiceMemory:
+    """An open memory of a service with a profile."""
+
+    concurrent = True
+    awaits_ingestion = True
+    """Whether reading it waits for what was added before."""
+
+    def __init__(self, session: ServiceSession) -> None:
+        self._session = session
+        self._writes = ObservedWrites(self._observe)
+        wait = session.profile.wait
+        self.settle = None if wait is None else wait.limit
+        """Seconds within which the service stores what it was given; None if it does so at once."""
+        session.clear()
+        session.open()
+
+    def add(self, record: Record) -> None:
+        """Add a record; several may be added at once."""
+        with self._writes.add(record):
+            self._session.write(record)
+
+    def add_many(self, records: Sequence[Record]) -> None:
+        """Add several records in one request; not applicable if the profile has none."""
+        step = self._session.profile.bulk
+        if step is None:
+            raise InapplicableError(f"{self._session.profile.file} has no table [bulk]")
+        self._writes.observe()
+        self._session.write_all(step, records)
+        self._writes.add_together(records)
+
+    def retained(self) -> list[str]:
+        """Return the ids of the records that the items came from, once for each item."""
+        return [id for block in self._list_blocks() for id in sorted(block.sources)]
+
+    def state(self) -> JsonValue:
+        """Return the texts of all items; the keys of the service may differ by chance."""
+        return [block.text for block in self._list_blocks()]
+
+    def expose(self, query: str) -> Sequence[Block]:
+        """Search for a question's text."""
+        self._list_blocks()
+        return self._session.search(query)
+
+    def events(self) -> Sequence[Event]:
+        """Return what each arrival did."""
+        self._writes.observe()
+        return tuple(self._session.lineage.events)
+
+    def counts(self) -> Mapping[str, int]:
+        """Count the items whose sources are uncertain."""
+        return self._session.lineage.counts()
+
+    def close(self) -> None:
+        """Let the service forget the memory."""
         with suppress(RouteError):  # a service that is gone has nothing left to forget
-            self.call(memory, "reset", {})
+            self._session.reset()
 
-    def call(self, memory: str, verb: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Send one request, and read its reply."""
-        body = json.dumps({"memory": memory, **content}).encode()
-        reply = self._transport.send(verb, "POST", f"/{verb}", body)
-        return decode_reply(reply, verb, self.redactor)
+    def _observe(self, group: Sequence[Record]) -> None:
+        lineage = self._session.lineage
+        before = {key: block.text for key, block in lineage.items.items()}
+        items: Mapping[str, str] = before
+        for record in group:
+            items = self._session.wait(before, record)
+        lineage.observe(group[0] if len(group) == 1 else group, items)
+
+    def _list_blocks(self) -> Sequence[Block]:
+        """Return all items; what was ingested since the last observation counts as late."""
+        self._writes.observe()
+        session = self._session
+        if session.profile.list.sources is None:
+            session.lineage.check({item.key: item.text for item in session.dump()})
+        return session.list_blocks()

@@ -9,17 +9,16 @@ from typing import Any, Literal
 from routeprism.policies._contracts import Block, Memory
 from routeprism.policies.adapters._systems import (
     DIMENSIONS,
-    AdaptedMemory,
-    Changes,
     Embedding,
     Text,
+    adapt_system,
     cut_text,
     embedding,
     import_system,
     list_versions,
 )
 from routeprism.records import Record
-from routeprism.specs import positive, write_spec
+from routeprism.specs import SpecName, positive
 
 __all__ = ["LangGraphStore", "open_store"]
 
@@ -31,6 +30,8 @@ _EVERYTHING = 1_000_000
 @dataclass(frozen=True, slots=True)
 class LangGraphStore:
     """LangGraph's InMemoryStore: items by key, searched by similarity; ties by arrival."""
+
+    name = SpecName("langgraph-store")
 
     k: int = 10
     """How many items a question brings. The store's default."""
@@ -44,11 +45,6 @@ class LangGraphStore:
     def __post_init__(self) -> None:
         positive(self.name, k=self.k)
 
-    @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("langgraph-store", self)
-
     def origin(self) -> str:
         """Name the packages behind it."""
         return list_versions("langgraph-checkpoint", "wordllama")
@@ -56,17 +52,20 @@ class LangGraphStore:
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Put every record into a store of its own."""
         store = open_store(self.embed, ["text"])
-        changes = Changes()
-        for at, record in enumerate(arrivals):
-            store.put(_PLACE, record.id, {"text": cut_text(record, self.text, self.chars)})
-            changes.after(record, at, (item.key for item in _all(store)))
-        return AdaptedMemory(
-            list_blocks=lambda: [_block(item) for item in _all(store)],
-            search=lambda query: [
-                _block(item) for item in store.search(_PLACE, query=query, limit=self.k)
-            ],
-            log=tuple(changes.events),
-            arrivals=arrivals,
+
+        def list_blocks(**query: Any) -> list[Block]:
+            return [
+                Block("item", item.value["text"], frozenset({item.key}))
+                for item in store.search(_PLACE, **query)
+            ]
+
+        return adapt_system(
+            arrivals,
+            lambda record: store.put(
+                _PLACE, record.id, {"text": cut_text(record, self.text, self.chars)}
+            ),
+            lambda: list_blocks(limit=_EVERYTHING),  # in their order of insertion
+            lambda query: list_blocks(query=query, limit=self.k),
         )
 
 
@@ -83,13 +82,3 @@ def open_store(name: Literal["wordllama", "words", "none"], fields: list[str]) -
         "fields": fields,
     }
     return module.InMemoryStore(index=index)
-
-
-def _all(store: Any) -> Sequence[Any]:
-    """List the items in their order of insertion."""
-    items: Sequence[Any] = store.search(_PLACE, limit=_EVERYTHING)
-    return items
-
-
-def _block(item: Any) -> Block:
-    return Block("item", item.value["text"], frozenset({item.key}))

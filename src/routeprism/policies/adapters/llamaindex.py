@@ -8,24 +8,23 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from routeprism.policies._contracts import Block, Memory
 from routeprism.policies.adapters._systems import (
-    AdaptedMemory,
-    Changes,
     Embedding,
     Text,
+    adapt_system,
     cut_turns,
     embedding,
     import_system,
     list_versions,
 )
 from routeprism.records import Record
-from routeprism.specs import positive, write_spec
+from routeprism.specs import SpecName, positive
 from routeprism.text.tokens import encode
 
 __all__ = ["LlamaIndexBuffer", "LlamaIndexMemory", "LlamaIndexVector"]
@@ -41,6 +40,8 @@ _patching = threading.Lock()
 class LlamaIndexMemory:
     """LlamaIndex's Memory: a token-limited queue that flushes its oldest messages."""
 
+    name = SpecName("llamaindex-memory")
+
     token_limit: int = 30_000
     """Tokens in all; the queue may fill `ratio` of them. LlamaIndex's default."""
     flush: int = 3_000
@@ -55,11 +56,6 @@ class LlamaIndexMemory:
     def __post_init__(self) -> None:
         positive(self.name, token_limit=self.token_limit, flush=self.flush)
 
-    @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("llamaindex-memory", self)
-
     def origin(self) -> str:
         """Name the package behind it."""
         return list_versions("llama-index-core")
@@ -67,36 +63,28 @@ class LlamaIndexMemory:
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Put every record's messages into a new queue, in an in-memory database."""
         package = import_system("llama_index.core.memory", "LlamaIndex", _EXTRA)
+        memory = package.Memory.from_defaults(
+            session_id="route",
+            token_limit=self.token_limit,
+            token_flush_size=self.flush,
+            chat_history_token_ratio=self.ratio,
+            tokenizer_fn=encode,
+        )
         loop = _Loop()
-        changes = Changes()
-        try:
-            memory = package.Memory.from_defaults(
-                session_id="route",
-                token_limit=self.token_limit,
-                token_flush_size=self.flush,
-                chat_history_token_ratio=self.ratio,
-                tokenizer_fn=encode,
-            )
-            for at, record in enumerate(arrivals):
-                loop.run(memory.aput_messages(_messages(record, self.text, self.chars)))
-                changes.after(
-                    record, at, (_source(message) for message in loop.run(_active(memory)))
-                )
-        except BaseException:
-            loop.end(_close_memory(memory))
-            raise
-        return AdaptedMemory(
-            list_blocks=lambda: _blocks(loop.run(_active(memory))),
-            search=lambda query: _blocks(loop.run(memory.aget(input=query))),
-            log=tuple(changes.events),
-            arrivals=arrivals,
-            end=lambda: loop.end(_close_memory(memory)),
+        return adapt_system(
+            arrivals,
+            lambda record: loop.run(memory.aput_messages(_messages(record, self.text, self.chars))),
+            lambda: _blocks(loop.run(_active(memory))),
+            lambda query: _blocks(loop.run(memory.aget(input=query))),
+            lambda: loop.end(_close_memory(memory)),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class LlamaIndexBuffer:
     """LlamaIndex's ChatMemoryBuffer: keeps all messages, shows the newest that fit."""
+
+    name = SpecName("llamaindex-buffer")
 
     token_limit: int = 3_000
     """How many tokens are shown. LlamaIndex's default."""
@@ -108,11 +96,6 @@ class LlamaIndexBuffer:
     def __post_init__(self) -> None:
         positive(self.name, token_limit=self.token_limit)
 
-    @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("llamaindex-buffer", self)
-
     def origin(self) -> str:
         """Name the package behind it."""
         return list_versions("llama-index-core")
@@ -123,22 +106,24 @@ class LlamaIndexBuffer:
         buffer = package.ChatMemoryBuffer.from_defaults(
             token_limit=self.token_limit, tokenizer_fn=encode
         )
-        changes = Changes()
-        for at, record in enumerate(arrivals):
+
+        def add(record: Record) -> None:
             for message in _messages(record, self.text, self.chars):
                 buffer.put(message)
-            changes.after(record, at, (_source(entry) for entry in buffer.get_all()))
-        return AdaptedMemory(
-            list_blocks=lambda: _blocks(buffer.get_all()),
-            search=lambda query: _blocks(buffer.get(input=query)),
-            log=tuple(changes.events),
-            arrivals=arrivals,
+
+        return adapt_system(
+            arrivals,
+            add,
+            lambda: _blocks(buffer.get_all()),
+            lambda query: _blocks(buffer.get(input=query)),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class LlamaIndexVector:
     """LlamaIndex's VectorMemory: a user message and its answers are one embedded node."""
+
+    name = SpecName("llamaindex-vector")
 
     k: int = 2
     """How many nodes a question brings. The retriever's default."""
@@ -152,11 +137,6 @@ class LlamaIndexVector:
     def __post_init__(self) -> None:
         positive(self.name, k=self.k)
 
-    @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("llamaindex-vector", self)
-
     def origin(self) -> str:
         """Name the packages behind it."""
         return list_versions("llama-index-core", "wordllama")
@@ -167,17 +147,17 @@ class LlamaIndexVector:
         memory = module.VectorMemory.from_defaults(
             embed_model=_embed_model(self.embed), retriever_kwargs={"similarity_top_k": self.k}
         )
-        changes = Changes()
-        for at, record in enumerate(arrivals):
+
+        def add(record: Record) -> None:
             with _named_nodes(module, record):
                 for message in _messages(record, self.text, self.chars):
                     memory.put(message)
-            changes.after(record, at, (block.chunk for block in _list_stored(memory)))
-        return AdaptedMemory(
-            list_blocks=lambda: [stored.block for stored in _list_stored(memory)],
-            search=lambda query: _blocks(memory.get(input=query)),
-            log=tuple(changes.events),
-            arrivals=arrivals,
+
+        return adapt_system(
+            arrivals,
+            add,
+            lambda: _list_stored(memory),
+            lambda query: _blocks(memory.get(input=query)),
         )
 
 
@@ -189,15 +169,15 @@ def _messages(record: Record, text: Text, chars: int) -> list[Any]:
     ]
 
 
-def _source(message: Any) -> str:
-    return str(message.additional_kwargs[_TAG])
-
-
 def _blocks(messages: Sequence[Any]) -> list[Block]:
     return [
-        Block("message", f"{message.role.value}: {message.content}", frozenset({_source(message)}))
+        _block(message.role.value, message.content, message.additional_kwargs)
         for message in messages
     ]
+
+
+def _block(role: str, content: str | None, tags: Mapping[str, Any]) -> Block:
+    return Block("message", f"{role}: {content}", frozenset({str(tags[_TAG])}))
 
 
 # --- Memory: its database is asynchronous ------------------------------------------------------
@@ -239,21 +219,15 @@ class _Loop:
 # --- VectorMemory ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    block: Block
-    chunk: str
-
-
-def _list_stored(memory: Any) -> list[_Stored]:
+def _list_stored(memory: Any) -> list[Block]:
     """Read the nodes in their order of insertion, message by message."""
-    items = []
-    for node in memory.vector_index.docstore.docs.values():
-        for part in node.metadata["sub_dicts"]:
-            source = str(part["additional_kwargs"][_TAG])
-            words = f"{getattr(part['role'], 'value', part['role'])}: {part['content']}"
-            items.append(_Stored(Block("message", words, frozenset({source})), source))
-    return items
+    return [
+        _block(
+            getattr(part["role"], "value", part["role"]), part["content"], part["additional_kwargs"]
+        )
+        for node in memory.vector_index.docstore.docs.values()
+        for part in node.metadata["sub_dicts"]
+    ]
 
 
 @contextmanager

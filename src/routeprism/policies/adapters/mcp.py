@@ -8,7 +8,7 @@ import tempfile
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,35 +16,33 @@ from typing import Any
 
 from routeprism.errors import InapplicableError, RouteError, SpecError
 from routeprism.policies._contracts import Block, Event, JsonValue, Memory
-from routeprism.policies._lineage import Lineage
+from routeprism.policies._lineage import Lineage, ObservedWrites
 from routeprism.policies._wrappers import Client, check_calls
-from routeprism.policies.adapters._exchange import read_token
-from routeprism.policies.adapters._observing import ObservedWrites
 from routeprism.policies.adapters._session import refuse_to_delete
-from routeprism.policies.adapters._settling import settle
 from routeprism.policies.adapters._systems import count_verbatim, import_system, list_versions
-from routeprism.policies.adapters._tool_client import ToolClient
 from routeprism.policies.adapters._tools import (
     ToolCall,
+    ToolClient,
     ToolListing,
     ToolProfile,
     fill_template,
     load_tool_profile,
 )
+from routeprism.policies.adapters._wire import read_token
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Record
 from routeprism.redaction import Redactor, hide_credentials
-from routeprism.specs import check_timeout, positive, write_spec
+from routeprism.specs import SpecName, check_timeout, positive
 from routeprism.text.focal import focal_words
 
 __all__ = ["Mcp", "McpMemory"]
-
-_EXTRA = "mcp"
 
 
 @dataclass(frozen=True, slots=True)
 class Mcp:
     """Audits a memory server of the Model Context Protocol (MCP)."""
+
+    name = SpecName("mcp")
 
     command: str = ""
     """The command line of a server that speaks over its input and output; one process per build."""
@@ -95,11 +93,6 @@ class Mcp:
     def procedures(self) -> tuple[str, ...]:
         """The procedures that it can perform beside adding records one by one."""
         return ("bulk", "restart", "overlap")
-
-    @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("mcp", self)
 
     @property
     def client(self) -> Client:
@@ -155,50 +148,36 @@ class Mcp:
             raise
 
 
-def _connect_to_url(url: str, token: str) -> Any:
-    sdk = import_system("mcp", "the MCP SDK", _EXTRA)
-    return _connect_with_token(sdk, url, token) if token else sdk.Client(url)
+@asynccontextmanager
+async def _connect_to_url(url: str, token: str) -> AsyncIterator[Any]:
+    sdk = _import("mcp")
+    async with AsyncExitStack() as stack:
+        target = url
+        if token:
+            transport = _import("mcp.client.streamable_http")
+            headers = {"Authorization": f"Bearer {token}"}
+            http = await stack.enter_async_context(
+                transport.create_mcp_http_client(headers=headers)
+            )
+            target = transport.streamable_http_client(url, http_client=http)
+        yield await stack.enter_async_context(sdk.Client(target))
 
 
 @asynccontextmanager
-async def _connect_with_token(sdk: Any, url: str, token: str) -> AsyncIterator[Any]:
-    transport = import_system("mcp.client.streamable_http", "the MCP SDK", _EXTRA)
-    headers = {"Authorization": f"Bearer {token}"}
-    async with (
-        transport.create_mcp_http_client(headers=headers) as http,
-        sdk.Client(transport.streamable_http_client(url, http_client=http)) as client,
-    ):
-        yield client
-
-
-def _connect_to_command(words: Sequence[str], variables: Mapping[str, str], log: Path) -> Any:
-    sdk = import_system("mcp", "the MCP SDK", _EXTRA)
-    stdio = import_system("mcp.client.stdio", "the MCP SDK", _EXTRA)
+async def _connect_to_command(
+    words: Sequence[str], variables: Mapping[str, str], log: Path
+) -> AsyncIterator[Any]:
+    sdk, stdio = _import("mcp"), _import("mcp.client.stdio")
     parameters = sdk.StdioServerParameters(
         command=words[0], args=list(words[1:]), env=dict(variables)
     )
-    errors = log.open("a", encoding="utf-8", errors="replace")  # ends with the connection
-    return _Closing(sdk.Client(stdio.stdio_client(parameters, errlog=errors)), errors)
+    with log.open("a", encoding="utf-8", errors="replace") as errors:
+        async with sdk.Client(stdio.stdio_client(parameters, errlog=errors)) as client:
+            yield client
 
 
-class _Closing:
-    """A connection that closes the server's error output at its end."""
-
-    def __init__(self, client: Any, errors: Any) -> None:
-        self._client, self._errors = client, errors
-
-    async def __aenter__(self) -> Any:
-        try:
-            return await self._client.__aenter__()
-        except BaseException:
-            self._errors.close()
-            raise
-
-    async def __aexit__(self, *raised: Any) -> None:
-        try:
-            await self._client.__aexit__(*raised)
-        finally:
-            self._errors.close()
+def _import(module: str) -> Any:
+    return import_system(module, "the MCP SDK", "mcp")
 
 
 class McpMemory:
@@ -223,7 +202,7 @@ class McpMemory:
         secrets: Sequence[str] = (),
         discard: bool = False,
     ) -> None:
-        import_system("mcp", "the MCP SDK", _EXTRA)  # a missing one is reported here
+        _import("mcp")  # a missing one is reported here
         self._profile, self._prepare, self._timeout = profile, prepare, timeout
         self._processes, self._directory = processes, directory
         self._memory = uuid.uuid4().hex
@@ -233,7 +212,7 @@ class McpMemory:
         self._clients: list[ToolClient] = []
         self._records: list[Record] = []
         """The records that were added."""
-        self.settle = None if profile.wait is None else profile.wait.get("limit", 30.0)
+        self.settle = None if profile.wait is None else profile.wait.limit
         self._connect()
         if directory is None:
             self._clear(discard=discard)
@@ -323,7 +302,7 @@ class McpMemory:
     def _clear(self, *, discard: bool) -> None:
         """Empty a running server, unless it contains what may be someone's data."""
         try:
-            if not (discard or self._profile.by_namespace) and (keys := self._list_keys()):
+            if not (discard or self._profile.by_namespace) and (keys := self._list()):
                 raise refuse_to_delete(len(keys))
             self._reset()
         except BaseException:
@@ -331,13 +310,8 @@ class McpMemory:
             raise
 
     def _reset(self) -> None:
-        if self._profile.reset is not None:
-            keys = list(self._list_keys())
-            if keys:
-                self._call(self._clients[0], self._profile.reset, {"keys": keys})
-
-    def _list_keys(self) -> Sequence[str]:
-        return list(self._ask(self._profile.list, {}))
+        if self._profile.reset is not None and (keys := list(self._list())):
+            self._call(self._clients[0], self._profile.reset, {"keys": keys})
 
     def _describe(self, record: Record) -> dict[str, Any]:
         return {
@@ -369,15 +343,5 @@ class McpMemory:
         """Attribute new and changed items to the records that were added since the last time."""
         before = {key: block.text for key, block in self._lineage.items.items()}
         wait = self._profile.wait
-        items = (
-            self._list()
-            if wait is None
-            else settle(
-                self._list,
-                before=before,
-                interval=wait.get("interval", 0.1),
-                patience=wait.get("patience", 1.0),
-                limit=wait.get("limit", 30.0),
-            )
-        )
+        items = self._list() if wait is None else wait.settle(self._list, before)
         self._lineage.observe(group[0] if len(group) == 1 else group, items)

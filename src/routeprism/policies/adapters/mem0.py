@@ -6,41 +6,45 @@ added, changed or deleted which memory, whatever version of mem0 decides it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Literal
+from importlib.resources import files
+from typing import ClassVar, Literal
+from urllib.parse import urlsplit
 
 from routeprism.errors import MissingExtraError, SpecError
-from routeprism.models import Allowance, Gateway, is_scripted
 from routeprism.policies._contracts import Memory
 from routeprism.policies._wrappers import Client, check_calls
-from routeprism.policies.adapters._exchange import check_service_address
-from routeprism.policies.adapters._mem0_config import load_config
-from routeprism.policies.adapters._mem0_history import HistoryLog
-from routeprism.policies.adapters._mem0_memory import OpenedMem0, import_mem0
-from routeprism.policies.adapters._mem0_server import Mem0Service, is_platform
+from routeprism.policies.adapters._mem0_store import (
+    HistoryLog,
+    OpenedMem0,
+    import_mem0,
+    load_config,
+)
+from routeprism.policies.adapters._profile import Profile, load_profile
+from routeprism.policies.adapters._session import build_session
 from routeprism.policies.adapters._systems import (
     AdaptedMemory,
+    ClientSystem,
     Embedding,
     Text,
-    check_address,
-    check_prices,
     cut_turns,
     import_system,
     list_versions,
-    open_line,
 )
-from routeprism.records import Record
-from routeprism.specs import check_timeout, positive, write_spec
+from routeprism.policies.adapters._wire import check_service_address
+from routeprism.records import Record, Turn
+from routeprism.specs import check_timeout
 from routeprism.text import tokens
 
 __all__ = ["Mem0"]
 
-_EXTRA = "mem0"
+_PLATFORM = "api.mem0.ai"
+_KEY = "MEM0_API_KEY"
+"""The variable in the headers of both profiles."""
 _PROMPTS = (
     "ADDITIVE_EXTRACTION_PROMPT",
     "FACT_RETRIEVAL_PROMPT",
@@ -50,15 +54,11 @@ _PROMPTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Mem0:
+class Mem0(ClientSystem):
     """mem0: every turn stored as it is, or what a model extracts, updates and deletes."""
 
-    model: str = ""
-    """The model that extracts (`infer=True`), or `scripted`; without one, turns stay verbatim."""
-    base_url: str = ""
-    """Where the model is, an OpenAI-compatible endpoint; key from OPENAI_API_KEY."""
-    k: int = 10
-    """How many memories a question brings."""
+    spec: ClassVar[str] = "mem0"
+
     date: str = "2025-01-01"
     """The date in prompts, fixed so that answers collected yesterday are still valid."""
     embed: Embedding = "wordllama"
@@ -73,7 +73,7 @@ class Mem0:
     """Where a mem0 server listens, or https://api.mem0.ai for the hosted platform."""
     api: Literal["", "platform", "server"] = ""
     """Which API the host has; empty decides by its address."""
-    token: str = "MEM0_API_KEY"  # noqa: S105  # the name of a variable
+    token: str = _KEY
     """The environment variable with the key of the host; `none` if it requires none."""
     infer: bool = True
     """Whether the model of the host extracts memories, or turns are stored as they are."""
@@ -81,19 +81,9 @@ class Mem0:
     """How many seconds a request to the host may take."""
     calls_per_add: float | None = field(default=None, metadata={"named": False})
     """Model calls that the host makes for each record, for `--dry-run` and `--max-calls`."""
-    price_in: float | None = field(default=None, metadata={"named": False})
-    """For a million input tokens of the model, for `--dry-run` and `--max-cost`."""
-    price_out: float | None = field(default=None, metadata={"named": False})
-    """For a million output tokens of the model."""
-    allowance: Allowance | None = field(default=None, compare=False, repr=False)
-    """What the command may still spend; an audit sets it."""
-    gateway: Gateway | None = field(default=None, compare=False, repr=False)
-    """The proxy that the model's requests go through; an audit sets it."""
 
     def __post_init__(self) -> None:
-        check_address("mem0", self.base_url)
-        positive(self.name, k=self.k)
-        check_prices(self.name, self.price_in, self.price_out)
+        ClientSystem.__post_init__(self)
         self._check_place()
         if not re.fullmatch(r"\d{4}-\d\d-\d\d", self.date):
             raise SpecError(f"Expected a date such as 2025-01-01 but got date={self.date}")
@@ -111,18 +101,10 @@ class Mem0:
             load_config(self.config)  # refuse a wrong one before anything is built
 
     @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("mem0", self)
-
-    @property
-    def service(self) -> Mem0Service:
-        """Describe the mem0 server."""
-        platform = self.api == "platform" or (not self.api and is_platform(self.host))
-        token = "" if self.token == "none" else self.token  # noqa: S105
-        return Mem0Service(
-            self.host, platform, token, self.infer, self.k, self.timeout, self.text, self.chars
-        )
+    def platform(self) -> bool:
+        """Whether the host has the API of the hosted platform."""
+        by_address = urlsplit(self.host).hostname == _PLATFORM
+        return self.api == "platform" or (not self.api and by_address)
 
     @property
     def configured(self) -> Mem0:
@@ -140,11 +122,6 @@ class Mem0:
         return not self.configured.model or self.scripted
 
     @property
-    def scripted(self) -> bool:
-        """Whether the scripted model of this package decides what to keep."""
-        return is_scripted(self.model, self.base_url)
-
-    @property
     def client(self) -> Client | None:
         """Describe its own client: mem0 1.x makes two requests for each record."""
         if self.host:
@@ -153,23 +130,8 @@ class Mem0:
         policy = self.configured
         if not policy.model or self.scripted:
             return None
-        return Client(
-            policy.model,
-            policy.base_url or os.environ.get("OPENAI_BASE_URL", ""),
-            2 if _version().startswith(("0.", "1.")) else 1,
-            _instructions(),
-            self.price_in,
-            self.price_out,
-            self.k,
-        )
-
-    def metered(self, allowance: Allowance, /) -> Mem0:
-        """Return the same policy, counting every request of mem0's client."""
-        return replace(self, allowance=allowance)
-
-    def routed(self, gateway: Gateway, /) -> Mem0:
-        """Return the same policy, whose client asks through a proxy."""
-        return replace(self, gateway=gateway)
+        calls = 2 if _version().startswith(("0.", "1.")) else 1
+        return policy.make_client(calls, _instructions())
 
     def origin(self) -> str:
         """Name the packages or the service behind it."""
@@ -183,10 +145,11 @@ class Mem0:
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Add every record to a new memory."""
         if self.host:
-            return self.service.build(arrivals)
+            records = list(map(self._cut, arrivals))
+            return build_session(self._make_profile(), records, self.timeout)
         policy = self.configured
         key = load_config(self.config).api_key if self.config and not self.model else ""
-        opened = OpenedMem0.make(policy, import_mem0(), open_line(policy, arrivals, key))
+        opened = OpenedMem0.make(policy, import_mem0(), policy.connect(arrivals, key))
         log = HistoryLog(opened.memory.db.connection)
         try:
             with opened.counted_names():
@@ -209,6 +172,28 @@ class Mem0:
             arrivals=() if policy.model else arrivals,  # a model may quote what it extracts
         )
 
+    def _make_profile(self) -> Profile:
+        """Return the requests of the host."""
+        name = "mem0_platform" if self.platform else "mem0_server"
+        file = files("routeprism.policies.adapters").joinpath(f"profiles/{name}.toml")
+        profile = load_profile(str(file), self.host)
+        headers = {
+            header: template.replace(_KEY, self.token)
+            for header, template in profile.headers.items()
+            if self.token not in ("", "none")
+        }
+        add = replace(profile.add, body={**profile.add.body, "infer": self.infer})
+        wait = profile.wait
+        if not self.infer:  # the platform then stores at once, and its reply has no event
+            add, wait = replace(add, capture={}), None
+        search = replace(profile.search, size=self.k)
+        return replace(profile, headers=headers, add=add, wait=wait, search=search)
+
+    def _cut(self, record: Record) -> Record:
+        """Return a record with the turns that the host receives."""
+        turns = [Turn(role, words) for role, words in cut_turns(record, self.text, self.chars)]
+        return Record.from_turns(record.id, record.position, turns, timestamp=record.timestamp)
+
 
 def _version() -> str:
     """Return mem0's version; empty if it is missing."""
@@ -221,7 +206,7 @@ def _instructions() -> int:
     """Count the tokens of the instructions that mem0 sends with every record."""
     with suppress(MissingExtraError):
         import_mem0()
-        prompts = import_system("mem0.configs.prompts", "mem0", _EXTRA)
+        prompts = import_system("mem0.configs.prompts", "mem0", "mem0")
         lengths = [
             tokens.count(getattr(prompts, prompt))
             for prompt in _PROMPTS

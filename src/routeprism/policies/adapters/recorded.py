@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import ContractError, InputError
-from routeprism.inputs import read_input
+from routeprism.files import read_input
 from routeprism.policies._contracts import Block, Event, JsonValue, Memory
 from routeprism.policies.adapters._systems import AdaptedMemory
 from routeprism.policies.adapters._wire import EVENT_KINDS
 from routeprism.records import Case, Record, decode_utf8, parse_json
-from routeprism.specs import write_spec
+from routeprism.specs import SpecName
 
 __all__ = ["Trace"]
 
@@ -27,15 +27,12 @@ Place = tuple[str, tuple[str, ...]]
 class Trace:
     """Reads recorded traces: one dump of the forward order, one of another."""
 
+    name = SpecName("trace")
+
     forward: str
     """A file of JSON lines, one for each user, from arrivals in source order."""
     route: str
     """The same from another order."""
-
-    @property
-    def name(self) -> str:
-        """The spec in every output."""
-        return write_spec("trace", self)
 
     def origin(self) -> str:
         """Return the digests of both files: other dumps are another run."""

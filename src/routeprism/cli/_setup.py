@@ -1,0 +1,251 @@
+"""What `list`, `fetch` and `check-adapter` do: names, files, and whether a memory can be used."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TransferSpeedColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from routeprism import specs
+from routeprism.answers import EmbeddedJudge, ModelJudge, RecordedJudge
+from routeprism.api.reviews import prepare_adapter, price_adapter, run_adapter_checks
+from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._terminal import LateProgress, may_proceed
+from routeprism.downloads import Collection, Source, address, collection, fetch_all, missing
+from routeprism.errors import SpecError, nearest
+from routeprism.experiments import registered_experiments
+from routeprism.measures import (
+    ANSWER_COORDINATES,
+    BUILD_COORDINATES,
+    COORDINATES,
+    RETENTION,
+    Coordinate,
+    registered_coordinates,
+)
+from routeprism.models import registered_models
+from routeprism.orders import ARRIVALS, PROCEDURES, SCHEDULES
+from routeprism.policies import INTERFACES, describe_client, registered_policies, takes_model
+from routeprism.printing import printable
+from routeprism.records import registered_benchmarks
+from routeprism.routes.conformance import Check
+
+Names = Mapping[str, str]
+"""Names that commands accept, each with a sentence."""
+
+
+def show_list(settings: Any) -> None:
+    """Run `list`."""
+    subject = settings.what
+    if subject not in _LISTS:
+        raise SpecError(f"There is no list of '{subject}'. {nearest(subject, _LISTS)}")
+    entries = _LISTS[subject]()
+    if settings.json:
+        print_json(dict(entries))
+        return
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(overflow="fold")
+    table.add_column()
+    for name, meaning in entries.items():
+        table.add_row(name, meaning)
+    SafeConsole().print(table, markup=False)
+
+
+def _first_line(item: object) -> str:
+    return (inspect.getdoc(item) or "").partition("\n")[0]
+
+
+def _policies() -> Names:
+    entries = {}
+    for name, point in registered_policies().items():
+        factory = point.load()
+        parameters = _with_parameters(name, factory)
+        if takes_model(factory):
+            parameters += f"{',' if ':' in parameters else ':'}model=…"
+        entries[parameters] = _first_line(factory)
+    entries["source-order(SPEC)"] = "The comparator of any policy: arrivals in source order."
+    entries["package.module:Name"] = "A policy or memory class of your own."
+    return entries
+
+
+def _with_parameters(name: str, factory: Callable[..., object]) -> str:
+    """Write a spec with the parameters that are part of its name: not prices and time limits."""
+    fields = getattr(factory, "__dataclass_fields__", {})
+    parameters = [
+        key
+        for key in specs.parameters(factory)
+        if key not in fields or fields[key].metadata.get("named", True)
+    ]
+    return f"{name}:{','.join(f'{key}=…' for key in parameters)}" if parameters else name
+
+
+def _benchmarks() -> Names:
+    entries = {
+        name: _first_line(sys.modules[point.load().__module__])
+        for name, point in registered_benchmarks().items()
+    }
+    return {**entries, "DIRECTORY": "Your own records.jsonl and questions.jsonl."}
+
+
+def _interfaces() -> Names:
+    return {_with_parameters(name, item): _first_line(item) for name, item in INTERFACES.items()}
+
+
+def _judges() -> Names:
+    judges = {"embedded": EmbeddedJudge, "recorded": RecordedJudge, "MODEL": ModelJudge}
+    return {name: _first_line(judge) for name, judge in judges.items()}
+
+
+def _coordinates() -> Names:
+    every: Sequence[Coordinate[Any]] = (
+        *COORDINATES,
+        *registered_coordinates(),
+        *RETENTION,
+        *BUILD_COORDINATES,
+        *ANSWER_COORDINATES,
+    )
+    return {item.name: f"{item.meaning} ({item.reference})" for item in every}
+
+
+def _describe_points(points: Mapping[str, specs.Registration]) -> Names:
+    return {name: _first_line(point.load()) for name, point in points.items()}
+
+
+def _extensions(group: str) -> Names:
+    """Return what installed packages register, and how to name an object of one's own."""
+    own = {"package.module:Name": f"A {group[:-1]} of your own."}
+    return {**_describe_points(specs.registered(group)), **own}
+
+
+_LISTS: Mapping[str, Callable[[], Names]] = {
+    "policies": _policies,
+    "benchmarks": _benchmarks,
+    "models": lambda: _describe_points(registered_models()),
+    "schedules": lambda: {**SCHEDULES, **PROCEDURES, **_extensions("schedules")},
+    "procedures": lambda: {**PROCEDURES, **_extensions("procedures")},
+    "arrivals": lambda: ARRIVALS,
+    "interfaces": lambda: {**_interfaces(), **_extensions("interfaces")},
+    "judges": lambda: {**_judges(), **_extensions("judges")},
+    "coordinates": _coordinates,
+    "experiments": lambda: {
+        item.name: item.summary or item.title for item in registered_experiments()
+    },
+}
+
+
+def show_download(settings: Any) -> None:
+    """Run `fetch`: show the licence, ask, then get the files that are missing."""
+    benchmark, data, base_url = settings.benchmark, settings.data, settings.base_url
+    files = collection(benchmark)
+    if data is None:
+        raise SpecError("where should the files go? Pass --data DIR or set ROUTEPRISM_DATA")
+    absent = missing(files, data)
+    if absent:
+        _ask(files, absent, base_url, settings.yes)
+    with _bar(settings.quiet or settings.json) as progress:
+        fetched = fetch_all(files, data, base_url=base_url, progress=progress)
+    if settings.json:
+        names = ("url", "sha256", "size", "was_there", "checked")
+        entries = [
+            {"file": str(download.path), **{name: getattr(download, name) for name in names}}
+            for download in fetched
+        ]
+        print_json({"benchmark": benchmark, "licence": files.licence, "files": entries})
+        return
+    for download in fetched:
+        state = "was there" if download.was_there else "fetched"
+        sure = f"SHA-256 {download.sha256}, not known before"
+        if download.checked:
+            sure = "SHA-256 as expected"
+        print_line(f"{download.path}: {state}, {download.size:,} bytes, {sure}")
+    print_line(f"Use it: routeprism audit {benchmark} --data {data} --policy recent:k=8")
+
+
+def _ask(collection: Collection, sources: list[Source], base_url: str | None, yes: bool) -> None:
+    print_line(f"Licence: {collection.licence}", file=sys.stderr)
+    for source in sources:
+        size = f" ({source.size:,} bytes)" if source.size else ""
+        print_line(
+            f"To fetch: {source.name}{size} from {address(source, base_url)}", file=sys.stderr
+        )
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise SpecError("pass --yes to accept the licence and download")
+    if input("Accept and download? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise SpecError("not accepted; nothing was downloaded")
+
+
+@contextmanager
+def _bar(silent: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
+    console = SafeConsole(stderr=True)
+    if silent or not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Bar(*columns, TransferSpeedColumn(), console=console, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(name: str, have: int, total: int | None) -> None:
+            if name not in tasks:
+                tasks[name] = bar.add_task(name, total=total)
+            bar.update(tasks[name], completed=have, total=total)
+
+        yield advance
+
+
+_MARKS = {"passed": "ok     ", "failed": "FAILED ", "not tried": "–      "}
+
+
+def _print_check(check: Check) -> None:
+    """Print a result at once: a check of a slow service takes a while."""
+    detail = f": {check.message}" if check.message else ""
+    print(printable(f"{_MARKS[check.outcome]}{check.name}{detail}", lines=True), flush=True)
+    if check.fix:
+        print(printable(f"       to fix it: {check.fix}", lines=True), flush=True)
+
+
+def _print_untried(checks: Sequence[Check]) -> None:
+    """Print the checks that were not tried, in one line for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for check in checks:
+        if check.outcome == "not tried":
+            reasons.setdefault(check.message, []).append(check.name)
+    for message, names in reasons.items():
+        _print_check(Check(", ".join(names), "not tried", message))
+
+
+def show_adapter_checks(settings: Any) -> None:
+    """Run `check-adapter`; exit with 1 if anything is wrong with it."""
+    policy, allowance = prepare_adapter(settings)
+    client = describe_client(policy)
+    spends = client is not None and client.spends
+    if not may_proceed(settings, spends, lambda: price_adapter(policy)):
+        return
+    checks: list[Check] = []
+    silent = settings.json or settings.quiet
+    bar = LateProgress(silent)
+    for check in run_adapter_checks(policy, allowance, bar.show_answers):
+        bar.close()
+        checks.append(check)
+        if not silent and check.outcome != "not tried":
+            _print_check(check)
+    failed = [check for check in checks if check.outcome == "failed"]
+    if settings.json:
+        print_json({"adapter": policy.name, "checks": [asdict(check) for check in checks]})
+    else:
+        _print_untried(() if settings.quiet else checks)
+        verdict = (
+            f"{policy.name}: {len(failed)} of {len(checks)} checks failed"
+            if failed
+            else f"{policy.name} can be audited"
+        )
+        print(printable(verdict, lines=True))
+    if failed:
+        sys.exit(1)

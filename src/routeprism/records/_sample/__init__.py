@@ -1,1 +1,0 @@
-"""The generator behind the bundled sample: text tables, a cast, a plan, its wording."""

@@ -1,0 +1,421 @@
+"""Two versions of a memory: what changed, as a page and as a comment on a pull request."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from routeprism.exhibits import Chart, Statement, Table, read_statements, shorten
+from routeprism.experiments.severity import LEVELS, MemoryVerdict, describe_arrival, name_base
+from routeprism.experiments.statements import pluralise
+from routeprism.printing import printable
+from routeprism.report._exhibits import chart_data, figure
+from routeprism.report._exports import write_page
+from routeprism.report._html import Markup, data_block, fold_rest, fragment, tag
+from routeprism.report._page import page_header, shell
+from routeprism.report._summary import show_verdicts
+from routeprism.report._tables import as_html
+from routeprism.review import RunComparison
+from routeprism.review.comparison import MAIN_QUANTITIES, Difference, SupportChange, name_quantity
+from routeprism.runs import StoredRun
+
+_SHOWN_SENTENCES = 6
+_MOST_LINES = 40
+
+
+def write_comparison(comparison: RunComparison, path: Path) -> Path:
+    """Write a comparison as a page of its own."""
+    ordered = sorted(comparison.differences, key=lambda difference: difference.is_reversal)
+    plain = [difference for difference in ordered if difference.is_plain]
+    charts = _charts([item for item in plain if item.column.quantity in MAIN_QUANTITIES])
+    tabs: list[tuple[str, str, Markup | None]] = [
+        ("summary", "Summary", _summary(comparison, plain, charts)),
+        ("questions", "Questions", _tabulate_support(comparison.support)),
+        ("numbers", "All numbers", as_html(_tabulate_all(plain)) if plain else None),
+    ]
+    visible = [(name, title, content) for name, title, content in tabs if content]
+    panels = [
+        tag(
+            "div",
+            tag("section", tag("h2", title), content, aria_label=title),
+            id=f"tab-{name}",
+            class_="panel",
+        )
+        for name, title, content in visible
+    ]
+    header = page_header(
+        _headline(comparison),
+        f"{comparison.benchmark} · from {comparison.first} to {comparison.second}",
+        [(name, title) for name, title, _ in visible],
+    )
+    title = f"RoutePrism: {comparison.first} against {comparison.second}"
+    blocks = [data_block("rp-charts", chart_data(charts))]
+    write_page(path, shell(title, header, fragment(panels), blocks, charted=bool(charts)))
+    return path
+
+
+def _headline(comparison: RunComparison) -> str:
+    """Summarise the comparison: how severity changes, and which evidence is lost."""
+    number = len({change.question for change in comparison.support if change.lost})
+    lost = f"loses evidence for {pluralise(number, 'question')}"
+    if len(comparison.verdicts) == 1:
+        head, is_worse = _describe_step(*comparison.verdicts[0])
+        return f"{head}, but the new one {lost}." if number and not is_worse else f"{head}."
+    if number or not comparison.verdicts:
+        return f"The new version {lost if number else 'loses no evidence that the old one showed'}."
+    steps = [_count_levels(*pair) for pair in comparison.verdicts]
+    worse, better = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
+    return f"Of {len(steps)} memories, {worse} are worse and {better} are better."
+
+
+def _count_levels(before: MemoryVerdict, after: MemoryVerdict) -> int:
+    """Count by how many levels the new version is more severe."""
+    return LEVELS.index(after.level) - LEVELS.index(before.level)
+
+
+def _describe_step(before: MemoryVerdict, after: MemoryVerdict) -> tuple[str, bool]:
+    """Describe how the severity of a memory changes, and return whether it is worse."""
+    step = _count_levels(before, after)
+    if not step:
+        return f"Both versions: {after.level}", False
+    change = f"from “{before.level}” to “{after.level}”"
+    return f"The new version is {'worse' if step > 0 else 'better'}: {change}", step > 0
+
+
+def _summary(
+    comparison: RunComparison, plain: Sequence[Difference], charts: Sequence[Chart]
+) -> Markup:
+    """Show what got worse, what got better, and both in one forest plot."""
+    changes = [
+        part
+        for name, sign in (("worse", -1), ("better", 1))
+        for part in (
+            tag("h3", f"What got {name}"),
+            _main_changes([d for d in plain if d.is_shown and d.direction == sign], name)
+            or tag("p", f"Nothing is shown to be {name}."),
+        )
+    ]
+    note = (
+        "A change is listed if its 95% interval excludes zero. Of twenty quantities that do not "
+        "change, about one is listed by chance."
+    )
+    sentences = [
+        *comparison.sentences,
+        comparison.limits,
+        *(f"Note: {note}" for note in comparison.notes),
+    ]
+    verdicts = show_verdicts(comparison.tabulate_verdicts(), comparison.versions)
+    return fragment(
+        [
+            tag("div", verdicts, id="verdict"),
+            *changes,
+            tag("p", note, class_="count"),
+            tag("div", *map(figure, charts), class_="charts") if charts else None,
+            tag("h3", "In sentences"),
+            fold_rest([tag("li", text) for text in sentences], _SHOWN_SENTENCES, "more sentences"),
+        ]
+    )
+
+
+_NUMBERS = ("before", "after", "change [95%]", "questions")
+
+
+def _list_numbers(difference: Difference) -> tuple[str, ...]:
+    sides = f"{difference.before:.3f}", f"{difference.after:.3f}"
+    return *sides, difference.change, str(difference.difference.queries)
+
+
+def _main_changes(changes: Sequence[Difference], name: str) -> Markup | None:
+    """Show the changes of main quantities in plain words, and count the others."""
+    if not changes:
+        return None
+    places = list(MAIN_QUANTITIES)
+    main = [difference for difference in changes if difference.column.quantity in places]
+    main.sort(key=lambda difference: places.index(difference.column.quantity))
+    has_answers = any(difference.column.model for difference in main)
+    table = Table(
+        name,
+        f"What got {name}",
+        "Share before and after, and the difference, which is paired within units.",
+        ("memory", "arrival", *(["model"] if has_answers else []), "quantity", *_NUMBERS),
+        tuple(
+            (
+                difference.policies,
+                describe_arrival(difference.column.schedule),
+                *([difference.column.model] if has_answers else []),
+                name_quantity(difference.column),
+                *_list_numbers(difference),
+            )
+            for difference in main
+        ),
+        names=3 + has_answers,
+    )
+    rest = len(changes) - len(main)
+    more = tag("p", f"{pluralise(rest, 'further change')} under All numbers.", class_="count")
+    return fragment([as_html(table, stacked=True) if main else None, more if rest else None])
+
+
+def _tabulate_all(differences: Iterable[Difference]) -> Table:
+    names = ("policy", "schedule", "experiment", "model", "filler", "quantity")
+    return Table(
+        "differences",
+        "What changed",
+        "Every quantity that both runs have; the difference is paired within units.",
+        (*names, *_NUMBERS),
+        tuple(
+            (
+                difference.policies,
+                difference.column.schedule,
+                difference.experiment,
+                difference.column.model,
+                difference.column.filler,
+                difference.column.quantity,
+                *_list_numbers(difference),
+            )
+            for difference in differences
+        ),
+        names=len(names),
+    )
+
+
+def _tabulate_support(changes: Sequence[SupportChange]) -> Markup | None:
+    """Show question by question which evidence is lost, then which is gained."""
+    tables = [
+        Table(
+            name,
+            title,
+            f"Records that carry the answer, shown by {versions}.",
+            ("question", "user", "text", "policy", "schedule", "records"),
+            tuple(
+                (c.question, c.user, c.text, c.policy_after, c.schedule, ", ".join(records))
+                for c in changes
+                if (records := getattr(c, name))
+            ),
+            names=6,
+        )
+        for name, title, versions in (
+            ("lost", "Evidence lost", "the first version and no longer by the second"),
+            ("kept", "Evidence gained", "the second version and not by the first"),
+        )
+    ]
+    parts = [fragment([tag("h3", table.title), as_html(table)]) for table in tables if table.rows]
+    return fragment(parts) if parts else None
+
+
+def _charts(differences: Sequence[Difference]) -> list[Chart]:
+    """Draw one forest plot of changes, the largest ones if there are very many."""
+    largest = sorted(differences, key=lambda difference: -abs(difference.difference.value or 0))
+    lines = [difference for difference in differences if difference in largest[:_MOST_LINES]]
+    if not lines:
+        return []
+    several = len({difference.policies for difference in lines}) > 1
+    labelled = [(_label(difference, several=several), difference) for difference in lines]
+    return [
+        Chart(
+            "changes",
+            "Changes with 95% intervals, new version minus old version",
+            "; ".join(f"{label} {difference.change}" for label, difference in labelled),
+            "forest",
+            tuple(
+                {
+                    "label": label,
+                    "estimate": difference.difference.value,
+                    "lower": difference.difference.lower,
+                    "upper": difference.difference.upper,
+                    "questions": difference.difference.queries,
+                }
+                for label, difference in labelled
+            ),
+        )
+    ]
+
+
+def _label(difference: Difference, *, several: bool) -> str:
+    """Label a line of the forest plot, with the memory only if there are several."""
+    column = difference.column
+    names = (
+        name_quantity(column),
+        describe_arrival(column.schedule),
+        difference.policies if several else "",
+        difference.experiment,
+        column.model,
+        column.filler if column.model else "",
+        column.batch,
+    )
+    return " · ".join(shorten(name) for name in names if name)
+
+
+# --- the comment on a pull request -----------------------------------------------------------
+
+MARKER = "<!-- routeprism -->"
+"""The first line of a comment, by which the same comment is found again."""
+
+_NAMES: Mapping[str, str] = {
+    "evidence_lost": "questions that lose evidence",
+    "recall.exposed.forward": "evidence shown",
+    "recall.exposed.route": "evidence shown",
+    "J": "records shown as in source order (overlap)",
+    "accuracy.forward": "right answers",
+    "accuracy.route": "right answers",
+    "D_res": "answers that order changes",
+}
+"""The quantities of a comment in plain words, the most important first."""
+_MOST_QUESTIONS = 10
+
+
+def write_comment(comparison: RunComparison, first: Path, second: Path, path: Path) -> None:
+    """Write the comment; the runs have the verdicts and the causes."""
+    statements = []
+    for run in (first, second):
+        with StoredRun(run) as stored:
+            statements.append(read_statements(stored.manifest(), stored.estimates()))
+    write_page(path, as_comment(comparison, *statements))
+
+
+def as_comment(
+    comparison: RunComparison, before: Sequence[Statement], after: Sequence[Statement]
+) -> str:
+    """Write a comparison as Markdown, given the statements of both runs."""
+    changes = [(_find_change(item), item) for item in _select_changes(comparison.differences)]
+    worse, better = ([item for sign, item in changes if sign == side] for side in (-1, 1))
+    lost = [change for change in comparison.support if change.lost]
+    lines = [MARKER, f"### RoutePrism: {_title(worse, better, lost)}", ""]
+    lines += _verdicts(comparison, before, after)
+    lines += _table("Worse", worse)
+    lines += _table("Better", better)
+    lines += _questions(lost)
+    lines += _remedies(
+        after, [pair[1] for pair in comparison.pairs], comparison.benchmark, bool(worse)
+    )
+    if comparison.limits:
+        lines += ["", f"<sub>{comparison.limits}.</sub>"]
+    lines += [f"\n<sub>{note}</sub>" for note in map(_escape, comparison.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _select_changes(differences: Iterable[Difference]) -> list[Difference]:
+    """Choose what a comment shows; source order, which every schedule compares with, once."""
+    by_column: dict[tuple[str, ...], Difference] = {}
+    for difference in differences:
+        column = difference.column
+        if column.quantity in _NAMES and difference.is_plain:
+            place = (column.policy, column.quantity, column.model, _name_order(difference))
+            by_column.setdefault(place, difference)
+    names = list(_NAMES)
+    return sorted(
+        by_column.values(), key=lambda difference: names.index(difference.column.quantity)
+    )
+
+
+def _name_order(difference: Difference) -> str:
+    forward = difference.column.quantity.endswith(".forward")
+    schedule = difference.column.schedule
+    return name_base([schedule]) if forward else describe_arrival(schedule)
+
+
+def _find_change(difference: Difference) -> int:
+    """Return -1 if a quantity is shown to be worse, 1 if better, 0 if neither is shown."""
+    gap = difference.difference
+    has_interval = gap.lower is not None and gap.upper is not None
+    return difference.direction if difference.is_shown or not has_interval else 0
+
+
+def _title(
+    worse: Sequence[Difference], better: Sequence[Difference], lost: Sequence[SupportChange]
+) -> str:
+    if worse:
+        return "this change makes the memory worse"
+    if lost:
+        number = len({change.question for change in lost})
+        return f"this change loses evidence on {number} question{'s' * (number != 1)}"
+    return "this change makes the memory better" if better else "no change was shown"
+
+
+def _verdicts(
+    comparison: RunComparison, before: Iterable[Statement], after: Iterable[Statement]
+) -> Iterator[str]:
+    sides = [
+        {
+            statement.policy: "".join(map(str, statement.parts))
+            for statement in statements
+            if statement.kind == "severity"
+        }
+        for statements in (before, after)
+    ]
+    yield from ("| memory | before | after |", "| --- | --- | --- |")
+    for old, new in comparison.pairs:
+        name = _code(new) if old == new else f"{_code(old)} → {_code(new)}"
+        cells = (
+            _escape(side.get(policy, "–")) for side, policy in zip(sides, (old, new), strict=True)
+        )
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _table(title: str, changes: Sequence[Difference]) -> Iterator[str]:
+    if not changes:
+        return
+    yield from ("", f"#### {title}", "")
+    yield "| memory | order | what | before | after | change [95%] |"
+    yield "| --- | --- | --- | ---: | ---: | ---: |"
+    for difference in changes:
+        column = difference.column
+        model = f" ({_escape(column.model)})" if column.model else ""
+        yield (
+            f"| {_code(column.policy)} | {_escape(_name_order(difference))} "
+            f"| {_NAMES[column.quantity]}{model} "
+            f"| {difference.before:.3f} | {difference.after:.3f} | {difference.change} |"
+        )
+
+
+def _questions(lost: Sequence[SupportChange]) -> Iterator[str]:
+    questions: dict[str, list[SupportChange]] = {}
+    for change in lost:
+        questions.setdefault(change.question, []).append(change)
+    if not questions:
+        return
+    yield from ("", f"#### Questions that lose evidence ({len(questions)})", "")
+    for question, changes in list(questions.items())[:_MOST_QUESTIONS]:
+        schedules = dict.fromkeys(change.schedule for change in changes)
+        orders = ", ".join(
+            dict.fromkeys(
+                "source order" if name == "forward" else describe_arrival(name)
+                for name in schedules
+            )
+        )
+        records = dict.fromkeys(record for change in changes for record in change.lost)
+        yield (
+            f"- {_code(question)} {_code(shorten(changes[0].text, 100))}: no longer shown "
+            f"{', '.join(map(_code, records))} ({_escape(orders)})"
+        )
+    if len(questions) > _MOST_QUESTIONS:
+        yield f"- … and {len(questions) - _MOST_QUESTIONS} more; `routeprism compare` lists them"
+
+
+def _remedies(
+    after: Sequence[Statement], policies: Sequence[str], benchmark: str, worse: bool
+) -> Iterator[str]:
+    """Yield the measured repairs and the likely causes; else the command that measures repairs."""
+    statements = [s for s in after if s.kind in ("remedies", "causes") and s.policy in policies]
+    if not statements and not worse:
+        return
+    yield from ("", "#### Remedy", "")
+    for statement in statements:
+        yield f"- {_code(statement.policy)}: {_escape(''.join(map(str, statement.parts)))}"
+    for policy in policies:
+        steps = [s.next_step for s in statements if s.policy == policy and s.next_step]
+        command = shlex.join(["routeprism", "remedy", benchmark, "--policy", policy])
+        yield f"- Measure repairs: {_code(steps[0] if steps else command)}"
+
+
+def _escape(text: str) -> str:
+    """Make text from outside safe: no HTML, no links, no mention of people, no further cell."""
+    plain = printable(" ".join(text.split()))
+    for mark in "\\`*_[]|#":
+        plain = plain.replace(mark, f"\\{mark}")
+    return plain.replace("&", "&amp;").replace("<", "&lt;").replace("@", "@\u2060")
+
+
+def _code(text: str) -> str:
+    plain = printable(" ".join(text.split())).replace("`", "'").replace("|", "¦")
+    return f"`{plain}`"

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         curve,
         demo,
         explore_orders,
-        merge,
         plan,
         remedy,
         restore,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         RunError,
         SpecError,
     )
+    from routeprism.merging import merge
     from routeprism.models import Model
     from routeprism.orders import Schedule
     from routeprism.policies import Block, Exposure, Interface, Memory, Policy
@@ -95,10 +95,11 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            ".api": "Audit audit check check_adapter compare curve demo explore_orders merge plan "
-            "remedy restore screen support trace use_extensions write_report",
+            ".api": "Audit audit check check_adapter compare curve demo explore_orders plan remedy "
+            " restore screen support trace use_extensions write_report",
             ".errors": "ContractError DownloadError InputError MissingExtraError ModelError "
             "PeekError RouteError RoutePrismError RunError SpecError",
+            ".merging": "merge",
             ".reproduction": "reproduce",
             ".review": "plan_study",
             ".models": "Model",

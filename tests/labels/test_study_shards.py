@@ -106,3 +106,22 @@ def test_a_dry_run_of_a_shard_counts_its_own_cards(cli: Any, tmp_path: Path) -> 
     ]
     assert sum(parts) == whole
     assert all(0 < part < whole for part in parts)
+
+
+def test_merging_a_screen_in_python_writes_the_questions_of_its_gate(tmp_path: Path) -> None:
+    """Completed sheets can be named on a command line, so that `merge` finds them again."""
+    sheet = complete_sheet("screen", tmp_path)
+    options = {"passes": [f"people={sheet}"], "gate": "people", "resamples": 100}
+    mask = tmp_path / "mask.txt"
+    whole = routeprism.screen("sample", **options, write_mask=mask)
+    expected = mask.read_text()
+    assert expected.splitlines()
+    runs = [tmp_path / "1", tmp_path / "2"]
+    mask.unlink()
+    for number, run in enumerate(runs, start=1):
+        shard = f"{number}/2"
+        routeprism.screen("sample", **options, write_mask=mask, run=run, shard=shard)
+    assert not mask.exists()
+    merged = routeprism.merge(*runs, run=tmp_path / "all")
+    assert merged.rows == whole.rows
+    assert mask.read_text() == expected

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from routeprism._on_demand import names_on_demand
 
 if TYPE_CHECKING:
-    from routeprism.api.audits import audit, curve, demo, explore_orders, merge, remedy, restore
+    from routeprism.api.audits import audit, curve, demo, explore_orders, remedy, restore
     from routeprism.api.extensions import use_extensions
     from routeprism.api.reviews import check, check_adapter, compare, plan, trace, write_report
     from routeprism.api.studies import screen, support
@@ -22,7 +22,6 @@ __all__ = [
     "curve",
     "demo",
     "explore_orders",
-    "merge",
     "plan",
     "remedy",
     "restore",
@@ -37,7 +36,7 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            ".audits": "audit curve demo explore_orders merge remedy restore",
+            ".audits": "audit curve demo explore_orders remedy restore",
             ".extensions": "use_extensions",
             ".reviews": "check check_adapter compare plan trace write_report",
             ".studies": "screen support",

@@ -171,11 +171,14 @@ class Reproduction:
     data: Path | None = option(
         None, help="Directory with the benchmark files.", environment="ROUTEPRISM_DATA"
     )
-    write: Path | None = output_option(None, help="Write all tables to this Markdown page.")
+    write: Path | None = output_option(
+        None, help="Write all tables to this Markdown page.", resume=True
+    )
     obtained: Path | None = output_option(
         None,
         help="File with the obtained values. Default: reproduction/obtained.json with --run, "
         "otherwise the values in the package.",
+        resume=True,
     )
     keep: Path | None = output_option(
         None, help="Directory in which to keep the run and its report."

@@ -143,9 +143,10 @@ class Screening:
         None,
         help="Which questions pass: intersection, majority, unanimity, or the name of a pass.",
         identity=False,
+        resume=True,
     )
     write_mask: Path | None = output_option(
-        None, help="File to write the questions that pass the gate to."
+        None, help="File to write the questions that pass the gate to.", resume=True
     )
 
 
@@ -314,5 +315,8 @@ class Output(VerdictOptions):
         python_help="Directory of the run. Default: the run is not stored.",
     )
     verbose: bool = output_option(
-        False, help="Print every table and statement, with the symbols of the paper.", short="-v"
+        False,
+        help="Print every table and statement, with the symbols of the paper.",
+        short="-v",
+        python=False,
     )

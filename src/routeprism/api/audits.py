@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import inspect
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
 from routeprism.answers import AnswerProgress
-from routeprism.api.extensions import use_extensions
+from routeprism.api.demonstration import list_demo_stages, prepare_demo
 from routeprism.api.requests import RunRequest, prepare, takes_settings
 from routeprism.api.settings import settings_for
-from routeprism.api.studies import perform_study, prepare_study
-from routeprism.errors import RunError, SpecError, nearest
+from routeprism.errors import SpecError, nearest
 from routeprism.experiments import (
     DRAWN_ORDERS,
     WORKPLACE,
-    Asking,
     Audit,
     Budgets,
     Curve,
-    EveryOrder,
     Looking,
-    Manner,
-    OnlyPolicies,
     Outcome,
     Pacing,
     Remedies,
@@ -42,25 +35,20 @@ from routeprism.experiments import (
     audit_budgets,
     audit_subject,
     check_shards,
-    compare_displays,
     explore_subject,
     make_stages,
     outcome_named,
     parse_shard,
     parse_until,
-    restore_records,
-    reuse_states,
     with_arms,
 )
 from routeprism.landscape import Method
-from routeprism.models import Allowance, make_models
+from routeprism.models import Allowance
 from routeprism.orders import FORWARD, ArrivalModel, Schedule, parse_arrival, parse_schedule
 from routeprism.policies import Policy, make_policy, parse_interface, unwrap_policy
 from routeprism.policies.remedies import list_remedies
-from routeprism.records import load_benchmark
-from routeprism.redaction import HIDDEN
 from routeprism.routes import is_costly
-from routeprism.settings import make_settings, options_of, read_command
+from routeprism.settings import make_settings, options_of
 from routeprism.workers import crew_of, open_cluster
 
 __all__ = [
@@ -68,16 +56,15 @@ __all__ = [
     "curve",
     "demo",
     "explore_orders",
-    "merge",
     "perform",
-    "prepare_demo",
-    "read_shards",
     "remedy",
     "restore",
 ]
 
 PoolProgress = Callable[[int, int], None]
 StepProgress = Callable[[str, int, int], None]
+_AuditPlan = tuple[Subject, list[Any]]
+"""What an audit is about, and the stages that it performs."""
 
 _EXTRAS: Mapping[str, tuple[str, str]] = {
     "progress": ("PoolProgress | None", "called with (pools done, pools in all)."),
@@ -188,58 +175,6 @@ def _measure_repairs(request: RunRequest) -> Audit:
     return perform(prepare("remedy", make_settings(settings_for("remedy"), values)))
 
 
-@_performs("merge", "*runs")
-def merge(settings: Any, **extras: Any) -> Any:
-    """Put the shards of one command together; the result is that of the command on all pools."""
-    with read_shards(settings) as (command, merged):
-        if command in ("screen", "support"):
-            study = prepare_study(command, merged)
-            return perform_study(study, extras.get("answer_progress"))
-        if command == "reproduce":
-            # The reproduction package is above this one, so it is not imported with it.
-            reproduction: Any = import_module("routeprism.reproduction")
-            request = reproduction.prepare_reproduction(merged)
-            return reproduction.perform_reproduction(request, progress=extras.get("progress"))
-        return perform(prepare(command, merged), **extras)
-
-
-_SHARDED = ("audit", "restore", "remedy", "orders", "curve", "screen", "support", "reproduce")
-"""The commands that work on shards."""
-
-
-@contextmanager
-def read_shards(settings: Any) -> Iterator[tuple[str, Any]]:
-    """Provide the command of some shards, and its settings with their results.
-
-    Extensions that the command named with `--use` are in use meanwhile.
-    """
-    shards, words = check_shards([Path(run) for run in settings.runs])
-    if not words or words[0] not in _SHARDED:
-        raise RunError(f"{shards[0]} does not name the command that made it")
-    command, *words = _take_hidden_address(words, shards[0])
-    names = []
-    while words[:1] == ["--use"]:
-        names += words[1:2]
-        words = words[2:]
-    with use_extensions(*names):
-        merged = read_command(settings_for(command), words)
-        place = {"keep" if command == "reproduce" else "run": settings.run}
-        yield command, replace(merged, shards=tuple(shards), **place)
-
-
-def _take_hidden_address(words: list[str], shard: Path) -> list[str]:
-    """Leave out an address whose credentials a shard does not contain: the environment has it."""
-    at = words.index("--base-url") if "--base-url" in words else len(words)
-    if HIDDEN not in "".join(words[at + 1 : at + 2]):
-        return words
-    if not os.environ.get("OPENAI_BASE_URL"):
-        raise RunError(
-            f"{shard} was made with credentials in its --base-url, which no run contains: set "
-            f"OPENAI_BASE_URL to that address and merge again"
-        )
-    return words[:at] + words[at + 2 :]
-
-
 @_performs("orders", "benchmark", "*policies", extras=["progress"])
 def explore_orders(settings: Any, **extras: Any) -> Audit:
     """Look at every order of every pool, or at drawn ones: what is kept, the worst order, and why.
@@ -276,13 +211,8 @@ def perform(
     ):
         asking = None if request.asking is None else replace(request.asking, cluster=cluster)
         request = replace(request, cluster=cluster, asking=asking)
-        execution = _make_execution(request, progress, answer_progress, shard)
-        if request.command == "orders":
-            audit = _perform_orders(request, execution)
-        elif request.command == "curve":
-            audit = _perform_curve(request, execution)
-        else:
-            audit = _perform_audit(request, replace(execution, steps=steps))
+        execution = _make_execution(request, progress, answer_progress, steps, shard)
+        audit = _PERFORMERS[request.command](request, execution)
         if shard is not None:
             shard.finish()
     return audit
@@ -300,23 +230,11 @@ def _choose_shard(request: RunRequest) -> Shard | None:
     return shard if request.settings.dry_run else shard.write_to(request.directory)
 
 
-def _perform_audit(request: RunRequest, execution: RunExecution) -> Audit:
-    settings, asking = request.settings, request.asking
-    subject = _subject(request)
-    if request.command == "demo":
-        stages: list[Any] = _demo_stages(asking)
-        arms = with_arms(request.policies[:1])
-        subject = replace(subject, policies=(*arms, *request.policies[1:]))
-    else:
-        options = {item.name: getattr(settings, item.name) for item in options_of(type(settings))}
-        stages = make_stages(request.command, options, asking, request.benchmark)
-        if options.get("mechanism"):
-            subject = replace(subject, policies=with_arms(request.policies))
-        if request.command == "remedy":
-            repairs = list_repairs(request)
-            several = [policy for repaired in repairs.values() for policy in repaired]
-            subject = replace(subject, policies=(*request.policies, *several))
-            stages = [*stages, Remedies.of(repairs), *([ask_routes(asking)] if asking else [])]
+def _perform_audit(
+    request: RunRequest, execution: RunExecution, plan: Callable[[RunRequest], _AuditPlan]
+) -> Audit:
+    settings = request.settings
+    subject, stages = plan(request)
     with crew_of(settings.workers, WORKPLACE, ray=settings.ray) as crew:
         return audit_subject(
             subject,
@@ -332,6 +250,34 @@ def _perform_audit(request: RunRequest, execution: RunExecution) -> Audit:
             execution=replace(execution, crew=crew),
             command=request.command,
         )
+
+
+def _plan_audit(request: RunRequest) -> _AuditPlan:
+    """Plan what the registered experiments perform on the policies of a request."""
+    settings, subject = request.settings, _subject(request)
+    options = {item.name: getattr(settings, item.name) for item in options_of(type(settings))}
+    if options.get("mechanism"):
+        subject = replace(subject, policies=with_arms(request.policies))
+    return subject, make_stages(request.command, options, request.asking, request.benchmark)
+
+
+def _plan_remedy(request: RunRequest) -> _AuditPlan:
+    """Plan an audit of the policies and of their standard repairs."""
+    subject, stages = _plan_audit(request)
+    repairs = list_repairs(request)
+    repaired = [policy for policies in repairs.values() for policy in policies]
+    answers = [] if request.asking is None else [ask_routes(request.asking)]
+    return (
+        replace(subject, policies=(*request.policies, *repaired)),
+        [*stages, Remedies.of(repairs), *answers],
+    )
+
+
+def _plan_demo(request: RunRequest) -> _AuditPlan:
+    """Plan the demonstration, which also audits the arms of its first policy."""
+    arms = with_arms(request.policies[:1])
+    subject = replace(_subject(request), policies=(*arms, *request.policies[1:]))
+    return subject, list_demo_stages(request.asking)
 
 
 def _perform_orders(request: RunRequest, execution: RunExecution) -> Audit:
@@ -514,6 +460,7 @@ def _make_execution(
     request: RunRequest,
     progress: PoolProgress | None,
     answer_progress: AnswerProgress | None,
+    steps: StepProgress | None,
     shard: Shard | None,
 ) -> RunExecution:
     shards = getattr(request.settings, "shards", ())
@@ -523,60 +470,19 @@ def _make_execution(
         getattr(request.settings, "ray", None),
         progress=progress,
         answer_progress=answer_progress,
+        steps=steps,
         command_line=tuple(request.words),
         shard=shard,
         merged=ShardResults(check_shards([Path(run) for run in shards])[0]) if shards else None,
     )
 
 
-# --- the demonstration -----------------------------------------------------------------------
-
-DEMO_POLICIES = ("focal", "recent:k=3", "utility:k=3", "lexical", "raw")
-SENSITIVE = DEMO_POLICIES[:3]
-"""Those whose sources depend on order: the interventions are about them."""
-EXPLORED = DEMO_POLICIES[:2]
-"""Those whose every order is looked at."""
-
-
-def prepare_demo(settings: Any) -> RunRequest:
-    """Prepare the protocol on the sample; the reader counts words, so no instructions vary."""
-    full = make_settings(
-        settings_for("audit"),
-        {"benchmark": "sample", "policies": DEMO_POLICIES, "models": ["reader"], "draws": 3}
-        | {"control": "aligned"}
-        | {name: getattr(settings, name) for name in ("run", "json", "quiet", "verbose")},
-    )
-    benchmark = load_benchmark("sample", None)
-    interface = parse_interface(benchmark.interface)
-    policies = tuple(make_policy(policy, interface) for policy in DEMO_POLICIES)
-    asking = Asking(tuple(make_models("reader")), Manner(draws=3, control="aligned"))
-    return RunRequest("demo", full, benchmark, policies, {}, asking)
-
-
-UPDATE_POLICIES = ("facts:by=arrival", "facts:by=time", "dedup")
-
-
-def prepare_update_demo(settings: Any) -> RunRequest:
-    """Prepare the demonstration of facts that change, in a run beside the first."""
-    run = None if settings.run is None else Path(settings.run)
-    full = make_settings(
-        settings_for("audit"),
-        {"benchmark": "sample-updates", "policies": UPDATE_POLICIES, "models": ["reader"]}
-        | {"schedules": ["replay"], "json": settings.json, "quiet": settings.quiet}
-        | {"run": None if run is None else run.with_name(f"{run.name}-updates")},
-    )
-    return prepare("audit", full)
-
-
-def _demo_stages(asking: Asking | None) -> list[Any]:
-    """Return routes, mechanism, answers, restoration, display, reuse and every order."""
-    if asking is None:
-        raise SpecError("the demonstration needs a model")
-    looking = Looking((parse_arrival("uniform"),), worst="support", outcome="support")
-    return [
-        ask_routes(asking),
-        OnlyPolicies(restore_records(asking), SENSITIVE),
-        OnlyPolicies(compare_displays(asking, ("reversed", "source")), SENSITIVE),
-        OnlyPolicies(reuse_states(asking), SENSITIVE),
-        OnlyPolicies(EveryOrder(looking), EXPLORED),
-    ]
+_PERFORMERS: Mapping[str, Callable[[RunRequest, RunExecution], Audit]] = {
+    "audit": partial(_perform_audit, plan=_plan_audit),
+    "restore": partial(_perform_audit, plan=_plan_audit),
+    "remedy": partial(_perform_audit, plan=_plan_remedy),
+    "demo": partial(_perform_audit, plan=_plan_demo),
+    "orders": _perform_orders,
+    "curve": _perform_curve,
+}
+"""How each command that makes a run performs a request."""

@@ -104,8 +104,8 @@ class StudyRequest:
         return replace(self, settings=replace(self.settings, run=directory))
 
 
-@takes_settings("screen", "benchmark", progress=_PROGRESS)
-def screen(settings: Any, *, progress: AnswerProgress | None = None) -> Study | None:
+@takes_settings("screen", "benchmark", answer_progress=_PROGRESS)
+def screen(settings: Any, *, answer_progress: AnswerProgress | None = None) -> Study | None:
     """Find out which pools may be reordered: readings by models or people, and gates.
 
     With `export`, the cards are written as a sheet, and there is no study. With `write_mask`, the
@@ -115,15 +115,15 @@ def screen(settings: Any, *, progress: AnswerProgress | None = None) -> Study | 
     if settings.export is not None:
         export_cards(request, Path(settings.export))
         return None
-    study = perform_study(request, progress)
+    study = perform_study(request, answer_progress)
     mask = select_questions(settings.gate, study)
     if mask is not None and settings.write_mask is not None and request.shard is None:
         write_questions(mask.question_ids, Path(settings.write_mask))
     return study
 
 
-@takes_settings("support", "benchmark", progress=_PROGRESS)
-def support(settings: Any, *, progress: AnswerProgress | None = None) -> Study | None:
+@takes_settings("support", "benchmark", answer_progress=_PROGRESS)
+def support(settings: Any, *, answer_progress: AnswerProgress | None = None) -> Study | None:
     """Find out which records carry the answer: labels by models or people, and their agreement.
 
     With `export`, the cards are written as a sheet, and there is no study.
@@ -132,7 +132,7 @@ def support(settings: Any, *, progress: AnswerProgress | None = None) -> Study |
     if settings.export is not None:
         export_cards(request, Path(settings.export))
         return None
-    return perform_study(request, progress)
+    return perform_study(request, answer_progress)
 
 
 def prepare_study(command: str, settings: Any) -> StudyRequest:

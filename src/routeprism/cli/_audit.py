@@ -11,13 +11,8 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table as TerminalTable
 
-from routeprism.api.audits import (
-    DEMO_POLICIES,
-    perform,
-    prepare_demo,
-    prepare_update_demo,
-    read_shards,
-)
+from routeprism.api.audits import perform
+from routeprism.api.demonstration import DEMO_POLICIES, prepare_demo, prepare_update_demo
 from routeprism.api.requests import RunRequest, prepare
 from routeprism.cli._app import COMMANDS, load_handler
 from routeprism.cli._console import SafeConsole, print_json, print_line
@@ -234,6 +229,8 @@ def _show(
 
 def show_merge(settings: Any) -> None:
     """Run `merge`: perform the shards' command with their results instead of their work."""
+    from routeprism.merging import read_shards
+
     with read_shards(settings) as (name, merged):
         printing = {
             option: getattr(settings, option)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,14 +93,8 @@ class ReproductionRequest:
             "sets": sorted(dict(files["masks"])),
             "files": [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths],
             "shard": str(self.shard),
-            "command_line": [*write_command("reproduce", self.settings), *self._name_files()],
+            "command_line": write_command("reproduce", self.settings),
         }
-
-    def _name_files(self) -> Iterator[str]:
-        """Name the files that merging writes."""
-        for name in ("obtained", "write"):
-            if (path := getattr(self.settings, name)) is not None:
-                yield from (f"--{name}", str(path))
 
 
 @dataclass(frozen=True, slots=True)

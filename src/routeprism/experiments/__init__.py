@@ -19,14 +19,7 @@ if TYPE_CHECKING:
     from routeprism.experiments._construction import construction_costs, stand_ins
     from routeprism.experiments._contrasts import with_arms
     from routeprism.experiments._designs import DesignDecision, DesignRules, decide_designs
-    from routeprism.experiments._execution import (
-        SEED,
-        Audit,
-        Pacing,
-        RunExecution,
-        Statistics,
-        Subject,
-    )
+    from routeprism.experiments._execution import Pacing, RunExecution
     from routeprism.experiments._experiment import (
         AnswerNames,
         AnswerSelection,
@@ -47,6 +40,7 @@ if TYPE_CHECKING:
     from routeprism.experiments._observations import is_unsourced
     from routeprism.experiments._order_case import Looking
     from routeprism.experiments._order_search import OUTCOMES, Outcome, outcome_named
+    from routeprism.experiments._result import Audit
     from routeprism.experiments._route_comparisons import compare_routes
     from routeprism.experiments._route_exhibits import list_arms, tabulate_layers
     from routeprism.experiments._rows import BY_QUESTION
@@ -58,6 +52,7 @@ if TYPE_CHECKING:
         parse_shard,
     )
     from routeprism.experiments._stages import OnlyPolicies
+    from routeprism.experiments._subject import SEED, Statistics, Subject
     from routeprism.experiments._until import find_range, parse_until
     from routeprism.experiments.answers import ask_routes
     from routeprism.experiments.curves import STABLE, Budgets, Curve, audit_budgets
@@ -157,7 +152,9 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
             "._comparison_stage": "CaseComparisons ComparisonStage enter_measures",
             "._contrasts": "with_arms",
             "._designs": "DesignDecision DesignRules decide_designs",
-            "._execution": "SEED Audit RunExecution Pacing Statistics Subject",
+            "._execution": "RunExecution Pacing",
+            "._result": "Audit",
+            "._subject": "SEED Statistics Subject",
             "._experiment": "AnswerNames AnswerSelection Experiment find_experiment "
             "list_answer_sources make_stages name_answer registered_experiments source_of_answers",
             "._layouts": "LAYOUTS Layout compare_layouts reversed_within_kinds",

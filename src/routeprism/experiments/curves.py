@@ -16,16 +16,9 @@ from routeprism.answers import Cost
 from routeprism.errors import SpecError
 from routeprism.exhibits import Statement
 from routeprism.experiments._audit import Tracing
-from routeprism.experiments._execution import (
-    Audit,
-    Pacing,
-    RunExecution,
-    Statistics,
-    Subject,
-    describe_benchmark,
-    finish_run,
-    open_run,
-)
+from routeprism.experiments._execution import Pacing, RunExecution, finish_run, open_run
+from routeprism.experiments._result import Audit
+from routeprism.experiments._subject import Statistics, Subject, describe_benchmark
 from routeprism.experiments.routes import audit_subject
 from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
 from routeprism.orders import Schedule

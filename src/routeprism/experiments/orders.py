@@ -13,16 +13,7 @@ from routeprism.errors import LimitError, SpecError
 from routeprism.exhibits import Statement
 from routeprism.experiments._adding import MANY, AddProgress, estimate_sizes
 from routeprism.experiments._construction import construction_costs, stand_ins
-from routeprism.experiments._execution import (
-    Audit,
-    Pacing,
-    RunExecution,
-    Statistics,
-    Subject,
-    finish_run,
-    map_cases,
-    open_run,
-)
+from routeprism.experiments._execution import Pacing, RunExecution, finish_run, map_cases, open_run
 from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._observations import (
     Observations,
@@ -52,8 +43,10 @@ from routeprism.experiments._order_sharing import (
     plan_sharing,
     price_sharing,
 )
+from routeprism.experiments._result import Audit
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._stages import AsksNobody, StageResult, Traced
+from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments.reach import decide_reaches
 from routeprism.landscape import BINS, MOST_ORDERS, support_positions
 from routeprism.measures import Tally

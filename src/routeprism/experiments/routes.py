@@ -21,16 +21,7 @@ from routeprism.experiments._audit import (
 from routeprism.experiments._case import CaseResult, Plan, work
 from routeprism.experiments._construction import asks_more, construction_costs, mark_assumptions
 from routeprism.experiments._contrasts import mechanisms
-from routeprism.experiments._execution import (
-    Audit,
-    Pacing,
-    RunExecution,
-    Statistics,
-    Subject,
-    finish_run,
-    map_cases,
-    open_run,
-)
+from routeprism.experiments._execution import Pacing, RunExecution, finish_run, map_cases, open_run
 from routeprism.experiments._experiment import (
     AuditOutcome,
     Conclusion,
@@ -43,8 +34,10 @@ from routeprism.experiments._observations import (
     find_blind_policies,
     list_notes,
 )
+from routeprism.experiments._result import Audit
 from routeprism.experiments._rows import adjust_p_values, estimate_rows, in_order
 from routeprism.experiments._stages import Stage, StageResult, inspect_stages
+from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments.builds import BUILDS_TESTED, find_noisy_policies
 from routeprism.experiments.reach import decide_reaches
 from routeprism.policies import Policy, StandIn, builder_model, stores_states

@@ -32,8 +32,14 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 def start(*arguments: str | Path, where: Path, **variables: str) -> subprocess.Popen[str]:
-    """Start the command line as a shell does: leading a group that a terminal's Ctrl-C reaches."""
-    call = "import routeprism.cli; routeprism.cli.main()"
+    """Start the command line as a shell does: leading a group that a terminal's Ctrl-C reaches.
+
+    Ctrl-C works even if these tests were started in the background, where it would be ignored.
+    """
+    call = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import routeprism.cli; routeprism.cli.main()"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", call, *map(str, arguments)],
         cwd=where,

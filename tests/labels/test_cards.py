@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from routeprism.errors import InputError, SpecError
 from routeprism.labels import (
     COMPILED,
-    RUBRICS,
     SCREEN,
     SCREEN_GOLD,
+    STALE,
     SUPPORT,
     Rubric,
     ScreenCard,
@@ -27,7 +27,6 @@ from routeprism.labels import (
     cards_for,
     make_ask,
     read_sheet,
-    rubric_named,
     write_sheet,
 )
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark, only_kinds
@@ -127,10 +126,15 @@ def test_a_question_that_is_there_twice_is_refused(tiny: Benchmark) -> None:
 
 
 def test_rubrics_have_names_digests_and_checks() -> None:
-    assert [rubric_named(name).name for name in RUBRICS] == list(RUBRICS)
-    assert len({rubric.digest for rubric in RUBRICS.values()}) == len(RUBRICS)
-    with pytest.raises(SpecError, match=r"no rubric 'scren'\. Did you mean 'screen'"):
-        rubric_named("scren")
+    rubrics = (SCREEN, SCREEN_GOLD, SUPPORT, STALE, COMPILED)
+    assert [rubric.name for rubric in rubrics] == [
+        "screen",
+        "screen-gold",
+        "support",
+        "stale",
+        "compiled",
+    ]
+    assert len({rubric.digest for rubric in rubrics}) == len(rubrics)
     with pytest.raises(SpecError, match="so it has to show it"):
         Rubric("mine", "support", shows_gold=False, text="Words.")
     with pytest.raises(SpecError, match="Did you mean 'support'"):

@@ -20,10 +20,8 @@ from routeprism.labels import (
     cards_for,
     combine,
     gate,
-    intersect,
     mask_from_file,
     reading_rows,
-    taxonomy,
 )
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 
@@ -190,31 +188,16 @@ def test_an_intersection_is_of_two() -> None:
 
 
 def test_passes_over_different_cards_or_rubrics_do_not_vote_together() -> None:
-    one, other = passes(["aa", "aa"])
+    one = passes(["aa", "aa"])[0]
     fewer = passes(["aa"])[1]
     with pytest.raises(InputError, match="1 only in 'A' "):
         gate("majority", [one, fewer])
     gold = passes(["aa", "aa"], SCREEN_GOLD)[1]
     with pytest.raises(SpecError, match=r"different rubrics: 'screen' .* 'screen-gold'"):
         gate("majority", [one, gold])
-    # As masks they may be intersected, which says so.
-    both = intersect([gate("majority", [one, other]), admissible(gold, name="gold")])
-    assert both.name == "majority(A,B)&gold"
-    assert "rubric 'screen-gold'" in both.description
-    assert len(both) == 2
-    with pytest.raises(SpecError, match="at least one mask"):
-        intersect([])
 
 
 # --- masks that nobody read ------------------------------------------------------------------
-
-
-def test_the_taxonomy_is_a_gate(tiny: Benchmark) -> None:
-    found = taxonomy(tiny, ["fact-recall"])
-    assert found.question_ids == {"ann_q0_secretid", "bob_q0_secretid"}
-    assert found.name == "kinds(fact-recall)"
-    with pytest.raises(SpecError, match=r"of kind 'fact'\. Did you mean 'fact-recall'"):
-        taxonomy(tiny, ["fact"])
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,12 @@ from routeprism.errors import InputError, SpecError
 from routeprism.labels import (
     SCREEN,
     SUPPORT,
-    Declaration,
     Readings,
     RecordReading,
     SupportReading,
     audited_labels,
     cards_for,
     compare,
-    declare,
     load_readings,
     pass_statements,
     read_cards,
@@ -311,29 +309,6 @@ def test_passes_agree_per_record_and_per_direct_set(tiny: Benchmark) -> None:
     assert str(list(pass_statements([one, other], rows))[-1]).startswith(
         "A and B agree on 7 of 9 record labels (0.778"
     )
-
-
-# --- the primary pass ------------------------------------------------------------------------
-
-
-def test_the_primary_pass_is_declared_before_anything_is_read(tiny: Benchmark) -> None:
-    declared = declare("B", {"A": SUPPORT, "B": SUPPORT})
-    assert json.loads(json.dumps(declared.to_json())) == {
-        "primary": "B",
-        "passes": {"A": SUPPORT.digest, "B": SUPPORT.digest},
-    }
-    assert Declaration.from_json(declared.to_json()) == declared
-    passes = [reading(tiny, ["ddn", "nin", "nnn", "dnd"], name) for name in "AB"]
-    assert declared.choose(passes) is passes[1]
-    assert declare("B", passes) == declared
-    with pytest.raises(SpecError, match="Expected a primary pass among A, B but got primary='C'"):
-        declare("C", passes)
-    with pytest.raises(SpecError, match="the primary pass 'B' is not there"):
-        declared.choose(passes[:1])
-    with pytest.raises(SpecError, match="pass 'A' was declared under rubric"):
-        declare("B", {"A": SCREEN, "B": SUPPORT}).choose(passes)
-    with pytest.raises(InputError, match=r"declaration\.passes"):
-        Declaration.from_json({"primary": "A", "passes": []})
 
 
 # --- the command -----------------------------------------------------------------------------

@@ -281,7 +281,7 @@ def broken(cards: Sequence[Any]) -> dict[str, tuple[bytes, str, int | None, str 
         ),
         "unread": (
             text(*good[:3], f"{ids[3]},unread,\n"),
-            "row 5: 'unread' is not a reading; fill in the label in",
+            "row 5: 'unread' is not a reading; fill in the label",
             5,
             "label",
         ),
@@ -420,7 +420,7 @@ def test_a_stored_file_that_is_broken_says_where(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.json, line 2: is not valid JSON"):
         load_readings(path)
     path.write_text('{"cards": {"c": 1, "c": 2}}')
-    with pytest.raises(InputError, match="'c' is there twice"):
+    with pytest.raises(InputError, match="the field 'c' is given twice"):
         load_readings(path)
 
 

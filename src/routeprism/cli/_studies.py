@@ -109,7 +109,7 @@ def _as_json(study: Study, more: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "benchmark": study.benchmark,
         "rubric": study.rubric.name,
-        "primary": study.declaration.primary,
+        "primary": study.primary.name,
         "passes": {reading.name: dict(reading.counts) for reading in study.passes},
         "sentences": list(study.sentences),
         "limits": study.limits,
@@ -126,7 +126,7 @@ def _print_study(study: Study) -> None:
     for table in (_count_table(study), *_confusion_tables(study)):
         console.print(table)
     limits = [study.limits] if any(row.lower is not None for row in study.rows) else []
-    console.say_whole(*study.sentences, *limits, f"Primary pass: {study.declaration.primary}.")
+    console.say_whole(*study.sentences, *limits, f"Primary pass: {study.primary.name}.")
     if study.directory is not None:
         files = ", ".join(f"readings-{labelling.name}.json" for labelling in study.passes)
         console.say_whole(

@@ -10,7 +10,6 @@ from routeprism.labels._agreement import (
 from routeprism.labels._cards import (
     COMPILED,
     LABELS,
-    RUBRICS,
     SCREEN,
     SCREEN_GOLD,
     STALE,
@@ -25,11 +24,9 @@ from routeprism.labels._cards import (
     cards_for,
     compiled_cards,
     routes_of,
-    rubric_named,
     stored_contexts,
 )
 from routeprism.labels._designs import (
-    CONDITIONS,
     ELIGIBILITY,
     REASONS,
     STRATA,
@@ -57,9 +54,7 @@ from routeprism.labels._masks import (
     audited_labels,
     combine,
     gate,
-    intersect,
     mask_from_file,
-    taxonomy,
     with_label_file,
     with_labels,
     with_readings,
@@ -80,16 +75,14 @@ from routeprism.labels._readings import (
     save_readings,
 )
 from routeprism.labels._sheets import read_sheet, write_sheet
-from routeprism.labels._study import Declaration, Study, StudyPart, declare, plan_study, run_study
+from routeprism.labels._study import Study, StudyPart, plan_study, run_study
 
 __all__ = [
     "COMPILED",
-    "CONDITIONS",
     "ELIGIBILITY",
     "LABELS",
     "PREFIX",
     "REASONS",
-    "RUBRICS",
     "RULES",
     "SCREEN",
     "SCREEN_GOLD",
@@ -102,7 +95,6 @@ __all__ = [
     "CompiledCard",
     "CompiledReading",
     "Condition",
-    "Declaration",
     "Design",
     "Eligibility",
     "Exposed",
@@ -132,10 +124,8 @@ __all__ = [
     "combine",
     "compare",
     "compiled_cards",
-    "declare",
     "design",
     "gate",
-    "intersect",
     "load_readings",
     "make_ask",
     "mask_from_file",
@@ -149,14 +139,12 @@ __all__ = [
     "readings_from_json",
     "readings_to_json",
     "routes_of",
-    "rubric_named",
     "run_study",
     "same_cards",
     "save_readings",
     "stored_contexts",
     "swap_design",
     "tabulate_readings",
-    "taxonomy",
     "trace_items",
     "update_design",
     "with_label_file",

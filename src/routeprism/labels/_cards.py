@@ -89,18 +89,6 @@ STALE = _load_rubric("stale", "support")
 COMPILED = _load_rubric("compiled", "compiled")
 """Support after compilation: the context itself is read, not its sources (Appendix N.1)."""
 
-RUBRICS: Mapping[str, Rubric] = {
-    rubric.name: rubric for rubric in (SCREEN, SCREEN_GOLD, SUPPORT, STALE, COMPILED)
-}
-"""The rubrics that ship, by name."""
-
-
-def rubric_named(name: str) -> Rubric:
-    """Look up a rubric that ships."""
-    if name not in RUBRICS:
-        raise SpecError(f"There is no rubric '{name}'. {nearest(name, RUBRICS)}")
-    return RUBRICS[name]
-
 
 @dataclass(frozen=True, slots=True)
 class CardRecord:

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Condition = Literal["present", "absent", "restored", "replacement"]
-CONDITIONS: tuple[Condition, ...] = ("present", "absent", "restored", "replacement")
 
 Eligibility = Literal["none", "one-fewer"]
 """What the absent route may expose: no support (I.14), or one support record fewer (I.15)."""

@@ -18,7 +18,7 @@ from routeprism.exhibits import (
 )
 from routeprism.labels._cards import LABELS, UNREAD
 from routeprism.labels._readings import Readings
-from routeprism.runs import EstimateRow, Rows, format_interval
+from routeprism.runs import EstimateRow, Rows
 
 _ITEMS = {"screen": "pools", "support": "record labels", "compiled": "contexts"}
 _READ = {"screen": "pools", "support": "cards", "compiled": "contexts"}
@@ -77,7 +77,7 @@ def _describe_readings(readings: Readings) -> str:
 def _describe_agreement(first: Readings, second: Readings, arms: Arms) -> tuple[Part, ...]:
     arm = f"{first.name}~{second.name}"
     quantities = arms[arm]
-    kappa = _show(quantities["kappa"])
+    kappa = format_row(quantities["kappa"])
     parts = compose(
         "{first} and {second} agree on {agreed} of {compared} {noun} ({share}; {kappa})",
         first=first.name,
@@ -85,7 +85,7 @@ def _describe_agreement(first: Readings, second: Readings, arms: Arms) -> tuple[
         agreed=_count(quantities, "agreed"),
         compared=_count(quantities, "compared"),
         noun=_ITEMS[first.kind],
-        share=_show(quantities["agreement"]) or "nothing to compare",
+        share=format_row(quantities["agreement"]) or "nothing to compare",
         kappa=("κ = ", kappa) if kappa else "κ is not defined",
     )
     sets = arms.get(f"direct-sets:{arm}")
@@ -95,7 +95,7 @@ def _describe_agreement(first: Readings, second: Readings, arms: Arms) -> tuple[
             noun="sets of outdated records" if first.rubric == "stale" else "direct-support sets",
             agreed=_count(sets, "agreed"),
             compared=_count(sets, "compared"),
-            share=_show(sets["agreement"]) or "nothing to compare",
+            share=format_row(sets["agreement"]) or "nothing to compare",
         )
     return (*parts, ".")
 
@@ -103,11 +103,6 @@ def _describe_agreement(first: Readings, second: Readings, arms: Arms) -> tuple[
 def _count(quantities: Mapping[str, EstimateRow], label: str) -> Number:
     row = quantities[f"count.{label}"]
     return Number(f"{row.estimate or 0:.0f}", row)
-
-
-def _show(row: EstimateRow) -> Part:
-    text = format_interval(row.estimate, row.lower, row.upper, missing="")
-    return Number(text, row) if text else ""
 
 
 _STUDIES = ("screen", "support")

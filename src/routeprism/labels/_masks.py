@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from routeprism.errors import InputError, SpecError, closest, nearest
 from routeprism.files import read_input
 from routeprism.labels._cards import STALE, UNREAD
 from routeprism.labels._readings import Readings, check_name, load_readings, same_cards
-from routeprism.records import Benchmark, Case, LazyCases, Question, derive_stale
+from routeprism.records import Benchmark, Case, LazyCases, derive_stale
 from routeprism.spreadsheets import decode_text, read_table
 
 Rule: TypeAlias = Literal["intersection", "majority", "unanimity"]
@@ -104,36 +104,6 @@ def gate(rule: Rule, passes: Sequence[Readings], *, name: str = "") -> Mask:
     )
 
 
-def intersect(masks: Sequence[Mask], *, name: str = "") -> Mask:
-    """Select the questions that are in every mask, such as two rubrics' (Appendix N.3)."""
-    if not masks:
-        raise SpecError("Expected at least one mask but got none")
-    return Mask(
-        name or "&".join(mask.name for mask in masks),
-        frozenset.intersection(*(mask.question_ids for mask in masks)),
-        "in all of: " + "; ".join(mask.description for mask in masks),
-    )
-
-
-def taxonomy(benchmark: Benchmark, kinds: Sequence[str], *, name: str = "") -> Mask:
-    """Select questions of some kinds of the benchmark's own taxonomy."""
-    questions: dict[str, list[str]] = {}
-    for case in benchmark.cases:
-        for question in case.questions:
-            questions.setdefault(question.kind, []).append(question.id)
-    for kind in kinds:
-        if kind not in questions:
-            raise SpecError(
-                f"benchmark '{benchmark.name}' has no questions of kind '{kind}'. "
-                + nearest(kind, questions)
-            )
-    return Mask(
-        name or f"kinds({','.join(kinds)})",
-        frozenset(id for kind in kinds for id in questions[kind]),
-        f"of kind {', '.join(kinds)} in the taxonomy of '{benchmark.name}'",
-    )
-
-
 def mask_from_file(path: Path, benchmark: Benchmark, *, name: str = "") -> Mask:
     """Read question ids from a file: one on each line, or a table with a column `question`."""
     ids = {question.id for case in benchmark.cases for question in case.questions}
@@ -169,7 +139,6 @@ def _list_questions(path: Path) -> Iterable[tuple[int, str]]:
 
 LabelSets: TypeAlias = Mapping[str, frozenset[str]]
 """Question → the records that a source names for it."""
-Change: TypeAlias = Callable[[Case, Question, str, LabelSets], Question]
 PREFIX = "audited:"
 """The start of the name of a label source that is made here."""
 
@@ -210,19 +179,29 @@ def with_labels(
     A question that `labels` does not name gets no label of this source. The digest of the labels
     is added to the benchmark's inputs, so that a run records them. Errors name the `file`.
     """
-    if not source_name.startswith(PREFIX) or not source_name[len(PREFIX) :]:
-        raise SpecError(f"Expected '{PREFIX}NAME' but got source_name={source_name!r}")
-    check_name(source_name[len(PREFIX) :])
-    if source_name in benchmark.labels:
-        raise SpecError(
-            f"benchmark '{benchmark.name}' has labels '{source_name}' already; choose another name"
-        )
+    _check_source(benchmark, source_name)
     _check_labels(benchmark, source_name, labels, file)
-    return replace(
-        _change_questions(benchmark, _label, "labels", source_name, labels),
-        labels=(*benchmark.labels, source_name),
-        updates=(*benchmark.updates, source_name) if benchmark.updates else (),
-    )
+    updates = (*benchmark.updates, source_name) if benchmark.updates else ()
+    return replace(_add_source(benchmark, source_name, labels), updates=updates)
+
+
+def with_stale(
+    benchmark: Benchmark, source_name: str, labels: LabelSets, *, file: LabelFile = _NO_FILE
+) -> Benchmark:
+    """Add outdated evidence as a label source; its current evidence is the benchmark's own support.
+
+    A record that supports the answer is never outdated for the same question.
+    """
+    _check_source(benchmark, source_name)
+    _check_labels(benchmark, source_name, labels, file)
+    support = {
+        question.id: question.labels.get("benchmark", frozenset())
+        for case in benchmark.cases
+        for question in case.questions
+        if question.id in labels
+    }
+    updates = (*benchmark.updates, source_name)
+    return replace(_add_source(benchmark, source_name, support, labels), updates=updates)
 
 
 def with_readings(
@@ -237,66 +216,58 @@ def with_readings(
     return add(benchmark, f"{PREFIX}{readings.name}", labels, file=LabelFile(file))
 
 
-def with_stale(
-    benchmark: Benchmark, source_name: str, labels: LabelSets, *, file: LabelFile = _NO_FILE
+def _add_source(
+    benchmark: Benchmark, source: str, support: LabelSets, stale: LabelSets | None = None
 ) -> Benchmark:
-    """Add outdated evidence as a label source; its current evidence is the benchmark's own support.
-
-    A record that supports the answer is never outdated for the same question.
-    """
-    _check_labels(benchmark, source_name, labels, file)
-    support = {
-        question.id: question.labels.get("benchmark", frozenset())
-        for case in benchmark.cases
-        for question in case.questions
-        if question.id in labels
-    }
-    supported = with_labels(benchmark, source_name, support, file=file)
-    return replace(
-        _change_questions(supported, _mark_stale, "stale", source_name, labels),
-        updates=(*benchmark.updates, source_name),
-    )
-
-
-def _change_questions(
-    benchmark: Benchmark, change: Change, name: str, source: str, labels: LabelSets
-) -> Benchmark:
-    """Change each question by a source's labels, whose digest is added to the inputs."""
-    text = json.dumps({id: sorted(records) for id, records in labels.items()}, sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    make = partial(_change_case, benchmark.cases, change, source, dict(labels))
+    """Add a label source and its digests; without `stale`, outdated evidence is derived."""
+    make = partial(_label_case, benchmark.cases, source, dict(support), stale)
+    inputs = {f"labels {source}": _digest_labels(support)}
+    if stale is not None:
+        inputs[f"stale {source}"] = _digest_labels(stale)
     return replace(
         benchmark,
         cases=LazyCases(len(benchmark.cases), make),
-        inputs={**benchmark.inputs, f"{name} {source}": digest},
+        labels=(*benchmark.labels, source),
+        inputs={**benchmark.inputs, **inputs},
     )
 
 
-def _change_case(
-    cases: Sequence[Case], change: Change, source: str, labels: LabelSets, index: int
+def _digest_labels(labels: LabelSets) -> str:
+    text = json.dumps({id: sorted(records) for id, records in labels.items()}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _label_case(
+    cases: Sequence[Case], source: str, labels: LabelSets, outdated: LabelSets | None, index: int
 ) -> Case:
     case = cases[index]
-    questions = (change(case, question, source, labels) for question in case.questions)
+    questions = []
+    for question in case.questions:
+        if question.id in labels:
+            support = labels[question.id]
+            if outdated is None:
+                stale = derive_stale(case.supersedes, support)
+                stale = stale or question.stale.get("benchmark", frozenset()) - support
+            else:
+                stale = outdated[question.id] - support
+            question = replace(
+                question,
+                labels={**question.labels, source: support},
+                stale={**question.stale, source: stale} if stale else question.stale,
+            )
+        questions.append(question)
     return replace(case, questions=tuple(questions))
 
 
-def _label(case: Case, question: Question, source: str, labels: LabelSets) -> Question:
-    if question.id not in labels:
-        return question
-    support = labels[question.id]
-    stale = derive_stale(case.supersedes, support)
-    stale = stale or question.stale.get("benchmark", frozenset()) - support
-    return replace(
-        question,
-        labels={**question.labels, source: support},
-        stale={**question.stale, source: stale} if stale else question.stale,
-    )
-
-
-def _mark_stale(case: Case, question: Question, source: str, labels: LabelSets) -> Question:
-    remaining = {name: ids for name, ids in question.stale.items() if name != source}
-    stale = labels.get(question.id, frozenset()) - question.labels.get(source, frozenset())
-    return replace(question, stale={**remaining, source: stale} if stale else remaining)
+def _check_source(benchmark: Benchmark, source: str) -> None:
+    """Refuse a name that is not that of a new label source."""
+    if not source.startswith(PREFIX) or not source[len(PREFIX) :]:
+        raise SpecError(f"Expected '{PREFIX}NAME' but got source_name={source!r}")
+    check_name(source[len(PREFIX) :])
+    if source in benchmark.labels:
+        raise SpecError(
+            f"benchmark '{benchmark.name}' has labels '{source}' already; choose another name"
+        )
 
 
 def _check_labels(benchmark: Benchmark, source: str, labels: LabelSets, file: LabelFile) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 from routeprism.errors import InputError, SpecError, nearest
 from routeprism.files import read_input, write_output
 from routeprism.labels._cards import LABELS, UNREAD, Card, CompiledCard, Kind, Rubric, ScreenCard
+from routeprism.records import parse_json
 
 CONFIDENCES = ("low", "medium", "high")
 """How sure a reader is; empty if the reader did not say."""
@@ -342,22 +343,11 @@ def save_readings(readings: Readings, path: Path) -> None:
 def load_readings(path: Path) -> Readings:
     """Read a pass from a file that `save_readings` wrote."""
     try:
-        text = read_input(path).decode("utf-8-sig")
-        value = json.loads(text, object_pairs_hook=_refuse_repetition)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(read_input(path).decode("utf-8-sig"), strict=True)
+    except ValueError as error:
         line = getattr(error, "lineno", None)
         raise InputError(f"is not valid JSON: {error}", file=path, line=line) from error
     return readings_from_json(value, file=path)
-
-
-def _refuse_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that has a key twice; Python would silently use the last value."""
-    values: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in values:
-            raise ValueError(f"'{name}' is there twice")
-        values[name] = value
-    return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def _read_label(card: Card, rows: Sequence[SheetRow], kind: Kind, column: str) -
     if len(rows) > 1:
         raise rows[1].error(f"{card.id} is in row {row.number} already", "card")
     if row.get(column).casefold() == UNREAD:
-        raise row.error(f"'{UNREAD}' is not a reading; fill in the {column} in", column)
+        raise row.error(f"'{UNREAD}' is not a reading; fill in the {column}", column)
     return row.choice(column, LABELS[kind])
 
 

@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,13 +19,7 @@ from routeprism.labels._cards import Card, Rubric
 from routeprism.labels._exhibits import pass_statements
 from routeprism.labels._masks import Mask
 from routeprism.labels._passes import check_reader, make_ask, plan_pass, read_cards
-from routeprism.labels._readings import (
-    JsonPlace,
-    Readings,
-    check_name,
-    load_readings,
-    save_readings,
-)
+from routeprism.labels._readings import Readings, check_name, load_readings, save_readings
 from routeprism.labels._sheets import read_sheet
 from routeprism.measures import RESAMPLES, Interval, check_bootstrap, chosen_interval, limits_said
 from routeprism.models import Model, make_allowance
@@ -46,62 +40,6 @@ Reader: TypeAlias = Model | Path
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
-    """Which pass is primary, declared before any outcome is read and stored in the manifest."""
-
-    primary: str
-    """The pass that estimates are based on."""
-    passes: Mapping[str, str] = field(hash=False)
-    """Every declared pass with the SHA-256 of its rubric."""
-
-    def __post_init__(self) -> None:
-        for name in self.passes:
-            check_name(name)
-        if self.primary not in self.passes:
-            raise SpecError(
-                f"Expected a primary pass among {', '.join(self.passes) or 'none'} "
-                f"but got primary={self.primary!r}"
-            )
-
-    def to_json(self) -> dict[str, Any]:
-        """Convert it to plain JSON values, without a date: equal declarations are equal bytes."""
-        return {"primary": self.primary, "passes": dict(sorted(self.passes.items()))}
-
-    @classmethod
-    def from_json(cls, value: object) -> Declaration:
-        """Read one back."""
-        place = JsonPlace().descend("declaration")
-        entry = place.object(value)
-        passes = place.descend("passes").object(entry.get("passes"))
-        inner = place.descend("passes")
-        return cls(
-            place.text(entry, "primary"), {name: inner.text(passes, name) for name in passes}
-        )
-
-    def choose(self, passes: Sequence[Readings]) -> Readings:
-        """Choose the primary pass; refuse a pass that was read under a different rubric."""
-        by_name = {readings.name: readings for readings in passes}
-        for name, digest in self.passes.items():
-            if name in by_name and by_name[name].rubric_digest != digest:
-                raise SpecError(
-                    f"pass '{name}' was declared under rubric {digest[:8]} "
-                    f"but read under {by_name[name].rubric_digest[:8]}"
-                )
-        if self.primary not in by_name:
-            raise SpecError(f"the primary pass '{self.primary}' is not there")
-        return by_name[self.primary]
-
-
-def declare(primary: str, passes: Mapping[str, Rubric] | Sequence[Readings]) -> Declaration:
-    """Declare the primary pass among planned passes, or among passes that were read."""
-    if isinstance(passes, Mapping):
-        digests = {name: rubric.digest for name, rubric in passes.items()}
-    else:
-        digests = {readings.name: readings.rubric_digest for readings in passes}
-    return Declaration(primary, digests)
-
-
-@dataclass(frozen=True, slots=True)
 class Study:
     """The results of several passes over one set of cards."""
 
@@ -109,8 +47,8 @@ class Study:
     rubric: Rubric
     passes: tuple[Readings, ...]
     """In the order in which they were passed."""
-    declaration: Declaration
-    """Which of them is primary."""
+    primary: Readings
+    """The one that estimates are based on, declared before any card was read."""
     rows: tuple[EstimateRow, ...]
     statements: tuple[Statement, ...]
     directory: Path | None
@@ -122,11 +60,6 @@ class Study:
     def sentences(self) -> tuple[str, ...]:
         """The statements as texts."""
         return tuple(map(str, self.statements))
-
-    @property
-    def primary(self) -> Readings:
-        """The pass that estimates are based on."""
-        return self.declaration.choose(self.passes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +145,7 @@ def run_study(
     one of several shards, or reads what all shards have.
     """
     part = part or StudyPart()
-    declaration = _prepare(benchmark, cards, rubric, passes, primary)
+    primary = _choose_primary(benchmark, cards, passes, primary)
     check_sizes(concurrency=concurrency)
     check_bootstrap(seed, resamples)
     allowance = make_allowance(_select_models(passes).values(), max_calls, max_cost)
@@ -223,7 +156,7 @@ def run_study(
         if directory is None and part.merged:  # the replies of the shards need a ledger
             place = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"
         if place is not None:
-            settings = _configure(benchmark, cards, rubric, passes, declaration)
+            settings = _configure(benchmark, cards, rubric, passes, primary)
             settings |= {"seed": seed, "resamples": resamples, "interval": used}
             settings |= part.describe(command_line)
             growing = ("passes", "declaration", "command_line")
@@ -254,7 +187,7 @@ def run_study(
             benchmark.name,
             rubric,
             tuple(readings),
-            declaration,
+            next(item for item in readings if item.name == primary),
             tuple(rows),
             tuple(pass_statements(readings, rows)),
             directory,
@@ -265,14 +198,10 @@ def run_study(
     return study
 
 
-def _prepare(
-    benchmark: Benchmark,
-    cards: Sequence[Card],
-    rubric: Rubric,
-    passes: Mapping[str, Reader],
-    primary: str | None,
-) -> Declaration:
-    """Check what is to be read, and declare the primary pass."""
+def _choose_primary(
+    benchmark: Benchmark, cards: Sequence[Card], passes: Mapping[str, Reader], primary: str | None
+) -> str:
+    """Check what is to be read, and choose the primary pass."""
     if not passes:
         raise SpecError("Expected at least one pass but got none")
     if not cards:
@@ -281,7 +210,11 @@ def _prepare(
         check_name(name)
     for model in _select_models(passes).values():
         check_reader(model)
-    return declare(primary or next(iter(passes)), dict.fromkeys(passes, rubric))
+    if primary is not None and primary not in passes:
+        raise SpecError(
+            f"Expected a primary pass among {', '.join(passes)} but got primary={primary!r}"
+        )
+    return primary or next(iter(passes))
 
 
 def _finish(
@@ -322,7 +255,7 @@ def _configure(
     cards: Sequence[Card],
     rubric: Rubric,
     passes: Mapping[str, Reader],
-    declaration: Declaration,
+    primary: str,
 ) -> dict[str, Any]:
     digest = hashlib.sha256()
     for card in cards:
@@ -339,7 +272,10 @@ def _configure(
         "rubric": rubric.name,
         "rubric_sha256": rubric.digest,
         "cards_sha256": digest.hexdigest(),
-        "primary": {declaration.primary: sources[declaration.primary]},
+        "primary": {primary: sources[primary]},
         "passes": sources,
-        "declaration": declaration.to_json(),
+        "declaration": {
+            "primary": primary,
+            "passes": dict.fromkeys(sorted(passes), rubric.digest),
+        },
     }

@@ -15,6 +15,7 @@ from routeprism.answers import (
     Judged,
     ModelJudge,
     Verdict,
+    ask_judge,
     judge_all,
     rubric_of,
 )
@@ -77,7 +78,7 @@ def test_a_judge_sees_question_gold_and_response_only() -> None:
 
 def test_each_kind_has_its_rubric() -> None:
     kinds = ("factual", "temporal", "update", "preference", "abstention")
-    texts = {kind: ModelJudge(Says("")).ask(Judged("q", "g", "r", kind)).text for kind in kinds}
+    texts = {kind: ask_judge(Judged("q", "g", "r", kind)).text for kind in kinds}
     assert len(set(texts.values())) == 5
     assert "off by one" in texts["temporal"] and "off by one" not in texts["factual"]
     assert "earlier one" in texts["update"]

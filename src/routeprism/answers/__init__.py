@@ -1,15 +1,18 @@
 """What did it say: collecting, reading and judging answers."""
 
 from routeprism.answers._calls import Pace
-from routeprism.answers._cells import Cell, Cost, dispatch_order, key_of, plan
-from routeprism.answers._collector import collect
-from routeprism.answers._comparison import (
+from routeprism.answers._cells import (
+    Cell,
     Comparison,
-    RecordSpans,
+    Cost,
+    dispatch_order,
     find_records,
+    key_of,
     match_prompts,
+    plan,
 )
-from routeprism.answers._consulting import Consultant, DistantConsultant
+from routeprism.answers._collector import AnswerProgress, Collected, Progress, collect
+from routeprism.answers._consulting import Consultant
 from routeprism.answers._judges import (
     EmbeddedJudge,
     Judge,
@@ -24,8 +27,7 @@ from routeprism.answers._judges import (
     read_verdict,
     rubric_of,
 )
-from routeprism.answers._parse import Parsed, parse, parse_text
-from routeprism.answers._results import AnswerProgress, Collected, Progress
+from routeprism.answers._parse import parse, parse_text
 
 __all__ = [
     "AnswerProgress",
@@ -34,15 +36,12 @@ __all__ = [
     "Comparison",
     "Consultant",
     "Cost",
-    "DistantConsultant",
     "EmbeddedJudge",
     "Judge",
     "Judged",
     "ModelJudge",
     "Pace",
-    "Parsed",
     "Progress",
-    "RecordSpans",
     "RecordedJudge",
     "Verdict",
     "ask_judge",

@@ -1,4 +1,4 @@
-"""How one model is called: awaited, here or in threads, at which pace, and with which seeds."""
+"""How one model is called, at which pace and with which seeds, and what the ledger keeps of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
 from routeprism.answers._cells import money
+from routeprism.answers._parse import parse
 from routeprism.errors import ModelError, RoutePrismError, SpecError
 from routeprism.models import (
     Allowance,
@@ -26,7 +27,8 @@ from routeprism.models import (
     count_repetition,
 )
 from routeprism.models.recorded import Recorded
-from routeprism.redaction import Redactor
+from routeprism.redaction import Redactor, repair_text
+from routeprism.runs import Answer, Failure
 from routeprism.text import tokens
 from routeprism.workers import RayCluster, Replicas
 
@@ -123,6 +125,40 @@ def _replicate(model: Model, cluster: RayCluster) -> Replicas | None:
     # One request at a time means that an answer uses the whole machine.
     whole = model.concurrency == 1 and not model.embedded
     return cluster.replicate(model, on_each="machine" if whole else "core")
+
+
+def answer_entry(
+    submission: int, reply: Reply, options: Sequence[str], asked_at: str, latency: float
+) -> Answer:
+    """Keep a reply with what it says."""
+    outcome, answer = parse(reply.raw, options)
+    return Answer(
+        submission=submission,
+        outcome=outcome,
+        answer=answer,
+        raw=reply.raw,
+        scores=reply.scores,
+        input_tokens=reply.usage.input_tokens,
+        output_tokens=reply.usage.output_tokens,
+        cost=reply.usage.cost,
+        asked_at=asked_at,
+        latency=latency,
+        attempts=tuple(map(repair_text, reply.attempts)),
+        correct=reply.correct,
+        order=reply.order,
+        marks=reply.marks,
+    )
+
+
+def failure_entry(submission: int, error: ModelError, asked_at: str, latency: float) -> Failure:
+    """Keep what a failed request said."""
+    return Failure(
+        submission=submission,
+        error=repair_text(str(error)),
+        asked_at=asked_at,
+        latency=latency,
+        attempts=tuple(map(repair_text, error.attempts)),
+    )
 
 
 def highest_price(model: Model, text: str) -> float:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from routeprism.answers._calls import GRACE, ModelCaller, Pace, cancel_on_interrupt, shift
-from routeprism.answers._cells import Cell, requests
-from routeprism.answers._results import Collected, Progress, answer_entry, failure_entry
+from routeprism.answers._calls import (
+    GRACE,
+    ModelCaller,
+    Pace,
+    answer_entry,
+    cancel_on_interrupt,
+    failure_entry,
+    shift,
+)
+from routeprism.answers._cells import Cell, key_of, requests
 from routeprism.errors import LimitError, MissingExtraError, ModelError, SpecError, UnansweredError
 from routeprism.models import Allowance, Model
 from routeprism.runs import Answer, Failure, Key, Ledger, Run
@@ -27,6 +34,51 @@ _APART = 0.003
 and wait for each other."""
 _NEWS = 0.1
 """Seconds between two reports of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the collecting stands."""
+
+    done: int
+    """Answers that are kept, those from before included."""
+    total: int
+    failed: int
+    rate: float
+    """Answers a second, since this collecting began."""
+    cost: float | None
+    """What the answers of this collecting cost, where that is known."""
+    seconds_left: float | None
+
+
+AnswerProgress = Callable[[str, Progress], None]
+"""Progress callback for answer collection, called with a model's name and its progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What is in the ledger for the cells that were asked for."""
+
+    model: Model
+    batch: str
+    answers: Mapping[Key, Answer]
+    failures: Mapping[Key, Failure]
+    """What failed now; the next collecting asks again."""
+    new_requests: int
+    """How many answers were asked for now; the others were there."""
+    cost: float | None
+    seconds: float
+
+    def of(self, cell: Cell) -> Answer | None:
+        """Return a cell's answer, or None where it failed."""
+        return self.answers.get(key_of(self.model, cell.ask, self.batch))
+
+    @property
+    def outcomes(self) -> Mapping[str, int]:
+        """Count `answered`, `refused`, `unparsable` and `failed`."""
+        counts = Counter[str](answer.outcome for answer in self.answers.values())
+        counts["failed"] = len(self.failures)
+        return {name: counts[name] for name in ("answered", "refused", "unparsable", "failed")}
 
 
 def collect(

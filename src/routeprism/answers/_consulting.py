@@ -17,9 +17,8 @@ from datetime import datetime, timezone
 from functools import partial
 from types import TracebackType
 
-from routeprism.answers._calls import GRACE, ModelCaller, Pace, shift
+from routeprism.answers._calls import GRACE, ModelCaller, Pace, answer_entry, failure_entry, shift
 from routeprism.answers._cells import Cost, key_of, money
-from routeprism.answers._results import answer_entry, failure_entry
 from routeprism.errors import ModelError
 from routeprism.models import Allowance, Ask, Model
 from routeprism.runs import Ledger, Request, Run

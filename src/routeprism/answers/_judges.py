@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from routeprism import specs
 from routeprism.answers._cells import Cell, Cost, money
 from routeprism.answers._collector import collect
-from routeprism.answers._results import Progress
 from routeprism.errors import SpecError
 from routeprism.models import Allowance, Ask, Model, make_model, registered_models
 from routeprism.records import normalise
@@ -143,41 +142,7 @@ class ModelJudge:
 
     def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
         """Judge one response."""
-        return self.judge_all([Judged(question, gold, response, kind)])[0]
-
-    def judge_all(
-        self,
-        items: Sequence[Judged],
-        *,
-        batch: str = "",
-        progress: Callable[[Progress], None] | None = None,
-        rate_limit: float | None = None,
-        concurrency: int | None = None,
-        allowance: Allowance | None = None,
-        cluster: RayCluster | None = None,
-    ) -> list[Verdict]:
-        """Judge many, through the collector; equal items have one verdict."""
-        cells = [Cell(self.ask(item), "", "judge", group="judge") for item in items]
-        collected = collect(
-            self.run,
-            self.model,
-            cells,
-            batch=batch,
-            progress=progress,
-            rate_limit=rate_limit,
-            concurrency=concurrency,
-            allowance=allowance,
-            cluster=cluster,
-        )
-        answers = (collected.of(cell) for cell in cells)
-        return [
-            Verdict(None, missing=True) if answer is None else read_verdict(answer.raw)
-            for answer in answers
-        ]
-
-    def ask(self, item: Judged) -> Ask:
-        """Write the question to the judge."""
-        return ask_judge(item)
+        return judge_all(self, [Judged(question, gold, response, kind)])[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,24 +232,30 @@ def judge_all(
     items: Sequence[Judged],
     *,
     batch: str = "",
-    progress: Callable[[Progress], None] | None = None,
     rate_limit: float | None = None,
     concurrency: int | None = None,
     allowance: Allowance | None = None,
     cluster: RayCluster | None = None,
 ) -> list[Verdict]:
-    """Judge many; a model judge several at a time and through its ledger."""
-    if isinstance(judge, ModelJudge):
-        return judge.judge_all(
-            items,
-            batch=batch,
-            progress=progress,
-            rate_limit=rate_limit,
-            concurrency=concurrency,
-            allowance=allowance,
-            cluster=cluster,
-        )
-    return [judge.judge(item.question, item.gold, item.response, item.kind) for item in items]
+    """Judge many; a model judges several at a time, through its ledger, and equal items once."""
+    if not isinstance(judge, ModelJudge):
+        return [judge.judge(item.question, item.gold, item.response, item.kind) for item in items]
+    cells = [Cell(ask_judge(item), "", "judge", group="judge") for item in items]
+    collected = collect(
+        judge.run,
+        judge.model,
+        cells,
+        batch=batch,
+        rate_limit=rate_limit,
+        concurrency=concurrency,
+        allowance=allowance,
+        cluster=cluster,
+    )
+    answers = (collected.of(cell) for cell in cells)
+    return [
+        Verdict(None, missing=True) if answer is None else read_verdict(answer.raw)
+        for answer in answers
+    ]
 
 
 def plan_judging(judge: ModelJudge, items: Sequence[Judged], calls: int) -> Cost:

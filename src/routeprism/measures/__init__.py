@@ -6,11 +6,13 @@ from routeprism.measures._agreement import (
     agreement_estimate,
     kappa_estimate,
 )
-from routeprism.measures._allocation import (
-    TwoStages,
-    allocate_draws,
-    pilot_size,
-    shrink_variances,
+from routeprism.measures._claims import (
+    Alternative,
+    ConfidenceSequences,
+    adjust_holm,
+    flip_signs,
+    sequence_limits,
+    simulate_stops,
 )
 from routeprism.measures._coordinates import (
     COORDINATES,
@@ -30,6 +32,10 @@ from routeprism.measures._intervals import (
 )
 from routeprism.measures._planning import (
     Spread,
+    TwoStages,
+    allocate_draws,
+    pilot_size,
+    shrink_variances,
     spread_alone,
     spread_of,
     units_for_power,
@@ -45,8 +51,6 @@ from routeprism.measures._repetition import (
     residual,
     transition,
 )
-from routeprism.measures._sequences import ConfidenceSequences, sequence_limits, simulate_stops
-from routeprism.measures._significance import Alternative, adjust_holm, flip_signs
 from routeprism.measures._updates import (
     DISPLACEMENTS,
     OUTDATED_ANSWERS,

@@ -18,11 +18,10 @@ from typing import Generic, Literal, TypedDict, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from routeprism.measures._claims import Alternative, flip_signs, sequence_limits
 from routeprism.measures._intervals import Interval, difference_limits, limits
 from routeprism.measures._patterns import MANY_UNITS, UnitPatterns
-from routeprism.measures._sequences import sequence_limits
 from routeprism.measures._series import UnitSeries
-from routeprism.measures._significance import Alternative, flip_signs
 
 FEW_UNITS: Mapping[Interval, int] = {
     "percentile": 30,

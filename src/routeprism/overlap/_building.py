@@ -6,21 +6,20 @@ import hashlib
 import json
 import pickle
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import Any
 
 from routeprism.errors import ContractError, InapplicableError
 from routeprism.orders import Procedure
 from routeprism.overlap._loop import ControlledLoop
 from routeprism.overlap._threads import ThreadScheduler
-from routeprism.overlap._trials import find_overlap, overlap_writes
+from routeprism.overlap._trials import find_overlap, open_for_overlap, overlap_writes
 from routeprism.policies import (
     Incremental,
     Memory,
     NamedPolicy,
     Policy,
     StandIn,
-    find_class,
     own_source,
 )
 from routeprism.policies._awaiting import AwaitedMemory, is_asynchronous, refuse_awaitable
@@ -93,12 +92,7 @@ def _build_overlapping(
 ) -> Memory:
     """Build with several adds in flight; where RoutePrism can choose, the seed decides."""
     scheduler = ThreadScheduler() if find_overlap(policy) == "threads" else None
-    with ExitStack() as stack:
-        if scheduler is not None:
-            stack.enter_context(scheduler.replace_locks(find_class(policy)))
-        memory = stack.enter_context(policy.begin(ControlledLoop()))
-        if scheduler is not None:
-            scheduler.replace_inner_locks(memory)
+    with open_for_overlap(policy, ControlledLoop(), scheduler) as memory:
         for number, batch in enumerate(_split(arrivals, procedure.number)):
             digest = hashlib.sha256(f"{seed}\0{number}".encode()).digest()
             overlap_writes(memory, batch, int.from_bytes(digest[:8], "big"), scheduler)

@@ -3,16 +3,238 @@
 Depth-first search that performs the trial again for each interleaving, with sleep sets (Godefroid,
 Partial-Order Methods for the Verification of Concurrent Systems, 1996): a step that was explored
 at a node need not be explored again after steps that do not conflict with it.
+
+Two steps are independent if exchanging them cannot change anything. A step is observed by the
+attributes of the memory that it uses. Mutable values may share parts, so all of them count as one
+attribute. A step that uses a mutable value is taken to change it, and so is every later step of the
+same write, which may still hold the value. A step that reaches anything outside the memory
+(files, global values, clocks) depends on every step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dis
+import enum
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from routeprism.errors import InapplicableError
-from routeprism.overlap._access import Access, AccessRecorder
+from routeprism.overlap._loop import Watch, is_foreign, is_machinery
 from routeprism.overlap._trials import Execution, Trial
+from routeprism.records import Record
+
+_IMMUTABLE = (str, bytes, int, float, complex, bool, type(None), range, type(Ellipsis), Record)
+_MUTABLE = "values that can be changed"
+"""Stands for all attributes with a mutable value, which may share parts."""
+_CODE = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType)
+_SAFE_OWNERS = (str, bytes, int, float, list, tuple, dict, set, frozenset, bytearray)
+_SAFE_MODULES = {"builtins", "_asyncio", "_contextvars", "_heapq", "_bisect", "math", "_operator"}
+_OUTSIDE = {
+    *("open", "print", "input", "exec", "eval", "compile", "globals", "locals", "vars"),
+    *("setattr", "delattr", "id", "hash", "__import__", "breakpoint"),
+}
+
+
+@dataclass(slots=True)
+class Access:
+    """The attributes of a memory that a step reads and changes."""
+
+    reads: set[str] = field(default_factory=set)
+    changes: set[str] = field(default_factory=set)
+    outside: bool = False
+    """Whether it may have used anything else that another write can see."""
+
+    def conflicts_with(self, step: Access) -> bool:
+        """Whether the order of the two steps may matter."""
+        if self.outside or step.outside:
+            return True
+        return bool(self.changes & (step.reads | step.changes) or step.changes & self.reads)
+
+
+class AccessRecorder:
+    """Records what each step of each write uses of one memory."""
+
+    def __init__(self, memory: Any) -> None:
+        self._current: Access | None = None
+        self._holders: set[int] = set()
+        """Numbers of the writes that have used a mutable value."""
+        self.last = Access()
+        shared = all(map(_has_constants_only, type(memory).__mro__))
+        self._blind = not (shared and _observe_attributes(memory, self))
+
+    def use(self, name: str, value: Any) -> None:
+        """Record that the current step reads an attribute."""
+        if self._current is None or isinstance(value, _CODE):
+            return
+        self._current.reads.add(name)
+        if not _is_immutable(value):
+            self._current.changes.add(_MUTABLE)
+
+    def change(self, name: str, value: Any = None) -> None:
+        """Record that the current step sets an attribute to a value, or deletes it."""
+        if self._current is not None:
+            self._current.changes.add(name)
+            if not _is_immutable(value):
+                self._current.changes.add(_MUTABLE)
+
+    def reach_outside(self) -> None:
+        """Record that the current step may use something outside the memory."""
+        if self._current is not None:
+            self._current.outside = True
+
+    def watch(self, number: int, run: Callable[[], None]) -> None:
+        """Run one step of a write and record what it uses."""
+        changes = {_MUTABLE} if number in self._holders else set()
+        self._current = self.last = Access(changes=changes, outside=self._blind)
+        before = sys.getprofile()
+        sys.setprofile(self._profile)
+        try:
+            run()
+        finally:
+            sys.setprofile(before)
+            access, self._current = self._current, None
+            if _MUTABLE in access.changes:
+                self._holders.add(number)
+
+    def _profile(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        if event == "c_call":
+            if not is_machinery(frame.f_code) and not _is_safe_call(argument):
+                self.reach_outside()
+        elif event == "call" and not is_machinery(frame.f_code) and _uses_globals(frame):
+            self.reach_outside()
+
+
+def _observe_attributes(memory: Any, recorder: AccessRecorder) -> bool:
+    """Let a memory report the use of its attributes; False if its class does not permit that."""
+    kind: Any = type(memory)
+
+    def __getattribute__(self: Any, name: str) -> Any:  # noqa: N807
+        value = kind.__getattribute__(self, name)
+        if name == "__dict__":
+            recorder.reach_outside()
+        elif not name.startswith("__"):
+            recorder.use(name, value)
+        return value
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
+        recorder.change(name, value)
+        kind.__setattr__(self, name, value)
+
+    def __delattr__(self: Any, name: str) -> None:  # noqa: N807
+        recorder.change(name)
+        kind.__delattr__(self, name)
+
+    methods = {
+        "__getattribute__": __getattribute__,
+        "__setattr__": __setattr__,
+        "__delattr__": __delattr__,
+        "__module__": __name__,
+        "__slots__": (),
+    }
+    try:
+        observed = _observe_class(type(kind), recorder)
+        memory.__class__ = observed(kind.__name__, (kind,), methods)
+    except TypeError:
+        return False
+    return True
+
+
+def _observe_class(kind: Any, recorder: AccessRecorder) -> Any:
+    """Make a class of classes that report the use of class variables, as in `type(self).number`."""
+
+    def __getattribute__(self: Any, name: str) -> Any:  # noqa: N807
+        value = kind.__getattribute__(self, name)
+        if not name.startswith("__") and not isinstance(value, _CODE):
+            recorder.reach_outside()
+        return value
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
+        recorder.reach_outside()
+        kind.__setattr__(self, name, value)
+
+    return type(
+        kind.__name__, (kind,), {"__getattribute__": __getattribute__, "__setattr__": __setattr__}
+    )
+
+
+def _is_immutable(value: Any) -> bool:
+    if isinstance(value, (tuple, frozenset)):
+        return all(map(_is_immutable, value))
+    return isinstance(value, _IMMUTABLE)
+
+
+def _is_safe_call(function: Any) -> bool:
+    """Whether a function of the interpreter can only use what it is given."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, _SAFE_OWNERS):
+        return True
+    name = getattr(function, "__name__", "")
+    module = getattr(function, "__module__", None)
+    if module is None and owner is not None and not isinstance(owner, types.ModuleType):
+        module = type(owner).__module__
+    return module in _SAFE_MODULES and name not in _OUTSIDE
+
+
+def _uses_globals(frame: types.FrameType) -> bool:
+    """Whether a function uses values outside itself that could change."""
+    code = frame.f_code
+    if _sets_globals(code):
+        return True
+    names = [frame.f_globals[name] for name in code.co_names if name in frame.f_globals]
+    if any(map(_has_variables, names)):
+        return True
+    cells = (frame.f_locals[name] for name in code.co_freevars if name in frame.f_locals)
+    return not all(map(_is_constant, (*names, *cells)))
+
+
+@lru_cache(maxsize=512)
+def _sets_globals(code: types.CodeType) -> bool:
+    """Whether a function sets a global variable or a variable of the function around it."""
+    return any(
+        step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
+        or (step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars)
+        for step in dis.get_instructions(code)
+    )
+
+
+def _has_variables(value: Any) -> bool:
+    """Whether a value is a class of the user's own with attributes that a step could set."""
+    kind: Any = value
+    if not inspect.isclass(value) or issubclass(value, enum.Enum):
+        return False
+    return is_foreign(value.__module__) and bool(_count_variables(kind))
+
+
+@lru_cache(maxsize=512)
+def _count_variables(kind: Any) -> int:
+    """Count the attributes of a class that are not code."""
+    plain = (types.FunctionType, staticmethod, classmethod, property, types.MemberDescriptorType)
+    return sum(
+        not name.startswith("__") and not isinstance(value, plain)
+        for each in kind.__mro__
+        if is_foreign(each.__module__)
+        for name, value in vars(each).items()
+    )
+
+
+def _is_constant(value: Any) -> bool:
+    if isinstance(value, type):
+        return _has_constants_only(value)
+    return isinstance(value, _CODE) or _is_immutable(value) or isinstance(value, types.CellType)
+
+
+@lru_cache(maxsize=512)
+def _has_constants_only(kind: Any) -> bool:
+    """Whether a class has no list, map or set that all its objects share."""
+    shared: Iterable[Any] = (
+        value for name, value in vars(kind).items() if not name.startswith("__")
+    )
+    return not any(isinstance(value, (list, dict, set, bytearray)) for value in shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +286,11 @@ class _Search:
     def begin(self) -> None:
         self._depth, self._recorder, self._before = 0, None, None
 
-    def attach(self, recorder: AccessRecorder) -> None:
-        self._recorder, self._before = recorder, recorder.last
+    def observe(self, memory: Any) -> Watch:
+        """Record what the steps of the next writes use of a memory."""
+        self._recorder = AccessRecorder(memory)
+        self._before = self._recorder.last
+        return self._recorder.watch
 
     def finish_step(self) -> None:
         """Note what the step before this moment used."""
@@ -144,7 +369,7 @@ def _search(trial: Trial, *, prune: bool) -> Iterator[Execution | None]:
     while going:
         search.begin()
         try:
-            execution = trial.perform(search.choose, search.attach if prune else None)
+            execution = trial.perform(search.choose, search.observe if prune else None)
         except _RedundantError:
             yield None
         else:

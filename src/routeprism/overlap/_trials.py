@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from routeprism.errors import InapplicableError, RouteError
 from routeprism.frames import OWN_ERRORS
-from routeprism.overlap._access import AccessRecorder
 from routeprism.overlap._loop import Choose, ControlledLoop, Step, UncontrolledError, Watch
 from routeprism.overlap._threads import ThreadScheduler
 from routeprism.policies import JsonValue, Policy, find_class
@@ -85,10 +85,11 @@ class Trial:
 
         return self.perform(choose)
 
-    def perform(
-        self, choose: Choose, accesses: Callable[[AccessRecorder], None] | None = None
-    ) -> Execution:
-        """Perform the trial with a function that chooses, and observe accesses if asked."""
+    def perform(self, choose: Choose, observe: Callable[[Any], Watch] | None = None) -> Execution:
+        """Perform the trial with a function that chooses.
+
+        Given the memory, `observe` returns the function that runs each step of an `async` write.
+        """
         choices: list[int] = []
 
         def note_choice(enabled: Sequence[int]) -> int:
@@ -97,19 +98,10 @@ class Trial:
 
         scheduler = ThreadScheduler() if self.manner == "threads" and self.controlled else None
         loop = ControlledLoop() if self.manner == "async" else None
-        with ExitStack() as stack:
-            if scheduler is not None:
-                stack.enter_context(scheduler.replace_locks(find_class(self.policy)))
-            memory = stack.enter_context(_open(self.policy, loop))
-            if scheduler is not None:
-                scheduler.replace_inner_locks(memory)
+        with _open_and_close(self.policy, loop, scheduler) as memory:
             for record in self.prior:
                 memory.add(record)
-            recorder = None
-            if accesses is not None and loop is not None:
-                recorder = AccessRecorder(memory.inner)
-                accesses(recorder)
-            watch = None if recorder is None else recorder.watch
+            watch = None if observe is None or loop is None else observe(memory.inner)
             raised = _add_at_once(memory, self.writes, note_choice, scheduler, watch)
             settle_memory(memory, (*self.prior, *self.writes))
             outcome = _read_outcome(memory, raised)
@@ -193,10 +185,9 @@ def overlap_writes(
 
 def run_serially(policy: OwnMemory, prior: Sequence[Record], writes: Sequence[Record]) -> Outcome:
     """Return the outcome of writes one after the other."""
-    with ExitStack() as stack:
-        if find_overlap(policy) == "threads":  # the same sleeps and locks as in a controlled trial
-            stack.enter_context(ThreadScheduler().replace_locks(find_class(policy)))
-        memory = stack.enter_context(_open(policy, ControlledLoop()))
+    # Writes on threads have the same sleeps and locks as in a controlled trial.
+    scheduler = ThreadScheduler() if find_overlap(policy) == "threads" else None
+    with _open_and_close(policy, ControlledLoop(), scheduler) as memory:
         for record in prior:
             memory.add(record)
         raised: list[BaseException | None] = []
@@ -210,17 +201,29 @@ def run_serially(policy: OwnMemory, prior: Sequence[Record], writes: Sequence[Re
 
 
 @contextmanager
-def _open(policy: OwnMemory, loop: ControlledLoop | None = None) -> Iterator[Any]:
-    with policy.begin(loop) as memory:
+def open_for_overlap(
+    policy: OwnMemory, loop: ControlledLoop | None, scheduler: ThreadScheduler | None
+) -> Iterator[Any]:
+    """Open a memory; with a scheduler, its locks let other writes continue instead of blocking."""
+    with ExitStack() as stack:
+        if scheduler is not None:
+            stack.enter_context(scheduler.replace_locks(find_class(policy)))
+        memory = stack.enter_context(policy.begin(loop))
+        if scheduler is not None:
+            scheduler.replace_inner_locks(memory)
+        yield memory
+
+
+@contextmanager
+def _open_and_close(
+    policy: OwnMemory, loop: ControlledLoop | None, scheduler: ThreadScheduler | None
+) -> Iterator[Any]:
+    with open_for_overlap(policy, loop, scheduler) as memory:
         try:
             yield memory
         finally:
             with suppress(Exception):
                 close_memory(memory)
-
-
-def _bind(memory: Any, record: Record) -> Callable[[], Any]:
-    return lambda: memory.add(record)
 
 
 def _add_at_once(
@@ -232,12 +235,14 @@ def _add_at_once(
 ) -> list[BaseException | None]:
     """Add records to an open memory at once, and give what each write raised."""
     loop = getattr(memory, "loop", None)
+    add = memory.inner.add if isinstance(loop, ControlledLoop) else memory.add
+    writes = [partial(add, record) for record in records]
     if isinstance(loop, ControlledLoop):
-        raised = loop.overlap([_bind(memory.inner, record) for record in records], choose, watch)
+        raised = loop.overlap(writes, choose, watch)
     elif scheduler is not None:
-        raised = scheduler.overlap([_bind(memory, record) for record in records], choose)
+        raised = scheduler.overlap(writes, choose)
     else:
-        raised = _add_on_threads([_bind(memory, record) for record in records])
+        raised = _add_on_threads(writes)
     for error in raised:
         if isinstance(error, UncontrolledError):
             raise InapplicableError(str(error)) from None

@@ -10,6 +10,13 @@ from routeprism.routes._checks import (
     is_costly,
 )
 from routeprism.routes._fitting import CrossFit, cross_fit
+from routeprism.routes._histories import (
+    Disagreement,
+    Moment,
+    compare_replays,
+    list_moments,
+    trace_moments,
+)
 from routeprism.routes._losses import (
     CAUSES,
     Cause,
@@ -19,8 +26,6 @@ from routeprism.routes._losses import (
     explain_loss,
     observe_losses,
 )
-from routeprism.routes._merging import Disagreement, compare_replays
-from routeprism.routes._prefixes import Moment, list_moments, trace_moments
 from routeprism.routes._trace import (
     ExposureTrace,
     Pair,

@@ -47,7 +47,7 @@ from routeprism.policies.own import (
 )
 from routeprism.records import Pool, Record
 from routeprism.routes._checks import RARE, describe_leak, find_leak, reason_to_save
-from routeprism.routes._merging import find_disagreement
+from routeprism.routes._histories import find_disagreement
 from routeprism.routes._trace import hash_state
 from routeprism.specs import fulfils
 

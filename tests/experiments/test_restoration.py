@@ -44,7 +44,7 @@ def decided(
 
 def check_bytes(case: Case, verdict: DesignDecision, one: Comparison) -> None:
     """Apart from the exchanged record and padding, the prompts are the same, byte for byte."""
-    design = verdict.swap if one.condition else verdict.single
+    design = verdict.outcomes[one.condition]
     assert isinstance(design, Design)
     prompts = dict(one.sides)
     block = {record.id: record_block(record).text for record in case.pool.records}
@@ -104,7 +104,7 @@ def test_every_personamem_pair_is_byte_checked(
     for case, verdict, made in decided(
         facts, list(eligible), "reference-session", tmp_path / "run", interface=interface
     ):
-        found[verdict.policy] += isinstance(verdict.single, Design)
+        found[verdict.policy] += isinstance(verdict.outcomes[""], Design)
         for one in made:
             assert one.prompts, one.reason
             check_bytes(case, verdict, one)

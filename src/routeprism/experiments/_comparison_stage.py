@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from routeprism.answers import AnswerProgress, Comparison, Cost, Progress
@@ -27,11 +28,11 @@ from routeprism.experiments._draw_allocation import (
     StagedAnswers,
     collect_where_answers_differ,
 )
-from routeprism.experiments._profiles import average, make_columns
+from routeprism.experiments._profiles import PoolAnswers, average
 from routeprism.experiments._rows import Key, Setting, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._storage import rows_of, unit_rows_of
-from routeprism.experiments._strata import Sheet, strata_of
+from routeprism.experiments._strata import strata_of
 from routeprism.experiments._until import Stop, Watch, open_watch
 from routeprism.measures import Sums, Tally
 from routeprism.models import Model
@@ -104,7 +105,7 @@ class Gathered:
 
 Compare = Callable[[Traced, Asking, Case, StoredRun], CaseComparisons]
 """Makes the comparisons of a pool from the traces of a run."""
-Enter = Callable[[Traced, Asking, CaseComparisons, AnswersByModel, Sums[Key]], None]
+Enter = Callable[[PoolAnswers], None]
 """Enters the values of the answers to a pool's comparisons, for every model and batch."""
 Finish = Callable[[Gathered], StageResult]
 """Turns the values of all pools into rows, statements and notes."""
@@ -227,11 +228,11 @@ class ComparisonStage:
         values: list[Sequence[str]] = []
         unit_values: list[Sequence[str]] = []
         for item in portion:
-            enter = partial(self.enter, collection.traced, self.asking, item)
+            enter = partial(self._enter_pool, collection.traced, item)
+            sums: Sums[Key] = {}
             if isinstance(answers, StagedAnswers):
                 sums = answers.enter(enter)
             else:
-                sums = {}
                 enter(answers, sums)
             collection.tally.append(sums)
             if watch is not None:
@@ -240,6 +241,12 @@ class ComparisonStage:
             unit_values += unit_rows_of(item.case, sums)
         collection.traced.run.add("per_question", values)
         collection.traced.run.add("per_unit", unit_values)
+
+    def _enter_pool(
+        self, traced: Traced, item: CaseComparisons, answers: AnswersByModel, sums: Sums[Key]
+    ) -> None:
+        place = (traced, self.asking, item.case, strata_of(item.case, traced.masks))
+        self.enter(PoolAnswers(*place, item.comparisons, item.detail, answers, sums))
 
     def _portions(
         self, traced: Traced, stored: StoredRun, *, small: bool = False
@@ -294,31 +301,25 @@ Measure = Callable[[Comparison, Answers], Mapping[str, float | None]]
 def enter_measures(measure: Measure) -> Enter:
     """Enter what `measure` gives for each comparison, averaged over fillers, by condition."""
 
-    def enter_all(
-        traced: Traced,
-        asking: Asking,
-        item: CaseComparisons,
-        answers: AnswersByModel,
-        sums: Sums[Key],
-    ) -> None:
-        strata = strata_of(item.case, traced.masks)
-        places = {question.id: at for at, question in enumerate(item.case.questions)}
-        name = item.comparisons[0].experiment if item.comparisons else ""
-        for column, fillers, outcomes in make_columns(name, asking, item.case, answers):
-            cells: dict[tuple[str, str, str, str], list[list[float | None]]] = {}
-            for comparison in item.comparisons:
-                if comparison.filler not in fillers or comparison not in outcomes.symbols:
-                    continue
-                route = (comparison.policy, comparison.schedule, comparison.condition)
-                for quantity, value in measure(comparison, outcomes).items():
-                    values = cells.setdefault((*route, quantity), [[] for _ in places])
-                    values[places[comparison.question.id]].append(value)
-            sheet = Sheet(sums, strata, column)
-            for (policy, schedule, condition, quantity), values in cells.items():
-                averages = [average(v) if len(v) == len(fillers) else None for v in values]
-                sheet.put(quantity, averages, policy=policy, schedule=schedule, arm=condition)
+    def enter(pool: PoolAnswers) -> None:
+        name = pool.comparisons[0].experiment if pool.comparisons else ""
+        for sheet, fillers, answers in pool.make_sheets(name):
+            for (policy, schedule, condition), comparisons in pool.group().items():
+                values = [
+                    [measure(c, answers) for c in group if c in answers.symbols]
+                    for group in pool.select(comparisons, fillers)
+                ]
+                route = sheet.at(policy=policy, schedule=schedule, arm=condition)
+                for quantity in dict.fromkeys(name for each in chain(*values) for name in each):
+                    numbers = [
+                        average([each.get(quantity) for each in group])
+                        if len(group) == len(fillers)
+                        else None
+                        for group in values
+                    ]
+                    route.put(quantity, numbers)
 
-    return enter_all
+    return enter
 
 
 class PortionProgress:

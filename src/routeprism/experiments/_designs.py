@@ -52,6 +52,10 @@ SWAP = "identity-swap"
 """The arm of pairs in which one supporting record stands in another's place."""
 
 
+Outcome = Design | Bundle | Presence | Update | Ineligible
+"""The conditions of a design, or why a pair is not eligible for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class DesignDecision:
     """Which designs one pair is eligible for, decided before any answer."""
@@ -59,22 +63,37 @@ class DesignDecision:
     question: Question
     policy: str
     schedule: str
-    single: Design | Ineligible
-    bundle: Bundle | Ineligible
-    swap: Design | Ineligible | None = None
-    """For a pair that is an identity swap; never mixed with `single`."""
-    presence: Presence | Ineligible | None = None
-    """For a run that asks Present and Absent alone."""
+    outcomes: Mapping[str, Outcome]
+    """Arm in the estimates → the outcome of its design; a design that does not apply has none."""
     rules: frozenset[Eligibility] = frozenset()
     """The eligibility rules that allow the single-record design, whichever rule the run uses."""
-    update: Update | Ineligible | None = None
-    """For a run that exchanges the old and the new record of a changed fact."""
 
-    @property
-    def by_arm(self) -> Mapping[str, Design | Bundle | Presence | Update | Ineligible | None]:
-        """Return the outcome of each design by its arm in the estimates."""
-        designs = (self.single, self.bundle, self.swap, self.presence, self.update)
-        return dict(zip(("", "bundle", SWAP, PRESENCE, UPDATE), designs, strict=True))
+    def describe(self) -> dict[str, dict[str, object]]:
+        """Describe for the store which records each design exchanges, or why it exchanges none."""
+        return {
+            name: {key: getattr(outcome, attribute) for key, attribute in stored.items()}
+            for arm, name in _STORED_ARMS.items()
+            if (outcome := self.outcomes.get(arm)) is not None
+            for stored in [_STORED[type(outcome)]]
+        }
+
+
+_STORED_ARMS = {
+    "": "single",
+    "bundle": "bundle",
+    SWAP: "swap",
+    PRESENCE: "presence",
+    UPDATE: "update",
+}
+_ROUTES = {"present": "present_schedule", "absent": "absent_schedule"}
+_STORED: Mapping[type, Mapping[str, str]] = {
+    Ineligible: {name: name for name in ("stratum", "reason")},
+    Bundle: {"missing": "missing", "absent": "absent_schedule"},
+    Update: {n: n for n in ("current", "outdated", "control", "replacement", "schedule")},
+    Presence: {"support": "support", **_ROUTES},
+    Design: {**{n: n for n in ("support", "removed", "replacement")}, **_ROUTES},
+}
+"""What a run stores of each outcome: the name, and the attribute that it is read from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,43 +164,36 @@ def _decide(
         rule: design(pool.ids, support, *sides, candidates=candidates, eligibility=rule)
         for rule in ELIGIBILITY
     }
-    presence = None
+    outcomes: dict[str, Outcome | None] = {
+        "": by_rule[rules.eligibility],
+        SWAP: swap_design(pool.ids, support, *sides, candidates=candidates),
+    }
     if PRESENCE in rules.designs:
-        presence = presence_design(pool.ids, support, *sides, eligibility=rules.eligibility)
-    update = None
+        rule = rules.eligibility
+        outcomes[PRESENCE] = presence_design(pool.ids, support, *sides, eligibility=rule)
     if UPDATE in rules.designs:
-        empty: frozenset[str] = frozenset()
-        question = pair.question
-        labels = (
-            question.labels.get(rules.updates, empty),
-            question.stale.get(rules.updates, empty),
+        current, stale = (
+            labels.get(rules.updates, frozenset())
+            for labels in (pair.question.labels, pair.question.stale)
         )
-        update = update_design(pool.ids, *labels, *sides, candidates=candidates)
+        outcomes[UPDATE] = update_design(pool.ids, current, stale, *sides, candidates=candidates)
+    outcomes["bundle"] = bundle(pool.ids, support, *sides)
     return DesignDecision(
         pair.question,
         pair.policy.name,
         pair.schedule.name,
-        by_rule[rules.eligibility],
-        bundle(pool.ids, support, *sides),
-        swap_design(pool.ids, support, *sides, candidates=candidates),
-        presence,
+        {arm: outcome for arm, outcome in outcomes.items() if outcome is not None},
         frozenset(rule for rule, outcome in by_rule.items() if isinstance(outcome, Design)),
-        update,
     )
 
 
 def _refuse_rewritten(decision: DesignDecision) -> DesignDecision:
     """Refuse every design of a pair whose policy does not show whole records."""
-    rewritten = Ineligible("rewritten")
-    return replace(
-        decision,
-        single=rewritten if isinstance(decision.single, Design) else decision.single,
-        bundle=rewritten if isinstance(decision.bundle, Bundle) else decision.bundle,
-        swap=rewritten if isinstance(decision.swap, Design) else decision.swap,
-        presence=rewritten if isinstance(decision.presence, Presence) else decision.presence,
-        rules=frozenset(),
-        update=rewritten if isinstance(decision.update, Update) else decision.update,
-    )
+    outcomes = {
+        arm: outcome if isinstance(outcome, Ineligible) else Ineligible("rewritten")
+        for arm, outcome in decision.outcomes.items()
+    }
+    return replace(decision, outcomes=outcomes, rules=frozenset())
 
 
 def _rank_records(policy: Policy, pool: Pool, question: Question) -> Sequence[str] | None:
@@ -196,24 +208,22 @@ def _list_conditions(
     decision: DesignDecision, designs: Collection[DesignName]
 ) -> Iterator[tuple[str, Mapping[str, Sequence[str]]]]:
     """List the designs to ask: the arm, and the records that each condition shows."""
-    for arm, outcome in (("", decision.single), (SWAP, decision.swap)):
-        if isinstance(outcome, Design) and (arm or "single") in designs:
+    for arm, outcome in decision.outcomes.items():
+        if isinstance(outcome, Ineligible) or (arm or "single") not in designs:
+            continue
+        if isinstance(outcome, Bundle):
+            *steps, last = outcome.steps
+            yield (
+                arm,
+                {
+                    "absent": outcome.absent,
+                    **{f"restored:{at}": ids for at, ids in enumerate(steps, start=1)},
+                    "restored": last,
+                    "replacement": outcome.replacement,
+                },
+            )
+        else:
             yield arm, dict(outcome.conditions.items())
-    if isinstance(decision.presence, Presence):
-        yield PRESENCE, dict(decision.presence.conditions.items())
-    if isinstance(decision.update, Update):
-        yield UPDATE, dict(decision.update.conditions.items())
-    if isinstance(decision.bundle, Bundle) and "bundle" in designs:
-        *steps, last = decision.bundle.steps
-        yield (
-            "bundle",
-            {
-                "absent": decision.bundle.absent,
-                **{f"restored:{at}": ids for at, ids in enumerate(steps, start=1)},
-                "restored": last,
-                "replacement": decision.bundle.replacement,
-            },
-        )
 
 
 def _compare_conditions(

@@ -1,135 +1,128 @@
-"""Profiles: every answer coordinate, question by question, for each model, batch and filler.
-
-Answers are also entered by what happened to the exposed support of a pair (Appendices F.2, I.4).
-"""
+"""The answers of one pool, and their profiles: every answer coordinate, question by question."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
 
 from routeprism.answers import Comparison
-from routeprism.experiments._collection import Answers, Asking, count_unread
-from routeprism.experiments._rows import Column
-from routeprism.experiments._strata import Sheet, Values, restrict
-from routeprism.measures import ANSWER_COORDINATES, Draws
+from routeprism.experiments._collection import Answers, AnswersByModel, Asking
+from routeprism.experiments._rows import Column, Key
+from routeprism.experiments._stages import Traced
+from routeprism.experiments._strata import Sheet, Strata, Values, restrict
+from routeprism.measures import ANSWER_COORDINATES, Coordinate, Draws, Sums
 from routeprism.prompts import Filler
-from routeprism.records import Case, Question
+from routeprism.records import Case
 
 REPEATED = ("H_cross", "H_within", "D_res", "D_star", "Delta_rep")
 """Coordinates of repeated answers, which are also given without the first answers (I.2, I.8)."""
 
+Groups = Sequence[Sequence[Comparison]]
+"""For each question its comparisons, one for each filler."""
 Profile = Mapping[str, Values]
 """For each coordinate its values, question by question."""
-ByRoute = dict[tuple[str, str], dict[tuple[str, str], Comparison]]
-"""Comparisons by (policy, schedule), then by (question, filler)."""
-AnswerType = TypeVar("AnswerType")
+Read = Callable[[Comparison], float | None]
+"""Gives a number for one comparison; None if it does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
-class PairAnswers:
-    """One model's answers to pairs of routes."""
+class PoolAnswers:
+    """The comparisons of one pool, the answers to them, and where their values are added up."""
 
-    draws: Mapping[Comparison, Draws]
-    forward_first: Mapping[Comparison, bool]
-    """Whether the forward prompt was submitted first, where that is known."""
-    unread: Mapping[Comparison, tuple[int, ...]] = field(default_factory=dict)
-    """For each side how many of its draws were refused or unparsable."""
-    symbols: Mapping[Comparison, Sequence[Sequence[str]]] = field(default_factory=dict)
-    """For each side its draws: letters of options, or texts."""
+    traced: Traced
+    asking: Asking
+    case: Case
+    strata: Strata
+    comparisons: Sequence[Comparison]
+    detail: Any
+    """What else the experiment decided about the pool."""
+    answers: AnswersByModel
+    sums: Sums[Key]
 
+    def group(self) -> dict[tuple[str, str, str], dict[tuple[str, str], Comparison]]:
+        """Group the comparisons by policy, schedule and condition, then by question and filler."""
+        grouped: dict[tuple[str, str, str], dict[tuple[str, str], Comparison]] = {}
+        for comparison in self.comparisons:
+            place = (comparison.policy, comparison.schedule, comparison.condition)
+            grouped.setdefault(place, {})[comparison.question.id, comparison.filler] = comparison
+        return grouped
 
-def pair_answers(pairs: Sequence[Comparison], answers: Answers) -> PairAnswers:
-    """Join the answers of the two routes of each pair."""
-    draws = {
-        pair: make_draws(pair.question, answers.symbols[pair], answers.right[pair])
-        for pair in pairs
-        if pair in answers.symbols
-    }
-    first = {pair: answers.first[pair] == 0 for pair in draws if pair in answers.first}
-    unread = {pair: tuple(map(count_unread, answers.symbols[pair])) for pair in draws}
-    symbols = {pair: answers.symbols[pair] for pair in draws}
-    return PairAnswers(draws, first, unread, symbols)
+    def select(
+        self, comparisons: Mapping[tuple[str, str], Comparison], fillers: Sequence[str]
+    ) -> list[list[Comparison]]:
+        """Return for each question its comparisons under some fillers."""
+        return [
+            [comparisons[question.id, f] for f in fillers if (question.id, f) in comparisons]
+            for question in self.case.questions
+        ]
 
+    def make_sheet(self, experiment: str, policy: str, schedule: str, **names: str) -> Sheet:
+        """Make the sheet of what does not depend on an answer."""
+        return Sheet(self.sums, self.strata, Column(experiment, "", policy, schedule, **names))
 
-def make_draws(
-    question: Question, symbols: Sequence[Sequence[str]], verdicts: Sequence[Sequence[bool]]
-) -> Draws:
-    """Join the answers of two sides: symbols only where options make them comparable."""
-    forward, route = symbols if question.options else ((), ())
-    forward_right, route_right = verdicts or ((), ())
-    return Draws(tuple(forward), tuple(route), tuple(forward_right), tuple(route_right))
-
-
-def group_by_route(pairs: Sequence[Comparison]) -> ByRoute:
-    """Group the pairs of a pool by the routes that they compare."""
-    grouped: ByRoute = {}
-    for pair in pairs:
-        routes = grouped.setdefault((pair.policy, pair.schedule), {})
-        routes[pair.question.id, pair.filler] = pair
-    return grouped
-
-
-def group_by_condition(
-    comparisons: Sequence[Comparison],
-) -> dict[tuple[str, str, str], dict[tuple[str, str], Comparison]]:
-    """Group the comparisons of a pool by policy, schedule and condition, then as `ByRoute`."""
-    grouped: dict[tuple[str, str, str], dict[tuple[str, str], Comparison]] = {}
-    for comparison in comparisons:
-        place = (comparison.policy, comparison.schedule, comparison.condition)
-        grouped.setdefault(place, {})[comparison.question.id, comparison.filler] = comparison
-    return grouped
-
-
-def select_pairs(
-    case: Case, pairs: Mapping[tuple[str, str], Comparison], fillers: Sequence[str]
-) -> list[list[Comparison]]:
-    """Return for each question of a case its pairs under these fillers."""
-    return [[pairs[question.id, filler] for filler in fillers] for question in case.questions]
+    def make_sheets(self, experiment: str) -> Iterator[tuple[Sheet, tuple[Filler, ...], Answers]]:
+        """Make a sheet for every model, batch and filler, and over all fillers."""
+        manner = self.asking.manner
+        selections: list[tuple[Filler, ...]] = [(filler,) for filler in manner.fillers]
+        if len(selections) > 1:
+            selections.append(manner.fillers)
+        free_text = any(not q.options and q.gold is not None for q in self.case.questions)
+        for (model, batch), answers in self.answers.items():
+            for selection in selections:
+                column = Column(
+                    experiment,
+                    "",
+                    model=model,
+                    judge=self.asking.judge.name if free_text else "",
+                    prompt_control=manner.control,
+                    filler="+".join(selection),
+                    batch=batch,
+                )
+                yield Sheet(self.sums, self.strata, column), selection, answers
 
 
-def make_columns(
-    experiment: str, asking: Asking, case: Case, answers: Mapping[tuple[str, str], AnswerType]
-) -> Iterator[tuple[Column, tuple[Filler, ...], AnswerType]]:
-    """Make a column for every model, batch and filler, and over all fillers."""
-    fillers = asking.manner.fillers
-    selections: list[tuple[Filler, ...]] = [(filler,) for filler in fillers]
-    if len(selections) > 1:
-        selections.append(fillers)
-    free_text = any(not q.options and q.gold is not None for q in case.questions)
-    for (model, batch), outcomes in answers.items():
-        for selection in selections:
-            column = Column(
-                experiment,
-                "",
-                model=model,
-                judge=asking.judge.name if free_text else "",
-                prompt_control=asking.manner.control,
-                filler="+".join(selection),
-                batch=batch,
-            )
-            yield column, selection, outcomes
+def pair_sides(
+    groups: Groups, answers: Answers, first: int = 0, second: int = 1
+) -> dict[Comparison, Draws]:
+    """Join the answers of two sides; symbols only where options make them comparable."""
+    draws: dict[Comparison, Draws] = {}
+    for comparison in chain.from_iterable(groups):
+        if comparison in answers.symbols:
+            symbols, right = answers.symbols[comparison], answers.right[comparison]
+            texts = (symbols[first], symbols[second]) if comparison.question.options else ((), ())
+            verdicts = (right[first], right[second]) if right else ((), ())
+            draws[comparison] = Draws(*texts, *verdicts)
+    return draws
 
 
-def make_profile(
-    pairs: Sequence[Sequence[Comparison]], draws: Mapping[Comparison, Draws]
-) -> dict[str, Values]:
+def make_profile(groups: Groups, draws: Mapping[Comparison, Draws]) -> dict[str, Values]:
     """Return every coordinate's value for each question, averaged over its fillers."""
-    profile: dict[str, Values] = {}
-    for coordinate in ANSWER_COORDINATES:
-        values: list[float | None] = []
-        for under_fillers in pairs:
-            profiles = (draws.get(pair) for pair in under_fillers)
-            values.append(average([None if d is None else coordinate.value(d) for d in profiles]))
-        profile[coordinate.name] = values
-    return profile
+
+    def read(coordinate: Coordinate[Draws], comparison: Comparison) -> float | None:
+        answers = draws.get(comparison)
+        return None if answers is None else coordinate.value(answers)
+
+    return {c.name: average_groups(groups, partial(read, c)) for c in ANSWER_COORDINATES}
 
 
 def average(values: Sequence[float | None]) -> float | None:
     """Average values; the average of a missing value does not apply."""
     numbers = [value for value in values if value is not None]
     return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
+
+
+def average_groups(groups: Groups, read: Read) -> Values:
+    """Average a number over the fillers of each question."""
+    return [average([read(comparison) for comparison in group]) for group in groups]
+
+
+def add_groups(groups: Groups, read: Read) -> Values:
+    """Add a number up over the fillers of each question; fillers without it are left out."""
+    numbers = [[n for c in group if (n := read(c)) is not None] for group in groups]
+    return [float(sum(group)) if group else None for group in numbers]
 
 
 SUPPORT = ("support-changed", "support-preserved", "support-unlabelled", "support-absent")
@@ -140,29 +133,15 @@ preserved (F.2: 39 + 24 = 63). Last, the preserved pairs that expose no support 
 """
 
 
-STEPS = (
-    "pairs",
-    "visible_change",
-    "support_change",
-    "support_loss",
-    "answer_change",
-    "same_right_answer",
-    "same_right_disjoint_support",
-)
-"""What labelled pairs are counted by, after all that were answered."""
-
-
 def enter_support(
-    sheet: Sheet,
-    pairs: Sequence[Sequence[Comparison]],
-    values: Mapping[str, Values],
-    quantities: Sequence[str],
+    sheet: Sheet, groups: Groups, values: Mapping[str, Values], quantities: Sequence[str]
 ) -> None:
     """Enter each quantity for pairs whose exposed support changed and for those where it did not.
 
-    The sheet names the label source. Pairs that expose no support are also reported separately.
+    The sheet names the label source. Pairs that expose no support are also reported separately
+    (Appendix F.2).
     """
-    support = [_exposed_support(under_fillers[0], sheet.column.labels) for under_fillers in pairs]
+    support = [find_exposed_support(group[0], sheet.column.labels) for group in groups]
     membership = (
         [sides is not None and sides[0] != sides[1] for sides in support],
         [sides is not None and sides[0] == sides[1] for sides in support],
@@ -174,67 +153,23 @@ def enter_support(
             sheet.put(name, restrict(values[name], members), arm=arm)
 
 
-def enter_funnel(
-    sheet: Sheet, pairs: Sequence[Sequence[Comparison]], draws: Mapping[Comparison, Draws]
-) -> None:
-    """Count the steps from visible change to answer change, route-and-padding pair by pair (I.4).
-
-    Also how often both routes are right with nothing of their support in common. `count.users.…`
-    counts the units that have such a pair.
-    """
-    sheet = sheet.at(experiment="support")
-    steps = [
-        [
-            _steps(pair, sides, draws[pair])
-            for pair in under_fillers
-            if sides is not None and pair in draws
-        ]
-        for under_fillers in pairs
-        for sides in [_exposed_support(under_fillers[0], sheet.column.labels)]
-    ]
-    for name in STEPS:
-        numbers: list[float | None] = [
-            float(sum(step[name] for step in several)) if several else None for several in steps
-        ]
-        sheet.put(f"count.{name}", numbers)
-        if name != STEPS[0]:
-            _enter_users(sheet.at(quantity=f"count.users.{name}"), numbers)
-
-
-def _steps(
-    pair: Comparison, sides: tuple[frozenset[str], frozenset[str]], draws: Draws
-) -> dict[str, bool]:
-    """Describe how far one pair goes, by its exposed support and its formal answers."""
-    forward, route = sides
-    visible = pair.exposures[0].sources != pair.exposures[1].sources
-    lost = visible and bool(forward) != bool(route)
-    answers = bool(draws.forward and draws.route) and draws.forward[0] != draws.route[0]
-    right = bool(draws.forward_right) and draws.forward_right[0] and draws.route_right[0]
-    disjoint = forward != route and not forward & route
-    values = (
-        True,
-        visible,
-        visible and forward != route,
-        lost,
-        lost and answers,
-        right,
-        right and disjoint,
-    )
-    return dict(zip(STEPS, values, strict=True))
-
-
-def _enter_users(sheet: Sheet, numbers: Values) -> None:
-    """Enter whether the unit has any, over all its questions and within each mask."""
-    for (stratum, mask), places in sheet.strata.places.items():
-        values = [value for at in places if (value := numbers[at]) is not None]
-        if values and stratum == "all":
-            target = sheet.column._replace(mask=mask)
-            sheet.sums[target, stratum] = (float(any(values)), len(values))
-
-
-def _exposed_support(pair: Comparison, labels: str) -> tuple[frozenset[str], frozenset[str]] | None:
+def find_exposed_support(
+    pair: Comparison, labels: str
+) -> tuple[frozenset[str], frozenset[str]] | None:
+    """Return the support that each route exposes; None for a question without a label."""
     support = pair.question.labels.get(labels)
     if support is None:
         return None
     forward, route = pair.exposures
     return forward.sources & support, route.sources & support
+
+
+def enter_unit(
+    sheet: Sheet, quantity: str, numbers: Values, holds: Callable[[Sequence[float]], bool]
+) -> None:
+    """Enter whether something holds for a unit, over all its questions and within each mask."""
+    for (stratum, mask), places in sheet.strata.places.items():
+        values = [value for at in places if (value := numbers[at]) is not None]
+        if values and stratum == "all":
+            target = sheet.column._replace(quantity=quantity, mask=mask)
+            sheet.sums[target, stratum] = (float(holds(values)), len(values))

@@ -16,23 +16,21 @@ from routeprism.experiments._answer_rows import (
     list_answer_rows,
     tabulate_arms,
 )
-from routeprism.experiments._collection import Answers, AnswersByModel, Asking
+from routeprism.experiments._collection import Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._experiment import AnswerSelection, Experiment
 from routeprism.experiments._layouts import LAYOUTS, Arrangement, Layout, compare_layouts
 from routeprism.experiments._profiles import (
     REPEATED,
+    PoolAnswers,
     Profile,
     average,
-    group_by_condition,
-    make_columns,
-    make_draws,
     make_profile,
-    select_pairs,
+    pair_sides,
 )
-from routeprism.experiments._rows import Column, Key, estimate_rows
+from routeprism.experiments._rows import estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
-from routeprism.experiments._strata import Sheet, restrict, strata_of
+from routeprism.experiments._strata import Sheet, restrict
 from routeprism.experiments.statements import (
     Phrase,
     compose_rows,
@@ -40,7 +38,6 @@ from routeprism.experiments.statements import (
     is_at_floor,
     join_phrases,
 )
-from routeprism.measures import Draws, Sums
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
 from routeprism.settings import RESEARCH, option
@@ -79,41 +76,20 @@ def _finish(collection: Gathered) -> StageResult:
     return collection.conclude("display", rows, _describe, (*_describe_partly(rows), *reasons))
 
 
-def _enter(
-    traced: Traced,
-    asking: Asking,
-    item: CaseComparisons,
-    answers: AnswersByModel,
-    sums: Sums[Key],
-) -> None:
-    case = item.case
-    strata = strata_of(case, traced.masks)
-    for (policy, schedule, layout), place in group_by_condition(item.comparisons).items():
-        first = [place[q.id, asking.manner.fillers[0]] for q in case.questions]
-        _enter_counts(Sheet(sums, strata, Column("display", "", policy, schedule)), first)
-        for template, fillers, outcomes in make_columns("display", asking, case, answers):
-            sheet = Sheet(sums, strata, template._replace(policy=policy, schedule=schedule))
-            cells_of = select_pairs(case, place, fillers)
-            draws = {name: _pair_cells(cells_of, outcomes, *s) for name, s in _PAIRS.items()}
-            profiles = {name: make_profile(cells_of, pairs) for name, pairs in draws.items()}
+def _enter(pool: PoolAnswers) -> None:
+    for (policy, schedule, layout), comparisons in pool.group().items():
+        cells = [group[0] for group in pool.select(comparisons, pool.asking.manner.fillers)]
+        _enter_counts(pool.make_sheet("display", policy, schedule), cells)
+        for template, fillers, answers in pool.make_sheets("display"):
+            sheet = template.at(policy=policy, schedule=schedule)
+            groups = pool.select(comparisons, fillers)
+            draws = {name: pair_sides(groups, answers, *sides) for name, sides in _PAIRS.items()}
+            profiles = {name: make_profile(groups, pairs) for name, pairs in draws.items()}
             if layout == "reversed":
                 _enter_reversed(sheet, profiles)
             else:
-                fresh = {cells: pair.fresh() for cells, pair in draws["other"].items()}
-                _enter_serialised(sheet, profiles, make_profile(cells_of, fresh), first)
-
-
-def _pair_cells(
-    cells_of: Sequence[Sequence[Comparison]], answers: Answers, first: int, second: int
-) -> dict[Comparison, Draws]:
-    """Join the answers of two cells of each comparison."""
-    draws: dict[Comparison, Draws] = {}
-    for cells in (cells for under_fillers in cells_of for cells in under_fillers):
-        if cells in answers.symbols:
-            symbols, right = answers.symbols[cells], answers.right[cells]
-            verdicts = (right[first], right[second]) if right else ()
-            draws[cells] = make_draws(cells.question, (symbols[first], symbols[second]), verdicts)
-    return draws
+                fresh = {pair: each.fresh() for pair, each in draws["other"].items()}
+                _enter_serialised(sheet, profiles, make_profile(groups, fresh), cells)
 
 
 def _enter_reversed(sheet: Sheet, profiles: Mapping[str, Profile]) -> None:

@@ -21,24 +21,20 @@ from routeprism.experiments._answer_rows import (
     tabulate_arms,
     title_place,
 )
-from routeprism.experiments._collection import AnswersByModel, Asking
+from routeprism.experiments._collection import Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._experiment import AnswerSelection, Experiment
 from routeprism.experiments._layouts import hides_arrival, show_arrival
 from routeprism.experiments._profiles import (
-    ByRoute,
+    PoolAnswers,
     Profile,
-    group_by_route,
-    make_columns,
     make_profile,
-    pair_answers,
-    select_pairs,
+    pair_sides,
 )
 from routeprism.experiments._route_comparisons import compare_routes
 from routeprism.experiments._route_values import enter_same_sources
-from routeprism.experiments._rows import Key, estimate_rows
+from routeprism.experiments._rows import estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
-from routeprism.experiments._strata import Sheet, strata_of
 from routeprism.experiments.answers import fixed_source_statements, instructions_of, sides_read
 from routeprism.experiments.statements import (
     Phrase,
@@ -47,7 +43,6 @@ from routeprism.experiments.statements import (
     is_at_floor,
     join_phrases,
 )
-from routeprism.measures import Sums
 from routeprism.prompts import Provenance
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, StoredRun
@@ -107,31 +102,21 @@ def _compare(
     return CaseComparisons(case, pairs)
 
 
-def _enter(
-    arms: tuple[Provenance, ...],
-    traced: Traced,
-    asking: Asking,
-    item: CaseComparisons,
-    answers: AnswersByModel,
-    sums: Sums[Key],
-) -> None:
-    case, pairs = item.case, item.comparisons
-    strata = strata_of(case, traced.masks)
-    own = asking.manner.provenance
-    grouped: dict[Provenance, ByRoute] = {
-        arm: group_by_route([pair for pair in pairs if (pair.condition or own) == arm])
-        for arm in arms
-    }
-    paired = {key: pair_answers(pairs, outcomes) for key, outcomes in answers.items()}
-    for template, fillers, outcomes in make_columns("routes", asking, case, paired):
-        for policy, schedule in grouped[own]:
-            sheet = Sheet(sums, strata, template._replace(policy=policy, schedule=schedule))
+def _enter(arms: tuple[Provenance, ...], pool: PoolAnswers) -> None:
+    own = pool.asking.manner.provenance
+    grouped = pool.group()
+    routes = list(dict.fromkeys((policy, schedule) for policy, schedule, _ in grouped))
+    for template, fillers, answers in pool.make_sheets("routes"):
+        for policy, schedule in routes:
+            sheet = template.at(policy=policy, schedule=schedule)
             profiles: dict[Provenance, Profile] = {}
-            for arm, routes in grouped.items():
-                selected = select_pairs(case, routes[policy, schedule], fillers)
-                profile = profiles[arm] = make_profile(selected, outcomes.draws)
+            for arm in arms:
+                plain = arm == own and (policy, schedule, "") in grouped
+                comparisons = grouped[policy, schedule, "" if plain else arm]
+                pairs = pool.select(comparisons, fillers)
+                profile = profiles[arm] = make_profile(pairs, pair_sides(pairs, answers))
                 sheet.at(arm=arm).put_all(profile)
-                enter_same_sources(sheet.at(arm=arm), selected, profile)
+                enter_same_sources(sheet.at(arm=arm), pairs, profile)
             for first, second in CONTRASTS:
                 if first in profiles and second in profiles:
                     gaps = sheet.at(arm=f"{first}-{second}")

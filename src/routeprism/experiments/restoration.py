@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from routeprism.answers import Cost
+from routeprism.answers import Comparison, Cost
 from routeprism.errors import SpecError, nearest
-from routeprism.experiments._collection import AnswersByModel, Asking
+from routeprism.experiments._collection import Answers, Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
-from routeprism.experiments._condition_values import CONTRASTS, enter_conditions
 from routeprism.experiments._designs import (
     DESIGNS,
     KNOWN_DESIGNS,
+    PRESENCE,
+    SWAP,
     UPDATE,
     DesignDecision,
     DesignName,
@@ -22,26 +23,28 @@ from routeprism.experiments._designs import (
     decide_designs,
 )
 from routeprism.experiments._experiment import AnswerSelection, Experiment
-from routeprism.experiments._profiles import group_by_condition, make_columns
+from routeprism.experiments._profiles import (
+    Groups,
+    PoolAnswers,
+    Read,
+    add_groups,
+    average_groups,
+)
 from routeprism.experiments._restoration_exhibits import (
     chart_restoration,
     restoration_statements,
     tabulate_restoration,
 )
-from routeprism.experiments._rows import Column, Key, estimate_rows
+from routeprism.experiments._rows import estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
-from routeprism.experiments._strata import DISTINCT, Sheet, Strata, Values, strata_of
+from routeprism.experiments._strata import DISTINCT, Sheet, Values, distinct_options, signed
 from routeprism.labels import (
     ELIGIBILITY,
     STRATA,
-    Bundle,
-    Design,
     Eligibility,
     Ineligible,
-    Presence,
-    Update,
 )
-from routeprism.measures import Alternative, Sums
+from routeprism.measures import Alternative, cross
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Finding, StoredRun
 from routeprism.settings import ANSWERS, option
@@ -117,25 +120,121 @@ def _compare(
     return CaseComparisons(case, comparisons, [decision for decision, _ in decided])
 
 
-def _enter(
-    traced: Traced,
-    asking: Asking,
-    item: CaseComparisons,
-    answers: AnswersByModel,
-    sums: Sums[Key],
-) -> None:
+def _enter(pool: PoolAnswers) -> None:
     """Enter eligibility, and accuracies and contrasts for each filler and over all of them."""
-    case, strata = item.case, strata_of(item.case, traced.masks)
-    _enter_eligibility(strata, item.detail, traced, sums)
-    for (policy, schedule, arm), decisions in group_by_condition(item.comparisons).items():
-        place = {"policy": policy, "schedule": schedule, "arm": arm, "labels": traced.labels}
-        for template, fillers, outcomes in make_columns("restoration", asking, case, answers):
-            sheet = Sheet(sums, strata, template._replace(**place))
-            comparisons = [
-                [decisions[q.id, filler] for filler in fillers if (q.id, filler) in decisions]
-                for q in case.questions
-            ]
-            enter_conditions(case, sheet, comparisons, len(fillers), outcomes)
+    _enter_eligibility(pool)
+    for (policy, schedule, arm), comparisons in pool.group().items():
+        place = {"policy": policy, "schedule": schedule, "arm": arm, "labels": pool.traced.labels}
+        for template, fillers, answers in pool.make_sheets("restoration"):
+            groups = pool.select(comparisons, fillers)
+            enter_conditions(pool.case, template.at(**place), groups, answers)
+
+
+CONTRASTS = (
+    ("restored", "absent"),
+    ("restored", "replacement"),
+    ("restored", "present"),
+    ("present", "absent"),
+    ("replacement", "absent"),
+    ("both", "stale"),
+    ("neither", "stale"),
+    ("current", "stale"),
+    ("current", "both"),
+    ("current", "neither"),
+)
+"""The paired differences of accuracy, first minus second."""
+
+
+def enter_conditions(case: Case, sheet: Sheet, groups: Groups, answers: Answers) -> None:
+    """Enter one design's accuracies, their contrasts, disagreement and prompt identity.
+
+    Accuracies and contrasts are also entered without questions that have duplicate options (C.6).
+    """
+
+    def put(quantity: str, values: Values) -> None:
+        sheet.put(quantity, values)
+        sheet.put(quantity, distinct_options(case, values), mask=DISTINCT)
+
+    arm = sheet.column.arm
+    accuracy: dict[str, Values] = {}
+    names = list(dict.fromkeys(name for group in groups for c in group for name in c.names))
+    for name in names:
+        accuracy[name] = average_groups(groups, partial(_accuracy, answers, name))
+        put(f"accuracy.{name}", accuracy[name])
+        if arm == UPDATE:
+            outdated = average_groups(groups, partial(_outdated, answers, name))
+            put(f"outdated_answer.{name}", outdated)
+    for first, second in CONTRASTS:
+        if first not in accuracy or second not in accuracy:
+            continue
+        put(f"{first}-{second}", signed([(1, accuracy[first]), (-1, accuracy[second])]))
+        if arm in ("", SWAP, PRESENCE, UPDATE):
+            differ = average_groups(groups, partial(_disagreement, answers, first, second))
+            sheet.put("H", differ, arm=":".join(filter(None, (arm, f"{first}-{second}"))))
+    if not arm:
+        _enter_counts(sheet, groups, names, answers)
+
+
+def _enter_counts(sheet: Sheet, groups: Groups, names: Sequence[str], answers: Answers) -> None:
+    """Count equal prompts, and the answers of each condition: right ones, and beside others."""
+
+    def count(quantity: str, read: Read, **place: str) -> None:
+        sheet.put(f"count.{quantity}", add_groups(groups, read), **place)
+
+    both = "present-restored"
+    count("prompt_pairs", lambda c: 1 if c.prompts else None, arm=both)
+    count("identical_prompts", lambda c: _identical(c) if c.prompts else None, arm=both)
+    for name in names:
+        count(f"right.{name}", partial(_number_right, answers, name))
+        count(f"same_as_present.{name}", partial(_number_same, answers, name, "present", True))
+        count(f"changed_from_absent.{name}", partial(_number_same, answers, name, "absent", False))
+
+
+def _find_draws(
+    sides: Mapping[Comparison, Sequence[Sequence[Any]]], comparison: Comparison, *names: str
+) -> list[Sequence[Any]]:
+    """Return the draws of some conditions; nothing if a condition has none."""
+    draws = dict(zip(comparison.names, sides.get(comparison, ()), strict=False))
+    return [draws[name] for name in names] if all(name in draws for name in names) else []
+
+
+def _accuracy(answers: Answers, name: str, comparison: Comparison) -> float | None:
+    draws = _find_draws(answers.right, comparison, name)
+    return sum(draws[0]) / len(draws[0]) if draws else None
+
+
+def _number_right(answers: Answers, name: str, comparison: Comparison) -> int | None:
+    draws = _find_draws(answers.right, comparison, name)
+    return sum(draws[0]) if draws else None
+
+
+def _outdated(answers: Answers, name: str, comparison: Comparison) -> float | None:
+    """Return the share of a condition's answers that were once right."""
+    question = comparison.question
+    draws = _find_draws(answers.symbols, comparison, name) if question.outdated else ()
+    return sum(map(question.is_outdated, draws[0])) / len(draws[0]) if draws else None
+
+
+def _disagreement(
+    answers: Answers, first: str, second: str, comparison: Comparison
+) -> float | None:
+    draws = _find_draws(answers.symbols, comparison, first, second)
+    return cross(draws[0], draws[1]) if draws and comparison.question.options else None
+
+
+def _number_same(
+    answers: Answers, name: str, beside: str, is_same: bool, comparison: Comparison
+) -> int | None:
+    """Count a condition's answers that are, or are not, those of another, draw by draw."""
+    draws = _find_draws(answers.symbols, comparison, name, beside)
+    if not draws or not comparison.question.options:
+        return None
+    return sum((first == second) is is_same for first, second in zip(*draws, strict=True))
+
+
+def _identical(comparison: Comparison) -> bool:
+    prompts = dict(comparison.sides)
+    return prompts["present"].sha256 == prompts["restored"].sha256
 
 
 def _finish(collection: Gathered) -> StageResult:
@@ -151,38 +250,12 @@ def _finish(collection: Gathered) -> StageResult:
     return collection.conclude("restoration", rows, restoration_statements, unmatched)
 
 
-_RECORDED: Mapping[type, Mapping[str, str]] = {
-    Ineligible: {"stratum": "stratum", "reason": "reason"},
-    Bundle: {"missing": "missing", "absent": "absent_schedule"},
-    Update: {n: n for n in ("current", "outdated", "control", "replacement", "schedule")},
-    Presence: {
-        "support": "support",
-        "present": "present_schedule",
-        "absent": "absent_schedule",
-    },
-    Design: {
-        **{n: n for n in ("support", "removed", "replacement")},
-        "present": "present_schedule",
-        "absent": "absent_schedule",
-    },
-}
-"""What a run records of each decision: the name, and the attribute that it is read from."""
-
-
 def _list_decisions(traced: Traced, item: CaseComparisons) -> Iterator[Finding]:
     """List for every pair which records are exchanged, or why none is."""
     for decision in item.detail:
-        outcomes = {
-            name: outcome
-            for name in ("single", "bundle", "swap", "presence", "update")
-            if (outcome := getattr(decision, name)) is not None
-        }
         yield Finding(
             name="eligibility",
-            value={
-                name: {key: getattr(o, source) for key, source in _RECORDED[type(o)].items()}
-                for name, o in outcomes.items()
-            },
+            value=decision.describe(),
             policy=decision.policy,
             interface=traced.setting.interfaces.get(decision.policy, ""),
             schedule=decision.schedule,
@@ -191,24 +264,20 @@ def _list_decisions(traced: Traced, item: CaseComparisons) -> Iterator[Finding]:
         )
 
 
-def _enter_eligibility(
-    strata: Strata, decisions: Sequence[DesignDecision], traced: Traced, sums: Sums[Key]
-) -> None:
+def _enter_eligibility(pool: PoolAnswers) -> None:
     """Count the eligible pairs, under each rule as well, and the others by their reason."""
     grouped: dict[tuple[str, str], list[DesignDecision]] = {}
-    for decision in decisions:
+    for decision in pool.detail:
         grouped.setdefault((decision.policy, decision.schedule), []).append(decision)
-    for (policy, schedule), of_route in grouped.items():
-        sheet = Sheet(
-            sums, strata, Column("restoration", "", policy, schedule, labels=traced.labels)
-        )
+    for (policy, schedule), decisions in grouped.items():
+        sheet = pool.make_sheet("restoration", policy, schedule, labels=pool.traced.labels)
         counts: dict[tuple[str, str], Values] = {}
-        for arm in of_route[0].by_arm:
-            reasons = [_find_reason(decision.by_arm[arm]) for decision in of_route]
+        for arm in {arm for decision in decisions for arm in decision.outcomes}:
+            reasons = [_find_reason(decision.outcomes.get(arm)) for decision in decisions]
             for name in ("eligible", *STRATA):
                 counts[arm, name] = [None if r is None else float(r == name) for r in reasons]
         for rule in ELIGIBILITY:
-            counts["", f"eligible.{rule}"] = [float(rule in outcome.rules) for outcome in of_route]
+            counts["", f"eligible.{rule}"] = [float(rule in d.rules) for d in decisions]
         for (arm, name), flags in sorted(counts.items()):
             sheet.put(f"count.{name}", flags, arm=arm)
 

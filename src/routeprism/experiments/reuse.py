@@ -15,20 +15,19 @@ from routeprism.experiments._answer_rows import (
     list_answer_rows,
     tabulate_arms,
 )
-from routeprism.experiments._collection import AnswersByModel, Asking
+from routeprism.experiments._collection import Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._profiles import (
+    PoolAnswers,
     enter_support,
-    group_by_route,
-    make_columns,
+    enter_unit,
     make_profile,
-    pair_answers,
-    select_pairs,
+    pair_sides,
 )
 from routeprism.experiments._route_comparisons import compare_routes
 from routeprism.experiments._route_values import MAIN
-from routeprism.experiments._rows import Column, Group, Key, difference_rows, estimate_rows
+from routeprism.experiments._rows import Group, difference_rows, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import Masks, Sheet, Strata, anchors_of, strata_of
 from routeprism.experiments.answers import place_route, select_sides
@@ -41,7 +40,7 @@ from routeprism.experiments.statements import (
     is_at_floor,
     join_phrases,
 )
-from routeprism.measures import Sums, jaccard
+from routeprism.measures import jaccard
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
 from routeprism.settings import RESEARCH, option
@@ -117,29 +116,23 @@ def _finish(collection: Gathered) -> StageResult:
     return replace(collection.conclude("reuse", rows, _describe, ()), notes=notes)
 
 
-def _enter(
-    traced: Traced,
-    asking: Asking,
-    item: CaseComparisons,
-    answers: AnswersByModel,
-    sums: Sums[Key],
-) -> None:
-    targets, strata = targets_of(item.case), target_strata(item.case, traced.masks)
-    if not targets.questions:
+def _enter(pool: PoolAnswers) -> None:
+    strata = target_strata(pool.case, pool.traced.masks)
+    pool = replace(pool, case=targets_of(pool.case), strata=strata)
+    if not pool.case.questions:
         return
-    grouped = group_by_route(item.comparisons)
-    for (policy, schedule), routes in grouped.items():
-        first = [routes[q.id, asking.manner.fillers[0]] for q in targets.questions]
-        _enter_exposure(Sheet(sums, strata, Column("reuse", "", policy, schedule)), first)
-    paired = {key: pair_answers(item.comparisons, outcomes) for key, outcomes in answers.items()}
-    for template, fillers, outcomes in make_columns("reuse", asking, targets, paired):
-        for (policy, schedule), routes in grouped.items():
-            sheet = Sheet(sums, strata, template._replace(policy=policy, schedule=schedule))
-            pairs = select_pairs(targets, routes, fillers)
-            profile = make_profile(pairs, outcomes.draws)
+    grouped = pool.group()
+    for (policy, schedule, _), comparisons in grouped.items():
+        first = pool.select(comparisons, pool.asking.manner.fillers)
+        _enter_exposure(pool.make_sheet("reuse", policy, schedule), [pairs[0] for pairs in first])
+    for template, fillers, answers in pool.make_sheets("reuse"):
+        for (policy, schedule, _), comparisons in grouped.items():
+            sheet = template.at(policy=policy, schedule=schedule)
+            pairs = pool.select(comparisons, fillers)
+            profile = make_profile(pairs, pair_sides(pairs, answers))
             sheet.put_all(profile)
-            if traced.labels:
-                enter_support(sheet.at(labels=traced.labels), pairs, profile, _BY_SUPPORT)
+            if labels := pool.traced.labels:
+                enter_support(sheet.at(labels=labels), pairs, profile, _BY_SUPPORT)
 
 
 def _enter_exposure(sheet: Sheet, pairs: Sequence[Comparison]) -> None:
@@ -148,11 +141,7 @@ def _enter_exposure(sheet: Sheet, pairs: Sequence[Comparison]) -> None:
     sheet.put("J", [jaccard(first.sources, second.sources) for first, second in exposures])
     sheet.put("V_changed", [float(a.sources != b.sources) for a, b in exposures])
     sheet.put("C_changed", [float(a.context_sha256 != b.context_sha256) for a, b in exposures])
-    several = sheet.column._replace(quantity="count.several_targets")
-    for (stratum, mask), places in sheet.strata.places.items():
-        if places and stratum == "all":
-            number = len(places)
-            sheet.sums[several._replace(mask=mask), stratum] = (float(number > 1), number)
+    enter_unit(sheet, "count.several_targets", [1.0] * len(pairs), lambda ones: len(ones) > 1)
 
 
 def _describe(rows: Sequence[EstimateRow]) -> Iterator[Statement]:

@@ -37,7 +37,7 @@ async def store_later(space: str, text: str) -> None:
 
 
 @server.tool()
-async def remember(space: str, text: str) -> str:
+async def remember(space: str, text: str, at: str = "") -> str:
     if options.broken:
         raise ValueError("broken on purpose")
     if options.lag:

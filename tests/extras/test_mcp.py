@@ -173,7 +173,7 @@ def test_data_on_a_running_server_is_never_deleted_unasked(tmp_path) -> None:
 def test_a_namespace_has_to_be_read_where_it_is_written(tmp_path) -> None:
     profile = tmp_path / "half.toml"
     profile.write_text(PROFILE.read_text().replace('"{memory}", query = ""', '"mine", query = ""'))
-    with pytest.raises(SpecError, match=r"\[list\] it reads all memories: use \{memory\}"):
+    with pytest.raises(SpecError, match=r"\[list\] arguments: it reads all memories"):
         make_policy(f"mcp:url=http://127.0.0.1:9/mcp,profile={profile}")
 
 
@@ -221,11 +221,40 @@ def test_failures_are_described_in_words(tmp_path) -> None:
         make_policy("mcp:command=x,profile=missing.toml")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text(PROFILE.read_text().replace("{text}", "{words}"))
-    with pytest.raises(SpecError, match=r"no placeholder \{words\}"):
+    with pytest.raises(SpecError, match=r"\{words\}: there is no such placeholder here"):
         make_policy(f"mcp:command=x,profile={wrong}")
     wrong.write_text(PROFILE.read_text().replace("{memory}", "fixed"))
     with pytest.raises(SpecError, match="nothing separates one build"):
         make_policy(f"mcp:url=http://127.0.0.1:1/mcp,profile={wrong}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("limit = 3.0", 'limit = "3"', "[wait] limit: expected a number of 0 or more but got '3'"),
+        ("[wait]", "[wai]", "wai: there is no such key. Did you mean 'wait'"),
+        ('key = "/id"', 'key = "id"', "[list] key: expected a JSON pointer such as '/id'"),
+        ('tool = "recall"\n', "", "[list] tool: expected a text, but it is missing"),
+        ("[wait]", "size = 'x'\n[wait]", "[list] size: there is no such key"),
+        ("[wait]", '[bulk]\ntool = "all"\n[wait]', "[bulk] record: expected the template of a"),
+    ],
+)
+def test_a_wrong_profile_is_refused_with_table_and_key(tmp_path, old, new, message) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(PROFILE.read_text().replace(old, new))
+    with pytest.raises(SpecError) as raised:
+        make_policy(toy(profile=wrong))
+    assert message in str(raised.value)
+
+
+def test_an_argument_without_a_value_is_left_out(tmp_path) -> None:
+    """The records have no time, and the server refuses `at = null`."""
+    profile = tmp_path / "time.toml"
+    profile.write_text(
+        PROFILE.read_text().replace('text = "{text}"', 'text = "{text}", at = "{time}"')
+    )
+    with closing_memory(make_policy(toy(profile=profile)).build(RECORDS[:1])) as memory:
+        assert memory.retained() == {"r0"}
 
 
 def test_the_case_study(tmp_path, capsys) -> None:

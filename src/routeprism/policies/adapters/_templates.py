@@ -1,4 +1,4 @@
-"""What profiles in TOML files share: templates of requests, and JSON pointers into replies.
+"""What profiles in TOML files share: tables, templates of requests, and JSON pointers into replies.
 
 A template contains placeholders such as `{text}`; `{{` and `}}` are plain braces. Values are
 encoded for the place where they appear, so no record text can change a path, a query or a body.
@@ -6,22 +6,20 @@ encoded for the place where they appear, so no record text can change a path, a 
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NoReturn
 from urllib.parse import quote
 
-from routeprism.errors import RouteError, SpecError
-from routeprism.redaction import Redactor
+from routeprism.errors import RouteError, SpecError, nearest
+from routeprism.redaction import Redactor, names_secret
 
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 """An environment variable in a header, or in the environment of a server."""
-LITERAL_ADVICE = (
-    "a secret does not belong in a file: set an environment variable, and write ${ITS_NAME} here"
-)
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 _MISSING = object()
 """In place of a value that is left out of a request."""
@@ -39,8 +37,103 @@ class PointerError(RouteError):
         """The name of the request whose reply was read."""
 
 
-def parse_toml(file: str, text: str) -> Mapping[str, Any]:
-    """Read the tables of a profile."""
+class ProfileTables:
+    """The tables of a profile; every complaint names the file, the table and the key."""
+
+    def __init__(self, file: str, text: str, keys: Mapping[str, Collection[str]]) -> None:
+        self.file = file
+        self.sha256 = hashlib.sha256(text.encode()).hexdigest()
+        self._keys = keys
+        self._tables = _parse_toml(file, text)
+        self._check_keys("", self._tables, (*keys[""], *(name for name in keys if name)))
+
+    def __contains__(self, table: str) -> bool:
+        return table in self._tables
+
+    def refuse(self, table: str, key: str, problem: str) -> NoReturn:
+        """Raise the error about a key."""
+        place = f"[{table}] {key}".strip() if table else key
+        raise SpecError(f"{self.file}: {place}: {problem}")
+
+    def _check_keys(self, table: str, entries: Mapping[str, Any], keys: Collection[str]) -> None:
+        for key in entries:
+            if key not in keys:
+                self.refuse(table, key, f"there is no such key. {nearest(key, keys)}")
+
+    def read(self, table: str) -> Mapping[str, Any]:
+        """Return a table; the name of the top level is empty, and so is that of free keys."""
+        if not table:
+            return self._tables
+        entries = self._tables.get(table)
+        if not isinstance(entries, Mapping):
+            problem = "this table is missing" if entries is None else "expected a table"
+            self.refuse(table, "", problem)
+        if self._keys[table]:
+            self._check_keys(table, entries, self._keys[table])
+        return entries
+
+    def read_text(self, table: str, key: str, default: str | None = None) -> str:
+        """Return a text."""
+        value = self.read(table).get(key, default)
+        if not isinstance(value, str):
+            problem = "it is missing" if value is None else f"got {value!r}"
+            self.refuse(table, key, f"expected a text, but {problem}")
+        return value
+
+    def read_texts(self, table: str, key: str) -> Mapping[str, str]:
+        """Return a table of texts inside a table; empty if it is missing."""
+        texts = self.read(table).get(key, {})
+        if not isinstance(texts, Mapping) or not all(
+            isinstance(text, str) for text in texts.values()
+        ):
+            self.refuse(table, key, "expected a table of texts")
+        return texts
+
+    def read_pointer(self, table: str, key: str) -> str:
+        """Return a JSON pointer."""
+        pointer = self.read_text(table, key)
+        self.check_pointer(table, key, pointer)
+        return pointer
+
+    def check_pointer(self, table: str, key: str, pointer: str) -> None:
+        """Refuse a text that is not a JSON pointer."""
+        if pointer and not pointer.startswith("/"):
+            self.refuse(
+                table, key, f"expected a JSON pointer such as '/{pointer}' but got '{pointer}'"
+            )
+
+    def read_number(self, table: str, key: str, default: float) -> float:
+        """Return a number of 0 or more."""
+        value = self.read(table).get(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
+            self.refuse(table, key, f"expected a number of 0 or more but got {value!r}")
+        return value
+
+    def read_times(self, limit: float) -> tuple[float, float, float]:
+        """Return interval, patience and limit of `[wait]` in seconds; `limit` is the default."""
+        interval = self.read_number("wait", "interval", 0.1)
+        patience = self.read_number("wait", "patience", 1.0)
+        return interval, patience, self.read_number("wait", "limit", limit)
+
+    def check_placeholders(self, table: str, template: Any, names: Collection[str]) -> None:
+        """Refuse a template with a placeholder that has no value here."""
+        for name in list_placeholders(template):
+            if name not in names:
+                advice = f"there is no such placeholder here. {nearest(name, names)}"
+                self.refuse(table, f"{{{name}}}", advice)
+
+    def check_secret(self, table: str, key: str, template: str) -> None:
+        """Refuse a secret that is written down."""
+        if names_secret(key) and not VARIABLE.search(template):
+            self.refuse(
+                table,
+                key,
+                "a secret does not belong in a file: set an environment variable, and write "
+                "${ITS_NAME} here",
+            )
+
+
+def _parse_toml(file: str, text: str) -> Mapping[str, Any]:
     toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         tables: Mapping[str, Any] = toml.loads(text)
@@ -67,19 +160,13 @@ def fill_variables(
     return filled, tuple(sorted(values))
 
 
-def list_texts(template: Any) -> Iterator[str]:
-    """Yield all texts in a template."""
-    if isinstance(template, str):
-        yield template
-    elif isinstance(template, (Mapping, list)):
-        for part in template.values() if isinstance(template, Mapping) else template:
-            yield from list_texts(part)
-
-
 def list_placeholders(template: Any) -> Iterator[str]:
     """Yield the names of all placeholders in a template."""
-    for text in list_texts(template):
-        yield from filter(None, _PLACEHOLDER.findall(text))
+    if isinstance(template, str):
+        yield from filter(None, _PLACEHOLDER.findall(template))
+    elif isinstance(template, (Mapping, list)):
+        for part in template.values() if isinstance(template, Mapping) else template:
+            yield from list_placeholders(part)
 
 
 def fill_value(template: Any, values: Values) -> Any:

@@ -1,4 +1,4 @@
-"""Tools of an MCP server: the TOML file that says which add, list and search, and a connection.
+"""Tools of an MCP server: the profile that names those for adding and reading, and a connection.
 
 The official SDK is asynchronous. Each connection has its own thread with a loop, so calls from
 several threads are in flight at the same time.
@@ -8,40 +8,37 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import hashlib
 import json
-import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from routeprism.errors import InputError, RouteError, SpecError, nearest
+from routeprism.errors import InputError, RouteError, SpecError
 from routeprism.files import read_input
 from routeprism.policies.adapters._profile import Wait
 from routeprism.policies.adapters._templates import (
-    LITERAL_ADVICE,
     VARIABLE,
+    ProfileTables,
     describe_value,
     fill_variables,
-    list_texts,
-    parse_toml,
+    list_placeholders,
     resolve_pointer,
 )
-from routeprism.redaction import Redactor, names_secret
+from routeprism.redaction import Redactor
 
 _CLOSING = 10.0
 """Seconds that a server has to end."""
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _RECORD = ("id", "text", "user_text", "time", "memory")
 """What a call that adds a record may contain."""
 _CALL_KEYS = ("tool", "arguments")
 _ITEM_KEYS = ("items", "key", "text", "sort", "limit")
 _KEYS: Mapping[str, tuple[str, ...]] = {
+    "": (),
     "add": _CALL_KEYS,
     "bulk": (*_CALL_KEYS, "record"),
     "search": (*_CALL_KEYS, *_ITEM_KEYS, "query", "size"),
@@ -132,16 +129,17 @@ class ToolProfile:
         """Refuse a profile whose builds would meet on a running server."""
         if not self.by_namespace:
             if self.reset is None:
-                _refuse(
-                    self.name,
-                    "add",
-                    "nothing separates one build from the next on a running server: use {memory} "
-                    "in its arguments, or add a table [reset]",
+                raise SpecError(
+                    f"{self.name}: [add] arguments: nothing separates one build from the next on a "
+                    f"running server: use {{memory}} here, or add a table [reset]"
                 )
             return
         for name, listing in (("list", self.list), ("search", self.search)):
             if "memory" not in list_placeholders(listing.call.arguments):
-                _refuse(self.name, name, "it reads all memories: use {memory}, as [add] does")
+                raise SpecError(
+                    f"{self.name}: [{name}] arguments: it reads all memories: use {{memory}}, as "
+                    f"[add] does"
+                )
 
 
 def load_tool_profile(name: str) -> ToolProfile:
@@ -170,113 +168,55 @@ def _list_shipped() -> Mapping[str, str]:
 
 @lru_cache(maxsize=16)
 def _read_profile(file: str, text: str) -> ToolProfile:
-    tables = parse_toml(file, text)
-    _check_keys(file, "", tables, _KEYS)
-    for name, table in tables.items():
-        if not isinstance(table, Mapping):
-            _refuse(file, name, "expected a table")
-        if name != "environment":
-            _check_keys(file, name, table, _KEYS[name])
-    wait = None
-    if (times := tables.get("wait")) is not None:
-        defaults = {"interval": 0.1, "patience": 1.0, "limit": 30.0}
-        interval, patience, limit = (float(times.get(*default)) for default in defaults.items())
-        wait = Wait(interval=interval, patience=patience, limit=limit)
+    tables = ProfileTables(file, text, _KEYS)
+    environment = tables.read("environment") if "environment" in tables else {}
     profile = ToolProfile(
         file,
-        hashlib.sha256(text.encode()).hexdigest(),
-        _read_call(file, tables, "add", _RECORD),
-        _read_listing(file, tables, "list", ("memory",)),
-        _read_listing(file, tables, "search", ("query", "memory")),
-        _read_call(file, tables, "bulk", ("records", *_RECORD)) if "bulk" in tables else None,
-        _read_call(file, tables, "reset", ("keys", "memory")) if "reset" in tables else None,
-        {key: str(value) for key, value in tables.get("environment", {}).items()},
-        wait,
+        tables.sha256,
+        _read_call(tables, "add", _RECORD),
+        _read_listing(tables, "list", ("memory",)),
+        _read_listing(tables, "search", ("query", "memory")),
+        _read_bulk(tables) if "bulk" in tables else None,
+        _read_call(tables, "reset", ("keys", "memory")) if "reset" in tables else None,
+        {name: str(value) for name, value in environment.items()},
+        Wait(*tables.read_times(limit=30.0)) if "wait" in tables else None,
     )
     for name, value in profile.environment.items():
-        _check_placeholders(file, "environment", VARIABLE.sub("", value), ("directory",))
-        if names_secret(name) and not VARIABLE.search(value):
-            _refuse(file, "environment", f"{name}: {LITERAL_ADVICE}")
+        tables.check_placeholders("environment", VARIABLE.sub("", value), ("directory",))
+        tables.check_secret("environment", name, value)
     return profile
 
 
-def _read_call(
-    file: str, tables: Mapping[str, Any], name: str, placeholders: Collection[str]
-) -> ToolCall:
-    table = tables.get(name)
-    if table is None:
-        _refuse(file, name, "this table is missing")
-    if not isinstance(table.get("tool"), str):
-        _refuse(file, name, "expected the name of a tool, tool = '…'")
-    if not isinstance(table.get("arguments", {}), Mapping):
-        _refuse(file, name, "expected a table of arguments")
-    call = ToolCall(table["tool"], table.get("arguments", {}), table.get("record"))
-    _check_placeholders(file, name, [call.arguments, call.record], placeholders)
-    return call
+def _read_call(tables: ProfileTables, name: str, placeholders: Sequence[str]) -> ToolCall:
+    arguments = tables.read(name).get("arguments", {})
+    if not isinstance(arguments, Mapping):
+        tables.refuse(name, "arguments", "expected a table")
+    tables.check_placeholders(name, arguments, placeholders)
+    return ToolCall(tables.read_text(name, "tool"), arguments)
 
 
-def _read_listing(
-    file: str, tables: Mapping[str, Any], name: str, placeholders: Collection[str]
-) -> ToolListing:
-    call = _read_call(file, tables, name, placeholders)
-    table = tables[name]
-    for key in ("items", "key", "text"):
-        pointer = table.get(key)
-        if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
-            _refuse(file, name, f"expected {key} = a JSON pointer such as '/{key}'")
-    if table.get("query", "text") not in ("text", "words"):
-        _refuse(file, name, f"expected query = 'text' or 'words' but got {table['query']!r}")
+def _read_bulk(tables: ProfileTables) -> ToolCall:
+    record = tables.read("bulk").get("record")
+    if record is None:
+        tables.refuse("bulk", "record", "expected the template of a record")
+    tables.check_placeholders("bulk", record, _RECORD)
+    return replace(_read_call(tables, "bulk", ("records", "memory")), record=record)
+
+
+def _read_listing(tables: ProfileTables, name: str, placeholders: Sequence[str]) -> ToolListing:
+    query = tables.read(name).get("query", "text")
+    if query not in ("text", "words"):
+        tables.refuse(name, "query", f"expected 'text' or 'words' but got {query!r}")
     return ToolListing(
-        call,
-        table["items"],
-        table["key"],
-        table["text"],
-        bool(table.get("sort", False)),
-        int(table.get("limit", 0)),
-        table.get("query") == "words",
-        int(table.get("size", 10)),
+        _read_call(tables, name, placeholders),
+        tables.read_pointer(name, "items"),
+        tables.read_pointer(name, "key"),
+        tables.read_pointer(name, "text"),
+        bool(tables.read(name).get("sort", False)),
+        int(tables.read_number(name, "limit", 0)),
+        query == "words",
+        int(tables.read_number(name, "size", 10)),
     )
-
-
-def _check_keys(file: str, table: str, entries: Mapping[str, Any], keys: Collection[str]) -> None:
-    for key in entries:
-        if key not in keys:
-            _refuse(file, table, f"there is no key '{key}'. {nearest(key, keys)}")
-
-
-def _check_placeholders(file: str, table: str, value: Any, placeholders: Collection[str]) -> None:
-    for name in list_placeholders(value):
-        if name not in placeholders:
-            _refuse(
-                file,
-                table,
-                f"there is no placeholder {{{name}}} here. {nearest(name, placeholders)}",
-            )
-
-
-def _refuse(file: str, table: str, problem: str) -> NoReturn:
-    place = f"[{table}] " if table else ""
-    raise SpecError(f"{file}: {place}{problem}")
-
-
-def list_placeholders(value: Any) -> Iterator[str]:
-    """Yield the names of all placeholders in a template."""
-    for text in list_texts(value):
-        yield from _PLACEHOLDER.findall(text)
-
-
-def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
-    """Replace the placeholders of a template; a placeholder alone keeps the type of its value."""
-    if isinstance(template, str):
-        alone = _PLACEHOLDER.fullmatch(template)
-        if alone and alone[1] in values:
-            return values[alone[1]]
-        return _PLACEHOLDER.sub(lambda match: str(values.get(match[1], match[0])), template)
-    if isinstance(template, Mapping):
-        return {key: fill_template(inner, values) for key, inner in template.items()}
-    if isinstance(template, list):
-        return [fill_template(inner, values) for inner in template]
-    return template
 
 
 def _join_text(value: Any) -> str:

@@ -20,12 +20,12 @@ from routeprism.policies._lineage import Lineage, ObservedWrites
 from routeprism.policies._wrappers import Client, check_calls
 from routeprism.policies.adapters._session import refuse_to_delete
 from routeprism.policies.adapters._systems import count_verbatim, import_system, list_versions
+from routeprism.policies.adapters._templates import fill_value
 from routeprism.policies.adapters._tools import (
     ToolCall,
     ToolClient,
     ToolListing,
     ToolProfile,
-    fill_template,
     load_tool_profile,
 )
 from routeprism.policies.adapters._wire import read_token
@@ -131,8 +131,9 @@ class Mcp:
             )
         environment, secrets = profile.resolve_environment()
         directory = Path(tempfile.mkdtemp(prefix="routeprism-mcp-"))
-        values = {"directory": str(directory)}
-        variables = {key: fill_template(text, values) for key, text in environment.items()}
+        variables = {
+            name: text.replace("{directory}", str(directory)) for name, text in environment.items()
+        }
         words = self._split_command()
 
         def prepare(number: int) -> tuple[Any, Path]:
@@ -231,7 +232,7 @@ class McpMemory:
             raise InapplicableError(f"{self._profile.name} has no table [bulk]")
         self._writes.observe()
         self._records.extend(records)
-        items = [fill_template(call.record, self._describe(record)) for record in records]
+        items = [fill_value(call.record, self._describe(record)) for record in records]
         self._call(self._clients[0], call, {"records": items, "memory": self._memory})
         self._writes.add_together(records)
 
@@ -324,7 +325,7 @@ class McpMemory:
 
     def _call(self, client: ToolClient, call: ToolCall, values: Mapping[str, Any]) -> Any:
         arguments = {"memory": self._memory, **values}
-        return client.call(call.tool, fill_template(call.arguments, arguments))
+        return client.call(call.tool, fill_value(call.arguments, arguments))
 
     def _ask(self, listing: ToolListing, values: Mapping[str, Any]) -> dict[str, str]:
         result = self._call(self._clients[0], listing.call, values)

@@ -32,6 +32,7 @@ class Flaky:
         self.fault: Callable[[str, Mapping[str, Any]], Any] | None = None
         self.user = "u03"
         self.builds: Counter[str] = Counter()
+        self.filled: set[str] = set()
         self.sick: set[str] = set()
         outer = self
 
@@ -50,8 +51,8 @@ class Flaky:
         memory = asked["memory"]
         if verb == "add":
             user = asked["record"]["id"].partition("-")[0]
-            known = memory in self.service.memories
-            self.builds[user] += not known
+            self.builds[user] += memory not in self.filled
+            self.filled.add(memory)
             if user == self.user and self.fault is not None:
                 self.sick.add(memory)
         if memory in self.sick and self.fault is not None:

@@ -23,6 +23,7 @@ from routeprism.policies import Event, make_policy
 from routeprism.policies.adapters.command import Command
 from routeprism.policies.adapters.http import Http
 from routeprism.policies.adapters.recorded import Trace
+from routeprism.policies.own import closing_memory
 from routeprism.records import Benchmark, load_benchmark
 from routeprism.routes import trace_case
 
@@ -78,14 +79,25 @@ def test_the_reference_service_is_audited(serve: Callable[..., Any]) -> None:
     shown = memory.expose(CASE.questions[0].text)
     assert 0 < len(shown.blocks) <= 3
     assert shown.sources <= memory.retained()
-    assert memory.state() == [
-        {"text": block.text, "sources": sorted(block.sources)} for block in memory.list_blocks()
-    ]
+    items = memory.state()
+    assert len(items) == 12
+    assert {source for item in items for source in item["sources"]} == memory.retained()
     kinds = [(event.kind, event.record) for event in memory.events() if event.at == 0]
     assert kinds[0] == ("add", RECORDS[0].id)
     assert any(event.kind == "evict" for event in memory.events())
     memory.close()
     assert service.memories == {}  # nothing is left behind
+
+
+@pytest.mark.parametrize("settle", [0.0, 0.2])
+def test_items_that_repeat_their_records_are_counted(
+    serve: Callable[..., Any], settle: float
+) -> None:
+    """The service stores sentences of the records, word for word."""
+    with closing_memory(at(serve(), settle=settle).build(RECORDS[:2])) as memory:
+        number = len(memory.state())
+        assert memory.counts() == {"stored_items": number, "verbatim_items": number}
+        assert number > 0
 
 
 def test_builds_at_the_same_time_do_not_meet(serve: Callable[..., Any]) -> None:
@@ -170,7 +182,7 @@ def test_what_a_service_does_wrong_is_said(
     serve: Callable[..., Any], instead: Answer, reason: str
 ) -> None:
     with pytest.raises(RouteError, match=reason):
-        at(serve(instead), timeout=0.2).build(RECORDS)
+        at(serve(instead), timeout=0.2).build(RECORDS).retained()
 
 
 def test_a_service_in_trouble_is_said(

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import SHUT_RDWR
@@ -19,7 +19,7 @@ from urllib.parse import urljoin, urlsplit
 
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies._contracts import Block, Event, EventKind, JsonValue
-from routeprism.policies.adapters._systems import AdaptedMemory
+from routeprism.policies.adapters._systems import count_verbatim
 from routeprism.records import Record
 from routeprism.redaction import Redactor, hide_credentials
 
@@ -310,13 +310,11 @@ class RemoteMemory:
         end: Callable[[], object],
         redactor: Redactor,
         settle: float = 0.0,
-        *,
-        expected: Iterable[str] = (),
     ) -> None:
         self._call, self._end, self._redactor = call, end, redactor
         self._lock = threading.Lock()
-        self._arrived = {*expected}
-        """The ids that replies may name: those that are expected, and those that arrived."""
+        self._arrived: dict[str, Record] = {}
+        """The records that replies may name, by id."""
         self._log: list[Event] = []
         self._number = 0
         self.settle = settle or None
@@ -327,7 +325,7 @@ class RemoteMemory:
         """Add a record; several may be added at once."""
         with self._lock:
             at, self._number = self._number, self._number + 1
-            self._arrived.add(record.id)
+            self._arrived[record.id] = record
         reply = self._call("add", {"record": describe_record(record)})
         with self._lock:
             arrived = frozenset(self._arrived)
@@ -336,7 +334,7 @@ class RemoteMemory:
     def add_many(self, records: Sequence[Record]) -> None:
         """Add several records in one request."""
         with self._lock:
-            self._arrived.update(record.id for record in records)
+            self._arrived.update((record.id, record) for record in records)
             self._number += len(records)
         self._call("add_many", {"records": [describe_record(record) for record in records]})
 
@@ -360,6 +358,10 @@ class RemoteMemory:
         """Return what each arrival did."""
         return tuple(sorted(self._log, key=lambda event: event.at))
 
+    def counts(self) -> Mapping[str, int]:
+        """Count the items, and those that repeat their records."""
+        return count_verbatim(self.list_blocks(), list(self._arrived.values()))
+
     def close(self) -> None:
         """End the program, or let the service forget the memory."""
         self._end()
@@ -367,25 +369,3 @@ class RemoteMemory:
     def _ask(self, verb: str, content: dict[str, JsonValue]) -> tuple[Block, ...]:
         arrived = frozenset(self._arrived)
         return read_items(self._call(verb, content), verb, arrived, self._redactor)
-
-
-def build_remote(
-    call: Call, arrivals: Sequence[Record], end: Callable[[], object], redactor: Redactor
-) -> AdaptedMemory:
-    """Send every arrival; give the memory that searches and dumps read."""
-    try:
-        memory = RemoteMemory(call, end, redactor, expected=(record.id for record in arrivals))
-        for record in arrivals:
-            memory.add(record)
-        memory.list_blocks()  # a dump that cannot be used is found before any question is asked
-    except BaseException:
-        end()
-        raise
-    return AdaptedMemory(
-        list_blocks=memory.list_blocks,
-        search=memory.expose,
-        log=tuple(memory.events()),
-        end=end,
-        arrivals=arrivals,
-        read_state=memory.state,
-    )

@@ -21,9 +21,7 @@ from routeprism.policies._contracts import Memory
 from routeprism.policies._wrappers import Client, check_calls
 from routeprism.policies.adapters._wire import (
     LARGEST,
-    Call,
     RemoteMemory,
-    build_remote,
     decode_reply,
 )
 from routeprism.policies.own import OwnMemory
@@ -78,21 +76,10 @@ class Command:
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Start a new process and send it every arrival."""
-        if self.settle:
-            return OwnMemory(self.open, self.name).build(arrivals)
-        program, call, redactor = self._start()
-        return build_remote(call, arrivals, end=program.end, redactor=redactor)
+        return OwnMemory(self.open, self.name).build(arrivals)
 
     def open(self) -> RemoteMemory:
         """Start a new process, to which records can be sent before earlier ones are answered."""
-        program, call, redactor = self._start()
-        try:
-            return RemoteMemory(call, program.end, redactor, self.settle)
-        except BaseException:
-            program.end()
-            raise
-
-    def _start(self) -> tuple[Program, Call, Redactor]:
         program = Program(shlex.split(self.run))
         redactor = Redactor.configured()
 
@@ -110,7 +97,11 @@ class Command:
                 )
             return decode_reply(line, verb, redactor)
 
-        return program, call, redactor
+        try:
+            return RemoteMemory(call, program.end, redactor, self.settle)
+        except BaseException:
+            program.end()
+            raise
 
 
 _PATIENCE = 2.0

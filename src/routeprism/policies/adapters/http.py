@@ -20,7 +20,6 @@ from routeprism.policies.adapters._wire import (
     Call,
     RemoteMemory,
     Transport,
-    build_remote,
     check_service_address,
     decode_reply,
     read_token,
@@ -107,10 +106,7 @@ class Http:
         """Reset a new memory, then add every arrival."""
         if api := self._api:
             return build_session(api, arrivals, self.timeout, discard=self.discard)
-        if self.settle:
-            return OwnMemory(self.open, self.name).build(arrivals)
-        call, end, redactor = self._connect()
-        return build_remote(call, arrivals, end=end, redactor=redactor)
+        return OwnMemory(self.open, self.name).build(arrivals)
 
     def open(self) -> RemoteMemory | ServiceMemory:
         """Return an empty memory, to which records can be added one by one or at once."""

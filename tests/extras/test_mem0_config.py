@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import routeprism
-from routeprism.errors import RouteError, SpecError
+from routeprism.errors import LimitError, RouteError, SpecError
 from routeprism.models.scripted import ScriptedEndpoint
 from routeprism.policies import make_policy
 from routeprism.records import Record, load_benchmark
@@ -120,6 +120,23 @@ def test_the_options_of_the_model_in_the_file_reach_it(tmp_path: Path) -> None:
             make_policy(f"mem0:config={config},embed=words").build(RECORDS[:1]).close()
     assert [request["temperature"] for request in server.asked] == [0, 0.7]
     assert server.asked[1]["max_tokens"] == 321
+
+
+def test_a_limit_on_money_includes_a_client_that_is_not_openais(tmp_path: Path) -> None:
+    """Each call has some 1,000 tokens of instructions, and a token costs 1."""
+    server = Scripted()
+    with ExitStack() as stack:
+        stack.callback(server.stop)
+        llm = {"model": "m", "vllm_base_url": server.url, "api_key": "none"}
+        config = write(tmp_path / "mem0.json", llm={"provider": "vllm", "config": llm})
+        spec = f"mem0:config={config},embed=words,price_in=1000000,price_out=1000000"
+        one = replace(SAMPLE, cases=SAMPLE.cases[:1])
+        with pytest.raises(LimitError, match=r"\(max_cost\) is reached"):
+            routeprism.audit(one, spec, resamples=100, max_cost=1)
+        assert server.asked == []
+        with pytest.raises(LimitError, match=r"\(max_cost\) is reached: [^,]* is spent"):
+            routeprism.audit(one, spec, resamples=100, max_cost=30_000)
+        assert 0 < len(server.asked) < len(one.cases[0].pool) * 2
 
 
 def test_it_conforms(tmp_path: Path) -> None:

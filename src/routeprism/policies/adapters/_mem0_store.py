@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from routeprism.policies.adapters._systems import (
 )
 from routeprism.records import Record
 from routeprism.redaction import Redactor, names_secret
+from routeprism.text import tokens
 
 _EXTRA = "mem0"
 _USER = "route"
@@ -175,8 +177,9 @@ class OpenedMem0:
     """The user under which memories are stored; a shared store has one for each build."""
     directory: str = ""
     """Where a local store of a configuration keeps its data."""
-    is_direct: bool = False
-    """Whether its model is asked without the run's proxy, by a client other than OpenAI's."""
+    prices: tuple[float, float] | None = None
+    """For a million input and output tokens, if the model is asked without the run's proxy, which
+    would count: by a client other than OpenAI's."""
     redactor: Redactor = field(default_factory=Redactor.configured)
 
     @classmethod
@@ -199,7 +202,8 @@ class OpenedMem0:
         limits = None if policy.scripted or not policy.model else policy.allowance
         opened = cls(module, memory, client, limits, endpoint=endpoint, directory=directory)
         opened.redactor = Redactor.configured(*config.secrets)
-        opened.is_direct = settings["llm"]["provider"] != "openai"
+        if settings["llm"]["provider"] != "openai":
+            opened.prices = policy.price_in or 0.0, policy.price_out or 0.0
         if client is None and not config.is_local:
             opened.user = f"routeprism-{uuid.uuid4().hex}"
         memory.llm.generate_response = opened._freeze_date(
@@ -216,16 +220,29 @@ class OpenedMem0:
                 for message in messages
             ]
             try:
-                if self.allowance is not None and self.is_direct:
-                    self.allowance.count()
-                elif self.allowance is not None:
-                    self.allowance.expect()  # the proxy counts
-                return ask(messages=dated, **more)
+                return self._ask_within_limits(partial(ask, messages=dated, **more), dated)
             except Exception as error:
                 self.failed.append(error)
                 raise
 
         return answer_messages
+
+    def _ask_within_limits(self, request: Callable[[], Any], messages: Sequence[Any]) -> Any:
+        """Make a request, counted by the proxy, or else here by the tokens of its texts."""
+        if self.allowance is None:
+            return request()
+        if self.prices is None:
+            self.allowance.expect()
+            return request()
+        price = _count_tokens(messages) * self.prices[0] / 1e6
+        self.allowance.take(price)
+        cost = None  # unless there is a reply, the request counts as paid for
+        try:
+            reply = request()
+            cost = price + _count_tokens(reply) * self.prices[1] / 1e6
+            return reply
+        finally:
+            self.allowance.settle(price, cost)
 
     def add(self, record: Record, turns: Sequence[tuple[str, str]], infer: bool) -> None:
         messages = [{"role": role, "content": words} for role, words in turns]
@@ -284,6 +301,10 @@ class OpenedMem0:
             shutil.rmtree(self.directory, ignore_errors=True)
         if self.endpoint is not None:
             self.endpoint.close()
+
+
+def _count_tokens(value: Any) -> int:
+    return tokens.count(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _make_settings(

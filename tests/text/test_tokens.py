@@ -148,17 +148,3 @@ def test_boundary_agrees_with_tiktokens_offsets(
     for size in range(end + 2):
         expected = ends.index(size) if size in ends else None
         assert tokens.boundary(ids, size) == expected
-
-
-def test_windows_hold_so_many_tokens_and_give_the_text_back() -> None:
-    text = "The quick brown fox jumps over the lazy dog."
-    parts = tokens.windows(text, 4)
-    assert parts == ("The quick brown fox", " jumps over the lazy", " dog.")
-    assert [tokens.count(part, "cl100k_base") for part in parts] == [4, 4, 2]
-    assert tokens.windows("", 4) == ()
-
-
-def test_a_window_that_begins_inside_a_character_takes_the_replacement_character() -> None:
-    text = "\U00010400"  # four bytes and no token of its own
-    assert tokens.count(text, "cl100k_base") > 1
-    assert set("".join(tokens.windows(text, 1))) == {"\ufffd"}

@@ -7,11 +7,11 @@ the best ten are shown by rank, equal scores in insertion order.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, chain, count
+from itertools import accumulate, chain, count, filterfalse
 from typing import TYPE_CHECKING, TypeAlias
 
 from routeprism import specs
@@ -19,7 +19,7 @@ from routeprism.policies._contracts import Block, Exposure, JsonValue
 from routeprism.records import Record
 from routeprism.text.bm25 import K1, B, inverse_frequency, length_norm
 from routeprism.text.focal import has_words, words
-from routeprism.text.tokens import windows
+from routeprism.text.windows import Windows, cut_windows, token_word_numbers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,20 +42,11 @@ class _Window:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cut:
-    """A record's windows, counted once for as long as the record lives."""
+    """A record's windows, cut once for as long as the record lives."""
 
     windows: tuple[_Window, ...]
-    lengths: Integers
-    """How many words each window has."""
-    terms: tuple[str, ...]
-    """The record's different words."""
-    words: Integers
-    """All its words, window after window, as places in `terms`."""
-
-
-def _numbers() -> dict[str, int]:
-    """Return a map that numbers words as they are first looked up."""
-    return defaultdict(count().__next__)
+    content: Windows
+    """Their texts and words."""
 
 
 @lru_cache
@@ -63,20 +54,14 @@ def _cutter(size: int) -> Callable[[Record], _Cut]:
     """Return one function per window size, so that a record derives its windows once for each."""
 
     def cut(record: Record) -> _Cut:
-        import numpy as np
-
-        pieces = []
-        tokens = []
-        for index, body in enumerate(windows(record.text, size)):
+        content = cut_windows(record.text, size)
+        sources = frozenset((record.id,))
+        windows = []
+        for index, body in enumerate(content.texts):
             digest = hashlib.sha256(body.encode()).hexdigest()
-            block = Block("chunk", body, frozenset((record.id,)))
-            pieces.append(_Window(block, f"{record.id}#{index} {digest}"))
-            tokens.append(words(body))
-        lengths = np.array([len(part) for part in tokens], dtype=np.intp)
-        place = _numbers()
-        every = map(place.__getitem__, chain.from_iterable(tokens))
-        numbered = np.fromiter(every, np.intp, lengths.sum())
-        return _Cut(tuple(pieces), lengths, tuple(place), numbered)
+            signature = f"{record.id}#{index} {digest}"
+            windows.append(_Window(Block("chunk", body, sources), signature))
+        return _Cut(tuple(windows), content)
 
     return cut
 
@@ -88,28 +73,41 @@ class _Scores:
         import numpy as np
 
         ordered = sorted(cuts, key=lambda cut: cut.windows[0].signature)
-        lengths = np.concatenate([cut.lengths for cut in ordered])
+        lengths = np.concatenate([cut.content.lengths for cut in ordered])
         self._size = len(lengths)
         self.mean_length = int(lengths.sum()) / self._size
         ends = accumulate(len(cut.windows) for cut in ordered)
         self._first = {cut: end - len(cut.windows) for cut, end in zip(ordered, ends, strict=True)}
-        self._terms = _numbers()
-        numbered = []
-        for cut in ordered:
-            columns = np.fromiter(map(self._terms.__getitem__, cut.terms), np.intp, len(cut.terms))
-            numbered.append(columns[cut.words])
+        self._tokens = token_word_numbers()
+        self._compounds = _number_compounds(ordered, self._tokens)
+        numbered = np.concatenate([self._number_words(cut.content) for cut in ordered])
         # One number for each term in each window; sorted, they are an inverted index.
-        pairs = np.concatenate(numbered) * self._size + np.arange(self._size).repeat(lengths)
+        pairs = numbered * self._size + np.arange(self._size).repeat(lengths)
         distinct, counts = np.unique(pairs, return_counts=True)
-        terms, self._windows = np.divmod(distinct, self._size)
-        frequency = np.bincount(terms, minlength=len(self._terms))
+        self._terms, self._windows = np.divmod(distinct, self._size)
+        places = self._terms - self._terms[:1]
+        frequency = np.bincount(places)[places]
         idf = np.array([inverse_frequency(self._size, df) for df in range(self._size + 1)])
         norms = np.array([length_norm(int(length), self.mean_length) for length in lengths])
-        self._weights: Floats = idf[frequency][terms] * (
+        self._weights: Floats = idf[frequency] * (
             counts * (K1 + 1) / (counts + norms[self._windows])
         )
-        self._starts = [0, *frequency.cumsum().tolist()]
         self._asked: dict[str, Floats] = {}
+
+    def _number_words(self, content: Windows) -> Integers:
+        """Return words by the numbers of the pool; those of single tokens stay."""
+        import numpy as np
+
+        compounds = np.fromiter(map(self._find_term, content.compounds), np.intp)
+        numbers: Integers = content.words.copy()
+        spelled = numbers < 0
+        numbers[spelled] = compounds[-1 - numbers[spelled]]
+        return numbers
+
+    def _find_term(self, word: str) -> int:
+        """Return the number of a word; one that no pool has is behind all others."""
+        number = self._compounds.get(word)
+        return self._tokens.get(word, sys.maxsize) if number is None else number
 
     def places(self, inserted: Iterable[_Cut]) -> Integers:
         """Find the records' windows, one after the other, in the score array."""
@@ -121,14 +119,21 @@ class _Scores:
         import numpy as np
 
         if query not in self._asked:
-            terms = [at for term in words(query) if (at := self._terms.get(term)) is not None]
-            spans = [slice(self._starts[at], self._starts[at + 1]) for at in terms]
+            terms = np.array([self._find_term(word) for word in words(query)], np.intp)
+            starts, ends = self._terms.searchsorted(terms), self._terms.searchsorted(terms, "right")
+            spans = list(map(slice, starts.tolist(), ends.tolist()))
             if not spans:
                 return np.zeros(self._size)
             windows = np.concatenate([self._windows[span] for span in spans])
             weights = np.concatenate([self._weights[span] for span in spans])
             self._asked[query] = np.bincount(windows, weights, self._size).astype(np.float64)
         return self._asked[query]
+
+
+def _number_compounds(cuts: Iterable[_Cut], tokens: Mapping[str, int]) -> dict[str, int]:
+    """Give numbers below zero to the words that are no token anywhere in a pool."""
+    compounds = dict.fromkeys(chain.from_iterable(cut.content.compounds for cut in cuts))
+    return dict(zip(filterfalse(tokens.__contains__, compounds), count(-1, -1), strict=False))
 
 
 @lru_cache(maxsize=1)

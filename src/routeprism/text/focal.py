@@ -65,6 +65,20 @@ def words(text: str) -> list[str]:
     ]
 
 
+def cut_runs(content: bytes) -> tuple[list[str], bool, bool]:
+    """Return the runs of characters that tokens have, and whether the first and last byte has one.
+
+    `content` may be part of a text, in UTF-8; letters are made small.
+    """
+    text = content.lower().translate(_APART).decode()
+    return text.split(), text[0] != " ", text[-1] != " "
+
+
+def strip_run(run: str) -> str:
+    """Return a run from its first letter on: a word if it has two letters or more."""
+    return run if run >= "a" else run.lstrip(_NOT_FIRST)
+
+
 def _runs(text: str) -> list[str]:
     """Cut at whatever no token has: faster than to look for the pattern, character by character."""
     return text.encode("ascii", "replace").lower().translate(_APART).decode().split()

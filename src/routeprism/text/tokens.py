@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate
+from struct import pack
 from typing import Any, Literal
 
-__all__ = ["Encoding", "boundary", "count", "encode", "windows"]
+__all__ = ["Encoding", "boundary", "count", "encode", "encode_flat", "find_tokenizer"]
 
 Encoding = Literal["cl100k_base", "o200k_base"]
 
 
 @lru_cache(maxsize=2)
-def _tokenizer(encoding: Encoding) -> Any:
+def find_tokenizer(encoding: Encoding) -> Any:
+    """Return the tokenizer of splintr with the ranks of an encoding."""
     from splintr import Tokenizer
 
     return Tokenizer.from_pretrained(encoding)
@@ -21,13 +23,22 @@ def _tokenizer(encoding: Encoding) -> Any:
 
 def encode(text: str, encoding: Encoding = "o200k_base") -> list[int]:
     """Return a text's tokens; text that spells a special token is ordinary text."""
-    tokens: list[int] = _tokenizer(encoding).encode_ordinary(text)
+    tokens: list[int] = find_tokenizer(encoding).encode_ordinary(text)
+    return tokens
+
+
+def encode_flat(text: str, encoding: Encoding = "o200k_base") -> bytes:
+    """Return a text's tokens as four bytes each, the lowest first; faster than a list."""
+    if "<|" in text:  # every special token begins like this, and splintr has no flat form for it
+        ordinary = encode(text, encoding)
+        return pack(f"<{len(ordinary)}I", *ordinary)
+    tokens: bytes = find_tokenizer(encoding).encode_flat(text)
     return tokens
 
 
 def count(text: str, encoding: Encoding = "o200k_base") -> int:
     """Count a text's tokens."""
-    return len(encode(text, encoding))
+    return len(encode_flat(text, encoding)) // 4
 
 
 def boundary(tokens: Iterable[int], size: int, encoding: Encoding = "o200k_base") -> int | None:
@@ -55,14 +66,4 @@ class _Widths(dict[int, int]):
 
 @lru_cache(maxsize=2)
 def _widths(encoding: Encoding) -> _Widths:
-    return _Widths(_tokenizer(encoding))
-
-
-def windows(text: str, size: int, encoding: Encoding = "cl100k_base") -> tuple[str, ...]:
-    """Cut a text into consecutive windows of `size` tokens.
-
-    A window that would begin inside a character takes the replacement character for it.
-    """
-    tokens = encode(text, encoding)
-    decode = _tokenizer(encoding).decode_lossy
-    return tuple(decode(tokens[at : at + size]) for at in range(0, len(tokens), size))
+    return _Widths(find_tokenizer(encoding))

@@ -6,6 +6,9 @@ An answer is a function of the prompt and the seed alone. What else happens is w
 prompt as `[[fault:times]]`: the first `times` requests for that prompt and seed meet the fault, the
 following are answered. `[[429{Retry-After: 7|Name: value}:times]]` has headers of its own.
 `[[say:words]]` sets the answer's words.
+
+`Loopback.hold(n)` lets the n requests that came first be answered; later ones wait for `release`.
+A test that kills or interrupts a client uses it, so that the client cannot run ahead of the test.
 """
 
 from __future__ import annotations
@@ -14,12 +17,15 @@ import argparse
 import asyncio
 import hashlib
 import json
+import math
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +36,8 @@ FAULT = re.compile(
 )
 SAY = re.compile(r"\[\[say:(.*?)\]\]", re.DOTALL)
 LENGTH = re.compile(rb"content-length:\s*(\d+)", re.IGNORECASE)
+PATIENCE = 120.0
+"""Seconds for what takes a moment on a machine that is not busy."""
 AUTHORIZATION = re.compile(rb"authorization:\s*([^\r\n]*)", re.IGNORECASE)
 
 
@@ -48,6 +56,20 @@ class State:
         self.bodies: list[dict[str, Any]] = []
         self.authorizations: set[str] = set()
         self.in_flight = self.peak = 0
+        self.limit: float = math.inf
+        self.waiting: list[Callable[[], None]] = []
+
+    @property
+    def total(self) -> int:
+        return sum(self.seen.values())
+
+    def hold(self, limit: float) -> None:
+        """Answer no request beyond the limit; let those that waited continue if it is lifted."""
+        self.limit = limit
+        if limit == math.inf:
+            waiting, self.waiting = self.waiting, []
+            for reply in waiting:
+                reply()
 
 
 class Connection(asyncio.Protocol):
@@ -78,7 +100,7 @@ class Connection(asyncio.Protocol):
         if head.startswith(b"GET /seen"):
             state = self.state
             counts = {
-                "total": sum(state.seen.values()),
+                "total": state.total,
                 "seen": state.seen,
                 "in_flight": state.in_flight,
                 "peak": state.peak,
@@ -86,6 +108,10 @@ class Connection(asyncio.Protocol):
                 "bodies": state.bodies[-50:],
             }
             self.send(200, json.dumps(counts).encode())
+            return
+        if head.startswith(b"GET /hold/"):
+            self.state.hold(float(head.split()[1].rpartition(b"/")[2]))
+            self.send(200, b"{}")
             return
         request = json.loads(body)
         prompt = request["messages"][-1]["content"]
@@ -99,7 +125,11 @@ class Connection(asyncio.Protocol):
         self.state.in_flight += 1
         self.state.peak = max(self.state.peak, self.state.in_flight)
         loop = asyncio.get_running_loop()
-        loop.call_later(self.state.latency, self.reply, prompt, seed, self.state.seen[key])
+        reply = partial(self.reply, prompt, seed, self.state.seen[key])
+        if self.state.total > self.state.limit:
+            self.state.waiting.append(reply)
+        else:
+            loop.call_later(self.state.latency, reply)
 
     def reply(self, prompt: str, seed: int | None, times: int) -> None:
         self.state.in_flight -= 1
@@ -176,7 +206,7 @@ async def serve(latency: float, seconds: float) -> None:
 class Loopback:
     """A running server process."""
 
-    def __init__(self, *, latency: float = 0.0, seconds: float = 300.0) -> None:
+    def __init__(self, *, latency: float = 0.0, seconds: float = 3600.0) -> None:
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__)), str(latency), str(seconds)],
             stdin=subprocess.PIPE,
@@ -193,10 +223,37 @@ class Loopback:
 
     def seen(self) -> Mapping[str, Any]:
         """Ask what came in so far."""
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
-            connection.request("GET", "/seen")
-            counts: Mapping[str, Any] = json.load(connection.getresponse())
-        return counts
+        return self._get("/seen")
+
+    def hold(self, total: int) -> None:
+        """Leave every request after so many without a reply, until `release`."""
+        self._get(f"/hold/{total}")
+
+    def release(self) -> None:
+        """Answer the requests that were held, and all that follow."""
+        self._get("/hold/inf")
+
+    def wait_for(self, total: int) -> None:
+        """Wait until so many requests have come in."""
+        deadline = time.monotonic() + PATIENCE
+        while self.seen()["total"] < total:
+            assert time.monotonic() < deadline, f"the server never saw {total} requests"
+            time.sleep(0.01)
+
+    def settle(self) -> int:
+        """Count the requests after a client has ended, including those it sent last.
+
+        The server reads connections in the order in which they came: when it answers a second
+        call, it has read whatever the client sent before the first one.
+        """
+        self.seen()
+        return int(self.seen()["total"])
+
+    def _get(self, path: str) -> Mapping[str, Any]:
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:
+            connection.request("GET", path)
+            values: Mapping[str, Any] = json.load(connection.getresponse())
+        return values
 
     def __enter__(self) -> Loopback:
         return self
@@ -211,7 +268,7 @@ class Loopback:
         assert self.process.stdout is not None
         self.process.stdin.close()
         try:
-            self.process.wait(timeout=5)
+            self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -294,7 +294,7 @@ def serve(python: Path, arguments: list[str]) -> None:
     """Start a service, and wait until it listens."""
     port = int(arguments[arguments.index("--port") + 1])
     SERVING.append(subprocess.Popen([str(python), *arguments]))
-    for _ in range(100):
+    for _ in range(1200):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
             return
         time.sleep(0.1)

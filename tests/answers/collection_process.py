@@ -48,7 +48,7 @@ def main(task: str, url: str, directory: Path, answers: int = 0, concurrency: in
     # A shell that starts jobs in the background has them ignore the interruption.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if task == "faults":
-        model = OpenAI("m", base_url=url, retries=3, timeout=1.0, seed=0, concurrency=13)
+        model = OpenAI("m", base_url=url, retries=3, timeout=10.0, seed=0, concurrency=13)
         cells = [cell(text) for text in FAULTS]
     else:
         model = OpenAI("m", base_url=url, seed=0, concurrency=concurrency)

@@ -7,7 +7,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -308,7 +307,7 @@ def test_a_model_is_named_in_a_spec() -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Any]:
-    with support_server.Loopback(latency=0.0, seconds=300) as running:
+    with support_server.Loopback() as running:
         yield running
 
 
@@ -377,18 +376,17 @@ def test_a_killed_run_pays_for_no_reply_twice(tmp_path: Path, server: Any) -> No
         *(sys.executable, "-c", "from routeprism.cli import main; main()", "audit", str(data)),
         *("-p", "memochat:words=5,model=(openai:killed,concurrency=2)", "--base-url", server.url),
         *("--run", str(tmp_path / "run"), "--resamples", "100", "--json"),
-        *("--rate-limit", "600"),  # ten a second, so that there is a middle to fall into
     ]
     environment = {**os.environ, "OPENAI_API_KEY": "sk-none"}
     before = server.seen()["total"]
+    server.hold(before + 6)  # so that the audit cannot end before it is killed
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
-        while server.seen()["total"] < before + 7:
-            assert process.poll() is None
-            time.sleep(0.005)
+        server.wait_for(before + 7)
         process.kill()
-    time.sleep(0.2)
+    total = server.settle()
+    server.release()
     paid = len(table(tmp_path / "run", "SELECT * FROM answers"))
-    lost = server.seen()["total"] - before - paid
+    lost = total - before - paid
     assert 0 < paid < CALLS and 0 <= lost <= 2  # what was under way
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     assert server.seen()["total"] == before + CALLS + lost
@@ -456,7 +454,7 @@ def test_replies_are_reported_while_the_first_memory_is_built(
     monkeypatch.setattr(
         AddProgress,
         "__init__",
-        lambda self, *args, **options: begin(self, *args, **options, patience=0.001),
+        lambda self, *args, **options: begin(self, *args, **options, patience=1e-6),
     )
     audit(
         benchmark(),

@@ -63,7 +63,7 @@ class Flaky:
 
     @property
     def policy(self) -> Http:
-        return Http(f"http://127.0.0.1:{self.service.server_address[1]}", timeout=3)
+        return Http(f"http://127.0.0.1:{self.service.server_address[1]}", timeout=6)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def flaky() -> Iterator[Flaky]:
 
 def hangs(verb: str, asked: Mapping[str, Any]) -> None:
     if verb == "search":
-        time.sleep(4)
+        time.sleep(10)
 
 
 def breaks(verb: str, asked: Mapping[str, Any]) -> Any:
@@ -97,7 +97,7 @@ def dies(verb: str, asked: Mapping[str, Any]) -> Any:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (hangs, "search: no reply within 3 seconds"),
+        (hangs, "search: no reply within 6 seconds"),
         (breaks, "add: the service replied 400 Bad Request"),
         (unknown_sources, "search: item 0 names the source 'u99-r0', which never arrived"),
         (dies, "add: http://127.0.0.1"),

@@ -6,7 +6,9 @@ import argparse
 import asyncio
 import json
 import os
+import socket
 import uuid
+from collections import Counter
 from pathlib import Path
 
 import uvicorn
@@ -15,16 +17,22 @@ from mcp.server import MCPServer
 parser = argparse.ArgumentParser()
 parser.add_argument("--lag", type=float, default=0.0)
 parser.add_argument("--broken", action="store_true")
-parser.add_argument("--port", type=int, default=0)
+parser.add_argument("--descriptor", type=int, help="the socket to serve on; without it, stdio")
+parser.add_argument("--meeting", type=Path, help="while it exists, three adds read before a write")
 parser.add_argument("--token", default="", help="the bearer token that a request needs")
 options = parser.parse_args()
 server = MCPServer("toy")
 spaces: dict[str, list[dict[str, str]]] = {}
 tasks = set()
+readers: Counter[str] = Counter()
 
 
 async def store(space: str, text: str) -> None:
     items = list(spaces.get(space, []))
+    readers[space] += 1
+    if options.meeting and options.meeting.exists():
+        while readers[space] % 3:
+            await asyncio.sleep(0.01)
     await asyncio.sleep(0.01)  # as if it waited for a disk
     spaces[space] = [*items, {"id": uuid.uuid4().hex, "text": text}]
     if file := os.environ.get("TOY_FILE"):
@@ -61,17 +69,17 @@ async def forget(space: str, ids: list[str]) -> str:
 async def serve_with_token(scope, receive, send) -> None:
     """Refuse requests without the token, and repeat what they had instead."""
     given = dict(scope.get("headers", ())).get(b"authorization", b"")
-    if scope["type"] == "http" and given != f"Bearer {options.token}".encode():
+    wrong = options.token and given != f"Bearer {options.token}".encode()
+    if scope["type"] == "http" and wrong:
         await send({"type": "http.response.start", "status": 401, "headers": []})
         await send({"type": "http.response.body", "body": b"not authorized: " + given})
         return
     await app(scope, receive, send)
 
 
-if options.token:
-    app = server.streamable_http_app()
-    uvicorn.run(serve_with_token, host="127.0.0.1", port=options.port, log_level="error")
-elif options.port:
-    server.run(transport="streamable-http", host="127.0.0.1", port=options.port)
-else:
+if options.descriptor is None:
     server.run()
+else:
+    app = server.streamable_http_app()
+    service = uvicorn.Server(uvicorn.Config(serve_with_token, log_level="error"))
+    service.run(sockets=[socket.socket(fileno=options.descriptor)])

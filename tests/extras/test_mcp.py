@@ -8,8 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,11 +87,13 @@ def test_a_published_server_performs_procedures(published) -> None:
 def test_a_server_that_waits_between_reading_and_writing_loses_records(tmp_path) -> None:
     profile = tmp_path / "prompt.toml"
     profile.write_text(PROFILE.read_text().partition("[wait]")[0])
-    policy = make_policy(toy(profile=profile))
+    meeting = tmp_path / "meeting"
+    policy = make_policy(toy(f"--meeting {meeting}", profile))
     assert find_overlap(policy) == "requests"
     trial = Trial(find_own_memory(policy), (), RECORDS[:3])
     serial = list_serial_outcomes(trial)
     assert (serial.builds, serial.complete) == (6, True)
+    meeting.touch()
     assert serial.classify(trial.sample(0).outcome) == "lost"
     queued = replace(trial, policy=find_own_memory(make_policy(f"queue({toy(profile=profile)})")))
     assert serial.classify(queued.sample(0).outcome) is None
@@ -193,21 +194,17 @@ def test_a_server_reads_secrets_from_the_environment_alone(monkeypatch, tmp_path
 
 @contextmanager
 def serve(*options: str):
-    """Run the toy server on a free port of this machine."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen([sys.executable, str(TOYS), "--port", str(port), *options])
+    """Run the toy server on a socket that listens already: requests wait until it has started."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        number = listener.fileno()
+        command = [sys.executable, str(TOYS), "--descriptor", str(number), *options]
+        server = subprocess.Popen(command, pass_fds=[number])
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
     try:
-        for _ in range(200):
-            with closing(socket.socket()) as probe:
-                if not probe.connect_ex(("127.0.0.1", port)):
-                    break
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield url
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(120)
 
 
 def test_failures_are_described_in_words(tmp_path) -> None:

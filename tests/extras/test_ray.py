@@ -287,7 +287,7 @@ class Service:
             request = urllib.request.Request(
                 f"{endpoint.base_url}/chat/completions", body, headers
             )
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=120) as response:
                 reply = json.load(response)["choices"][0]["message"]["content"]
             place = sum(map(ord, reply)) % 3
             notes = (*(n for at, n in enumerate(notes) if at != place), record.id)
@@ -373,6 +373,8 @@ def test_orders_of_a_memory_that_a_model_builds_survive_a_killed_worker(
         with Loopback(latency=0.005) as server:
             model = OpenAI("loopback", base_url=server.url, seed=0)
             (tmp_path / "pids").write_text("")
+            if where:
+                server.hold(totals["local"] // 3)
             stop = threading.Event()
             killer = threading.Thread(
                 target=kill_builder, args=(tmp_path / "pids", server, totals.get("local"), stop)
@@ -410,6 +412,8 @@ def test_clients_of_memory_systems_ask_through_the_one_proxy_from_every_worker(
     for name, where in (("local", None), ("ray", cluster.address)):
         with Loopback(latency=0.005) as server:
             (tmp_path / "pids").write_text("")
+            if where:
+                server.hold(totals["local"] // 3)
             stop = threading.Event()
             killer = threading.Thread(
                 target=kill_builder, args=(tmp_path / "pids", server, totals.get("local"), stop)
@@ -436,12 +440,16 @@ def test_clients_of_memory_systems_ask_through_the_one_proxy_from_every_worker(
 
 
 def kill_builder(pids: Path, server: Any, total: int | None, stop: threading.Event) -> None:
-    """Kill a worker that builds, once a third of the requests has come in."""
+    """Kill a worker that builds, once a third of the requests has come in.
+
+    The server answers no more than these until then, so that the work cannot end before.
+    """
     while total is not None and not stop.wait(0.01):
         builders = {*map(int, pids.read_text().split())} - {os.getpid()}
         if server.seen()["total"] > total // 3 and builders:
             os.kill(min(builders), signal.SIGKILL)
             pids.with_name("killed").touch()
+            server.release()
             return
 
 

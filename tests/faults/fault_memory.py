@@ -147,12 +147,12 @@ def _close_output():
 
 PROGRAM_FAULTS = {
     "exit": (_exit, "add: the program ended before it answered (exit code 7), and said: no memory"),
-    "hang": (_hang, "add: no reply within 1 seconds"),
-    "half-a-line": (_write_half, "add: no reply within 1 seconds"),
+    "hang": (_hang, "add: no reply within 5 seconds"),
+    "half-a-line": (_write_half, "add: no reply within 5 seconds"),
     "flood": (_flood_errors, "add: the program ended before it answered (exit code 1)"),
     "close-output": (_close_output, "add: the program ended before it answered"),
-    "grandchild": (_hang_with_grandchild, "add: no reply within 1 seconds"),
-    "exit-with-grandchild": (_exit_with_grandchild, "add: no reply within 1 seconds"),
+    "grandchild": (_hang_with_grandchild, "add: no reply within 5 seconds"),
+    "exit-with-grandchild": (_exit_with_grandchild, "add: no reply within 5 seconds"),
 }
 
 

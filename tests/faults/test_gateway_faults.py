@@ -40,7 +40,7 @@ def post(gateway: Gateway, url: str) -> tuple[int, bytes]:
         {"Authorization": f"Bearer {key}"},
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=120) as reply:  # noqa: S310
             return reply.status, reply.read()
     except urllib.error.HTTPError as error:
         with error:

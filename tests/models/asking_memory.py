@@ -95,7 +95,7 @@ def ask(base_url: str, key: str, text: str) -> str:
         json.dumps(body).encode(),
         {"Authorization": f"Bearer {key}"},
     )
-    with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
         reply: dict[str, Any] = json.load(response)
     _replies.append("")
     if len(_replies) == _kill_after:

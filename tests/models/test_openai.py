@@ -72,14 +72,14 @@ def test_a_passing_failure_is_tried_again_and_kept_in_the_history(
     assert told == [what, what]
     for line in reply.attempts:
         then = datetime.strptime(line.split()[0], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
-        assert abs((datetime.now(timezone.utc) - then).total_seconds()) < 60
+        assert abs((datetime.now(timezone.utc) - then).total_seconds()) < 3600
 
 
 def test_a_time_out_is_tried_again(server: Any) -> None:
-    model = OpenAI("m", base_url=server.url, timeout=0.3)
+    model = OpenAI("m", base_url=server.url, timeout=3)
     reply = answer(model, "[[hang:1]] slow [[say:d]]")
     assert reply.raw == "d"
-    assert reply.attempts[0].endswith("no answer within 0.3 s")
+    assert reply.attempts[0].endswith("no answer within 3 s")
 
 
 def test_attempts_are_bounded_and_the_failure_carries_them(server: Any) -> None:
@@ -263,16 +263,14 @@ def test_an_address_where_nobody_listens_is_no_time_out() -> None:
     from routeprism.models import Ask
     from routeprism.models.openai import OpenAI
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    model = OpenAI(model="x", base_url=f"http://127.0.0.1:{port}/v1", retries=0)
-
-    async def ask() -> None:
+    async def ask(model: OpenAI) -> None:
         try:
             await model.answer(Ask("p", "", "q", (), 0))
         finally:
             await model.aclose()
 
-    with pytest.raises(ModelError, match="connection"):
-        asyncio.run(ask())
+    with socket.socket() as silent:  # it has a port, so nobody else gets it, and does not listen
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        with pytest.raises(ModelError, match="connection"):
+            asyncio.run(ask(OpenAI(model="x", base_url=url, retries=0)))

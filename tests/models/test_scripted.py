@@ -31,7 +31,7 @@ def post(endpoint: ScriptedEndpoint, path: str, body: dict[str, Any], key: str =
         json.dumps(body).encode(),
         {"Authorization": f"Bearer {key or endpoint.api_key}", "Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
         return json.load(response)
 
 

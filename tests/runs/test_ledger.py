@@ -117,7 +117,7 @@ def test_what_queues_up_during_a_commit_shares_the_next(tmp_path: Path) -> None:
     transactions: list[bool] = []
 
     def first(connection: sqlite3.Connection) -> None:
-        gate.wait(10)
+        gate.wait(120)
 
     def insert(connection: sqlite3.Connection) -> None:
         transactions.append(connection.in_transaction)
@@ -129,9 +129,9 @@ def test_what_queues_up_during_a_commit_shares_the_next(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as store:
         assert store.execute("SELECT count(*) FROM n").fetchone() == (0,)
     gate.set()
-    blocking.result(10)
+    blocking.result(120)
     for future in queued:
-        future.result(10)
+        future.result(120)
     with closing(sqlite3.connect(path)) as store:
         assert store.execute("SELECT count(*) FROM n").fetchone() == (50,)
     assert transactions == [True] * 50
@@ -145,16 +145,16 @@ def test_a_bad_write_does_not_take_others_with_it(tmp_path: Path) -> None:
         store.commit()
     committer = Committer(path)
     gate = threading.Event()
-    committer.submit(lambda connection: gate.wait(10))
+    committer.submit(lambda connection: gate.wait(120))
     futures = [
         committer.submit(lambda c, v=value: c.execute("INSERT INTO n VALUES (?)", (v,)) and None)
         for value in (1, 1, 2)
     ]
     gate.set()
-    assert futures[0].result(10) is None
+    assert futures[0].result(120) is None
     with pytest.raises(sqlite3.IntegrityError):
-        futures[1].result(10)
-    assert futures[2].result(10) is None
+        futures[1].result(120)
+    assert futures[2].result(120) is None
     committer.close()
 
 

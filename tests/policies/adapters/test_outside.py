@@ -150,7 +150,7 @@ def broken_status(verb: str, asked: Mapping[str, Any]) -> None:
 
 def silent(verb: str, asked: Mapping[str, Any]) -> None:
     if verb == "add":
-        time.sleep(0.5)
+        time.sleep(8)
 
 
 def replies(verb: str, reply: Any) -> Answer:
@@ -161,7 +161,7 @@ def replies(verb: str, reply: Any) -> Answer:
     ("instead", "reason"),
     [
         (broken_status, "add: the service replied 400 Bad Request"),
-        (silent, r"add: no reply within 0\.2 seconds"),
+        (silent, "add: no reply within 5 seconds"),
         (replies("dump", {}), "dump: expected a list 'items' but got NoneType"),
         (replies("dump", []), "dump: expected a JSON object but got list"),
         (replies("add", {"error": "no space"}), "add: no space"),
@@ -182,7 +182,7 @@ def test_what_a_service_does_wrong_is_said(
     serve: Callable[..., Any], instead: Answer, reason: str
 ) -> None:
     with pytest.raises(RouteError, match=reason):
-        at(serve(instead), timeout=0.2).build(RECORDS).retained()
+        at(serve(instead), timeout=5 if instead is silent else 60).build(RECORDS).retained()
 
 
 def test_a_service_in_trouble_is_said(
@@ -190,7 +190,7 @@ def test_a_service_in_trouble_is_said(
 ) -> None:
     monkeypatch.setattr(SERVER["Handler"], "do_POST", lambda self: self.send_error(500))
     with pytest.raises(RouteError, match="reset: the service replied 500"):
-        at(serve(), timeout=1).build(RECORDS)
+        at(serve(), timeout=60).build(RECORDS)
 
 
 def test_nobody_listens() -> None:
@@ -220,7 +220,7 @@ def program(tmp_path: Path, body: str) -> Command:
     """A program whose memory is one line of Python after reading each request."""
     lines = ["import json, sys, time", "for line in sys.stdin:", "    asked = json.loads(line)"]
     (tmp_path / "memory.py").write_text("\n".join([*lines, f"    {body}", ""]))
-    return Command(f"{sys.executable} {tmp_path / 'memory.py'}", timeout=5)
+    return Command(f"{sys.executable} {tmp_path / 'memory.py'}", timeout=60)
 
 
 @pytest.mark.parametrize("words", [[sys.executable, str(PROGRAM)], ["perl", "memory.pl"]])
@@ -271,12 +271,12 @@ def test_each_build_is_a_process_that_ends(tmp_path: Path) -> None:
     def running() -> set[str]:
         return set(children.read_text().split()) if children.exists() else set()
 
-    threads, before = threading.active_count(), running()
+    threads, before = {*threading.enumerate()}, running()
     memory = policy.build(RECORDS)
     if children.exists():
         assert len(running() - before) == 1
     memory.close()
-    assert threading.active_count() == threads
+    assert {*threading.enumerate()} <= threads
     assert running() <= before
 
 
@@ -294,7 +294,7 @@ def test_what_a_program_does_wrong_is_said(tmp_path: Path, body: str, reason: st
 
 
 def test_a_program_that_hangs_is_ended(tmp_path: Path) -> None:
-    slow = program(tmp_path, "time.sleep(60)")
+    slow = program(tmp_path, "time.sleep(600)")
     with pytest.raises(RouteError, match=r"reset: no reply within 0\.3 seconds"):
         Command(slow.run, timeout=0.3).build(RECORDS)
 

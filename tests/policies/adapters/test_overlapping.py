@@ -7,7 +7,7 @@ import runpy
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,15 +27,27 @@ RECORDS = tuple(Record(f"r{n}", n, f"[USER] I planted tree number {n}.") for n i
 
 
 class Service(ThreadingHTTPServer):
-    """Speaks the four verbs; each add reads the list, waits, and writes it back."""
+    """Speaks the four verbs; each add reads the list, waits, and writes it back.
+
+    With `meeting`, an add waits until so many have read the list, and otherwise for a moment: the
+    first finds a loss for certain, and the second one that a lock or a queue does not prevent.
+    """
 
     daemon_threads = True
+    meeting: threading.Barrier | None = None
 
     def __init__(self, *, locked: bool = False, lag: float = 0.0) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.memories: dict[str, list[Any]] = {}
         self.lock = threading.Lock() if locked else None
         self.lag = lag
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def let_adds_meet(self) -> None:
+        self.meeting = threading.Barrier(len(RECORDS))
 
     def add(self, memory: str, record: dict[str, Any]) -> None:
         if self.lag:
@@ -49,7 +61,10 @@ class Service(ThreadingHTTPServer):
 
     def store(self, memory: str, record: dict[str, Any]) -> None:
         items = list(self.memories.get(memory, []))
-        time.sleep(0 if self.lag else 0.05)
+        if self.meeting is not None:
+            self.meeting.wait(120)
+        else:
+            time.sleep(0 if self.lag else 0.05)
         items.append({"text": record["text"], "sources": [record["id"]]})
         self.memories[memory] = items
 
@@ -76,12 +91,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serve(**options: Any) -> Iterator[str]:
-    with run_server(Service(**options)) as server:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-
-
-@contextmanager
 def run_server(server: Any) -> Iterator[Any]:
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -93,32 +102,35 @@ def run_server(server: Any) -> Iterator[Any]:
         server.server_close()
 
 
-def judge(spec: str) -> str | None:
+def judge(spec: str, prepare: Callable[[], object] = lambda: None) -> str | None:
+    """Add one by one in every order, then `prepare` the service, and add all at the same time."""
     policy = make_policy(spec)
     assert find_overlap(policy) == "requests"
     trial = Trial(find_own_memory(policy), (), RECORDS)
     serial = list_serial_outcomes(trial)
     assert (serial.builds, serial.complete) == (6, True)
+    prepare()
     execution = trial.sample(0)
     assert not execution.controlled
     return serial.classify(execution.outcome)
 
 
 def test_a_service_that_waits_between_reading_and_writing_loses_records() -> None:
-    with serve() as url:
-        assert judge(f"http:url={url}") == "lost"
-        assert judge(f"queue(http:url={url})") is None
-    with serve(locked=True) as url:
-        assert judge(f"http:url={url}") is None
+    with run_server(Service()) as server:
+        assert judge(f"queue(http:url={server.url})") is None
+        assert judge(f"http:url={server.url}", server.let_adds_meet) == "lost"
+    with run_server(Service(locked=True)) as server:
+        assert judge(f"http:url={server.url}") is None
 
 
 def test_a_delay_is_not_a_loss() -> None:
     # The last of three records is stored 0.3 seconds after its add; dumps before that agree.
-    with serve(lag=0.1) as url:
-        trial = Trial(find_own_memory(make_policy(f"http:url={url},settle=5")), (), RECORDS)
+    with run_server(Service(lag=0.1)) as server:
+        policy = make_policy(f"http:url={server.url},settle=120")
+        trial = Trial(find_own_memory(policy), (), RECORDS)
         assert trial.sample(0).outcome.retained == ("r0", "r1", "r2")
         # The same holds for records that are added one by one.
-        with closing_memory(make_policy(f"http:url={url},settle=5").build(RECORDS)) as memory:
+        with closing_memory(policy.build(RECORDS)) as memory:
             assert memory.retained() == {"r0", "r1", "r2"}
 
 
@@ -140,17 +152,21 @@ def test_a_program_that_stores_later_is_waited_for(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(SLOW_PROGRAM)
     for schedule in map(parse_schedule, ("forward", "overlap:k=3")):
-        policy = make_policy(f"command:run={sys.executable} {program},settle=5")
+        policy = make_policy(f"command:run={sys.executable} {program},settle=120")
         with closing_memory(build_by_procedure(policy, RECORDS, schedule.procedure)) as memory:
             assert memory.retained() == {"r0", "r1", "r2"}
 
 
-def test_overlapping_writes_through_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overlapping_writes_through_a_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The service of the example stores each note 0.3 seconds later.
     monkeypatch.setenv("NOTES_TOKEN", "overlap-token")
     make_server = runpy.run_path(str(EXAMPLES / "notes_service" / "server.py"))["NoteService"]
     with run_server(make_server("overlap-token")) as server:
-        profile = EXAMPLES / "profiles" / "notes.toml"
+        example = (EXAMPLES / "profiles" / "notes.toml").read_text()
+        profile = tmp_path / "notes.toml"
+        profile.write_text(example.replace("patience = 1.0", "patience = 30.0"))
         policy = make_policy(f"http:profile={profile},url={server.url}")
         procedure = parse_schedule("overlap:k=3").procedure
         with closing_memory(build_by_procedure(policy, RECORDS, procedure)) as memory:
@@ -158,20 +174,25 @@ def test_overlapping_writes_through_a_profile(monkeypatch: pytest.MonkeyPatch) -
 
 
 PROGRAM = """
-import asyncio, json, sys
+import asyncio, json, os, sys
 
 async def main():
-    items, loop = [], asyncio.get_running_loop()
+    items, reading, loop = [], [], asyncio.get_running_loop()
     async def answer(line):
         nonlocal items
         request = json.loads(line)
         if request["do"] == "add":
             before = items
-            await asyncio.sleep(0.05)
+            reading.append(line)
+            if os.path.exists("MEETING"):  # wait until three adds have read the items
+                while len(reading) % 3:
+                    await asyncio.sleep(0.01)
+            else:
+                await asyncio.sleep(0.05)
             record = request["record"]
             items = [*before, {"text": record["text"], "sources": [record["id"]]}]
         elif request["do"] == "reset":
-            items = []
+            items, reading[:] = [], []
         print(json.dumps({"items": items}), flush=True)
     tasks = []
     while line := await loop.run_in_executor(None, sys.stdin.readline):
@@ -184,9 +205,10 @@ asyncio.run(main())
 @pytest.mark.slow
 def test_a_program_receives_requests_before_it_has_answered(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    assert judge(f"command:run={sys.executable} {program}") == "lost"
+    meeting = tmp_path / "meeting"
+    program.write_text(PROGRAM.replace("MEETING", str(meeting)))
     assert judge(f"queue(command:run={sys.executable} {program})") is None
+    assert judge(f"command:run={sys.executable} {program}", meeting.touch) == "lost"
 
 
 BATCH_PROGRAM = """
@@ -235,8 +257,7 @@ def test_a_batch_endpoint_is_waited_for() -> None:
     service = Service(lag=0.05)
     service.RequestHandlerClass = _BatchHandler
     with run_server(service) as server:
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        policy = make_policy(f"http:url={url},settle=5,bulk=true")
+        policy = make_policy(f"http:url={server.url},settle=120,bulk=true")
         procedure = parse_schedule("bulk").procedure
         with closing_memory(build_by_procedure(policy, RECORDS, procedure)) as memory:
             assert memory.retained() == {"r0", "r1", "r2"}

@@ -108,7 +108,7 @@ def test_results_of_a_memory_that_failed_are_not_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [pytest.param("audit", marks=pytest.mark.slow), "orders"])
 @pytest.mark.parametrize("lost", [False, True])
 def test_an_interrupted_shard_continues(name: str, lost: bool, tmp_path: Path) -> None:
     """The sample has 30 pools, so a shard of two has 15; without its file it begins again."""

@@ -49,6 +49,7 @@ def read_run(directory: Path, query: str) -> list[Any]:
         return connection.execute(query).fetchall()
 
 
+@pytest.mark.slow
 def test_answers_are_drawn_where_they_differ_for_the_same_calls(tmp_path: Path) -> None:
     equal, model = Noisy(), Noisy()
     routeprism.audit("sample", "recent:k=2", models=[equal], **ASKED | {"allocate": False})
@@ -65,6 +66,7 @@ def test_answers_are_drawn_where_they_differ_for_the_same_calls(tmp_path: Path) 
     assert manifest["configuration"]["allocate"] is True
 
 
+@pytest.mark.slow
 def test_the_pilot_counts_a_fifth_whatever_number_follows(tmp_path: Path) -> None:
     """The accuracy of every question, from the answers in the ledger."""
     directory = tmp_path / "run"
@@ -88,6 +90,7 @@ def test_the_pilot_counts_a_fifth_whatever_number_follows(tmp_path: Path) -> Non
     assert stored == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_a_run_that_reached_its_limit_continues_with_the_missing_answers(tmp_path: Path) -> None:
     whole = Noisy()
     routeprism.audit("sample", "recent:k=2", models=[whole], run=tmp_path / "whole", **ASKED)

@@ -60,7 +60,7 @@ def complete_sheet(command: str, directory: Path) -> Path:
     return sheet
 
 
-@pytest.mark.parametrize("command", ["screen", "support"])
+@pytest.mark.parametrize("command", ["screen", pytest.param("support", marks=pytest.mark.slow)])
 def test_shards_of_a_study_give_the_run_of_a_single_one(command: str, tmp_path: Path) -> None:
     sheet = complete_sheet(command, tmp_path)
     reader = Reader()

@@ -20,7 +20,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("count", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 5))])
 def test_shards_execute_the_source_runs_of_a_single_call(count: int, tmp_path: Path) -> None:
     whole = reproduce(execute=True, model="reader", obtained="whole.json", keep="whole")
     assert whole.refresh is not None
@@ -43,6 +43,7 @@ def test_shards_execute_the_source_runs_of_a_single_call(count: int, tmp_path: P
     assert parts[0] == parts[1]
 
 
+@pytest.mark.slow
 def test_the_command_divides_and_merges(cli: Any, tmp_path: Path) -> None:
     words = ("reproduce", "--run", "--quiet", "--obtained")
     single = cli(*words, tmp_path / "single.json").out

@@ -141,7 +141,7 @@ def _enter_exposure(sheet: Sheet, pairs: Sequence[Comparison]) -> None:
     sheet.put("J", [jaccard(first.sources, second.sources) for first, second in exposures])
     sheet.put("V_changed", [float(a.sources != b.sources) for a, b in exposures])
     sheet.put("C_changed", [float(a.context_sha256 != b.context_sha256) for a, b in exposures])
-    enter_unit(sheet, "count.several_targets", [1.0] * len(pairs), lambda ones: len(ones) > 1)
+    enter_unit(sheet, "count.several_targets", [1.0] * len(pairs), lambda targets: len(targets) > 1)
 
 
 def _describe(rows: Sequence[EstimateRow]) -> Iterator[Statement]:

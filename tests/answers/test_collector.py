@@ -191,6 +191,27 @@ def test_an_answer_that_comparisons_share_is_made_up_for() -> None:
     assert sum(order[f"q{n} t"] == "forward" for n in range(8)) == 4
 
 
+def test_a_route_that_every_comparison_shares_begins_in_half_of_each_series() -> None:
+    """Forward is compared with three orders, and is asked once for each question."""
+    cells = [
+        item
+        for series in ("replay", "half-swap", "odd-even")
+        for n in range(10)
+        for item in pair(f"q{n}", series, f"{n}f", f"{n}{series}r")
+    ]
+    order = begins(cells)
+    for series in ("replay", "half-swap", "odd-even"):
+        assert sum(order[f"q{n} {series}"] == "forward" for n in range(10)) == 5
+    assert len(dispatch_order(cells)) == len(cells)
+
+
+def test_comparisons_that_are_joined_by_a_third_are_asked_together() -> None:
+    cells = [*pair("q", "s", "a", "b"), *pair("q", "t", "c", "d"), *pair("q", "u", "c", "b")]
+    ordered = dispatch_order(cells)
+    assert [item.ask.text for item in ordered] == ["a", "c", "c", "b", "d", "b"]
+    assert set(begins(cells).values()) == {"forward"}
+
+
 @pytest.mark.parametrize("shards", [1, 2, 4, 5])
 def test_pools_begin_with_different_routes_whoever_asks(shards: int) -> None:
     pools = {f"q{n}": n for n in range(64)}

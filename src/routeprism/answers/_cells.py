@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -192,6 +192,10 @@ def keys_of(model: Model, cells: Sequence[Cell], batch: str) -> list[Key]:
     ]
 
 
+_Columns = list[list[Cell]]
+"""The cells of one comparison: those of each route, draw by draw."""
+
+
 class _AnswerTurns:
     """Counts which route began each comparison of a pool, so that all begin equally often.
 
@@ -202,20 +206,55 @@ class _AnswerTurns:
         self._pool = pool
         self._begun: dict[tuple[str, int], tuple[int, list[int]]] = {}
 
-    def begin(self, series: str, routes: int, submitted: int | None = None) -> int:
-        """Choose the place of the route that begins the next comparison of a series.
+    def order(self, bundle: Sequence[_Columns]) -> Iterator[Cell]:
+        """Order the cells of comparisons that share requests; their routes begin by turns."""
+        routes = max(map(len, bundle))
+        number, counts = self._count(bundle[0])
+        # The fillers of a question begin with different routes, and so do pools.
+        due = _add_digits(self._pool, routes) + number + sum(counts)
+        begun = min(
+            range(routes), key=lambda turn: (self._weigh(bundle, turn), (turn - due) % routes)
+        )
+        for columns, place in zip(bundle, _find_first_routes(bundle, begun), strict=True):
+            self._count(columns)[1][place] += 1
+        for round_ in range(max(len(column) for columns in bundle for column in columns)):
+            yield from _order_round(bundle, begun, round_)
 
-        `submitted` is the place of a route whose answer was requested earlier: it has begun.
-        """
-        new = len(self._begun), [0] * routes
-        number, counts = self._begun.setdefault((series, routes), new)
-        place = submitted
-        if place is None:
-            # The fillers of a question begin with different routes, and so do pools.
-            due = _add_digits(self._pool, routes) + number + sum(counts)
-            place = min(range(routes), key=lambda at: (counts[at], (at - due) % routes))
-        counts[place] += 1
-        return place
+    def _count(self, columns: _Columns) -> tuple[int, list[int]]:
+        """Return the number of a comparison's series, and how often each of its routes began."""
+        new = len(self._begun), [0] * len(columns)
+        return self._begun.setdefault((columns[0][0].series, len(columns)), new)
+
+    def _weigh(self, bundle: Sequence[_Columns], turn: int) -> int:
+        """Count how often the routes that would begin have begun already."""
+        places = _find_first_routes(bundle, turn)
+        pairs = zip(bundle, places, strict=True)
+        return sum(self._count(columns)[1][place] for columns, place in pairs)
+
+
+def _order_round(bundle: Sequence[_Columns], begun: int, round_: int) -> Iterator[Cell]:
+    """Order the cells of one draw: a shared side is first, or last, in all comparisons at once."""
+    for rank in range(max(map(len, bundle))):
+        for columns in bundle:
+            column = columns[(begun + round_ + rank) % len(columns)]
+            if rank < len(columns) and round_ < len(column):
+                yield column[round_]
+
+
+def _find_first_routes(bundle: Sequence[_Columns], begun: int) -> list[int]:
+    """Find for each comparison the place of the route whose first request is made first."""
+    places: dict[tuple[str, int], int] = {}
+    for cell in _order_round(bundle, begun, 0):
+        places.setdefault(_request(cell), len(places))
+    return [
+        min(range(len(columns)), key=lambda at: places[_request(columns[at][0])])
+        for columns in bundle
+    ]
+
+
+def _request(cell: Cell) -> tuple[str, int]:
+    """Return what makes two cells one request."""
+    return cell.ask.text, cell.ask.draw
 
 
 def _add_digits(number: int, base: int) -> int:
@@ -233,40 +272,37 @@ def _add_digits(number: int, base: int) -> int:
 def dispatch_order(cells: Sequence[Cell], pools: Mapping[str, int] | None = None) -> list[Cell]:
     """Order cells so that each route is asked first equally often in every series of comparisons.
 
-    Group by group; a group's n-th cells of each route make a round, and which route begins moves on
-    by one from round to round. A request that comparisons of a pool share is made with the first of
-    them. `pools` has the number of each question's pool.
+    Comparisons of a pool that share a request follow each other as one bundle. Their n-th cells of
+    each route make a round, and which route begins moves on by one from round to round. `pools` has
+    the number of each question's pool.
     """
-    grouped: dict[str, dict[str, list[Cell]]] = {}
+    grouped: dict[int, dict[str, dict[str, list[Cell]]]] = {}
     for cell in cells:
-        grouped.setdefault(cell.group or cell.question, {}).setdefault(cell.route, []).append(cell)
+        groups = grouped.setdefault(0 if pools is None else pools[cell.question], {})
+        group = groups.setdefault(cell.group or cell.question, {})
+        group.setdefault(cell.route, []).append(cell)
     ordered: list[Cell] = []
-    turns: dict[int, tuple[_AnswerTurns, dict[tuple[str, int], int]]] = {}
-    for routes in grouped.values():
-        columns, start = list(routes.values()), len(ordered)
-        pool = 0 if pools is None else pools[columns[0][0].question]
-        begun_by, places = turns.setdefault(pool, (_AnswerTurns(pool), {}))
-        submitted = _find_first_route(columns, places)
-        begun = begun_by.begin(columns[0][0].series, len(columns), submitted)
-        for round_ in range(max(map(len, columns))):
-            first = (begun + round_) % len(columns)
-            turn = columns[first:] + columns[:first]
-            ordered.extend(column[round_] for column in turn if round_ < len(column))
-        for at, cell in enumerate(ordered[start:], start):
-            places.setdefault((cell.ask.text, cell.ask.draw), at)
+    for pool, groups in grouped.items():
+        turns = _AnswerTurns(pool)
+        for bundle in _bundle_comparisons([list(group.values()) for group in groups.values()]):
+            ordered.extend(turns.order(bundle))
     return ordered
 
 
-def _find_first_route(
-    columns: Sequence[Sequence[Cell]], places: Mapping[tuple[str, int], int]
-) -> int | None:
-    """Find the route whose first request an earlier comparison made, the earliest if several."""
-    ranks = {
-        at: places[key]
-        for at, column in enumerate(columns)
-        if (key := (column[0].ask.text, column[0].ask.draw)) in places
-    }
-    return min(ranks, key=ranks.__getitem__) if ranks else None
+def _bundle_comparisons(comparisons: Iterable[_Columns]) -> Iterable[list[_Columns]]:
+    """Put comparisons that share a request together, in the order of their first comparison."""
+    bundles: dict[int, list[_Columns]] = {}
+    bundle_of: dict[tuple[str, int], int] = {}
+    for number, columns in enumerate(comparisons):
+        shared = [_request(column[0]) for column in columns]
+        first, *rest = sorted({bundle_of.get(request, number) for request in shared})
+        bundle = bundles.setdefault(first, [])
+        for later in rest:
+            bundle += bundles.pop(later, [])
+            bundle_of |= {request: first for request, at in bundle_of.items() if at == later}
+        bundle.append(columns)
+        bundle_of |= dict.fromkeys(shared, first)
+    return bundles.values()
 
 
 def requests(

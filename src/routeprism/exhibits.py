@@ -295,7 +295,10 @@ def make_card(
 
 
 def name_chart(*names: str) -> str:
-    """Join names into one that is fit for a file; long names that begin alike stay different."""
+    """Join names into one that is fit for a file; long names that begin alike stay different.
+
+    Names that differ in their marks alone may become the same; a report numbers their charts.
+    """
     joined = "-".join(name for name in names if name)
     if len(joined) > 60:
         joined = f"{joined[:51]}-{sha256(joined.encode()).hexdigest()[:8]}"

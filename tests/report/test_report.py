@@ -98,9 +98,12 @@ def test_without_a_model_it_says_how_to_ask_one(own_data: OwnData, tmp_path: Pat
 
 
 def test_without_labels_it_says_how_to_get_them(own_data: OwnData, tmp_path: Path) -> None:
-    text = read_text(audited(own_data(RECORDS, [question("a"), question("b")]), tmp_path / "run"))
+    directory = own_data(RECORDS, [question("a"), question("b")])
+    text = read_text(audited(directory, tmp_path / "run"))
     assert "There are no support labels, so nothing shows whether what was lost matters." in text
-    assert "routeprism support" in text
+    # The name of the benchmark is that of its directory, and is no argument of a command.
+    assert f"routeprism support {directory} --pass NAME=MODEL" in text
+    assert f"routeprism orders {directory} --policy" in text
 
 
 def test_one_question_has_no_interval_and_the_page_says_so(
@@ -358,6 +361,29 @@ def test_charts_of_names_that_are_cut_stay_apart(
     names = [path.name for path in write_charts(run, tmp_path / "charts", ("svg",))]
     assert len(names) == len(set(names)) > 4
     assert sum(name.startswith("restoration-x") for name in names) == 2
+
+
+def test_charts_of_names_that_differ_in_a_mark_stay_apart(
+    own_data: OwnData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file's name has `-` for `:`, so `m:a` and `m-a` look alike; neither chart is lost."""
+    import vl_convert
+
+    data = own_data(RECORDS, [question("a", support=["a2"]), question("b", support=["b0"])])
+    policies = [
+        NamedPolicy(make_policy(f"recent:k={k}"), f"m{mark}a") for k, mark in ((1, ":"), (2, "-"))
+    ]
+    run = tmp_path / "run"
+    routeprism.explore_orders(str(data), *policies, resamples=100, run=run)
+    write_report(run)
+    on_page = read_charts((run / "report.html").read_text("utf-8"))
+    survival = [values for name, values in on_page.items() if name.startswith("survival-m-a")]
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", lambda spec: "<svg/>")  # the slow part
+    files = [path.name for path in write_charts(run, tmp_path / "charts", ("svg",))]
+    assert len(files) == len(set(files))
+    # Each memory has a curve for each arrival model; k=1 and k=2 of three records differ.
+    assert len(survival) == sum(name.startswith("survival-m-a") for name in files)
+    assert len({json.dumps(values) for values in survival}) == len(survival) > 1
 
 
 @pytest.mark.slow

@@ -12,13 +12,13 @@ from routeprism.experiments.statements import pluralise
 from routeprism.printing import printable
 from routeprism.report._exhibits import chart_data, figure
 from routeprism.report._exports import write_page
-from routeprism.report._html import Markup, data_block, fold_rest, fragment, tag
+from routeprism.report._html import Markup, as_html, data_block, fold_rest, fragment, tag
+from routeprism.report._next_steps import name_data
 from routeprism.report._page import page_header, shell
 from routeprism.report._summary import show_verdicts
-from routeprism.report._tables import as_html
 from routeprism.review import RunComparison
 from routeprism.review.comparison import MAIN_QUANTITIES, Difference, SupportChange, name_quantity
-from routeprism.runs import StoredRun
+from routeprism.runs import StoredRun, read_manifest
 
 _SHOWN_SENTENCES = 6
 _MOST_LINES = 40
@@ -266,17 +266,20 @@ _MOST_QUESTIONS = 10
 
 def write_comment(comparison: RunComparison, first: Path, second: Path, path: Path) -> None:
     """Write the comment; the runs have the verdicts and the causes."""
-    statements = []
-    for run in (first, second):
-        with StoredRun(run) as stored:
-            statements.append(read_statements(stored.manifest(), stored.estimates()))
-    write_page(path, as_comment(comparison, *statements))
+    before, after = _read_statements(first), _read_statements(second)
+    data = name_data(read_manifest(second)["configuration"])
+    write_page(path, "\n".join(_list_lines(comparison, before, after, data)) + "\n")
 
 
-def as_comment(
-    comparison: RunComparison, before: Sequence[Statement], after: Sequence[Statement]
-) -> str:
-    """Write a comparison as Markdown, given the statements of both runs."""
+def _read_statements(run: Path) -> tuple[Statement, ...]:
+    with StoredRun(run) as stored:
+        return read_statements(stored.manifest(), stored.estimates())
+
+
+def _list_lines(
+    comparison: RunComparison, before: Sequence[Statement], after: Sequence[Statement], data: str
+) -> list[str]:
+    """List the lines of a comment; `data` names the data of the runs as a command takes them."""
     changes = [(_find_change(item), item) for item in _select_changes(comparison.differences)]
     worse, better = ([item for sign, item in changes if sign == side] for side in (-1, 1))
     lost = [change for change in comparison.support if change.lost]
@@ -285,13 +288,10 @@ def as_comment(
     lines += _table("Worse", worse)
     lines += _table("Better", better)
     lines += _questions(lost)
-    lines += _remedies(
-        after, [pair[1] for pair in comparison.pairs], comparison.benchmark, bool(worse)
-    )
+    lines += _remedies(after, [policy for _, policy in comparison.pairs], data, bool(worse))
     if comparison.limits:
         lines += ["", f"<sub>{comparison.limits}.</sub>"]
-    lines += [f"\n<sub>{note}</sub>" for note in map(_escape, comparison.notes)]
-    return "\n".join(lines) + "\n"
+    return lines + [f"\n<sub>{note}</sub>" for note in map(_escape, comparison.notes)]
 
 
 def _select_changes(differences: Iterable[Difference]) -> list[Difference]:
@@ -393,7 +393,7 @@ def _questions(lost: Sequence[SupportChange]) -> Iterator[str]:
 
 
 def _remedies(
-    after: Sequence[Statement], policies: Sequence[str], benchmark: str, worse: bool
+    after: Sequence[Statement], policies: Sequence[str], data: str, worse: bool
 ) -> Iterator[str]:
     """Yield the measured repairs and the likely causes; else the command that measures repairs."""
     statements = [s for s in after if s.kind in ("remedies", "causes") and s.policy in policies]
@@ -404,7 +404,7 @@ def _remedies(
         yield f"- {_code(statement.policy)}: {_escape(''.join(map(str, statement.parts)))}"
     for policy in policies:
         steps = [s.next_step for s in statements if s.policy == policy and s.next_step]
-        command = shlex.join(["routeprism", "remedy", benchmark, "--policy", policy])
+        command = shlex.join(["routeprism", "remedy", data, "--policy", policy])
         yield f"- Measure repairs: {_code(steps[0] if steps else command)}"
 
 

@@ -20,8 +20,15 @@ from routeprism.exhibits import (
     shorten,
 )
 from routeprism.experiments import registered_experiments
-from routeprism.report._html import Markup, fragment, read_asset, reveal_controls, tag
-from routeprism.report._tables import RowNumbers, as_html
+from routeprism.report._html import (
+    Markup,
+    RowNumbers,
+    as_html,
+    fragment,
+    read_asset,
+    reveal_controls,
+    tag,
+)
 from routeprism.runs import COLUMNS, Column, EstimateRow, Finding, Rows, StoredRun
 
 
@@ -43,17 +50,23 @@ class Section:
 
 def make_sections(results: Results) -> list[Section]:
     """Make the tables and charts of every experiment that the run has results of."""
-    sections = (
-        Section(
-            experiment.name,
-            experiment.title,
-            tuple(experiment.make_tables(results)),
-            tuple(experiment.make_charts(results)),
-            experiment.tab,
-        )
-        for experiment in registered_experiments()
-    )
-    return [section for section in sections if section.tables or section.charts]
+    counts: Counter[str] = Counter()
+    sections = []
+    for experiment in registered_experiments():
+        tables = tuple(experiment.make_tables(results))
+        charts = tuple(_name_apart(experiment.make_charts(results), counts))
+        if tables or charts:
+            title, tab = experiment.title, experiment.tab
+            sections.append(Section(experiment.name, title, tables, charts, tab))
+    return sections
+
+
+def _name_apart(charts: Iterable[Chart], counts: Counter[str]) -> Iterator[Chart]:
+    """Add a number to names of charts that became alike when they were made fit for files."""
+    for chart in charts:
+        counts[chart.name] += 1
+        number = counts[chart.name]
+        yield replace(chart, name=f"{chart.name}-{number}") if number > 1 else chart
 
 
 def list_tables(results: Results) -> list[Table]:
@@ -66,18 +79,11 @@ def list_tables(results: Results) -> list[Table]:
 
 
 def list_charts(results: Results) -> list[Chart]:
-    """List every chart of a run, each with a name of its own: long names may be cut alike."""
-    counts: Counter[str] = Counter()
-    charts = []
-    all_charts = (chart for section in make_sections(results) for chart in section.charts)
-    for chart in (
-        *all_charts,
-        *(c for group in chart_estimates(results.rows).values() for c in group),
-    ):
-        counts[chart.name] += 1
-        number = counts[chart.name]
-        charts.append(replace(chart, name=f"{chart.name}-{number}") if number > 1 else chart)
-    return charts
+    """List every chart of a run, the forest plots of all estimates last."""
+    return [
+        *(chart for section in make_sections(results) for chart in section.charts),
+        *(chart for group in chart_estimates(results.rows).values() for chart in group),
+    ]
 
 
 _UNIT_QUANTITIES = ("J", "H", "Delta", "accuracy.")

@@ -12,8 +12,8 @@ from routeprism.errors import InputError, MissingExtraError, RunError, SpecError
 from routeprism.experiments import AnswerNames, list_answer_sources, name_answer
 from routeprism.files import write_output
 from routeprism.report._exhibits import build_spec, list_charts, list_tables
+from routeprism.report._html import as_csv, as_latex, as_markdown
 from routeprism.report._page import gather, page
-from routeprism.report._tables import as_csv, as_latex, as_markdown
 from routeprism.review.answers import TracedAnswer, judge_answers
 from routeprism.runs import COLUMNS, StoredQuestion, StoredRun, read_configuration
 from routeprism.spreadsheets import guard_cell, write_csv

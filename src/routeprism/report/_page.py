@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from routeprism.exhibits import Chart, Results, Table
+from routeprism.exhibits import Chart, Results, Table, read_statements
 from routeprism.experiments import list_arms
 from routeprism.experiments.reach import Reach, decide_reaches
 from routeprism.report._exhibits import (
@@ -27,18 +27,26 @@ from routeprism.report._exhibits import (
     show_section,
     tabulate_estimates,
 )
-from routeprism.report._gates import gate_section
-from routeprism.report._html import Markup, data_block, fragment, read_asset, tag, vega_bundle
+from routeprism.report._html import (
+    Markup,
+    RowNumbers,
+    data_block,
+    explain_column,
+    fragment,
+    read_asset,
+    tag,
+    vega_bundle,
+)
+from routeprism.report._next_steps import Missing, command_of, gate_section, list_missing
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
-from routeprism.report._summary import action_list, decide_memories, verdict_cards, verdict_table
-from routeprism.report._tables import RowNumbers, explain_column
-from routeprism.report._verdict import (
-    Missing,
-    command_of,
+from routeprism.report._summary import (
+    action_list,
+    decide_memories,
     headline,
     interrupted,
-    list_missing,
     summarise_policies,
+    verdict_cards,
+    verdict_table,
 )
 from routeprism.runs import FINISHED, INCOMPLETE, RUNNING, Rows, StoredRun, read_manifest
 
@@ -103,7 +111,11 @@ def page(material: Material) -> str:
     reaches = [Reach(**finding.value) for finding in results.findings.get("reach", ())]
     reaches = reaches or decide_reaches(rows, arms=list_arms(results))
     verdicts = decide_memories(results, reaches)
-    summaries = summarise_policies(material.manifest, rows, material.questions, reaches)
+    # An interrupted run may still have the statements of its earlier state.
+    is_complete = not interrupted(material.manifest)
+    statements = read_statements(material.manifest, rows) if is_complete else ()
+    command = str(material.configuration.get("command", ""))
+    summaries = summarise_policies(statements, rows, material.questions, reaches, command)
     sections = [merge_forests(section) for section in make_sections(results)]
     numbers = {row: at for at, row in enumerate(rows, start=1)}
     forests = chart_estimates(rows)
@@ -114,9 +126,9 @@ def page(material: Material) -> str:
             "Summary",
             [
                 ("verdict", "Verdict", verdict_table(results, verdicts, numbers)),
-                ("actions", "What to do", action_list(verdicts, material.manifest, results)),
+                ("actions", "What to do", action_list(verdicts, statements, numbers)),
                 *_list_sections(sections, "summary", numbers),
-                ("statements", "Statements", verdict_cards(summaries, material.manifest, rows)),
+                ("statements", "Statements", verdict_cards(summaries, material.manifest, numbers)),
                 *_list_background(material),
             ],
         ),
@@ -139,7 +151,7 @@ def page(material: Material) -> str:
     ]
     panels = [(name, title, _panel(name, parts)) for name, title, parts in tabs]
     titles = [(name, title) for name, title, panel in panels if panel]
-    sentence = headline(summaries, not interrupted(material.manifest), verdicts)
+    sentence = headline(summaries, is_complete, verdicts)
     name = str(material.configuration.get("benchmark", material.directory.name))
     return shell(
         f"RoutePrism: {name}",

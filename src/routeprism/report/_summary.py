@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from routeprism.exhibits import Part, Results, Severity, Statement, Table, read_statements
+from routeprism.exhibits import (
+    Part,
+    Results,
+    Severity,
+    Statement,
+    Table,
+    compose,
+    format_row,
+)
 from routeprism.experiments import registered_experiments
-from routeprism.experiments.reach import Reach
+from routeprism.experiments.reach import Reach, summarise_reaches
 from routeprism.experiments.severity import (
     MemoryVerdict,
     decide_results,
     describe_arrival,
+    summarise_verdicts,
     tabulate_verdicts,
 )
-from routeprism.report._html import Markup, fold_rest, fragment, tag
-from routeprism.report._tables import RowNumbers, as_html, link_number
-from routeprism.report._verdict import Summary, interrupted
-from routeprism.runs import EstimateRow
+from routeprism.report._html import (
+    Markup,
+    RowNumbers,
+    as_html,
+    fold_rest,
+    fragment,
+    link_number,
+    tag,
+)
+from routeprism.report._questions import FLAGS, Questions
+from routeprism.runs import FINISHED, Rows
 
 _RECOMMENDATION = "recommendation"
 """The kind of the statement that names one repair for a memory."""
@@ -76,11 +93,9 @@ def show_verdicts(
 
 
 def action_list(
-    verdicts: Sequence[MemoryVerdict], manifest: Mapping[str, Any], results: Results
+    verdicts: Sequence[MemoryVerdict], statements: Sequence[Statement], numbers: RowNumbers
 ) -> Markup | None:
     """List causes, repairs and next steps for each memory, the most severe first."""
-    statements = read_statements(manifest, results.rows)
-    numbers = {row: number for number, row in enumerate(results.rows, start=1)}
     order: Sequence[Severity] = ("problem", "warning", "info", "good")
     items = []
     for verdict in sorted(verdicts, key=lambda verdict: order.index(verdict.severity)):
@@ -150,14 +165,13 @@ def _link_parts(parts: Iterable[Part], numbers: RowNumbers) -> Iterator[str]:
 
 
 def verdict_cards(
-    summaries: Sequence[Summary], manifest: Mapping[str, Any], rows: Sequence[EstimateRow]
+    summaries: Sequence[Summary], manifest: Mapping[str, Any], numbers: RowNumbers
 ) -> Markup:
     """Make a card for each policy, and below them those of arms and comparators, and notes."""
     if not summaries and interrupted(manifest):
         return tag("p", "The run was interrupted. What it had stored is shown below.")
     if not summaries:
         return tag("p", "The run is complete, but has no estimates.")
-    numbers = {row: number for number, row in enumerate(rows, start=1)}
     cards, aside = (
         [_card(summary, numbers) for summary in summaries if summary.is_aside is is_aside]
         for is_aside in (False, True)
@@ -178,7 +192,7 @@ def verdict_cards(
             all_cards,
             _fold(f"Arms and comparators ({len(aside)})", _put_together(aside)) if aside else None,
             _fold(f"Notes ({len(notes)})", tag("ul", *notes)) if notes else None,
-            count if rows else None,
+            count if numbers else None,
         ]
     )
 
@@ -207,3 +221,116 @@ def _card(summary: Summary, numbers: RowNumbers) -> Markup:
         fold_rest(items, most, "more sentences"),
         class_=f"card layer-{layer}",
     )
+
+
+# --- the statements of each policy ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the run shows about one policy, or about no policy in particular."""
+
+    subject: str
+    title: str
+    statements: tuple[Statement, ...]
+    reach: Reach | None = None
+    """How far order reaches into the policy; None without a policy."""
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it is an arm or a comparator of another policy, and not a memory by itself."""
+        return self.reach is not None and self.reach.aside
+
+
+def summarise_policies(
+    statements: Sequence[Statement],
+    rows: Rows,
+    questions: Questions,
+    reaches: Sequence[Reach],
+    command: str,
+) -> list[Summary]:
+    """Sort the statements of a run by policy, with what can be counted question by question.
+
+    `command` is the command that made the run.
+    """
+    decided = {reach.policy: reach for reach in reaches}
+    summaries = []
+    for policy in filter(None, rows.values("policy")):
+        own = [statement for statement in statements if statement.policy == policy]
+        first = own[:1]
+        main = [item for item in own[1:] if item.kind in _MAIN]
+        rest = [item for item in own[1:] if item.kind not in _MAIN]
+        evidence = _evidence_statements(policy, questions)
+        recall = _recall_statements(rows.where(experiment="retention", policy=policy))
+        ordered = (*first, *evidence, *main, *recall, *rest)
+        reach = decided[policy]
+        summaries.append(Summary(policy, reach.title, ordered, reach))
+    unassigned = tuple(item for item in statements if item.policy not in decided)
+    if unassigned:
+        title = _PRINTED if command == "reproduce" else _READINGS
+        summaries.append(Summary("", "Results of the run" if summaries else title, unassigned))
+    return summaries
+
+
+_MAIN = ("answers", "restoration")
+"""Statements of these kinds follow the first one of a policy."""
+_READINGS = "Results of the readings"
+_PRINTED = "Reproduced numbers"
+
+
+def interrupted(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a run has not come to its estimates."""
+    return manifest.get("status") not in FINISHED
+
+
+def headline(
+    summaries: Sequence[Summary], complete: bool, verdicts: Sequence[MemoryVerdict] = ()
+) -> str:
+    """Summarise the run in one sentence."""
+    if verdicts:
+        return summarise_verdicts(verdicts)
+    memories = [
+        summary.reach for summary in summaries if summary.reach is not None and not summary.is_aside
+    ]
+    if memories:
+        verdict = summarise_reaches(memories)
+        return verdict or "Different arrival orders, and the records that each of them keeps."
+    if summaries:
+        if summaries[0].title == _PRINTED:
+            return "The paper's numbers, beside those that this package computes."
+        return "Readings of the benchmark, and how far they agree."
+    return "No estimates yet." if complete else "This run was interrupted before its estimates."
+
+
+def _evidence_statements(policy: str, questions: Questions) -> Iterator[Statement]:
+    """Count the questions that lose support on one of the two routes."""
+    for at, (name, schedule) in enumerate(questions.pairs):
+        if name != policy:
+            continue
+        flags = [question["flags"][at] for question in questions.index]
+        on_route = sum(bool(bits & FLAGS["lost-on-route"]) for bits in flags)
+        on_forward = sum(bool(bits & FLAGS["lost-on-forward"]) for bits in flags)
+        if on_route or on_forward:
+            text = (
+                f"{on_route} of {len(flags)} questions lose a support record on {schedule} that "
+                f"forward shows, {on_forward} lose one on forward that {schedule} shows"
+            )
+            yield Statement((text,), "evidence", policy, schedule, scope="evidence")
+
+
+def _recall_statements(rows: Rows) -> Iterator[Statement]:
+    """Compare how much support reaches the prompt on the two routes."""
+    for row in rows.plain(quantity="recall.exposed.forward"):
+        place = {"schedule": row.schedule, "labels": row.labels, "interface": row.interface}
+        route = rows.plain().one("recall.exposed.route", **place)
+        parts = compose(
+            "{forward} of it forward, {route} on {schedule} (labels {labels})",
+            forward=format_row(row),
+            route=format_row(route),
+            schedule=row.schedule,
+            labels=row.labels,
+        )
+        scope = "support that reaches the prompt"
+        if len(rows.values("interface")) > 1:
+            scope += f" with {row.interface}"
+        yield Statement(parts, "retention", row.policy, row.schedule, scope=scope)

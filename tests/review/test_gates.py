@@ -217,3 +217,19 @@ def test_a_quantity_is_suggested_by_its_meaning(word: str, quantity: str, tmp_pa
     )
     with pytest.raises(SpecError, match=f"Did you mean '{quantity}'"):
         check_run(tmp_path / "run", [f"{word}>=0.9"])
+
+
+@pytest.mark.slow
+def test_a_gate_on_a_mask_names_the_questions_of_the_mask(tmp_path: Path) -> None:
+    # Under replay, `recent:k=2` keeps other records of every pool of the sample than forward.
+    masks = {"some": ["u01-q0", "u01-q1", "u02-q0"]}
+    run = tmp_path / "run"
+    routeprism.audit(
+        "sample", "recent:k=2", schedules=["replay"], masks=masks, resamples=100, run=run
+    )
+    (verdict,) = check_run(run, ["mask=some:V_changed<=0"]).verdicts
+    assert verdict.value == 1
+    assert {question.id for question in verdict.questions} == set(masks["some"])
+    assert "3 of 3 questions are beyond it" in verdict.sentence
+    (outside,) = check_run(run, ["mask=outside-some:V_changed<=0"]).verdicts
+    assert len(outside.questions) == outside.row.queries == 165 - 3

@@ -50,10 +50,10 @@ from routeprism.reproduction._sources import (
     ObtainedValues,
     SourceRun,
     SourceValues,
+    Vocabulary,
     read_obtained,
     write_obtained,
 )
-from routeprism.reproduction._templates import Vocabulary
 
 __all__ = [
     "ALIASES",

@@ -14,8 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from routeprism.errors import SpecError, nearest
-from routeprism.reproduction._sources import SOURCES
-from routeprism.reproduction._templates import read_data
+from routeprism.reproduction._sources import SOURCES, read_data
 
 PROTOCOL = "protocol"
 """The label of the numbers that a correct build gives beyond the printed tables."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,9 @@ def refresh_values(
             return SourceResult(source.name, None, str(error))
         return SourceResult(source.name, values)
 
-    for result in _list_results(execute, _choose_sources(tables, sources, model, shard), merged):
+    selected = _choose_sources(tables, sources, model, shard)
+    results = (execute(source, references) for source, references in selected)
+    for result in results if merged is None else merged.read(len(selected)):
         if shard is not None and shard.file is not None:
             shard.file.append(result)
         if result.values is None:
@@ -96,35 +98,6 @@ def refresh_values(
         if save is not None:
             save(obtained)
     return RefreshResult(obtained, tuple(executed), missing)
-
-
-SelectedSource = tuple[SourceRun, list[Reference]]
-
-
-def _list_results(
-    execute: Callable[[SourceRun, list[Reference]], SourceResult],
-    selected: Sequence[SelectedSource],
-    merged: ShardResults | None,
-) -> Iterator[SourceResult]:
-    """Execute source runs, or read what shards have executed."""
-    if merged is not None:
-        yield from merged.read(len(selected))
-        return
-    for source, references in selected:
-        yield execute(source, references)
-
-
-def _choose_sources(
-    tables: tuple[PublishedTable, ...],
-    sources: Mapping[str, SourceRun],
-    model: str | None,
-    shard: Shard | None,
-) -> Sequence[SelectedSource]:
-    """List the source runs to execute here."""
-    selected = list(_select_sources(tables, sources, model))
-    if shard is None:
-        return selected
-    return [selected[at] for at in shard.choose(len(selected), "source run")]
 
 
 def price_tables(
@@ -151,18 +124,26 @@ def price_tables(
     return costs
 
 
-def _select_sources(
-    tables: tuple[PublishedTable, ...], sources: Mapping[str, SourceRun], model: str | None
-) -> Iterator[tuple[SourceRun, list[Reference]]]:
-    """Yield the source runs that tables need, each with the rows that any table needs of it."""
+def _choose_sources(
+    tables: tuple[PublishedTable, ...],
+    sources: Mapping[str, SourceRun],
+    model: str | None,
+    shard: Shard | None,
+) -> list[tuple[SourceRun, list[Reference]]]:
+    """Choose the source runs to execute here, each with the rows that any table needs of it."""
     if model is not None and len(models := make_models(model)) > 1:
         names = ", ".join(candidate.name for candidate in models)
         raise SpecError(f"a table is about one model; choose one: {names}")
     references = list_all_rows()
-    names_needed = list_needed_rows(tables) if tables else references
-    for name, source in sources.items():
-        if name in names_needed and (model is not None or not source.asks):
-            yield source, references[name]
+    needed = list_needed_rows(tables) if tables else references
+    selected = [
+        (source, references[name])
+        for name, source in sources.items()
+        if name in needed and (model is not None or not source.asks)
+    ]
+    if shard is None:
+        return selected
+    return [selected[at] for at in shard.choose(len(selected), "source run")]
 
 
 def _options_for(

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import math
-import operator
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from routeprism.errors import SpecError, nearest
+from routeprism.errors import SpecError
 from routeprism.exhibits import Number, Statement, compose, make_card, shorten, shorten_lines
-from routeprism.experiments import find_experiment, registered_experiments
 from routeprism.experiments.reach import Reach, read_reaches
 from routeprism.experiments.severity import MemoryVerdict, read_verdicts
 from routeprism.experiments.statements import describe_floor, is_at_floor, show_flags
 from routeprism.review.comparison import Difference, compare_runs
-from routeprism.review.selection import name_column, parse_columns
+from routeprism.review.selection import (
+    Gate,
+    name_column,
+    parse_gate,
+    read_values,
+    select_gate_rows,
+    select_questions,
+)
 from routeprism.routes import CAUSES, describe_displacer
 from routeprism.runs import (
     Column,
@@ -40,39 +42,9 @@ __all__ = [
     "parse_gate",
 ]
 
-_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
-_TEXT = re.compile(
-    r"(?:(?P<where>.*):)?(?P<quantity>[^:<>=\s]+)\s*(?P<operator>>=|<=|>|<)\s*"
-    r"(?P<baseline>baseline)?\s*(?P<bound>[+-]?\s*[0-9.]+(?:e-?[0-9]+)?)?"
-)
 _NO_WORSE = ("J>=baseline", "recall.exposed.route>=baseline", "accuracy.route.upper>=baseline")
 """The gates of a baseline alone; answers vary by themselves, so theirs must be shown to be worse.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A limit on an estimate, on one end of its interval, or on its change from a baseline."""
-
-    text: str
-    quantity: str
-    limit: str
-    """`estimate`, `lower` or `upper`."""
-    operator: str
-    bound: float
-    where: Mapping[str, str]
-    """Columns that narrow it down."""
-    baseline: bool = False
-    """Whether the bound is counted from the baseline's estimate, question by question."""
-
-    def holds(self, value: float, bound: float | None = None) -> bool:
-        """Whether a value keeps the limit, or one that replaces it."""
-        return _OPERATORS[self.operator](value, self.bound if bound is None else bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,34 +122,6 @@ class CheckResult:
         return make_card(f"{self.run}: {'passed' if self.passed else 'failed'}", self._list_lines())
 
 
-def parse_gate(text: str) -> Gate:
-    """Read `J>=0.9`, `restored-absent.lower<=0.1`, `policy=focal,schedule=replay:J>=baseline`."""
-    match = _TEXT.fullmatch(text.strip())
-    if match is None or (match["baseline"] is None and match["bound"] is None):
-        raise SpecError(
-            f"Expected a gate such as 'J>=0.9', 'restored-absent.lower<=0.1' or "
-            f"'policy=focal,schedule=replay:J>=baseline-0.02' but got {text!r}"
-        )
-    quantity, _, limit = match["quantity"].rpartition(".")
-    if limit not in ("estimate", "lower", "upper"):
-        quantity, limit = match["quantity"], "estimate"
-    try:
-        bound = float((match["bound"] or "0").replace(" ", ""))
-    except ValueError as error:
-        raise SpecError(f"Expected a number in gate {text!r} but got {match['bound']!r}") from error
-    if not math.isfinite(bound):
-        raise SpecError(f"Expected a finite number in gate {text!r} but got {match['bound']!r}")
-    return Gate(
-        text.strip(),
-        quantity,
-        limit,
-        match["operator"],
-        bound,
-        _parse_where(match["where"], text),
-        match["baseline"] is not None,
-    )
-
-
 def _parse_gates(gates: Sequence[str], baseline: Path | None) -> list[Gate]:
     parsed = [parse_gate(text) for text in gates]
     if not parsed and baseline is None:
@@ -185,13 +129,6 @@ def _parse_gates(gates: Sequence[str], baseline: Path | None) -> list[Gate]:
     if baseline is None and any(gate.baseline for gate in parsed):
         raise SpecError("a gate compares with a baseline: give the run that is the baseline")
     return parsed
-
-
-def _parse_where(columns: str | None, gate: str) -> dict[str, str]:
-    try:
-        return {} if columns is None else parse_columns(columns)
-    except SpecError as error:
-        raise SpecError(f"gate {gate!r}: {error}") from error
 
 
 def check_run(
@@ -218,7 +155,7 @@ def check_run(
         verdicts = []
         try:
             for gate in parsed:
-                verdicts += [judging.judge(gate, row) for row in _select_rows(gate, rows)]
+                verdicts += [judging.judge(gate, row) for row in select_gate_rows(gate, rows)]
         except SpecError:  # with everything missing there is no row to judge
             if not shortfalls:
                 raise
@@ -276,73 +213,6 @@ _QUOTED = 60
 def _quote_record(id: str, text: str) -> str:
     words = " ".join(text.split())
     return f"'{id}'" + (f" «{shorten(words, _QUOTED)}»" if words else "")
-
-
-_MEANINGS: Mapping[str, tuple[str, ...]] = {
-    "J": ("jaccard", "overlap", "similarity", "similar", "stability", "iou", "same"),
-    "evidence_lost": ("evidence", "lost", "lose", "loss", "losses", "missing"),
-    "recall.exposed.route": ("recall", "support", "retention", "coverage", "hit"),
-    "kept.route": ("kept", "keep", "retained", "records"),
-    "Delta_rep": ("drop", "delta", "degradation", "regression", "change", "fall"),
-    "accuracy.route": ("accuracy", "acc", "correct", "score", "right"),
-    "H": ("flip", "flips", "flipped", "answers", "answer"),
-    "D_res": ("disagreement", "disagree", "residual", "noise"),
-    "V_changed": ("changed", "different", "shown", "sources"),
-    "C_changed": ("text", "context", "prompt"),
-    "I_changed": ("state", "internal"),
-    "context_length.route": ("length", "characters", "chars", "tokens", "size"),
-}
-"""Quantities by words that people use for them."""
-
-
-def _suggest_quantity(name: str, quantities: Collection[str]) -> str:
-    """Suggest a quantity that is written almost like this, or one that means it."""
-    if spelt := get_close_matches(name, quantities, 1, _SPELT_ALIKE):
-        return f"Did you mean '{spelt[0]}'?"
-    words = re.findall("[a-z]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    meanings = {word: q for q, several in _MEANINGS.items() if q in quantities for word in several}
-    if "accuracy" in words and "Delta_rep" in quantities:
-        words.sort(key=lambda word: word not in _MEANINGS["Delta_rep"])  # "accuracy drop"
-    for word in words:
-        if alike := get_close_matches(word, meanings, 1, _SPELT_ALIKE):
-            return f"Did you mean '{meanings[alike[0]]}'?"
-    return nearest(name, quantities)
-
-
-_SPELT_ALIKE = 0.8
-"""How similar two words are at least if one is a misspelling of the other."""
-
-
-def _select_rows(gate: Gate, rows: Rows) -> Rows:
-    """Select the rows of a gate: no comparators, and all questions, unless it names them."""
-    candidates = rows.where(quantity=gate.quantity)
-    if not candidates:
-        raise SpecError(
-            f"gate {gate.text!r}: the run has no {gate.quantity!r}. "
-            + _suggest_quantity(gate.quantity, rows.values("quantity"))
-        )
-    # Arms that are a part of the questions are like strata: a gate has to name them.
-    parts = {
-        arm
-        for experiment in registered_experiments()
-        for group in experiment.groups
-        for arm in (group.first, group.second)
-    }
-    selected = Rows.of(
-        row
-        for row in candidates.where(**{"stratum": "all", "mask": "", **gate.where})
-        if ("policy" in gate.where or not row.policy.startswith("source-order("))
-        and ("arm" in gate.where or row.arm not in parts)
-    )
-    if selected:
-        return selected
-    for name, value in gate.where.items():
-        if value not in candidates.values(name):
-            raise SpecError(
-                f"gate {gate.text!r}: no {gate.quantity} has {name} {value!r}. "
-                + nearest(value, candidates.values(name))
-            )
-    raise SpecError(f"gate {gate.text!r} applies to no row of the run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,20 +335,16 @@ def _column(row: EstimateRow) -> Column:
 def _read_values(
     row: EstimateRow, stored: StoredRun, policy: str | None = None
 ) -> dict[str, float]:
-    """Read the values that a row is the mean of, within its stratum; empty if none are stored."""
+    """Read the values that a row is the mean of; empty if none are stored."""
     column = _column(row)
     if policy is not None:
         column = column._replace(policy=policy)
-    of_users = stored.per_question(**column._asdict()).get(column, {})
-    values = {id: value for of_user in of_users.values() for id, value in of_user.items()}
-    if row.stratum == "all":
+    of_users = read_values(stored, column).values()
+    values = {id: value for of_user in of_users for id, value in of_user.items()}
+    if row.stratum == "all" and not row.mask:
         return values
-    questions = stored.questions().items()
-    users = {id: question.user for id, question in questions if question.kind == row.stratum}
-    experiment = find_experiment(row)
-    pairs = ((user, id) for id, user in users.items())
-    excluded = frozenset() if experiment is None else experiment.find_excluded(pairs)
-    return {id: value for id, value in values.items() if id in users and id not in excluded}
+    selected = select_questions(row, stored.questions(), stored.masks())
+    return {id: value for id, value in values.items() if id in selected}
 
 
 def _describe_failure(gate: Gate, failed: Sequence[FailedQuestion], total: int) -> str:

@@ -1,14 +1,41 @@
-"""Which rows of `estimates.csv` a person means: by number, or by columns such as `policy=focal`."""
+"""Which rows of `estimates.csv` a person means, and which questions and values are behind a row.
+
+Rows are named by number, by columns such as `policy=focal`, or by a gate such as `J>=0.9`.
+"""
 
 from __future__ import annotations
 
+import math
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 
 from routeprism.errors import SpecError, nearest
-from routeprism.runs import COLUMNS, Column, EstimateRow, Rows
+from routeprism.experiments import find_experiment, registered_experiments
+from routeprism.runs import (
+    COLUMNS,
+    Column,
+    EstimateRow,
+    QuestionValues,
+    Rows,
+    StoredQuestion,
+    StoredRun,
+)
 
-__all__ = ["describe_rows", "name_column", "parse_columns", "prefer_rows", "select_row"]
+__all__ = [
+    "Gate",
+    "describe_rows",
+    "name_column",
+    "parse_columns",
+    "parse_gate",
+    "prefer_rows",
+    "read_values",
+    "select_gate_rows",
+    "select_questions",
+    "select_row",
+]
 
 _NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed", "flags")
 _NAMES = tuple(name for name in COLUMNS if name not in _NUMBERS)
@@ -95,3 +122,171 @@ def describe_rows(rows: Sequence[EstimateRow], numbers: Mapping[EstimateRow, int
     if len(rows) > _MOST_VALUES:
         lines.append(f"  … and {len(rows) - _MOST_VALUES} more")
     return "\n".join(lines)
+
+
+# --- gates -----------------------------------------------------------------------------------
+
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_TEXT = re.compile(
+    r"(?:(?P<where>.*):)?(?P<quantity>[^:<>=\s]+)\s*(?P<operator>>=|<=|>|<)\s*"
+    r"(?P<baseline>baseline)?\s*(?P<bound>[+-]?\s*[0-9.]+(?:e-?[0-9]+)?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A limit on an estimate, on one end of its interval, or on its change from a baseline."""
+
+    text: str
+    quantity: str
+    limit: str
+    """`estimate`, `lower` or `upper`."""
+    operator: str
+    bound: float
+    where: Mapping[str, str]
+    """Columns that narrow it down."""
+    baseline: bool = False
+    """Whether the bound is counted from the baseline's estimate, question by question."""
+
+    def holds(self, value: float, bound: float | None = None) -> bool:
+        """Whether a value keeps the limit, or one that replaces it."""
+        return _OPERATORS[self.operator](value, self.bound if bound is None else bound)
+
+
+def parse_gate(text: str) -> Gate:
+    """Read `J>=0.9`, `restored-absent.lower<=0.1`, `policy=focal,schedule=replay:J>=baseline`."""
+    match = _TEXT.fullmatch(text.strip())
+    if match is None or (match["baseline"] is None and match["bound"] is None):
+        raise SpecError(
+            f"Expected a gate such as 'J>=0.9', 'restored-absent.lower<=0.1' or "
+            f"'policy=focal,schedule=replay:J>=baseline-0.02' but got {text!r}"
+        )
+    quantity, _, limit = match["quantity"].rpartition(".")
+    if limit not in ("estimate", "lower", "upper"):
+        quantity, limit = match["quantity"], "estimate"
+    try:
+        bound = float((match["bound"] or "0").replace(" ", ""))
+    except ValueError as error:
+        raise SpecError(f"Expected a number in gate {text!r} but got {match['bound']!r}") from error
+    if not math.isfinite(bound):
+        raise SpecError(f"Expected a finite number in gate {text!r} but got {match['bound']!r}")
+    return Gate(
+        text.strip(),
+        quantity,
+        limit,
+        match["operator"],
+        bound,
+        _parse_where(match["where"], text),
+        match["baseline"] is not None,
+    )
+
+
+def _parse_where(columns: str | None, gate: str) -> dict[str, str]:
+    try:
+        return {} if columns is None else parse_columns(columns)
+    except SpecError as error:
+        raise SpecError(f"gate {gate!r}: {error}") from error
+
+
+_MEANINGS: Mapping[str, tuple[str, ...]] = {
+    "J": ("jaccard", "overlap", "similarity", "similar", "stability", "iou", "same"),
+    "evidence_lost": ("evidence", "lost", "lose", "loss", "losses", "missing"),
+    "recall.exposed.route": ("recall", "support", "retention", "coverage", "hit"),
+    "kept.route": ("kept", "keep", "retained", "records"),
+    "Delta_rep": ("drop", "delta", "degradation", "regression", "change", "fall"),
+    "accuracy.route": ("accuracy", "acc", "correct", "score", "right"),
+    "H": ("flip", "flips", "flipped", "answers", "answer"),
+    "D_res": ("disagreement", "disagree", "residual", "noise"),
+    "V_changed": ("changed", "different", "shown", "sources"),
+    "C_changed": ("text", "context", "prompt"),
+    "I_changed": ("state", "internal"),
+    "context_length.route": ("length", "characters", "chars", "tokens", "size"),
+}
+"""Quantities by words that people use for them."""
+
+
+def _suggest_quantity(name: str, quantities: Collection[str]) -> str:
+    """Suggest a quantity that is written almost like this, or one that means it."""
+    if spelt := get_close_matches(name, quantities, 1, _SPELT_ALIKE):
+        return f"Did you mean '{spelt[0]}'?"
+    words = re.findall("[a-z]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    meanings = {word: q for q, several in _MEANINGS.items() if q in quantities for word in several}
+    if "accuracy" in words and "Delta_rep" in quantities:
+        words.sort(key=lambda word: word not in _MEANINGS["Delta_rep"])  # "accuracy drop"
+    for word in words:
+        if alike := get_close_matches(word, meanings, 1, _SPELT_ALIKE):
+            return f"Did you mean '{meanings[alike[0]]}'?"
+    return nearest(name, quantities)
+
+
+_SPELT_ALIKE = 0.8
+"""How similar two words are at least if one is a misspelling of the other."""
+
+
+def select_gate_rows(gate: Gate, rows: Rows) -> Rows:
+    """Select the rows of a gate: no comparators, and all questions, unless it names them."""
+    candidates = rows.where(quantity=gate.quantity)
+    if not candidates:
+        raise SpecError(
+            f"gate {gate.text!r}: the run has no {gate.quantity!r}. "
+            + _suggest_quantity(gate.quantity, rows.values("quantity"))
+        )
+    # Arms that are a part of the questions are like strata: a gate has to name them.
+    parts = {
+        arm
+        for experiment in registered_experiments()
+        for group in experiment.groups
+        for arm in (group.first, group.second)
+    }
+    selected = Rows.of(
+        row
+        for row in candidates.where(**{"stratum": "all", "mask": "", **gate.where})
+        if ("policy" in gate.where or not row.policy.startswith("source-order("))
+        and ("arm" in gate.where or row.arm not in parts)
+    )
+    if selected:
+        return selected
+    for name, value in gate.where.items():
+        if value not in candidates.values(name):
+            raise SpecError(
+                f"gate {gate.text!r}: no {gate.quantity} has {name} {value!r}. "
+                + nearest(value, candidates.values(name))
+            )
+    raise SpecError(f"gate {gate.text!r} applies to no row of the run")
+
+
+# --- behind a row ----------------------------------------------------------------------------
+
+
+def select_questions(
+    row: EstimateRow,
+    questions: Mapping[str, StoredQuestion],
+    masks: Mapping[str, frozenset[str]],
+) -> frozenset[str]:
+    """Select the questions of a row's stratum and mask; values contain an experiment's own mask."""
+    selection = {id for id, question in questions.items() if row.stratum in ("all", question.kind)}
+    cut = row.mask.partition(":")[0]
+    for name, ids in masks.items():
+        if cut == name:
+            selection &= ids
+        elif cut == f"outside-{name}":
+            selection -= ids
+    experiment = find_experiment(row)
+    if experiment is None:
+        return frozenset(selection)
+    excluded = experiment.find_excluded((questions[id].user, id) for id in selection)
+    return frozenset(selection) - excluded
+
+
+def read_values(stored: StoredRun, column: Column) -> QuestionValues:
+    """Read the values that estimates are the means of; those of a mask are among those of all."""
+    own = column.mask.partition(":")[2]
+    for place in (column, column._replace(mask=own)):
+        if values := stored.per_question(**place._asdict()).get(place):
+            return values
+    return {}

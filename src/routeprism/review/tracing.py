@@ -16,7 +16,7 @@ from routeprism.experiments import BY_QUESTION, Experiment, find_experiment
 from routeprism.labels import LabelledItem
 from routeprism.orders import name_reference
 from routeprism.review.answers import TracedAnswer, find_answers, list_policies
-from routeprism.review.selection import name_column, select_row
+from routeprism.review.selection import name_column, read_values, select_questions, select_row
 from routeprism.runs import (
     EstimateRow,
     Finding,
@@ -142,7 +142,7 @@ def _trace(opened: _OpenRun, number: int) -> Trail:
     experiment = find_experiment(row) or Experiment(name=row.experiment, title=row.experiment)
     entry = opened.index[row.experiment]
     texts = {id: question.text for id, question in questions.items()}
-    question_ids = _find_questions(opened, row, experiment)
+    question_ids = select_questions(row, questions, opened.masks)
     if experiment.items_behind is not None:
         labelled = experiment.items_behind(opened.run, stored, row, question_ids)
         recomputed = labelled.recompute(row.quantity)
@@ -191,30 +191,12 @@ def _find_rule(row: EstimateRow, experiment: Experiment) -> tuple[Rule, str, tup
     return "sum" if row.is_count else "mean", quantity, (row.arm,)
 
 
-def _find_questions(opened: _OpenRun, row: EstimateRow, experiment: Experiment) -> frozenset[str]:
-    """Find the questions of a row's stratum and mask; an experiment's own mask is in its values."""
-    questions = opened.questions
-    selection = {id for id, question in questions.items() if row.stratum in ("all", question.kind)}
-    cut = row.mask.partition(":")[0]
-    for name, ids in opened.masks.items():
-        if cut == name:
-            selection &= ids
-        elif cut == f"outside-{name}":
-            selection -= ids
-    return frozenset(selection) - experiment.find_excluded(
-        (questions[id].user, id) for id in selection
-    )
-
-
 def _find_units(
     stored: StoredRun, row: EstimateRow, questions: Collection[str]
 ) -> tuple[UnitValues, ...]:
     """Find what every unit contributes, within the row's stratum and mask."""
     column = name_column(row)
-    values: dict[str, dict[str, float]] = {}
-    own = column.mask.partition(":")[2]
-    for place in (column, column._replace(mask=own)):
-        values = values or stored.per_question(**place._asdict()).get(place, {})
+    values = read_values(stored, column)
     whole = stored.per_unit(row.interface, column) if not values else []
     if any(unit.questions for unit in whole):
         values = {unit.user: dict(unit.questions) for unit in whole}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import cycle, islice
@@ -147,26 +147,14 @@ def cast() -> Mapping[str, tuple[str, ...]]:
 class Persona:
     """Who a user is, in three circles: home, work and town."""
 
-    name: str
-    rel: str
-    """What the partner is to the user: a husband, a sister, a niece."""
-    partner: str
-    pet: str
-    street: str
-    occupation: str
-    """With its article."""
-    work: str
-    task: str
-    boss: str
-    mate: str
-    town: str
-    landmark: str
-    river: str
-    neighbour: str
+    names: Mapping[str, str]
+    """By use: `name`, `partner`, `rel` (what the partner is to the user, such as a sister), `pet`,
+    `street`; `occupation` (with its article), `work`, `task`, `boss`, `mate`; `town`, `landmark`,
+    `river`, `neighbour`."""
 
     def fill(self, sentence: str) -> str:
         """Put this life's names into a sentence."""
-        return sentence.format(**asdict(self))
+        return sentence.format(**self.names)
 
 
 def invent(count: int, rng: Random) -> tuple[Persona, ...]:
@@ -178,11 +166,12 @@ def invent(count: int, rng: Random) -> tuple[Persona, ...]:
     people = []
     for job, *row in zip(jobs, *columns, strict=True):
         trade, work, task = map(str.strip, job.split("|"))
-        texts = dict(zip(uses, row, strict=True))
+        texts = {**dict(zip(uses, row, strict=True)), "work": work, "task": task}
         texts["rel"], texts["partner"] = texts["partner"].split()
         texts["mate"], texts["neighbour"] = rng.sample(names["other"], 2)
         texts["occupation"] = f"{'an' if trade[0] in 'aeiou' else 'a'} {trade}"
-        people.append(Persona(**texts, work=work, task=task, river=rng.choice(names["river"])))
+        texts["river"] = rng.choice(names["river"])
+        people.append(Persona(texts))
     return tuple(people)
 
 

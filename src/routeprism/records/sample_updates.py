@@ -199,7 +199,10 @@ def _small_talk(
     return [
         Turn("user", f"{persona.fill(decks['town'].pop())} {persona.fill(decks['town'].pop())}"),
         Turn("assistant", decks["reply"].pop()),
-        Turn("user", f"{persona.neighbour} from next door recommends {value}, but not to me."),
+        Turn(
+            "user",
+            f"{persona.names['neighbour']} from next door recommends {value}, but not to me.",
+        ),
     ]
 
 
@@ -238,7 +241,7 @@ def _ask(
     return Question(
         id=identity,
         user=user,
-        text=_TEXTS[kind].format(name=persona.name, topic=chain[0].topic.name),
+        text=_TEXTS[kind].format(name=persona.names["name"], topic=chain[0].topic.name),
         options=tuple(options),
         gold=letter_of[days[-1]],
         kind=kind,

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from routeprism.errors import SpecError, nearest
 from routeprism.experiments import find_experiment, registered_experiments
 from routeprism.runs import (
-    COLUMNS,
+    IDENTITY,
     Column,
     EstimateRow,
     QuestionValues,
@@ -37,20 +37,18 @@ __all__ = [
     "select_row",
 ]
 
-_NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed", "flags")
-_NAMES = tuple(name for name in COLUMNS if name not in _NUMBERS)
 _MOST_VALUES = 12
 
 
 def parse_columns(text: str) -> dict[str, str]:
     """Read `policy=focal,schedule=replay`; a policy's own parameters may contain commas."""
     columns = {}
-    for part in re.split(rf",\s*(?=(?:{'|'.join(_NAMES)})=)", text.strip()):
+    for part in re.split(rf",\s*(?=(?:{'|'.join(IDENTITY)})=)", text.strip()):
         name, equals, value = part.strip().partition("=")
-        if not equals or name not in _NAMES:
+        if not equals or name not in IDENTITY:
             raise SpecError(
                 f"Expected columns such as 'policy=focal,schedule=replay,quantity=J' but got "
-                f"{part!r}. {nearest(name, _NAMES)}"
+                f"{part!r}. {nearest(name, IDENTITY)}"
             )
         columns[name] = value
     return columns
@@ -113,8 +111,8 @@ def prefer_rows(rows: Rows, **columns: str) -> Rows:
 
 def describe_rows(rows: Sequence[EstimateRow], numbers: Mapping[EstimateRow, int]) -> str:
     """List the first rows by number, with the columns in which they differ."""
-    varying = [name for name in _NAMES if len({getattr(row, name) for row in rows}) > 1]
-    varying = varying or [name for name in _NAMES if getattr(rows[0], name)]
+    varying = [name for name in IDENTITY if len({getattr(row, name) for row in rows}) > 1]
+    varying = varying or [name for name in IDENTITY if getattr(rows[0], name)]
     lines = [
         f"  {numbers[row]}: " + ",".join(f"{name}={getattr(row, name)}" for name in varying)
         for row in rows[:_MOST_VALUES]

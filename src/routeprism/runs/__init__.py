@@ -1,6 +1,5 @@
 """Run directories: what is stored, how it is read again, and how a run is resumed."""
 
-from routeprism.runs._cassettes import Cassette, check_cassette, write_cassette
 from routeprism.runs._comparisons import StoredAnswer, StoredSide
 from routeprism.runs._entries import (
     Column,
@@ -13,6 +12,7 @@ from routeprism.runs._entries import (
     StoredRecord,
     StoredTrace,
     UnitValues,
+    explain_shard,
     question_row,
     unit_rows,
     value_rows,
@@ -29,16 +29,17 @@ from routeprism.runs._ledger import (
     States,
     sha256,
 )
-from routeprism.runs._rows import COLUMNS, EstimateRow, Rows, format_interval, to_csv
+from routeprism.runs._rows import COLUMNS, IDENTITY, EstimateRow, Rows, format_interval, to_csv
 from routeprism.runs._run import Run, Writer
 from routeprism.runs._store import FINISHED, INCOMPLETE, PENDING_RESULTS, RUNNING, settle_store
 from routeprism.runs._stored_run import StoredRun, read_configuration, read_manifest
-from routeprism.runs._union import explain_shard, unite_ledgers
+from routeprism.runs._transfers import Cassette, check_cassette, unite_ledgers, write_cassette
 
 __all__ = [
     "COLUMNS",
     "CONTRASTS",
     "FINISHED",
+    "IDENTITY",
     "INCOMPLETE",
     "PENDING_RESULTS",
     "RUNNING",

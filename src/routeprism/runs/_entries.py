@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from routeprism.printing import pluralise
 from routeprism.records import Question
 
 
@@ -274,7 +275,7 @@ class Shortfall:
     def summary(self) -> str:
         """How much is missing, without the reasons."""
         parts = [
-            f"{number} {name}{'' if number == 1 else 's'}"
+            pluralise(number, name)
             for number, name in ((self.answers, "answer"), (self.routes, "route"))
             if number
         ]
@@ -286,8 +287,13 @@ class Shortfall:
 
 def _count_reasons(reasons: Iterable[str], noun: str) -> list[str]:
     counts = Counter(reasons).most_common(_MOST_REASONS)
-    return [f"{number} {noun}{'' if number == 1 else 's'}: {reason}" for reason, number in counts]
+    return [f"{pluralise(number, noun)}: {reason}" for reason, number in counts]
 
 
 def _number(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
+
+
+def explain_shard(shard: str) -> str:
+    """Explain that the numbers of a run are those of one shard."""
+    return f"These numbers are those of shard {shard} alone; `merge` gives those of all shards"

@@ -49,7 +49,7 @@ class EstimateRow:
     @property
     def identity(self) -> tuple[str, ...]:
         """All that is not a number: what makes the row this row."""
-        return tuple(str(getattr(self, name)) for name in _NAMES)
+        return tuple(str(getattr(self, name)) for name in IDENTITY)
 
     @property
     def is_count(self) -> bool:
@@ -60,7 +60,8 @@ class EstimateRow:
 COLUMNS: tuple[str, ...] = tuple(part.name for part in fields(EstimateRow))
 _COUNTS = ("count.", "miss.", "extra.")
 _NUMBERS = frozenset({"estimate", "lower", "upper", "queries", "units", "draws", "seed"})
-_NAMES = tuple(name for name in COLUMNS if name not in _NUMBERS and name != "flags")
+IDENTITY = tuple(name for name in COLUMNS if name not in _NUMBERS and name != "flags")
+"""The columns that say what a number is."""
 
 
 def _cell(value: object) -> str:
@@ -167,13 +168,7 @@ class Rows(Sequence[EstimateRow]):
             missing = quantity not in quantities
             hint = nearest(quantity, quantities) if missing else "The quantity has other rows."
             raise LookupError(f"0 rows have {quantity=} and {columns}. {hint}")
-        differing = [
-            name
-            for name in COLUMNS
-            if isinstance(getattr(rows[0], name), str)
-            and len({getattr(row, name) for row in rows}) > 1
-            and name != "flags"
-        ]
+        differing = [name for name in IDENTITY if len({getattr(row, name) for row in rows}) > 1]
         raise LookupError(
             f"{len(rows)} rows have {quantity=} and {columns}; they differ in "
             f"{', '.join(differing)}"

@@ -131,10 +131,10 @@ class Tables:
             self._known = self.names
         return self._known.issuperset(tables)
 
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> Cursor:
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Run a statement and give its rows."""
         try:
-            return Cursor(self._connection.execute(statement, values), self)
+            return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise self._damage(error) from error
 
@@ -147,28 +147,6 @@ class Tables:
             f"{self._path} cannot be read: {error}. It is damaged, or no store of this version of "
             f"RoutePrism; nothing was changed"
         )
-
-
-class Cursor:
-    """The rows of one statement."""
-
-    def __init__(self, cursor: sqlite3.Cursor, tables: Tables) -> None:
-        self._cursor = cursor
-        self._tables = tables
-
-    def __iter__(self) -> Iterator[Any]:
-        try:
-            yield from self._cursor
-        except sqlite3.Error as error:
-            raise self._tables._damage(error) from error
-
-    def fetchone(self) -> Any:
-        """Return the first row; None if there is none."""
-        return next(iter(self), None)
-
-    def fetchall(self) -> list[Any]:
-        """Return all rows."""
-        return list(self)
 
 
 _NAMES = "SELECT name FROM {}.sqlite_master WHERE type = 'table'"

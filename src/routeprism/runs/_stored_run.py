@@ -363,7 +363,7 @@ class StoredRun:
 
     def _select(self, columns: str, origin: str, *values: str) -> list[Any]:
         statement = f"SELECT {columns} FROM {origin}"  # noqa: S608 (fixed names)
-        return self._tables.execute(statement, values).fetchall()
+        return self._tables.execute(statement, values)
 
 
 def read_configuration(stored: StoredRun, directory: Path) -> dict[str, Any]:

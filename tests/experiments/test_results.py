@@ -11,7 +11,7 @@ import pytest
 import routeprism
 from routeprism.errors import SpecError
 from routeprism.experiments import Audit
-from routeprism.experiments.remedies import summarise_remedies
+from routeprism.experiments.repairs import summarise_remedies
 
 from . import order_faults as faults
 

@@ -14,7 +14,7 @@ import pytest
 import routeprism
 from routeprism.errors import SpecError
 from routeprism.experiments import Audit
-from routeprism.experiments.remedies import compare_repairs, read_repairs
+from routeprism.experiments.repairs import compare_repairs, read_repairs
 from routeprism.experiments.severity import decide_verdicts
 from routeprism.policies import Policy, as_policy
 from routeprism.policies.remedies import parse_remedy

@@ -10,7 +10,7 @@ import pytest
 
 import routeprism
 from routeprism.experiments import Audit
-from routeprism.experiments.remedies import summarise_remedies
+from routeprism.experiments.repairs import summarise_remedies
 from routeprism.runs import Rows
 
 from .update_faults import (

@@ -19,7 +19,7 @@ from routeprism.cli._console import SafeConsole, print_json, print_line
 from routeprism.cli._terminal import end_if_incomplete, execute, name_flags, shorten_notes
 from routeprism.exhibits import Statement, Table
 from routeprism.experiments import Audit, registered_experiments, tabulate_layers
-from routeprism.experiments.remedies import summarise_remedies
+from routeprism.experiments.repairs import summarise_remedies
 from routeprism.experiments.severity import tabulate_verdicts
 from routeprism.experiments.statements import choose_statements, comes_first
 from routeprism.printing import printable

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         enter_measures,
     )
     from routeprism.experiments._construction import construction_costs, stand_ins
-    from routeprism.experiments._contrasts import with_arms
     from routeprism.experiments._designs import DesignDecision, DesignRules, decide_designs
     from routeprism.experiments._execution import Pacing, RunExecution
     from routeprism.experiments._experiment import (
@@ -31,18 +30,15 @@ if TYPE_CHECKING:
         registered_experiments,
         source_of_answers,
     )
-    from routeprism.experiments._layouts import (
-        LAYOUTS,
-        Layout,
-        compare_layouts,
-        reversed_within_kinds,
-    )
     from routeprism.experiments._observations import is_unsourced
     from routeprism.experiments._order_case import Looking
-    from routeprism.experiments._order_search import OUTCOMES, Outcome, outcome_named
+    from routeprism.experiments._order_search import Outcome, outcome_named
     from routeprism.experiments._result import Audit
-    from routeprism.experiments._route_comparisons import compare_routes
-    from routeprism.experiments._route_exhibits import list_arms, tabulate_layers
+    from routeprism.experiments._route_comparisons import (
+        compare_layouts,
+        compare_routes,
+        reversed_within_kinds,
+    )
     from routeprism.experiments._rows import BY_QUESTION
     from routeprism.experiments._shards import (
         ResultFile,
@@ -55,26 +51,20 @@ if TYPE_CHECKING:
     from routeprism.experiments._subject import SEED, Statistics, Subject
     from routeprism.experiments._until import find_range, parse_until
     from routeprism.experiments.answers import ask_routes
-    from routeprism.experiments.curves import STABLE, Budgets, Curve, audit_budgets
+    from routeprism.experiments.curves import Budgets, Curve, audit_budgets
     from routeprism.experiments.display import compare_displays
+    from routeprism.experiments.layers import tabulate_layers
+    from routeprism.experiments.mechanism import list_arms, with_arms
     from routeprism.experiments.orders import EveryOrder, explore_subject
-    from routeprism.experiments.over_time import moment_of
-    from routeprism.experiments.passes import SupportChangeAgreement, passes_of
-    from routeprism.experiments.provenance import MARGIN, compare_instructions
     from routeprism.experiments.remedies import Remedies
     from routeprism.experiments.restoration import restore_records
     from routeprism.experiments.reuse import reuse_states
     from routeprism.experiments.routes import WORKPLACE, audit_subject
-    from routeprism.experiments.statements import is_claim_shown
 
 __all__ = [
     "BY_QUESTION",
     "DRAWN_ORDERS",
-    "LAYOUTS",
-    "MARGIN",
-    "OUTCOMES",
     "SEED",
-    "STABLE",
     "WORKPLACE",
     "AddProgress",
     "AnswerNames",
@@ -89,7 +79,6 @@ __all__ = [
     "DesignRules",
     "EveryOrder",
     "Experiment",
-    "Layout",
     "Looking",
     "Manner",
     "OnlyPolicies",
@@ -102,14 +91,12 @@ __all__ = [
     "ShardResults",
     "Statistics",
     "Subject",
-    "SupportChangeAgreement",
     "Tracing",
     "ask_routes",
     "audit_budgets",
     "audit_subject",
     "check_shards",
     "compare_displays",
-    "compare_instructions",
     "compare_layouts",
     "compare_routes",
     "construction_costs",
@@ -118,17 +105,14 @@ __all__ = [
     "explore_subject",
     "find_experiment",
     "find_range",
-    "is_claim_shown",
     "is_unsourced",
     "list_answer_sources",
     "list_arms",
     "make_stages",
-    "moment_of",
     "name_answer",
     "outcome_named",
     "parse_shard",
     "parse_until",
-    "passes_of",
     "registered_experiments",
     "restore_records",
     "reuse_states",
@@ -150,30 +134,25 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
             "._audit": "Tracing",
             "._construction": "construction_costs stand_ins",
             "._comparison_stage": "CaseComparisons ComparisonStage enter_measures",
-            "._contrasts": "with_arms",
+            ".mechanism": "list_arms with_arms",
             "._designs": "DesignDecision DesignRules decide_designs",
             "._execution": "RunExecution Pacing",
             "._result": "Audit",
             "._subject": "SEED Statistics Subject",
             "._experiment": "AnswerNames AnswerSelection Experiment find_experiment "
             "list_answer_sources make_stages name_answer registered_experiments source_of_answers",
-            "._layouts": "LAYOUTS Layout compare_layouts reversed_within_kinds",
             "._order_case": "Looking",
-            "._order_search": "OUTCOMES Outcome outcome_named",
-            ".over_time": "moment_of",
+            "._order_search": "Outcome outcome_named",
             "._observations": "is_unsourced",
-            "._route_comparisons": "compare_routes",
-            "._route_exhibits": "list_arms tabulate_layers",
+            "._route_comparisons": "compare_layouts compare_routes reversed_within_kinds",
+            ".layers": "tabulate_layers",
             "._rows": "BY_QUESTION",
             "._stages": "OnlyPolicies",
             "._until": "find_range parse_until",
-            ".statements": "is_claim_shown",
             ".answers": "ask_routes",
-            ".curves": "STABLE Budgets Curve audit_budgets",
+            ".curves": "Budgets Curve audit_budgets",
             ".display": "compare_displays",
             ".orders": "EveryOrder explore_subject",
-            ".passes": "SupportChangeAgreement passes_of",
-            ".provenance": "MARGIN compare_instructions",
             ".remedies": "Remedies",
             ".restoration": "restore_records",
             ".reuse": "reuse_states",

@@ -15,7 +15,6 @@ from routeprism.experiments._adding import AddProgress, estimate_sizes
 from routeprism.experiments._arrival_values import DRAWN_ORDERS
 from routeprism.experiments._case import CaseResult, Plan, work
 from routeprism.experiments._construction import builds_of, construct, stand_ins
-from routeprism.experiments._contrasts import contrasts
 from routeprism.experiments._execution import Pacing, RunExecution, map_cases
 from routeprism.experiments._observations import Observations, add_counts
 from routeprism.experiments._rows import Key, Setting
@@ -23,6 +22,7 @@ from routeprism.experiments._stages import Stage, Traced
 from routeprism.experiments._storage import is_external
 from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments._until import Stop, Until, open_watch, shuffle_cases, take_cases
+from routeprism.experiments.mechanism import contrasts
 from routeprism.measures import Tally
 from routeprism.models import ALLOWANCE, GATEWAY, Allowance, Gateway, Model
 from routeprism.policies import (

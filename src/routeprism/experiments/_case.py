@@ -18,7 +18,6 @@ from routeprism.experiments._case_values import (
     enter_pairs,
     enter_ties,
 )
-from routeprism.experiments._contrasts import Contrast
 from routeprism.experiments._observations import (
     LossCounts,
     Observations,
@@ -37,7 +36,8 @@ from routeprism.experiments._storage import (
 from routeprism.experiments._strata import Masks, enter, strata_of
 from routeprism.experiments._update_values import enter_displacements, resolve_by_time
 from routeprism.experiments.builds import build_findings, build_values
-from routeprism.experiments.over_time import enter_over_time
+from routeprism.experiments.mechanism import Contrast
+from routeprism.experiments.retention import enter_over_time
 from routeprism.measures import Coordinate, Sums
 from routeprism.models import Model
 from routeprism.orders import ArrivalModel, Schedule

@@ -12,10 +12,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from routeprism.experiments._contrasts import Contrast
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._strata import Strata, enter, enter_all
 from routeprism.experiments._update_values import Resolved, enter_prevented
+from routeprism.experiments.mechanism import Contrast
 from routeprism.measures import (
     COORDINATES,
     Coordinate,

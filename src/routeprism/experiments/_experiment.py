@@ -24,6 +24,7 @@ from routeprism.exhibits import (
     format_row,
     make_table,
 )
+from routeprism.orders import name_reference
 from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
 from routeprism.specs import EXTENSIONS, Extension, registered
 
@@ -326,3 +327,22 @@ def _place_maker(experiment: str) -> Callable[[AnswerNames], Mapping[str, str]]:
         return {"condition": ":".join(filter(None, parts))}
 
     return place
+
+
+def place_route(names: AnswerNames) -> Mapping[str, str]:
+    """Name an answer on a route, and the route that it is compared with."""
+    return {"schedule": names.side, "condition": names.condition, "pair": names.schedule}
+
+
+def sides_read(row: EstimateRow) -> tuple[str, ...]:
+    """Name the routes whose answers a quantity reads; empty for both."""
+    side = row.quantity.removesuffix(".single").rpartition(".")[2]
+    routes = {"forward": (name_reference(row.schedule),), "route": (row.schedule,)}
+    return routes.get(side, ())
+
+
+def select_sides(
+    source: str, row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
+) -> AnswerSelection:
+    """Select the answers on the routes that a row reads, of those that are stored as `source`."""
+    return AnswerSelection(source, sides_read(row), ("",))

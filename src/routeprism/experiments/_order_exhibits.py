@@ -20,8 +20,9 @@ from routeprism.exhibits import (
     shorten,
 )
 from routeprism.experiments._order_case import OrderCounts
-from routeprism.experiments.statements import Phrase, compose_rows, join_phrases, pluralise
+from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
 from routeprism.landscape import format_count
+from routeprism.printing import pluralise
 from routeprism.runs import EstimateRow, Finding, Rows
 
 _METHODS = {

@@ -8,7 +8,6 @@ from functools import partial
 
 from routeprism.answers import Comparison
 from routeprism.experiments._collection import Answers, count_unread
-from routeprism.experiments._contrasts import Contrast
 from routeprism.experiments._profiles import (
     REPEATED,
     Groups,
@@ -25,6 +24,7 @@ from routeprism.experiments._profiles import (
 )
 from routeprism.experiments._route_comparisons import choose_flip_sample
 from routeprism.experiments._strata import DISTINCT, Sheet, distinct_options, restrict, signed
+from routeprism.experiments.mechanism import Contrast
 from routeprism.measures import (
     ANSWER_COORDINATES,
     OUTDATED_ANSWERS,

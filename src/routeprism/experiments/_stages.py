@@ -8,10 +8,10 @@ from typing import Protocol
 
 from routeprism.answers import AnswerProgress, Cost
 from routeprism.exhibits import Statement
-from routeprism.experiments._contrasts import Contrast
 from routeprism.experiments._rows import Setting
 from routeprism.experiments._strata import Masks
 from routeprism.experiments._until import Stop, Until
+from routeprism.experiments.mechanism import Contrast
 from routeprism.models import Model
 from routeprism.models.recorded import Inspection, Recorded
 from routeprism.orders import Schedule

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from routeprism.exhibits import Results, Severity
-from routeprism.experiments._route_exhibits import list_arms
+from routeprism.experiments.mechanism import list_arms
 from routeprism.experiments.statements import is_beyond_chance, is_claim_shown, show_flags
 from routeprism.orders import FORWARD, name_reference
 from routeprism.runs import EstimateRow, Rows, StoredRun

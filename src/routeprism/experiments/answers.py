@@ -26,13 +26,13 @@ from routeprism.experiments._answer_rows import (
 )
 from routeprism.experiments._collection import Asking, leave_out_silent
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
-from routeprism.experiments._experiment import AnswerNames, AnswerSelection, Experiment
+from routeprism.experiments._experiment import AnswerSelection, Experiment, place_route, sides_read
 from routeprism.experiments._route_comparisons import compare_routes
-from routeprism.experiments._route_exhibits import draw_profile
 from routeprism.experiments._route_values import MAIN, enter_answers
 from routeprism.experiments._rows import Group, difference_rows, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import DISTINCT
+from routeprism.experiments.layers import draw_profile
 from routeprism.experiments.statements import (
     Phrase,
     compose_rows,
@@ -44,22 +44,9 @@ from routeprism.experiments.statements import (
     join_phrases,
 )
 from routeprism.measures import Alternative
-from routeprism.orders import name_reference
 from routeprism.prompts import Provenance
 from routeprism.records import Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
-
-__all__ = [
-    "GROUPS",
-    "answer_statements",
-    "ask_routes",
-    "experiment",
-    "fixed_source_statements",
-    "instructions_of",
-    "place_route",
-    "select_sides",
-    "sides_read",
-]
 
 GROUPS = (
     Group("dispatch", "forward-first", "route-first", union="count.forward_first"),
@@ -72,8 +59,6 @@ TESTED: Mapping[str, Alternative] = {
     "outdated_answer.route-forward": "greater",
 }
 """Quantities whose difference from zero is a claim about order."""
-_SINGLE = ".single"
-"""The end of quantities that read the formal answer alone."""
 _REPLICATION = "replication"
 
 
@@ -113,26 +98,6 @@ def instructions_of(arm: str) -> tuple[str, ...]:
     """Name the instructions of an arm: one, or two that are compared; empty for another arm."""
     names = tuple(arm.split("-"))
     return names if len(names) <= 2 and set(names) <= set(get_args(Provenance)) else ()
-
-
-def place_route(names: AnswerNames) -> Mapping[str, str]:
-    """Name an answer on a route, and the route that it is compared with."""
-    return {"schedule": names.side, "condition": names.condition, "pair": names.schedule}
-
-
-def sides_read(row: EstimateRow) -> tuple[str, ...]:
-    """Name the routes whose answers a quantity reads; empty for both."""
-    quantity = row.quantity.rpartition("accuracy.")[2].removesuffix(_SINGLE)
-    if "accuracy." not in row.quantity or quantity not in ("forward", "route"):
-        return ()
-    return (name_reference(row.schedule),) if quantity == "forward" else (row.schedule,)
-
-
-def select_sides(
-    source: str, row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
-) -> AnswerSelection:
-    """Select the answers on the routes that a row reads, of those that are stored as `source`."""
-    return AnswerSelection(source, sides_read(row), ("",))
 
 
 def _answers_behind(

@@ -13,14 +13,6 @@ from routeprism.records import Case
 from routeprism.routes import Route
 from routeprism.runs import EstimateRow, Finding, Rows
 
-__all__ = [
-    "BUILDS_TESTED",
-    "build_findings",
-    "build_statements",
-    "build_values",
-    "find_noisy_policies",
-]
-
 BUILDS_TESTED: Mapping[str, Alternative] = {"D_build": "greater"}
 """Quantities of repeated builds whose difference from zero is a claim about order."""
 

@@ -11,7 +11,7 @@ from itertools import islice
 from routeprism.exhibits import Results, Statement, Table, make_table, shorten
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
 from routeprism.experiments._observations import MOST_LOSSES, LossKind
-from routeprism.experiments._route_exhibits import list_arms
+from routeprism.experiments.mechanism import list_arms
 from routeprism.experiments.severity import (
     MemoryVerdict,
     decide_outcome,
@@ -25,8 +25,6 @@ from routeprism.policies.own import OwnMemory
 from routeprism.records import Case
 from routeprism.routes import CAUSES, Cause, Loss, describe_displacer
 from routeprism.runs import Finding
-
-__all__ = ["NEXT_STEPS", "Places", "describe_causes", "experiment"]
 
 NEXT_STEPS: Mapping[Cause, str] = {
     "older overwrote newer": "resolve conflicts by event time, or hold records back",

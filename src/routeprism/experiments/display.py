@@ -19,7 +19,6 @@ from routeprism.experiments._answer_rows import (
 from routeprism.experiments._collection import Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._experiment import AnswerSelection, Experiment
-from routeprism.experiments._layouts import LAYOUTS, Arrangement, Layout, compare_layouts
 from routeprism.experiments._profiles import (
     REPEATED,
     PoolAnswers,
@@ -28,6 +27,7 @@ from routeprism.experiments._profiles import (
     make_profile,
     pair_sides,
 )
+from routeprism.experiments._route_comparisons import LAYOUTS, Arrangement, Layout, compare_layouts
 from routeprism.experiments._rows import estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import Sheet, restrict
@@ -41,8 +41,6 @@ from routeprism.experiments.statements import (
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
 from routeprism.settings import RESEARCH, option
-
-__all__ = ["DisplaySettings", "compare_displays", "experiment"]
 
 _PAIRS = {"native": (0, 1), "other": (2, 3), "forward": (0, 2), "route": (1, 3)}
 """Which cells are compared: the two states in one layout, or the two layouts of one state."""

@@ -42,8 +42,6 @@ from routeprism.runs import Column, EstimateRow, Finding
 from routeprism.settings import ARRIVALS, option
 from routeprism.specs import SIZES
 
-__all__ = ["OverlapSettings", "experiment", "list_trials"]
-
 _TRIALS = 100
 _OUTSIDE_TRIALS = 10
 """Trials in each pool by default, for classes and for systems outside this process."""

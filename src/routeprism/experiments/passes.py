@@ -32,8 +32,6 @@ from routeprism.policies import interface_of
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Rows, StoredRun
 
-__all__ = ["ARM", "LABELS", "SupportChangeAgreement", "experiment", "passes_of"]
-
 ARM = "support-change"
 LABELS = ("changed", "preserved")
 

@@ -23,19 +23,18 @@ from routeprism.experiments._answer_rows import (
 )
 from routeprism.experiments._collection import Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
-from routeprism.experiments._experiment import AnswerSelection, Experiment
-from routeprism.experiments._layouts import hides_arrival, show_arrival
+from routeprism.experiments._experiment import AnswerSelection, Experiment, sides_read
 from routeprism.experiments._profiles import (
     PoolAnswers,
     Profile,
     make_profile,
     pair_sides,
 )
-from routeprism.experiments._route_comparisons import compare_routes
+from routeprism.experiments._route_comparisons import compare_routes, hides_arrival
 from routeprism.experiments._route_values import enter_same_sources
 from routeprism.experiments._rows import estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
-from routeprism.experiments.answers import fixed_source_statements, instructions_of, sides_read
+from routeprism.experiments.answers import fixed_source_statements, instructions_of
 from routeprism.experiments.statements import (
     Phrase,
     compose_rows,
@@ -47,8 +46,6 @@ from routeprism.prompts import Provenance
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, StoredRun
 from routeprism.settings import RESEARCH, option
-
-__all__ = ["CONTRASTS", "MARGIN", "ProvenanceSettings", "compare_instructions", "experiment"]
 
 MARGIN = 0.02
 """By how much accuracy may be worse and still pass for not worse (Appendix F.6)."""
@@ -96,7 +93,7 @@ def _compare(
             replace(own, provenance=arm),
             # The plain routes ask the first arm where they show records as they arrived.
             condition="" if arm == own.provenance and not hides_arrival(policy) else arm,
-            arrange=show_arrival,
+            by_arrival=True,
         )
     ]
     return CaseComparisons(case, pairs)

@@ -10,20 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
+from routeprism.exhibits import Results
+from routeprism.experiments.mechanism import list_arms
 from routeprism.experiments.statements import is_beyond_chance
 from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
-
-__all__ = [
-    "OUTERMOST_FIRST",
-    "Layer",
-    "LayerChanges",
-    "Reach",
-    "decide_reach",
-    "decide_reaches",
-    "read_reaches",
-    "store_reaches",
-    "summarise_reaches",
-]
 
 Layer = Literal["sources", "context", "retained", "state", "none", "chance", "unknown"]
 """The outermost layer that order reached; `chance` where building again changes as much."""
@@ -275,10 +265,6 @@ def read_reaches(stored: StoredRun) -> list[Reach]:
     reaches = [Reach(**finding.value) for finding in stored.findings("routes", FINDING)]
     if reaches:
         return reaches
-    arms = {
-        arm["policy"]
-        for finding in stored.findings("mechanism", "arms")
-        for arm in finding.value
-        if arm["policy"] != finding.policy
-    }
-    return decide_reaches(stored.estimates(), arms=arms)
+    findings = {"arms": stored.findings("mechanism", "arms")}
+    results = Results(Rows.of(stored.estimates()), findings)
+    return decide_reaches(results.rows, arms=list_arms(results))

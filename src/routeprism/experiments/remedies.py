@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from routeprism.answers import AnswerProgress
 from routeprism.exhibits import Number, Part, Results, Severity, Statement, compose, format_count
 from routeprism.experiments._experiment import Experiment
-from routeprism.experiments._repairs import (
+from routeprism.experiments._stages import AsksNobody, StageResult, Traced
+from routeprism.experiments.builds import find_noisy_policies
+from routeprism.experiments.repairs import (
     COVERED,
     RemedyOutcome,
     Repair,
@@ -19,13 +21,10 @@ from routeprism.experiments._repairs import (
     format_calls,
     group_outcomes,
     read_repairs,
-    summarise_remedies,
     tabulate_remedies,
     value_of_row,
     write_stale,
 )
-from routeprism.experiments._stages import AsksNobody, StageResult, Traced
-from routeprism.experiments.builds import find_noisy_policies
 from routeprism.experiments.severity import (
     LEVELS,
     Level,
@@ -37,16 +36,6 @@ from routeprism.experiments.severity import (
 from routeprism.experiments.statements import show_flags
 from routeprism.policies import Policy
 from routeprism.runs import EstimateRow, Finding, Rows
-
-__all__ = [
-    "Recommendation",
-    "Remedies",
-    "compare_repairs",
-    "experiment",
-    "read_repairs",
-    "recommend_results",
-    "summarise_remedies",
-]
 
 
 def describe_repairs(rows: Rows, repairs: Sequence[Repair]) -> Iterator[Statement]:

@@ -50,8 +50,6 @@ from routeprism.runs import EstimateRow, Finding, StoredRun
 from routeprism.settings import ANSWERS, option
 from routeprism.specs import SIZES, check_sizes
 
-__all__ = ["CONTRASTS", "RestorationSettings", "experiment", "restore_records"]
-
 _LEFT_OUT = ("restored-absent", "restored-replacement", "restored-present")
 _TESTED: Mapping[str, Alternative] = {"restored-absent": "greater"}
 """Quantities whose difference from zero is a claim about the displaced record."""

@@ -17,7 +17,7 @@ from routeprism.experiments._answer_rows import (
 )
 from routeprism.experiments._collection import Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
-from routeprism.experiments._experiment import Experiment
+from routeprism.experiments._experiment import Experiment, place_route, select_sides
 from routeprism.experiments._profiles import (
     PoolAnswers,
     enter_support,
@@ -30,7 +30,6 @@ from routeprism.experiments._route_values import MAIN
 from routeprism.experiments._rows import Group, difference_rows, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import Masks, Sheet, Strata, anchors_of, strata_of
-from routeprism.experiments.answers import place_route, select_sides
 from routeprism.experiments.statements import (
     Phrase,
     compose_rows,
@@ -44,8 +43,6 @@ from routeprism.measures import jaccard
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
 from routeprism.settings import RESEARCH, option
-
-__all__ = ["GROUPS", "ReuseSettings", "experiment", "reuse_states", "targets_of"]
 
 _BY_SUPPORT = (*MAIN, "H_cross", "H_within")
 GROUPS = (
@@ -141,7 +138,7 @@ def _enter_exposure(sheet: Sheet, pairs: Sequence[Comparison]) -> None:
     sheet.put("J", [jaccard(first.sources, second.sources) for first, second in exposures])
     sheet.put("V_changed", [float(a.sources != b.sources) for a, b in exposures])
     sheet.put("C_changed", [float(a.context_sha256 != b.context_sha256) for a, b in exposures])
-    enter_unit(sheet, "count.several_targets", [1.0] * len(pairs), lambda targets: len(targets) > 1)
+    enter_unit(sheet, "count.several_targets", [1.0] * len(pairs), lambda values: len(values) > 1)
 
 
 def _describe(rows: Sequence[EstimateRow]) -> Iterator[Statement]:

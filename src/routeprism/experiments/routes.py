@@ -20,7 +20,6 @@ from routeprism.experiments._audit import (
 )
 from routeprism.experiments._case import CaseResult, Plan, work
 from routeprism.experiments._construction import asks_more, construction_costs, mark_assumptions
-from routeprism.experiments._contrasts import mechanisms
 from routeprism.experiments._execution import Pacing, RunExecution, finish_run, map_cases, open_run
 from routeprism.experiments._experiment import (
     AuditOutcome,
@@ -39,6 +38,7 @@ from routeprism.experiments._rows import adjust_p_values, estimate_rows, in_orde
 from routeprism.experiments._stages import Stage, StageResult, inspect_stages
 from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments.builds import BUILDS_TESTED, find_noisy_policies
+from routeprism.experiments.mechanism import mechanisms
 from routeprism.experiments.reach import decide_reaches
 from routeprism.policies import Policy, StandIn, builder_model, stores_states
 from routeprism.runs import (
@@ -51,8 +51,6 @@ from routeprism.runs import (
     unite_ledgers,
     write_cassette,
 )
-
-__all__ = ["WORKPLACE", "audit_subject"]
 
 WORKPLACE = "routeprism.experiments._case"
 """The module that every worker imports, whatever the audit."""

@@ -19,35 +19,6 @@ from routeprism.experiments._rows import FLOOR, P_ADJUSTED
 from routeprism.printing import pluralise
 from routeprism.runs import EstimateRow, Rows, format_interval
 
-__all__ = [
-    "BUILD_AGAIN",
-    "MARGIN",
-    "RISK",
-    "Phrase",
-    "Value",
-    "choose_statements",
-    "comes_first",
-    "compose_rows",
-    "describe_doubt",
-    "describe_floor",
-    "describe_residual",
-    "describe_size",
-    "describe_unreadable",
-    "excludes_zero",
-    "is_at_floor",
-    "is_beyond_chance",
-    "is_claim_shown",
-    "is_small",
-    "join_phrases",
-    "keep_widest",
-    "pluralise",
-    "show_count",
-    "show_estimate",
-    "show_flags",
-    "show_value",
-    "state_row",
-]
-
 Entry = TypeVar("Entry")
 Phrase = tuple[Part, ...]
 Value = EstimateRow | Part | Iterable[Part]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from routeprism.exhibits import (
     Chart,
@@ -22,14 +22,12 @@ from routeprism.exhibits import (
     make_table,
     shorten,
 )
-from routeprism.experiments._experiment import AnswerSelection, AuditOutcome, Conclusion, Experiment
+from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment, select_sides
 from routeprism.experiments._update_values import PREVENTED
 from routeprism.experiments.severity import describe_arrival
 from routeprism.experiments.statements import Phrase, compose_rows, is_claim_shown, state_row
-from routeprism.orders import FORWARD, name_reference
+from routeprism.orders import FORWARD
 from routeprism.runs import EstimateRow, Rows
-
-__all__ = ["describe_updates", "experiment"]
 
 _NEGLIGIBLE = 1e-6
 """Below this a difference of mean counts is a rounding error."""
@@ -297,22 +295,13 @@ def chart_updates(results: Results) -> list[Chart]:
     return [draw_forest("updates", "Questions that end with the old value", lines)] if lines else []
 
 
-def _answers_behind(
-    row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
-) -> AnswerSelection:
-    side = row.quantity.rpartition(".")[2]
-    reference = name_reference(row.schedule)
-    sides = {"forward": (reference,), "route": (row.schedule,)}.get(side, ())
-    return AnswerSelection("routes", sides, ("",))
-
-
 experiment = Experiment(
     name="updates",
     title="Facts that change",
     summary="Compare which value of a changed fact each route ends with: current or old.",
     rank=7,
     answers="routes",
-    answers_behind=_answers_behind,
+    answers_behind=partial(select_sides, "routes"),
     conclude=_conclude,
     tables=tabulate_updates,
     charts=chart_updates,

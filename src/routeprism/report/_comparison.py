@@ -8,8 +8,7 @@ from pathlib import Path
 
 from routeprism.exhibits import Chart, Statement, Table, read_statements, shorten
 from routeprism.experiments.severity import LEVELS, MemoryVerdict, describe_arrival, name_base
-from routeprism.experiments.statements import pluralise
-from routeprism.printing import printable
+from routeprism.printing import pluralise, printable
 from routeprism.report._exhibits import chart_data, figure
 from routeprism.report._exports import write_page
 from routeprism.report._html import Markup, as_html, data_block, fold_rest, fragment, tag

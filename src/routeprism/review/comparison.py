@@ -20,7 +20,6 @@ from routeprism.experiments.severity import (
     name_base,
     read_verdicts,
 )
-from routeprism.experiments.statements import pluralise
 from routeprism.measures import (
     RESAMPLES,
     Estimate,
@@ -31,6 +30,7 @@ from routeprism.measures import (
     limits_said,
 )
 from routeprism.orders import FORWARD
+from routeprism.printing import pluralise
 from routeprism.runs import Column, QuestionValues, StoredRun, format_interval, read_configuration
 
 __all__ = [

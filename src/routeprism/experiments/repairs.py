@@ -184,6 +184,7 @@ def _count_calls(group: Mapping[str, EstimateRow], repair: Repair) -> float | No
 
 
 def value_of_row(row: EstimateRow | None) -> float:
+    """Return an estimate, or 0 if there is none."""
     return 0.0 if row is None or row.estimate is None else row.estimate
 
 

@@ -1,6 +1,7 @@
-"""The interface table: at which layer order shows for each policy, and a statement about it.
+"""The layers that order reaches: records kept, records shown, text and state, for each policy.
 
-The rules are written down in docs/diagnosis.md; they read counts of pairs and nothing else.
+The rules of the statements are written down in docs/diagnosis.md; they read counts of pairs and
+nothing else.
 """
 
 from __future__ import annotations
@@ -8,15 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
-from routeprism.exhibits import Severity, Statement, compose
+from routeprism.exhibits import (
+    Chart,
+    Results,
+    Severity,
+    Statement,
+    Table,
+    compose,
+    format_row,
+    format_share,
+    make_table,
+    place_point,
+    read_limits,
+    shorten,
+)
 from routeprism.experiments._case_values import (
     NOTES_DIFFER,
     NOTES_MATCHED,
     STATES_CHANGED,
     STATES_COMPARED,
 )
-from routeprism.experiments._experiment import AuditOutcome, Conclusion
+from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
 from routeprism.experiments._observations import mark_blind_spots
 from routeprism.experiments.builds import build_statements
 from routeprism.experiments.reach import (
@@ -235,3 +250,117 @@ def conclude_layers(outcome: AuditOutcome) -> Conclusion:
         (*chain.from_iterable(statements.values()), *describe_notes(outcome.rows)),
         {"routes": findings},
     )
+
+
+_LAYERS = ("retained_changed", "V_changed", "C_changed", "I_changed")
+
+
+def tabulate_layers(results: Results) -> list[Table]:
+    """Show at which layers order had an effect, for each policy and schedule."""
+    rows = results.rows.where(experiment="routes", arm="")
+    models = [model for model in rows.values("model") if model]
+    groups = rows.group("policy", "schedule", "model")
+    cells = [
+        (
+            policy,
+            schedule,
+            *(format_share(group.get(f"{layer}_count")) for layer in _LAYERS),
+            *(format_row(groups.get((policy, schedule, m), {}).get("H")) for m in models),
+            format_row(group["J"]),
+        )
+        for (policy, schedule), group in rows.where(model="").group("policy", "schedule").items()
+        if policy and "J" in group
+    ]
+    answers = tuple(f"answers differ ({model})" for model in models)
+    return make_table(
+        "layers",
+        "Where order enters",
+        "Pairs of routes that differ, layer by layer: records kept, records shown (V), text shown "
+        "(C), internal state (I), and the share of first answers that differ (H). J is the overlap "
+        "of the records shown: 1 means that both routes show the same records.",
+        ("policy", "schedule", "kept", "shown", "text", "state", *answers, "J"),
+        cells,
+        names=2,
+    )
+
+
+def tabulate_ties(results: Results) -> list[Table]:
+    """Show how often processing order decided between equals."""
+    groups = {
+        place: {name: row for name, row in group.items() if name.endswith("_ties")}
+        for place, group in results.rows.where(experiment="routes", model="", arm="")
+        .group("policy", "schedule")
+        .items()
+    }
+    counts = list(dict.fromkeys(name for group in groups.values() for name in group))
+    return make_table(
+        "ties",
+        "Ties that processing order decided",
+        "How often two records were equal and the one processed first won, summed over questions.",
+        ("policy", "schedule", *(c.removeprefix("count.").removesuffix("_ties") for c in counts)),
+        [
+            (*place, *(format_row(group.get(name)) for name in counts))
+            for place, group in groups.items()
+            if group
+        ],
+        names=2,
+    )
+
+
+def draw_profile(
+    results: Results, rows: Rows, name: str, title: str, quantity: str, *, reverse: bool = False
+) -> list[Chart]:
+    """Draw a quantity unit by unit, with the mean and its interval; `reverse` draws 1 minus it."""
+    values: list[dict[str, Any]] = []
+    described = []
+    groups = rows.where(arm="").group("policy", "schedule", "model")
+    series = {
+        place[2:]: means
+        for place, means in results.units.items()
+        if place[:2] == ("routes", quantity)
+    }
+    for names, means in series.items():
+        label = " · ".join(map(shorten, filter(None, names)))
+        values.extend(
+            {
+                "kind": "unit",
+                "label": label,
+                "estimate": 1 - mean if reverse else mean,
+                "jitter": place_point(unit),
+            }
+            for unit, mean in enumerate(means.values())
+        )
+        row = groups.get(names, {}).get(quantity)
+        if row is None or row.estimate is None:
+            continue
+        limits = read_limits(row)
+        if reverse:
+            lower, upper = (None if x is None else 1 - x for x in (row.upper, row.lower))
+            limits = {"estimate": 1 - row.estimate, "lower": lower, "upper": upper}
+        values.append({"kind": "mean", "label": label, **limits})
+        described.append(f"{label} {limits['estimate']:.3f}")
+    if not values:
+        return []
+    unit = next((row.unit for row in rows if row.unit), "unit")
+    words = f"One point for each {unit}, with the mean and its interval. Means: "
+    return [Chart(name, title, f"{words}{'; '.join(described)}.", "profile", tuple(values))]
+
+
+def chart_overlap(results: Results) -> list[Chart]:
+    """Draw the change of the records shown, unit by unit."""
+    rows = results.rows.where(experiment="routes")
+    title = "Change of the records shown (1 − J)"
+    return draw_profile(results, rows, "profile-J", title, "J", reverse=True)
+
+
+experiment = Experiment(
+    name="layers",
+    title="Layers",
+    summary="Compare the records kept, the records shown, the text and the state of both routes.",
+    rank=0,
+    columns=("routes",),
+    row_filter=lambda row: not row.model,
+    tables=lambda results: [*tabulate_layers(results), *tabulate_ties(results)],
+    charts=chart_overlap,
+    conclude=conclude_layers,
+)

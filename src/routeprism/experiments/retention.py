@@ -1,4 +1,8 @@
-"""Tables and charts of the route audit: layers, evidence, ties, and what is kept over time."""
+"""The evidence that each route keeps and shows, and what a memory keeps as its history grows.
+
+The paper leaves growing histories open. Their arms are moments: `t=5` after five records, over the
+pools that have as many, and `t=all` at the end of each pool.
+"""
 
 from __future__ import annotations
 
@@ -8,49 +12,160 @@ from typing import Any
 from routeprism.exhibits import (
     Chart,
     Results,
+    Statement,
     Table,
     format_row,
-    format_share,
     make_table,
     name_chart,
-    place_point,
     read_limits,
     shorten,
 )
-from routeprism.experiments._diagnosis import conclude_layers
-from routeprism.experiments._experiment import Experiment
-from routeprism.experiments.over_time import conclude_over_time, moment_of
-from routeprism.runs import EstimateRow, Finding, Rows
+from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
+from routeprism.experiments._rows import Column, Key
+from routeprism.experiments.mechanism import list_arms
+from routeprism.experiments.statements import compose_rows, state_row
+from routeprism.measures import Sums, jaccard
+from routeprism.policies import Policy
+from routeprism.records import Case
+from routeprism.routes import Moment, list_moments, trace_moments
+from routeprism.runs import EstimateRow, Finding
 
-_LAYERS = ("retained_changed", "V_changed", "C_changed", "I_changed")
+_SIDES = ("forward", "route")
+_SCHEDULE = "replay"
+_END = "t=all"
 
 
-def tabulate_layers(results: Results) -> list[Table]:
-    """Show at which layers order had an effect, for each policy and schedule."""
-    rows = results.rows.where(experiment="routes", arm="")
-    models = [model for model in rows.values("model") if model]
-    groups = rows.group("policy", "schedule", "model")
-    cells = [
-        (
-            policy,
-            schedule,
-            *(format_share(group.get(f"{layer}_count")) for layer in _LAYERS),
-            *(format_row(groups.get((policy, schedule, m), {}).get("H")) for m in models),
-            format_row(group["J"]),
+def enter_over_time(case: Case, policies: Sequence[Policy], labels: str, sums: Sums[Key]) -> None:
+    """Enter every moment of a pool, for each of its questions."""
+    common = list_moments(len(case.pool))
+    for policy in policies:
+        for moment in trace_moments(policy, case.pool):
+            arms = [f"t={moment.after}"] if moment.after in common else []
+            if moment.after == len(case.pool):
+                arms.append(_END)
+            for arm in arms:
+                _enter(case, policy.name, arm, moment, labels, sums)
+
+
+def _enter(case: Case, policy: str, arm: str, moment: Moment, labels: str, sums: Sums[Key]) -> None:
+    column = Column("retention", "", policy, _SCHEDULE, arm)
+    number = len(case.questions)
+    sides = {"forward": moment.forward, "route": moment.reversed}
+    values = {"overlap.retained": jaccard(moment.forward, moment.reversed)}
+    for side, records in sides.items():
+        values[f"fraction.retained.{side}"] = len(records) / moment.after
+    for quantity, value in values.items():  # a pool's own, and so that of each of its questions
+        sums[column._replace(quantity=quantity), "all"] = (value * number, number)
+    if not labels:
+        return
+    labelled = [question.labels.get(labels, frozenset()) for question in case.questions]
+    # What has not arrived cannot be retained.
+    support = [arrived for support_set in labelled if (arrived := support_set & moment.arrived)]
+    for side, records in sides.items():
+        if support:
+            target = column._replace(quantity=f"recall.retained.{side}", labels=labels)
+            recalled = sum(len(support_set & records) / len(support_set) for support_set in support)
+            sums[target, "all"] = (recalled, len(support))
+
+
+Curve = dict[str, dict[str, EstimateRow]]
+"""Arm → quantity → its row."""
+
+
+def _curves(rows: Sequence[EstimateRow]) -> dict[tuple[str, str], Curve]:
+    curves: dict[tuple[str, str], Curve] = {}
+    for row in rows:
+        if row.experiment == "retention" and row.arm.startswith("t="):
+            curve = curves.setdefault((row.policy, row.interface), {})
+            curve.setdefault(row.arm, {})[row.quantity] = row
+    return {
+        place: dict(sorted(curve.items(), key=lambda item: moment_of(item[0])))
+        for place, curve in curves.items()
+    }
+
+
+def moment_of(arm: str) -> float:
+    """Return the moment that an arm names; the end comes last."""
+    return float("inf") if arm == _END else float(arm.removeprefix("t="))
+
+
+def retention_curves(rows: Sequence[EstimateRow]) -> list[Finding]:
+    """Return each policy's curve, to be drawn."""
+    return [
+        Finding(
+            name="retention_curve",
+            value=[
+                {
+                    "t": None if arm == _END else int(arm[2:]),
+                    "units": quantities["overlap.retained"].units,
+                    **{
+                        name: [row.estimate, row.lower, row.upper]
+                        for name, row in quantities.items()
+                    },
+                }
+                for arm, quantities in curve.items()
+            ],
+            policy=policy,
+            interface=interface,
+            schedule=_SCHEDULE,
         )
-        for (policy, schedule), group in rows.where(model="").group("policy", "schedule").items()
-        if policy and "J" in group
+        for (policy, interface), curve in _curves(rows).items()
     ]
-    answers = tuple(f"answers differ ({model})" for model in models)
+
+
+def retention_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
+    """Describe from when on order decides what is retained, and how much in the end."""
+    for curve in _curves(rows).values():
+        end = curve[_END]
+        moments = (
+            f"from {arm} on"
+            for arm, quantities in curve.items()
+            if arm != _END and (quantities["overlap.retained"].estimate or 0.0) < 1
+        )
+        parts = compose_rows(
+            "the retained records depend on order {when}; in the end overlap {overlap}, "
+            "{forward:value} of the records are retained forward and {route:value} reversed",
+            when=next(moments, "at no moment"),
+            overlap=end["overlap.retained"],
+            forward=end["fraction.retained.forward"],
+            route=end["fraction.retained.route"],
+        )
+        if "recall.retained.forward" in end:
+            parts += compose_rows(
+                ", support recall {forward} and {route}",
+                forward=end["recall.retained.forward"],
+                route=end["recall.retained.route"],
+            )
+        yield state_row("retention", end["overlap.retained"], parts, scope="over time")
+
+
+def conclude_over_time(outcome: AuditOutcome) -> Conclusion:
+    """Describe each policy over time, and store its curve."""
+    statements = tuple(retention_statements(outcome.rows))
+    return Conclusion(statements, {"retention": retention_curves(outcome.rows)})
+
+
+_MOST_MOMENTS = 8
+
+
+def tabulate_moments(results: Results) -> list[Table]:
+    """Show the overlap of what is kept as a history grows."""
+    rows = results.rows.where(experiment="retention", quantity="overlap.retained", stratum="all")
+    groups: dict[str, dict[str, EstimateRow]] = {}
+    for row in rows.where(mask="", batch=""):
+        if row.arm.startswith("t="):
+            groups.setdefault(row.policy, {})[row.arm] = row
+    arms = sorted({arm for group in groups.values() for arm in group}, key=moment_of)
+    caption = "Overlap of the records kept forward and reversed after the first t records."
+    if len(arms) > _MOST_MOMENTS:
+        arms = [arm for arm in arms if arm[2:] in ("all", *(str(2**at) for at in range(20)))]
+        caption += " Shown: t = 1, 2, 4, 8, … and the end; estimates.csv has every moment."
     return make_table(
-        "layers",
-        "Where order enters",
-        "Pairs of routes that differ, layer by layer: records kept, records shown (V), text shown "
-        "(C), internal state (I), and the share of first answers that differ (H). J is the overlap "
-        "of the records shown: 1 means that both routes show the same records.",
-        ("policy", "schedule", "kept", "shown", "text", "state", *answers, "J"),
-        cells,
-        names=2,
+        "over-time",
+        "What is kept as the history grows",
+        caption,
+        ("policy", *arms),
+        [(policy, *(format_row(g.get(arm)) for arm in arms)) for policy, g in groups.items()],
     )
 
 
@@ -78,110 +193,6 @@ def tabulate_evidence(results: Results) -> list[Table]:
     )
 
 
-def tabulate_ties(results: Results) -> list[Table]:
-    """Show how often processing order decided between equals."""
-    groups = {
-        place: {name: row for name, row in group.items() if name.endswith("_ties")}
-        for place, group in results.rows.where(experiment="routes", model="", arm="")
-        .group("policy", "schedule")
-        .items()
-    }
-    counts = list(dict.fromkeys(name for group in groups.values() for name in group))
-    return make_table(
-        "ties",
-        "Ties that processing order decided",
-        "How often two records were equal and the one processed first won, summed over questions.",
-        ("policy", "schedule", *(c.removeprefix("count.").removesuffix("_ties") for c in counts)),
-        [
-            (*place, *(format_row(group.get(name)) for name in counts))
-            for place, group in groups.items()
-            if group
-        ],
-        names=2,
-    )
-
-
-_MOST_MOMENTS = 8
-
-
-def tabulate_moments(results: Results) -> list[Table]:
-    """Show the overlap of what is kept as a history grows."""
-    rows = results.rows.where(experiment="retention", quantity="overlap.retained", stratum="all")
-    groups: dict[str, dict[str, EstimateRow]] = {}
-    for row in rows.where(mask="", batch=""):
-        if row.arm.startswith("t="):
-            groups.setdefault(row.policy, {})[row.arm] = row
-    arms = sorted({arm for group in groups.values() for arm in group}, key=moment_of)
-    caption = "Overlap of the records kept forward and reversed after the first t records."
-    if len(arms) > _MOST_MOMENTS:
-        arms = [arm for arm in arms if arm[2:] in ("all", *(str(2**at) for at in range(20)))]
-        caption += " Shown: t = 1, 2, 4, 8, … and the end; estimates.csv has every moment."
-    return make_table(
-        "over-time",
-        "What is kept as the history grows",
-        caption,
-        ("policy", *arms),
-        [(policy, *(format_row(g.get(arm)) for arm in arms)) for policy, g in groups.items()],
-    )
-
-
-def list_arms(results: Results) -> frozenset[str]:
-    """Name the policies that are an arm of another one, with some operations in source order."""
-    return frozenset(
-        arm["policy"]
-        for finding in results.findings.get("arms", ())
-        for arm in finding.value
-        if arm["policy"] != finding.policy
-    )
-
-
-def draw_profile(
-    results: Results, rows: Rows, name: str, title: str, quantity: str, *, reverse: bool = False
-) -> list[Chart]:
-    """Draw a quantity unit by unit, with the mean and its interval; `reverse` draws 1 minus it."""
-    values: list[dict[str, Any]] = []
-    described = []
-    groups = rows.where(arm="").group("policy", "schedule", "model")
-    series = {
-        place[2:]: means
-        for place, means in results.units.items()
-        if place[:2] == ("routes", quantity)
-    }
-    for names, means in series.items():
-        label = " · ".join(map(shorten, filter(None, names)))
-        values.extend(
-            {
-                "kind": "unit",
-                "label": label,
-                "estimate": 1 - mean if reverse else mean,
-                "jitter": place_point(unit),
-            }
-            for unit, mean in enumerate(means.values())
-        )
-        row = groups.get(names, {}).get(quantity)
-        if row is None or row.estimate is None:
-            continue
-        limits = read_limits(row)
-        if reverse:
-            lower, upper = (None if x is None else 1 - x for x in (row.upper, row.lower))
-            limits = {"estimate": 1 - row.estimate, "lower": lower, "upper": upper}
-        values.append({"kind": "mean", "label": label, **limits})
-        described.append(f"{label} {limits['estimate']:.3f}")
-    if not values:
-        return []
-    unit = next((row.unit for row in rows if row.unit), "unit")
-    words = f"One point for each {unit}, with the mean and its interval. Means: "
-    return [Chart(name, title, f"{words}{'; '.join(described)}.", "profile", tuple(values))]
-
-
-def chart_overlap(results: Results) -> list[Chart]:
-    """Draw the change of the records shown, unit by unit."""
-    rows = results.rows.where(experiment="routes")
-    title = "Change of the records shown (1 − J)"
-    return draw_profile(results, rows, "profile-J", title, "J", reverse=True)
-
-
-_SIDES = ("forward", "route")
 _PLACES = {"retained": "kept", "exposed": "shown to the question"}
 
 Cells = dict[tuple[str, str, str], EstimateRow]
@@ -297,17 +308,6 @@ def _draw_curve(
     )
 
 
-layers = Experiment(
-    name="layers",
-    title="Layers",
-    summary="Compare the records kept, the records shown, the text and the state of both routes.",
-    rank=0,
-    columns=("routes",),
-    row_filter=lambda row: not row.model,
-    tables=lambda results: [*tabulate_layers(results), *tabulate_ties(results)],
-    charts=chart_overlap,
-    conclude=conclude_layers,
-)
 evidence = Experiment(
     name="evidence",
     title="Evidence",

@@ -33,6 +33,7 @@ from routeprism.experiments._experiment import AnswerNames, Place, name_answer
 from routeprism.experiments._rows import Setting
 from routeprism.models import Allowance, Model
 from routeprism.models.recorded import Inspection, Recorded, RecordedAnswer
+from routeprism.printing import pluralise
 from routeprism.prompts import Control, Filler, Provenance
 from routeprism.records import Question
 from routeprism.runs import Answer, EstimateRow, Key, Ledger, Run
@@ -453,26 +454,23 @@ def count_outcomes(outcomes: Counter[tuple[str, str]], answers: AnswersByModel) 
         outcomes[model, _UNDECIDED] += results.undecided
 
 
+_NOTES = {
+    **{name: f"{{answers}} {name}; each counts as its own answer" for name in _NO_ANSWER},
+    "failed": "{requests} failed; run the same command to retry",
+    _MARKED: "{answers} stored with a mark, because the reply contained characters or token counts "
+    "that cannot be stored; the table marks of run.sqlite explains each of them",
+    _UNDECIDED: "{answers} given neither yes nor no by the judge; each counts as wrong",
+}
+"""What a reader should know about answers that ended in some way."""
+
+
 def describe_outcomes(outcomes: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
     """Describe how many answers were missing or special, by (model, outcome)."""
     notes = []
     for (model, outcome), number in outcomes.items():
-        if not number:
-            continue
-        answers = "1 answer was" if number == 1 else f"{number} answers were"
-        if outcome in _NO_ANSWER:
-            notes.append(f"{model}: {answers} {outcome}; each counts as its own answer")
-        elif outcome == "failed":
-            requests = "1 request" if number == 1 else f"{number} requests"
-            notes.append(f"{model}: {requests} failed; run the same command to retry")
-        elif outcome == _MARKED:
-            notes.append(
-                f"{model}: {answers} stored with a mark, because the reply contained "
-                f"characters or token counts that cannot be stored; the table marks of run.sqlite "
-                f"explains each of them"
-            )
-        elif outcome == _UNDECIDED:
-            notes.append(
-                f"{model}: {answers} given neither yes nor no by the judge; each counts as wrong"
-            )
+        if number and outcome in _NOTES:
+            answers = "1 answer was" if number == 1 else f"{number} answers were"
+            requests = pluralise(number, "request")
+            note = _NOTES[outcome].format(answers=answers, requests=requests)
+            notes.append(f"{model}: {note}")
     return tuple(notes)

@@ -39,6 +39,7 @@ from routeprism.models import Model
 from routeprism.models.recorded import Inspection
 from routeprism.records import Case
 from routeprism.runs import EstimateRow, Finding, StoredRun
+from routeprism.runs import Key as LedgerKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,20 +148,15 @@ class ComparisonStage:
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Price what asking would take, by model."""
-        costs: dict[str, Cost] = {}
-        with traced.run.read() as stored, traced.run.ledger() as ledger:
-            for portion in self._portions(traced, stored):
-                price_comparisons(_join(portion), self.asking, ledger, costs, traced.planned)
+        with traced.run.read() as stored:
+            costs = self._price_portions(traced, self._portions(traced, stored), traced.planned)
         return costs if self.adjust_costs is None else self.adjust_costs(traced, costs)
 
     def perform(self, traced: Traced, answer_progress: AnswerProgress | None) -> StageResult:
         """Collect missing answers, some pools at a time, and turn all of them into rows."""
         collection = Gathered(traced, self.asking, Tally(traced.benchmark.weighting))
-        progress = (
-            None
-            if answer_progress is None
-            else PortionProgress(answer_progress, len(traced.benchmark.cases))
-        )
+        pools = len(traced.benchmark.cases)
+        progress = None if answer_progress is None else PortionProgress(answer_progress, pools)
         findings: list[Finding] = []
         watch = open_watch(traced.until, asks=True, answers=True)
         with traced.run.read() as stored:
@@ -177,12 +173,12 @@ class ComparisonStage:
                         findings += self.list_findings(traced, item)
                 if watch is not None and watch.holds:
                     break
-            saved = 0 if watch is None else self._count_calls(traced, portions)
+            left = {} if watch is None else self._price_portions(traced, portions, set())
         if self.list_findings is not None:
             traced.run.keep(self.name, findings)
         result = (self.finish or self._estimate)(collection)
         return (
-            result if watch is None else replace(result, stop=_describe_stop(watch, traced, saved))
+            result if watch is None else replace(result, stop=_describe_stop(watch, traced, left))
         )
 
     def _collect(
@@ -192,7 +188,8 @@ class ComparisonStage:
         progress: AnswerProgress | None,
     ) -> AnswersByModel | StagedAnswers:
         """Collect the missing answers of some pools, and count how all of them ended."""
-        comparisons, pools, run = _join(portion), _number_pools(portion), collection.traced.run
+        comparisons, run = _join(portion), collection.traced.run
+        pools = {c.question.id: item.number for item in portion for c in item.comparisons}
         if not self.asking.manner.allocate:
             answers = collect_answers(comparisons, self.asking, run, progress, pools)
             count_outcomes(collection.outcomes, answers)
@@ -210,13 +207,15 @@ class ComparisonStage:
             count_outcomes(collection.outcomes, collected)
         return staged
 
-    def _count_calls(self, traced: Traced, portions: Iterable[list[CaseComparisons]]) -> int:
-        """Count the calls that the remaining portions would take."""
+    def _price_portions(
+        self, traced: Traced, portions: Iterable[list[CaseComparisons]], planned: set[LedgerKey]
+    ) -> dict[str, Cost]:
+        """Price the answers of portions, by model."""
         costs: dict[str, Cost] = {}
         with traced.run.ledger() as ledger:
             for portion in portions:
-                price_comparisons(_join(portion), self.asking, ledger, costs, set())
-        return sum(cost.calls or 0 for cost in costs.values())
+                price_comparisons(_join(portion), self.asking, ledger, costs, planned)
+        return costs
 
     def _enter_portion(
         self,
@@ -279,15 +278,14 @@ class ComparisonStage:
         return collection.conclude(self.name, rows, lambda readable: (), notes)
 
 
-def _describe_stop(watch: Watch, traced: Traced, saved: int) -> Stop | None:
-    """Describe where collecting stopped; None if the experiment does not have the quantity."""
+def _describe_stop(watch: Watch, traced: Traced, left: Mapping[str, Cost]) -> Stop | None:
+    """Describe where collecting stopped; None if the experiment does not have the quantity.
+
+    `left` is what the answers that were not collected would have taken, by model.
+    """
+    saved = sum(cost.calls or 0 for cost in left.values())
     units = sum(bool(case.questions) for case in traced.benchmark.cases)
     return watch.stop(units, saved) if watch.sequences else None
-
-
-def _number_pools(portion: Sequence[CaseComparisons]) -> dict[str, int]:
-    """Map each question to the number of its pool."""
-    return {c.question.id: item.number for item in portion for c in item.comparisons}
 
 
 def _join(portion: Sequence[CaseComparisons]) -> list[Comparison]:
@@ -343,10 +341,9 @@ class PortionProgress:
         """Report the progress over all portions."""
         earlier = self._earlier.get(name, 0)
         self._current[name] = progress.total
-        earlier_total = earlier + progress.total
-        total = (
-            round(earlier_total * self._pools / self._prepared) if self._prepared else earlier_total
-        )
+        total = earlier + progress.total
+        if self._prepared:
+            total = round(total * self._pools / self._prepared)
         done = earlier + progress.done
         left = (total - done) / progress.rate if progress.rate else None
         self._report(name, replace(progress, done=done, total=total, seconds_left=left))

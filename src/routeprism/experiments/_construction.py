@@ -52,7 +52,7 @@ _LONGEST_ORDER = 64
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """One memory that is wanted."""
+    """One memory to build."""
 
     policy: Policy
     pool: Pool
@@ -71,11 +71,7 @@ def builds_of(plan: Plan, policy: Policy, *, builds: int = 1) -> Iterator[Build]
         if not case.questions:
             continue
         routes: dict[tuple[int, ...], str] = {}
-        references = (
-            plan_schedule.reference
-            for plan_schedule in plan.schedules
-            if plan_schedule.reference is not None
-        )
+        references = (each.reference for each in plan.schedules if each.reference is not None)
         for schedule in (FORWARD, *references, *plan.schedules):
             if schedule.procedure.kind in (ONE_BY_ONE.kind, "twice"):
                 routes.setdefault(schedule.on(case.pool), schedule.name)
@@ -101,7 +97,7 @@ def construct(
     progress: AnswerProgress | None = None,
     ray: str | None = None,
 ) -> dict[str, Cost]:
-    """Build and store what is not stored yet, policy by policy; say what it takes in a dry run.
+    """Build and store what is not stored yet, policy by policy; a dry run returns what it takes.
 
     Args:
         run: whose ledger is used.
@@ -122,7 +118,11 @@ def construct(
             model = replay_model(model, pacing.replay)
         with ExitStack() as stack:
             store = stack.enter_context(States(states))
-            missing = [build for build in list_builds(policy) if not _is_stored(store, build)]
+            missing = [
+                build
+                for build in list_builds(policy)
+                if store.get(build.policy.name, build.pool.user, build.order, build.build) is None
+            ]
             adding = None if pacing.dry_run else _watch_replies(policy, missing, progress)
             consultant = None
             if model is not None:
@@ -140,10 +140,10 @@ def construct(
             if adding is not None:
                 stack.enter_context(adding.watching())
             report = None if progress is None else partial(_report, progress, policy, adding)
-            take = partial(_snapshot, consultant=consultant)
+            conversations = None
             if ray is not None and not pacing.dry_run:
                 conversations = stack.enter_context(open_conversations(ray))
-                take = partial(_snapshot_there, consultant=consultant, conversations=conversations)
+            take = partial(_snapshot, consultant=consultant, conversations=conversations)
             _build_all(missing, store, consultant, take, _threads(model, pacing), report)
             if consultant is not None and pacing.dry_run:
                 costs[f"{model.name if model else ''} (building {policy.name})"] = consultant.plan()
@@ -168,18 +168,13 @@ def _report(
         adding.end_pool()
 
 
-def _is_stored(states: States, build: Build) -> bool:
-    name, user = build.policy.name, build.pool.user
-    return states.get(name, user, build.order, build.build) is not None
-
-
 def _threads(model: Model | None, pacing: Pacing) -> int:
     if pacing.concurrency is not None and pacing.concurrency < 1:
         raise SpecError(
             f"Expected a concurrency of 1 or more but got concurrency={pacing.concurrency}"
         )
     if model is None or pacing.dry_run:
-        return 1  # nobody to wait for
+        return 1  # there is no reply to wait for
     return pacing.concurrency or model.concurrency
 
 
@@ -235,33 +230,28 @@ def _build_all(
         pool.shutdown()
 
 
-def _snapshot(build: Build, consultant: Consultant | None) -> Any:
-    return _build_one(build, None if consultant is None else _open_ask(build, consultant))
-
-
-def _snapshot_there(
-    build: Build, consultant: Consultant | None, conversations: Conversations
+def _snapshot(
+    build: Build, consultant: Consultant | None, conversations: Conversations | None
 ) -> Any:
-    """Build on a worker of the cluster, whose prompts are answered through the ledger here."""
-    if consultant is None:
-        return conversations.run(partial(_build_alone, build), lambda: _refuse_question)
-    return conversations.run(partial(_build_one, build), partial(_open_ask, build, consultant))
+    """Build here, or on a worker of a cluster; prompts are answered through the ledger here."""
 
+    def open_ask() -> Callable[[str], str]:
+        if consultant is None:
+            return _refuse_question
+        return consultant.consult(batch_of(build), user=build.pool.user, route=build.route)
 
-def _build_alone(build: Build, ask: Callable[[str], str]) -> Any:
-    return _build_one(build, None)
+    if conversations is None:
+        return _build_one(build, open_ask())
+    return conversations.run(partial(_build_one, build), open_ask)
 
 
 def _refuse_question(prompt: str) -> str:
     raise ContractError("a memory that names no model asked one while it was built")
 
 
-def _open_ask(build: Build, consultant: Consultant) -> Callable[[str], str]:
-    return consultant.consult(batch_of(build), user=build.pool.user, route=build.route)
-
-
-def _build_one(build: Build, ask: Callable[[str], str] | None) -> Any:
-    policy = build.policy if ask is None else connect_model(build.policy, ask)
+def _build_one(build: Build, ask: Callable[[str], str]) -> Any:
+    names_model = builder_model(build.policy) is not None
+    policy = connect_model(build.policy, ask) if names_model else build.policy
     with (
         report_own_errors(policy, user=build.pool.user, route=build.route),
         open_memory(policy, build.pool, build.order) as memory,
@@ -284,7 +274,7 @@ def stand_ins(
     """Put a stand-in in the place of each policy that makes requests of its own.
 
     With `measure`, such a policy is built once, forward, on the first pool that has questions: that
-    makes its requests, and tells its calls, its tokens, and how much a question is shown.
+    makes its requests, and shows its calls, its tokens, and how much text a question gets.
     """
     memories = [make_stand_in(policy) for policy in policies]
     case = next((case for case in cases if case.questions), None)
@@ -361,7 +351,7 @@ def _construction(policy: StandIn, counts: Mapping[tuple[str, str], int]) -> Cos
     builds, adds, input_tokens = (
         counts.get((policy.name, kind), 0) for kind in ("builds", "adds", "tokens")
     )
-    amount = f"{_number(adds, 'record')} in {_number(builds, 'build')}"
+    amount = f"{adds:,} record{'s' * (adds != 1)} in {builds:,} build{'s' * (builds != 1)}"
     if client.calls_per_add is None:
         note = (
             f"{amount} would be added, and RoutePrism cannot see what this memory calls; "
@@ -414,7 +404,3 @@ def _describe_length(policy: StandIn) -> str:
     if policy.measured:
         return f"{policy.characters:,} characters, as on one pool"
     return f"{policy.client.k} records" if policy.client.k else "the whole pool"
-
-
-def _number(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

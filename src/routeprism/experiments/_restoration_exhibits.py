@@ -18,7 +18,7 @@ from routeprism.exhibits import (
     place_point,
     read_limits,
 )
-from routeprism.experiments._answer_rows import AnswerRows, list_answer_rows, title_place
+from routeprism.experiments._answer_rows import PLACE, AnswerRows, list_answer_rows, title_place
 from routeprism.experiments.statements import (
     compose_rows,
     describe_floor,
@@ -169,48 +169,44 @@ _CONTRASTS = (
     *("restored-absent", "restored-replacement", "restored-present"),
     *("present-absent", "replacement-absent"),
 )
+_UPDATE_CONDITIONS = ("stale", "both", "neither", "current")
+_UPDATE_CONTRASTS = ("neither-stale", "both-stale", "current-stale")
 
 
 def tabulate_restoration(results: Results) -> list[Table]:
     """Show the conditions with their contrasts, and which pairs were eligible."""
     rows = results.rows.where(experiment="restoration", arm=_DESIGNS)
-    main = _CONTRASTS[:3]
-    cells = []
-    for (*place, arm), group in rows.group("policy", "schedule", "model", "arm").items():
-        first = group.get("restored-absent") or group.get("present-absent")
-        if first is not None:
-            cells.append(
-                (
-                    *place,
-                    arm or "single record",
-                    str(first.queries),
-                    *(format_row(group.get(f"accuracy.{name}")) for name in _CONDITIONS),
-                    *(format_row(group.get(name)) for name in main),
-                )
-            )
     eligible = [
-        (policy, schedule, arm or "single record", name.removeprefix("count."), format_row(row))
-        for (policy, schedule, arm), group in rows.where(model="")
-        .group("policy", "schedule", "arm")
-        .items()
+        (*place, arm or "single record", name.removeprefix("count."), format_row(row))
+        for (*place, arm), group in rows.where(model="").group("policy", "schedule", "arm").items()
         for name, row in group.items()
         if name.startswith("count.") and row.estimate is not None
     ]
     return [
-        *_tabulate_updates(results),
-        *make_table(
+        *_tabulate_conditions(
+            "update-conditions",
+            "Misled by the old record, or missing the new one?",
+            "Accuracy where only the old record is shown (stale), with the current record put back "
+            "(both), with the old record taken out (neither), and with both changes (current). "
+            "Unrelated records of the same pool take the free places.",
+            rows.where(arm="update").group(*PLACE),
+            PLACE,
+            _UPDATE_CONDITIONS,
+            _UPDATE_CONTRASTS,
+        ),
+        *_tabulate_conditions(
             "restoration",
             "Does the displaced record matter?",
             "Accuracy with the record present, absent, put back (restored), and with a matched "
             "record without evidence in its place (replacement). Differences are paired within "
             "units.",
-            (
-                *("policy", "schedule", "model", "design", "pairs"),
-                *_CONDITIONS,
-                *(name.replace("-", " − ") for name in main),
-            ),
-            cells,
-            names=4,
+            {
+                (*place, arm or "single record"): group
+                for (*place, arm), group in rows.group(*PLACE, "arm").items()
+            },
+            (*PLACE, "design"),
+            _CONDITIONS,
+            _CONTRASTS[:3],
         ),
         *make_table(
             "eligibility",
@@ -223,36 +219,25 @@ def tabulate_restoration(results: Results) -> list[Table]:
     ]
 
 
-_UPDATE_CONDITIONS = ("stale", "both", "neither", "current")
-
-
-def _tabulate_updates(results: Results) -> list[Table]:
-    """Show what the old and the new record of a changed fact do to the answers."""
-    rows = results.rows.where(experiment="restoration", arm="update")
-    contrasts = ("neither-stale", "both-stale", "current-stale")
-    return make_table(
-        "update-conditions",
-        "Misled by the old record, or missing the new one?",
-        "Accuracy where only the old record is shown (stale), with the current record put back "
-        "(both), with the old record taken out (neither), and with both changes (current). "
-        "Unrelated records of the same pool take the free places.",
-        (
-            *("policy", "schedule", "model", "pairs"),
-            *_UPDATE_CONDITIONS,
-            *(name.replace("-", " − ") for name in contrasts),
-        ),
-        [
-            (
-                *place,
-                str(group["both-stale"].queries),
-                *(format_row(group.get(f"accuracy.{name}")) for name in _UPDATE_CONDITIONS),
-                *(format_row(group.get(name)) for name in contrasts),
-            )
-            for place, group in rows.group("policy", "schedule", "model").items()
-            if "both-stale" in group
-        ],
-        names=3,
-    )
+def _tabulate_conditions(
+    name: str,
+    title: str,
+    caption: str,
+    groups: Mapping[tuple[str, ...], Mapping[str, EstimateRow]],
+    place: Sequence[str],
+    conditions: Sequence[str],
+    contrasts: Sequence[str],
+) -> list[Table]:
+    """Show for each group the accuracy in each condition, and its differences."""
+    lines = []
+    for names, group in groups.items():
+        accuracies = [group.get(f"accuracy.{condition}") for condition in conditions]
+        pairs = next((row.queries for row in accuracies if row is not None), None)
+        if pairs is not None:
+            differences = (group.get(contrast) for contrast in contrasts)
+            lines.append((*names, str(pairs), *map(format_row, (*accuracies, *differences))))
+    columns = (*place, "pairs", *conditions, *(name.replace("-", " − ") for name in contrasts))
+    return make_table(name, title, caption, columns, lines, names=len(place))
 
 
 def chart_restoration(results: Results) -> list[Chart]:

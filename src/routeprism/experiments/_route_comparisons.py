@@ -169,6 +169,11 @@ def compare_layouts(
             yield from _compare_layout(case.pool, pair, layout, manner)
 
 
+def name_cells(layout: Layout) -> tuple[str, ...]:
+    """Name the sides of a comparison: both states in their own layout, then both in this one."""
+    return tuple(f"{state}-{name}" for name in ("native", layout) for state in ("forward", "route"))
+
+
 def _compare_layout(
     pool: Pool, pair: RoutePair, layout: Layout, manner: Manner
 ) -> Iterator[Comparison]:
@@ -177,8 +182,7 @@ def _compare_layout(
     laid_out = [state for state in states if not isinstance(state, str)]
     blocks = [state[at] for at in (0, 1) for state in laid_out]
     drafts = [draft_question(exposure, pair.question, pool, manner) for exposure in blocks]
-    routes = (FORWARD.name, "route")
-    sides = tuple(f"{route}-{name}" for name in ("native", layout) for route in routes)
+    sides = name_cells(layout)
     for filler in manner.fillers:
         prompts: tuple[Prompt, ...] = ()
         reason = refusal

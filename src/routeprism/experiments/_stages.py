@@ -83,17 +83,17 @@ class Stage(Protocol):
 
 
 class AsksNobody:
-    """What a stage without a model is like."""
+    """Mixin for stages that do not call a model."""
 
     __slots__ = ()
 
     @property
     def models(self) -> Sequence[Model]:
-        """No model is asked."""
+        """Return no model."""
         return ()
 
     def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
-        """There is nothing to look up."""
+        """Do nothing: there is no answer to look up."""
 
     def price(self, traced: Traced) -> Mapping[str, Cost]:
         """Return no cost."""

@@ -166,7 +166,7 @@ def _is_random(rows: Rows, policy: str, *, declared: bool) -> bool:
 def decide_verdicts(
     rows: Rows,
     *,
-    without: Sequence[str] = (),
+    without: Collection[str] = (),
     chance: Collection[str] = (),
     unsourced: Collection[str] = (),
 ) -> list[MemoryVerdict]:
@@ -220,10 +220,13 @@ def _soften_level(level: Level, *, is_random: bool, is_unsourced: bool) -> Level
     return "different records, evidence unknown" if is_hidden else level
 
 
+_SCHEDULES = {"replay": "reversal", FORWARD.name: "source order"}
+
+
 def describe_arrival(schedule: str) -> str:
     """Name an arrival model or schedule in plain words."""
-    if schedule == "replay":
-        return "reversal"
+    if schedule in _SCHEDULES:
+        return _SCHEDULES[schedule]
     model, _, text = schedule.partition(":")
     options = dict(pair.partition("=")[::2] for pair in text.split(",") if pair)
     if model == "jitter":
@@ -239,8 +242,6 @@ def describe_arrival(schedule: str) -> str:
 def name_base(schedules: Iterable[str]) -> str:
     """Name what schedules are compared with: `source order`, or their common reference."""
     references = {name_reference(schedule) for schedule in schedules} or {FORWARD.name}
-    if references == {FORWARD.name}:
-        return "source order"
     return describe_arrival(references.pop()) if len(references) == 1 else "the reference"
 
 
@@ -252,12 +253,17 @@ def locate_base(schedules: Iterable[str]) -> str:
 
 def decide_results(results: Results) -> list[MemoryVerdict]:
     """Decide about every memory of a run that is neither a repair nor an arm of another one."""
-    repaired = [finding.policy for finding in results.findings.get("repair", ())]
     policies = {
         name: {finding.policy for finding in results.findings.get(name, ())}
         for name in ("chance", "unsourced")
     }
-    return decide_verdicts(results.rows, without=[*repaired, *list_arms(results)], **policies)
+    return decide_verdicts(results.rows, without=list_asides(results), **policies)
+
+
+def list_asides(results: Results) -> frozenset[str]:
+    """Name the policies of a run that are repairs or arms of another one."""
+    repairs = (finding.policy for finding in results.findings.get("repair", ()))
+    return list_arms(results).union(repairs)
 
 
 def read_verdicts(stored: StoredRun) -> list[MemoryVerdict]:

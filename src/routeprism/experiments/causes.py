@@ -11,18 +11,17 @@ from itertools import islice
 from routeprism.exhibits import Results, Statement, Table, make_table, shorten
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
 from routeprism.experiments._observations import MOST_LOSSES, LossKind
-from routeprism.experiments.mechanism import list_arms
 from routeprism.experiments.severity import (
     MemoryVerdict,
     decide_outcome,
     decide_results,
     describe_arrival,
-    join_names,
     list_arrivals,
+    list_asides,
 )
+from routeprism.experiments.statements import join_names
 from routeprism.orders import FORWARD
 from routeprism.policies.own import OwnMemory
-from routeprism.records import Case
 from routeprism.routes import CAUSES, Cause, Loss, describe_displacer
 from routeprism.runs import Finding
 
@@ -82,10 +81,11 @@ def describe_causes(
     """State the most frequent cause for each memory and schedule, with one record as an example."""
     for likely in causes:
         cause, example = likely.cause, likely.example
+        cases = "cases" if cause == "not explained" else "explained cases"
         yield Statement(
             (
                 f"Likely cause {_describe_schedules(likely.schedules)}: {CAUSES[cause]} "
-                f"({likely.typical} of {likely.explained} {_name_cases(cause)}).",
+                f"({likely.typical} of {likely.explained} {cases}).",
                 *filter(None, [_describe_example(example, places)]),
                 f" Next: {NEXT_STEPS[cause]}",
             ),
@@ -97,10 +97,6 @@ def describe_causes(
             flags=flags,
             confirmation=_choose_confirmation(places, example),
         )
-
-
-def _name_cases(cause: Cause) -> str:
-    return "cases" if cause == "not explained" else "explained cases"
 
 
 def find_causes(examples: Sequence[Loss], counts: Mapping[LossKind, int]) -> list[_LikelyCause]:
@@ -237,7 +233,8 @@ def _find_places(causes: Sequence[_LikelyCause], outcome: AuditOutcome) -> Place
     """Return the texts of lost records and of the questions that need them, by user and id."""
     benchmark = outcome.plan.benchmark
     users = {likely.example.user for likely in causes if likely.example.record}
-    cases = _find_cases(benchmark.cases, users)
+    # The pools after the last of these users are not read.
+    cases = list(islice((c for c in benchmark.cases if c.pool.user in users), len(users)))
     return Places(
         benchmark.argument,
         {
@@ -256,21 +253,14 @@ def _find_places(causes: Sequence[_LikelyCause], outcome: AuditOutcome) -> Place
     )
 
 
-def _find_cases(cases: Sequence[Case], users: Collection[str]) -> list[Case]:
-    """Find the pools of some users; those after the last of them are not read."""
-    every = (case for case in cases if case.pool.user in users)
-    return list(islice(every, len(users)))
-
-
 def _tabulate(results: Results) -> list[Table]:
     """Count the causes of each memory, the most frequent first, harmless ones last."""
     counts: Counter[tuple[str, Cause, str]] = Counter()
-    aside = {*list_arms(results), *(f.policy for f in results.findings.get("repair", ()))}
+    aside = list_asides(results)
     for finding in results.findings.get("losses", ()):
-        if finding.policy in aside:
-            continue
-        for loss in finding.value:
-            counts[finding.policy, loss["cause"], finding.schedule] += 1
+        if finding.policy not in aside:
+            for loss in finding.value:
+                counts[finding.policy, loss["cause"], finding.schedule] += 1
     memories = [verdict.policy for verdict in decide_results(results)]
     totals: Counter[tuple[str, Cause]] = Counter()
     for (policy, cause, _), number in counts.items():
@@ -292,7 +282,7 @@ def _tabulate(results: Results) -> list[Table]:
                 policy,
                 CAUSES[cause],
                 ", ".join(
-                    f"{_name_schedule(schedule)} {number}"
+                    f"{describe_arrival(schedule)} {number}"
                     for (p, c, schedule), number in counts.items()
                     if (p, c) == (policy, cause)
                 ),
@@ -303,10 +293,6 @@ def _tabulate(results: Results) -> list[Table]:
         ],
         names=4,
     )
-
-
-def _name_schedule(schedule: str) -> str:
-    return "source order" if schedule == FORWARD.name else describe_arrival(schedule)
 
 
 experiment = Experiment(

@@ -27,7 +27,13 @@ from routeprism.experiments._profiles import (
     make_profile,
     pair_sides,
 )
-from routeprism.experiments._route_comparisons import LAYOUTS, Arrangement, Layout, compare_layouts
+from routeprism.experiments._route_comparisons import (
+    LAYOUTS,
+    Arrangement,
+    Layout,
+    compare_layouts,
+    name_cells,
+)
 from routeprism.experiments._rows import estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import Sheet, restrict
@@ -44,6 +50,28 @@ from routeprism.settings import RESEARCH, option
 
 _PAIRS = {"native": (0, 1), "other": (2, 3), "forward": (0, 2), "route": (1, 3)}
 """Which cells are compared: the two states in one layout, or the two layouts of one state."""
+_COMPARED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "reversed": {
+        "construction:native": ("native",),
+        "construction:reversed": ("other",),
+        "construction": ("native", "other"),
+        "display:forward": ("forward",),
+        "display:route": ("route",),
+        "display": ("forward", "route"),
+    },
+    "source": {
+        "serialisation:native": ("native",),
+        "serialisation:source": ("other",),
+        "display:serialisation:forward": ("forward",),
+        "display:serialisation:route": ("route",),
+    },
+}
+"""Layout → arm → the comparison that it shows, or the two whose mean it shows."""
+_GAPS = {
+    "reversed": ("construction-display", "construction", "display"),
+    "source": ("serialisation:native-source", "serialisation:native", "serialisation:source"),
+}
+"""Layout → the arm of the difference between two arms."""
 
 
 def compare_displays(asking: Asking, layouts: Sequence[Layout]) -> ComparisonStage:
@@ -84,28 +112,10 @@ def _enter(pool: PoolAnswers) -> None:
             draws = {name: pair_sides(groups, answers, *sides) for name, sides in _PAIRS.items()}
             profiles = {name: make_profile(groups, pairs) for name, pairs in draws.items()}
             if layout == "reversed":
-                _enter_reversed(sheet, profiles)
-            else:
-                fresh = {pair: each.fresh() for pair, each in draws["other"].items()}
-                _enter_serialised(sheet, profiles, make_profile(groups, fresh), cells)
-
-
-def _enter_reversed(sheet: Sheet, profiles: Mapping[str, Profile]) -> None:
-    """Enter construction at each layout, display in each state, their means and difference."""
-    construction = _mean(profiles["native"], profiles["other"])
-    display = _mean(profiles["forward"], profiles["route"])
-    _enter_arms(
-        sheet,
-        {
-            "construction:native": profiles["native"],
-            "construction:reversed": profiles["other"],
-            "construction": construction,
-            "display:forward": profiles["forward"],
-            "display:route": profiles["route"],
-            "display": display,
-        },
-    )
-    sheet.at(arm="construction-display").put_gaps(_leave_out_accuracy(construction), display)
+                _enter_arms(sheet, layout, profiles)
+                continue
+            fresh = {pair: each.fresh() for pair, each in draws["other"].items()}
+            _enter_serialised(sheet, profiles, make_profile(groups, fresh), cells)
 
 
 def _enter_serialised(
@@ -122,32 +132,28 @@ def _enter_serialised(
         "selection-unchanged": [not flag for flag in changed],
     }
     for mask, members in selections.items():
-        native, source, forward, route = (
-            {quantity: restrict(values, members) for quantity, values in profiles[name].items()}
-            for name in _PAIRS
-        )
-        part = sheet.at(mask=mask)
-        _enter_arms(
-            part,
-            {
-                "serialisation:native": native,
-                "serialisation:source": source,
-                "display:serialisation:forward": forward,
-                "display:serialisation:route": route,
-            },
-        )
-        gaps = part.at(arm="serialisation:native-source")
-        gaps.put_gaps(_leave_out_accuracy(native), source)
+        parts = {
+            name: {quantity: restrict(values, members) for quantity, values in profile.items()}
+            for name, profile in profiles.items()
+        }
+        _enter_arms(sheet.at(mask=mask), "source", parts)
     for mask, members in selections.items():
         part = sheet.at(arm="serialisation:source:fresh", mask=mask)
         part.put_all({name: restrict(fresh[name], members) for name in REPEATED})
 
 
-def _enter_arms(sheet: Sheet, arms: Mapping[str, Profile]) -> None:
+def _enter_arms(sheet: Sheet, layout: str, profiles: Mapping[str, Profile]) -> None:
+    """Enter the values of each arm of a layout, and the difference between two of them."""
+    arms = {
+        arm: profiles[names[0]] if len(names) == 1 else _mean(*(profiles[n] for n in names))
+        for arm, names in _COMPARED[layout].items()
+    }
     for arm, profile in arms.items():
         # Between layouts of one state there is no forward and no route to be right on.
         between = arm.startswith("display")
         sheet.at(arm=arm).put_all(_leave_out_accuracy(profile) if between else profile)
+    gap, first, second = _GAPS[layout]
+    sheet.at(arm=gap).put_gaps(_leave_out_accuracy(arms[first]), arms[second])
 
 
 def _leave_out_accuracy(profile: Profile) -> Profile:
@@ -317,14 +323,10 @@ def _answers_behind(
     row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
 ) -> AnswerSelection:
     """Select both states in one layout, or one state in both layouts."""
-    layout = "source" if "serialisation" in row.arm else "reversed"
-    *kind, last = row.arm.removesuffix(":fresh").split(":")
-    sides: tuple[str, ...] = ()
-    if last in ("forward", "route") and kind[:1] == ["display"]:
-        sides = tuple(f"{last}-{name}" for name in ("native", layout))
-    elif last in ("native", layout):
-        sides = tuple(f"{state}-{last}" for state in ("forward", "route"))
-    return AnswerSelection("display", sides, (layout,))
+    layout: Layout = "source" if "serialisation" in row.arm else "reversed"
+    compared = _COMPARED[layout].get(row.arm.removesuffix(":fresh"), ())
+    cells = _PAIRS[compared[0]] if len(compared) == 1 else ()
+    return AnswerSelection("display", tuple(name_cells(layout)[at] for at in cells), (layout,))
 
 
 def _stage(

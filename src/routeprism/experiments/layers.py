@@ -41,7 +41,7 @@ from routeprism.experiments.reach import (
     decide_reach,
     store_reaches,
 )
-from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
+from routeprism.experiments.statements import Phrase, compose_rows, join_names, join_phrases
 from routeprism.runs import EstimateRow, Finding, Rows
 
 _ANSWER_QUANTITIES = ("H", "D_res", "Delta_rep")
@@ -188,12 +188,10 @@ def _describe_layer(line: Layers, rewritten: Mapping[str, int]) -> str:
 def _describe_text(line: Layers, rewritten: Mapping[str, int]) -> str:
     if line.blocks <= line.changes.sources:
         return "the same blocks are shown in a different order"
-    kinds = sorted(rewritten, key=lambda kind: (-rewritten[kind], kind))
-    if not kinds:
+    if not rewritten:
         return "the same records are shown in blocks of a different kind"
-    *first, last = kinds
-    names = f"{', '.join(first)} and {last}" if first else last
-    return f"{names} blocks are rewritten"
+    kinds = sorted(rewritten, key=lambda kind: (-rewritten[kind], kind))
+    return f"{join_names(kinds)} blocks are rewritten"
 
 
 def _share(count: int, total: int, noun: str) -> str:

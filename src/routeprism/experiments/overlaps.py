@@ -16,8 +16,7 @@ from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._rows import Key, estimate_rows
 from routeprism.experiments._stages import AsksNobody, Stage, StageResult, Traced
 from routeprism.experiments._storage import unit_rows_of
-from routeprism.experiments.severity import join_names
-from routeprism.experiments.statements import state_row
+from routeprism.experiments.statements import join_names, state_row
 from routeprism.landscape import fixed_limits
 from routeprism.measures import Sums, Tally
 from routeprism.orders import Schedule, parse_schedule
@@ -45,8 +44,6 @@ from routeprism.specs import SIZES
 _TRIALS = 100
 _OUTSIDE_TRIALS = 10
 """Trials in each pool by default, for classes and for systems outside this process."""
-_WINDOWS = 3
-"""Places in a pool at which writes overlap: its first, middle and last records."""
 _MOST_INTERLEAVINGS = 2_000
 """Interleavings up to which every one of the smallest pool is performed."""
 
@@ -86,8 +83,8 @@ class OverlapSettings:
 class _Series:
     """The trials of one policy under one schedule."""
 
-    policy: str
-    schedule: str
+    policy: Policy
+    schedule: Schedule
     manner: str
     trials: int = 0
     kinds: Counter[Kind] = field(default_factory=Counter)
@@ -156,20 +153,18 @@ class OverlapStage(AsksNobody):
         """Perform the trials of every policy that can take overlapping writes, and estimate."""
         tally: Tally[Key] = Tally(traced.benchmark.weighting)
         every = [
-            _Series(policy.name, schedule.name, find_overlap(policy))
+            _Series(policy, schedule, manner)
             for policy in traced.policies
-            if _can_overlap(policy)
+            if (manner := _find_manner(policy))
             for schedule in traced.schedules
             if schedule.procedure.kind == "overlap"
         ]
-        policies = {policy.name: policy for policy in traced.policies}
-        schedules = {schedule.name: schedule for schedule in traced.schedules}
         for case in traced.benchmark.cases:
             sums: Sums[Key] = {}
             for series in every:
-                policy, schedule = policies[series.policy], schedules[series.schedule]
-                with report_own_errors(policy, user=case.pool.user, route=schedule.name):
-                    self._try_case(case, policy, schedule, series, sums, traced.setting.seed)
+                route = series.schedule.name
+                with report_own_errors(series.policy, user=case.pool.user, route=route):
+                    self._try_case(case, series, sums, traced.setting.seed)
             tally.append(sums)
             traced.run.add("per_unit", unit_rows_of(case, sums))
         rows = estimate_rows(tally, traced.setting)
@@ -181,20 +176,13 @@ class OverlapStage(AsksNobody):
             tuple(
                 _describe_series(series, row)
                 for series in every
-                if (row := shares.get((series.policy, series.schedule))) is not None
+                if (row := shares.get((series.policy.name, series.schedule.name))) is not None
             ),
         )
 
-    def _try_case(
-        self,
-        case: Case,
-        policy: Policy,
-        schedule: Schedule,
-        series: _Series,
-        sums: Sums[Key],
-        seed: int,
-    ) -> None:
-        trials = list_trials(case, policy, schedule)
+    def _try_case(self, case: Case, series: _Series, sums: Sums[Key], seed: int) -> None:
+        schedule = series.schedule
+        trials = list_trials(case, series.policy, schedule)
         if not trials:
             return
         serial = [list_serial_outcomes(trial) for trial in trials]
@@ -216,7 +204,7 @@ class OverlapStage(AsksNobody):
             kind = series.search(trials[0], serial[0], case.pool.user)
             kinds += [] if kind is None else [kind]
         series.trials += len(kinds)
-        column = Column("overlap", "anomaly", policy.name, schedule.name)
+        column = Column("overlap", "anomaly", series.policy.name, schedule.name)
         sums[column, "all"] = (float(len(kinds) - kinds.count(None)), len(kinds))
         for kind in KINDS:
             target = column._replace(quantity=f"anomaly.{kind}")
@@ -229,11 +217,12 @@ def _draw_seed(seed: int, user: str, schedule: str, number: int) -> int:
     return int.from_bytes(digest[:4], "big")
 
 
-def _can_overlap(policy: Policy) -> bool:
+def _find_manner(policy: Policy) -> str:
+    """Name how a memory can take overlapping writes; empty if it cannot."""
     try:
-        return bool(find_overlap(policy))
+        return find_overlap(policy)
     except InapplicableError:
-        return False
+        return ""
 
 
 def list_trials(case: Case, policy: Policy, schedule: Schedule) -> list[Trial]:
@@ -243,15 +232,11 @@ def list_trials(case: Case, policy: Policy, schedule: Schedule) -> list[Trial]:
     if size < 2:
         return []
     last = len(arrivals) - size
-    starts = dict.fromkeys((0, last // 2, last))
     own = find_own_memory(policy)
     assert own is not None  # noqa: S101 (only such memories can overlap)
-    if own.outside:
-        starts = {0: None}  # each build of a system outside takes long
-    return [
-        Trial(own, arrivals[:start], arrivals[start : start + size])
-        for start in list(starts)[:_WINDOWS]
-    ]
+    # Each build of a system outside this process takes long.
+    starts = (0,) if own.outside else dict.fromkeys((0, last // 2, last))
+    return [Trial(own, arrivals[:start], arrivals[start : start + size]) for start in starts]
 
 
 def _count_kept(trial: Trial, outcome: Outcome) -> tuple[int, int]:
@@ -278,8 +263,8 @@ def _list_findings(series: _Series) -> Iterator[Finding]:
         yield Finding(
             name=f"anomaly.{kind}",
             value=value,
-            policy=series.policy,
-            schedule=series.schedule,
+            policy=series.policy.name,
+            schedule=series.schedule.name,
             user=user,
         )
 

@@ -6,9 +6,9 @@ exposed support change between the routes, or not?
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 from routeprism.answers import AnswerProgress
@@ -49,7 +49,7 @@ class SupportChangeAgreement(AsksNobody):
     """Compares label passes two by two, pair of routes by pair of routes. It asks no model."""
 
     def described(self) -> Mapping[str, object]:
-        """Labels are part of the benchmark's fingerprint; there is nothing else to say."""
+        """Return nothing: labels are part of the benchmark's fingerprint."""
         return {}
 
     def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
@@ -64,34 +64,39 @@ class SupportChangeAgreement(AsksNobody):
 
 
 def _units(traced: Traced, stored: StoredRun) -> Iterator[dict[Place, list[tuple[str, str]]]]:
-    """Give, pool by pool, what two passes say of every pair that both have read."""
+    """Give, pool by pool, how two passes label every pair that both have read."""
     sources = passes_of(traced.benchmark)
     for case in traced.benchmark.cases:
-        changes_by_place: dict[Place, list[tuple[str, str]]] = {}
+        pairs: dict[Place, list[tuple[str, str]]] = {}
         strata = strata_of(case, traced.masks).places.items()
         masks = {mask: set(places) for (stratum, mask), places in strata if stratum == "all"}
-        for policy in traced.policies:
-            interface = interface_of(policy)
-            for at, question in enumerate(case.questions):
-                for schedule in traced.schedules:
-                    forward, route = (
-                        stored.exposure(policy.name, interface, name, question.id).sources
-                        for name in (name_reference(schedule.name), schedule.name)
-                    )
-                    changes = {
-                        source: LABELS[forward & support == route & support]
-                        for source in sources
-                        if (support := question.labels.get(source)) is not None
-                    }
-                    for first, second in combinations(changes, 2):
-                        for mask, places in masks.items():
-                            if at in places:
-                                place = (policy.name, schedule.name, first, second, mask)
-                                changes_by_place.setdefault(place, []).append(
-                                    (changes[first], changes[second])
-                                )
+        routes = product(traced.policies, enumerate(case.questions), traced.schedules)
+        for policy, (at, question), schedule in routes:
+            exposed = (
+                stored.exposure(policy.name, interface_of(policy), name, question.id).sources
+                for name in (name_reference(schedule.name), schedule.name)
+            )
+            changes = _label_changes(question.labels, sources, *exposed)
+            for first, second in combinations(changes, 2):
+                for mask in (mask for mask, places in masks.items() if at in places):
+                    place = (policy.name, schedule.name, first, second, mask)
+                    pairs.setdefault(place, []).append((changes[first], changes[second]))
         stored.clear_texts()
-        yield changes_by_place
+        yield pairs
+
+
+def _label_changes(
+    labels: Mapping[str, frozenset[str]],
+    sources: Iterable[str],
+    forward: frozenset[str],
+    route: frozenset[str],
+) -> dict[str, str]:
+    """Label whether the exposed support of a question changed, by each source that has read it."""
+    return {
+        source: LABELS[forward & support == route & support]
+        for source in sources
+        if (support := labels.get(source)) is not None
+    }
 
 
 def _rows(traced: Traced, place: Place, units: Sequence[Confusion]) -> Iterator[EstimateRow]:
@@ -159,15 +164,11 @@ def _list_changes(
     ]
     items = []
     for question in stored.questions().values():
-        supports = {source: question.labels.get(source) for source in row.labels.split("~")}
-        if question.id in questions and all(support is not None for support in supports.values()):
-            forward, route = (sources[question.id] for sources in routes)
-            labels = {
-                source: LABELS[forward & support == route & support]
-                for source, support in supports.items()
-                if support is not None
-            }
-            items.append(LabelledItem(question.user, question.id, question.id, labels))
+        if question.id in questions:
+            exposed = (sources[question.id] for sources in routes)
+            labels = _label_changes(question.labels, row.labels.split("~"), *exposed)
+            if len(labels) == 2:
+                items.append(LabelledItem(question.user, question.id, question.id, labels))
     return LabelledItems(tuple(items), LABELS)
 
 

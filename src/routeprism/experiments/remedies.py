@@ -31,9 +31,8 @@ from routeprism.experiments.severity import (
     MemoryVerdict,
     decide_verdicts,
     describe_arrival,
-    join_names,
 )
-from routeprism.experiments.statements import show_flags
+from routeprism.experiments.statements import join_names, show_flags
 from routeprism.policies import Policy
 from routeprism.runs import EstimateRow, Finding, Rows
 

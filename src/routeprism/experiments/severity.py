@@ -25,6 +25,7 @@ from routeprism.experiments._verdicts import (
     decide_verdicts,
     describe_arrival,
     list_arrivals,
+    list_asides,
     locate_base,
     name_base,
     read_verdicts,
@@ -38,6 +39,7 @@ from routeprism.experiments.statements import (
     is_at_floor,
     is_claim_shown,
     is_small,
+    join_names,
     show_flags,
 )
 from routeprism.orders import names_procedure
@@ -55,8 +57,8 @@ __all__ = [
     "describe_arrival",
     "describe_sanity",
     "describe_verdict",
-    "join_names",
     "list_arrivals",
+    "list_asides",
     "list_verdicts",
     "locate_base",
     "name_base",
@@ -278,12 +280,6 @@ def _state_answers(
     return Statement(parts, "accuracy", verdict.policy, change.schedule, flags=flags)
 
 
-def join_names(names: Sequence[str]) -> str:
-    """Join names as a sentence lists them."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def tabulate_verdicts(results: Results) -> list[Table]:
     """Show one line for each memory: what it keeps, what each order of arrival costs, how bad."""
     verdicts = decide_results(results)
@@ -365,13 +361,9 @@ def _show_answers(verdict: MemoryVerdict) -> Part:
 
 def _list_repaired(outcome: AuditOutcome) -> list[str]:
     """Name the policies that are repairs or arms of another policy of the run."""
-    names = {policy.name for policy in outcome.plan.policies}
-    return [
-        policy.name
-        for policy in outcome.plan.policies
-        if (inner := getattr(policy, "inner", None)) is not None
-        and getattr(inner, "name", "") in names
-    ]
+    policies = outcome.plan.policies
+    names = {policy.name for policy in policies}
+    return [p.name for p in policies if getattr(getattr(p, "inner", None), "name", "") in names]
 
 
 def _list_unsourced(outcome: AuditOutcome) -> list[str]:
@@ -381,9 +373,8 @@ def _list_unsourced(outcome: AuditOutcome) -> list[str]:
 
 def decide_outcome(outcome: AuditOutcome, *, without: Sequence[str] = ()) -> list[MemoryVerdict]:
     """Decide about every memory of an audit that has just been estimated."""
-    unsourced = _list_unsourced(outcome)
-    chance = outcome.noisy
-    return decide_verdicts(outcome.rows, without=without, chance=chance, unsourced=unsourced)
+    marked = {"chance": outcome.noisy, "unsourced": _list_unsourced(outcome)}
+    return decide_verdicts(outcome.rows, without=without, **marked)
 
 
 def conclude_severity(outcome: AuditOutcome) -> Conclusion:

@@ -83,6 +83,12 @@ def join_phrases(phrases: Iterable[Phrase], separator: str = "; ") -> Phrase:
     return tuple(join_parts(separator, phrases))
 
 
+def join_names(names: Sequence[str]) -> str:
+    """Join names as a sentence lists them."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def state_row(
     kind: str,
     row: EstimateRow,

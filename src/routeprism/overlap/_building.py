@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -115,14 +115,7 @@ def _add_records(
         for batch in _split(arrivals, procedure.number or len(arrivals) or 1):
             memory.add_many(batch)
         return memory
-    renew = _reopen if procedure.kind == "restart" else _reload
-    return _add_and_replace(
-        policy, memory, arrivals, _list_moments(procedure, len(arrivals)), renew
-    )
-
-
-def _reopen(policy: OwnMemory, old: Any) -> Any:
-    return old.reopen()
+    return _add_and_renew(policy, memory, arrivals, procedure)
 
 
 def _reload(policy: OwnMemory, old: Any) -> Any:
@@ -137,20 +130,18 @@ def _reload(policy: OwnMemory, old: Any) -> Any:
     return fresh if revived is None else revived
 
 
-def _add_and_replace(
-    policy: OwnMemory,
-    memory: Any,
-    arrivals: Sequence[Record],
-    moments: frozenset[int],
-    renew: Callable[[OwnMemory, Any], Any],
+def _add_and_renew(
+    policy: OwnMemory, memory: Any, arrivals: Sequence[Record], procedure: Procedure
 ) -> Any:
     """Add records, and continue with a new object at some moments; close the last on an error."""
-    first = memory
+    first, moments = memory, _list_moments(procedure, len(arrivals))
     try:
         for number, record in enumerate(arrivals, start=1):
             refuse_awaitable(memory.add(record), policy.name, "add")
             if number in moments:
-                memory = _check_renewed(policy, memory, renew(policy, memory))
+                restarts = procedure.kind == "restart"
+                renewed = memory.reopen() if restarts else _reload(policy, memory)
+                memory = _check_renewed(policy, memory, renewed)
     except BaseException:
         if memory is not first:
             with suppress(Exception):  # the first exception matters more

@@ -109,7 +109,7 @@ class TurnRLock:
         return acquired
 
     def release(self) -> None:
-        """Return the lock back once; it is free when it was given back as often as it was taken."""
+        """Release the lock once; it is free after as many releases as acquisitions."""
         if not self._is_owned():
             raise RuntimeError("cannot release un-acquired lock")
         self._count -= 1

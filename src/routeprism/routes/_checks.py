@@ -115,14 +115,16 @@ def choose_checks(
             sample = generator.sample(routes[1:], min(number, len(routes)) - 1)
             rebuilt[policy.name] = frozenset([routes[0], *sample])
             if not reason:
-                later = generator.sample(range(min(FIRST_POOLS, pools), pools), _count_later(pools))
+                most = max(0, min(MORE_POOLS, pools - FIRST_POOLS))
+                later = generator.sample(range(min(FIRST_POOLS, pools), pools), most)
                 isolated[policy.name] = frozenset([*range(min(FIRST_POOLS, pools)), *later])
     return RouteChecks(rebuilt, isolated, skipped)
 
 
 def _is_checked(policy: Policy, policies: Sequence[Policy]) -> bool:
     """Whether a policy is the user's own, is built for each route, and is not checked anyway."""
-    if not own_source(policy) or stores_states(policy) or _has_recall(policy):
+    has_recall = callable(getattr(unwrap_policy(policy), "recall", None))
+    if not own_source(policy) or stores_states(policy) or has_recall:
         return False
     # The comparator or repair of an audited policy builds nothing but that policy.
     return not (isinstance(policy, (SourceOrder, *REPAIRS)) and policy.inner in policies)
@@ -138,14 +140,6 @@ def _count_rebuilds(policy: Policy, rebuilds: int | None) -> tuple[int, str]:
     if not reason:
         return REBUILDS, ""
     return 0 if reason == _COSTLY else 1, reason
-
-
-def _count_later(pools: int) -> int:
-    return max(0, min(MORE_POOLS, pools - FIRST_POOLS))
-
-
-def _has_recall(policy: Policy) -> bool:
-    return callable(getattr(unwrap_policy(policy), "recall", None))
 
 
 _COSTLY = "building it may cost money or go over a network"

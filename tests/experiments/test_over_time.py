@@ -59,6 +59,34 @@ def test_a_window_over_time(tmp_path: Path) -> None:
     assert curve.value[4]["units"] == 1
 
 
+class Forgetful:
+    """Keeps its last record alone after an odd number of records, and all of them otherwise."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def add(self, record: Record) -> None:
+        self.records.append(record)
+
+    def retained(self) -> list[str]:
+        first = -1 if len(self.records) % 2 else 0
+        return [record.id for record in self.records[first:]]
+
+    def expose(self, query: str) -> list[Record]:
+        return self.records[-1:]
+
+
+def test_a_memory_on_which_order_has_no_lasting_effect() -> None:
+    found = routeprism.audit(benchmark(), Forgetful, over_time=True, resamples=100)
+    overlaps = [
+        found.value("overlap.retained", arm=f"t={t}", experiment="retention").estimate
+        for t in range(1, 7)
+    ]
+    assert overlaps == [1, 1, 0, 1, 0, 1]
+    (said,) = [sentence for sentence in found.sentences if "over time" in sentence]
+    assert "the retained records depend on order first at t=3; in the end overlap 1.000" in said
+
+
 def test_the_end_is_what_the_audit_finds() -> None:
     policies = ("focal", "streaming", "source-order(utility:k=3)")
     found = routeprism.audit("sample", *policies, over_time=True, resamples=100)

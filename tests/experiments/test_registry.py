@@ -93,6 +93,10 @@ def _selected(row: EstimateRow, conditions: tuple[str, ...]) -> AnswerSelection:
 def test_a_row_leads_to_the_answers_that_it_reads() -> None:
     accuracy = _row("routes", model="m", schedule="replay", quantity="accuracy.route.single")
     assert _selected(accuracy, ("",)).sides == ("replay",)
+    unread = _row("routes", model="m", schedule="replay", quantity="count.no_answer.forward")
+    assert _selected(unread, ("",)).sides == ("forward",)
+    outdated = _row("updates", model="m", schedule="replay", quantity="outdated_answer.route")
+    assert _selected(outdated, ("",)).sides == ("replay",)
     repeated = _row("replication", model="m", batch="two", quantity="Gamma.H")
     assert _selected(repeated, ("",)).batches == ("two", "one")
     arm = _row("routes", model="m", arm="gated-preserved", quantity="Gamma.H")
@@ -102,6 +106,10 @@ def test_a_row_leads_to_the_answers_that_it_reads() -> None:
     assert _selected(layout, ()) == AnswerSelection(
         "display", ("route-native", "route-source"), ("source",)
     )
+    both = _row("display", arm="construction:reversed", quantity="H")
+    assert _selected(both, ()).sides == ("forward-reversed", "route-reversed")
+    mean = _row("display", arm="construction", quantity="H")
+    assert _selected(mean, ()) == AnswerSelection("display", (), ("reversed",))
     restored = _row("restoration", arm="bundle", quantity="loo_min.restored-absent")
     assert _selected(restored, ()) == AnswerSelection(
         "restoration", ("restored", "absent"), ("bundle",)

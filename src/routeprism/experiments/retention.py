@@ -113,19 +113,24 @@ def retention_curves(rows: Sequence[EstimateRow]) -> list[Finding]:
     ]
 
 
+def _describe_moments(curve: Curve) -> str:
+    """Describe when order decides what is retained: from some moment on, or first at one."""
+    moments = [arm for arm in curve if arm != _END]
+    changed = [arm for arm in moments if (curve[arm]["overlap.retained"].estimate or 0.0) < 1]
+    if not changed:
+        return "at no moment"
+    stays = changed == moments[-len(changed) :]
+    return f"from {changed[0]} on" if stays else f"first at {changed[0]}"
+
+
 def retention_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
     """Describe from when on order decides what is retained, and how much in the end."""
     for curve in _curves(rows).values():
         end = curve[_END]
-        moments = (
-            f"from {arm} on"
-            for arm, quantities in curve.items()
-            if arm != _END and (quantities["overlap.retained"].estimate or 0.0) < 1
-        )
         parts = compose_rows(
             "the retained records depend on order {when}; in the end overlap {overlap}, "
             "{forward:value} of the records are retained forward and {route:value} reversed",
-            when=next(moments, "at no moment"),
+            when=_describe_moments(curve),
             overlap=end["overlap.retained"],
             forward=end["fraction.retained.forward"],
             route=end["fraction.retained.route"],

@@ -47,7 +47,7 @@ from routeprism.policies._contracts import (
     prepare_policy,
 )
 from routeprism.policies._lineage import Lineage, Uncertainty, settle
-from routeprism.policies._queue import QueuedMemory
+from routeprism.policies._live_memories import QueuedMemory
 from routeprism.policies._registry import make_policy, registered_policies, takes_model
 from routeprism.policies._wrappers import Client, NamedPolicy, SourceOrder, StandIn
 from routeprism.policies.interfaces import (

@@ -29,7 +29,6 @@ from routeprism.policies._contracts import (
     Policy,
     Revivable,
 )
-from routeprism.policies._queue import Queue
 from routeprism.policies._wrappers import (
     Client,
     DeclaredCalls,
@@ -39,7 +38,7 @@ from routeprism.policies._wrappers import (
     check_calls,
 )
 from routeprism.policies.own import OwnMemory, accepts, find_class
-from routeprism.policies.remedies import Fallback, Hold, Rebuild, TimeTied, read_calls
+from routeprism.policies.remedies import Fallback, Hold, Queue, Rebuild, TimeTied, read_calls
 from routeprism.records import Pool, Record
 
 _ALL_COMBINATIONS = 3

@@ -10,9 +10,12 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, TypeAlias
 
 from routeprism.records import Record, read_time
+
+Key: TypeAlias = Callable[[Record], Any]
+"""A place of your own for each record in event order."""
 
 _BEGINNING = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -21,7 +24,7 @@ _BEGINNING = datetime.min.replace(tzinfo=timezone.utc)
 class EventClock:
     """Returns the place of a record in event order, from the records that it has seen."""
 
-    key: Callable[[Record], Any] | None = None
+    key: Key | None = None
     """A place of your own for each record, instead of its time and its source position."""
     _times: list[tuple[int, datetime]] = field(default_factory=list, init=False)
     _has_undated: bool = field(default=False, init=False)
@@ -80,6 +83,22 @@ class EventLog:
         self.records = sorted([*before, record], key=self.clock.place)
         pairs = enumerate(zip(before, self.records, strict=False))
         return next((at for at, (old, new) in pairs if old is not new), len(before))
+
+
+@dataclass(slots=True)
+class EventBuffer:
+    """Holds `size` records back, and releases them in event order."""
+
+    size: int
+    clock: EventClock = field(default_factory=EventClock)
+    records: list[Record] = field(default_factory=list, init=False)
+
+    def add(self, record: Record) -> Record | None:
+        """Take a record; release the oldest one if there are more than `size`."""
+        self.clock.see(record)
+        self.records.append(record)
+        self.records.sort(key=self.clock.place)
+        return self.records.pop(0) if len(self.records) > self.size else None
 
 
 def sort_events(records: Iterable[Record]) -> list[Record]:

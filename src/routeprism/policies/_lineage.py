@@ -324,20 +324,24 @@ def settle(
     interval: float = 0.1,
     patience: float = 0.0,
     limit: float = 30.0,
+    is_complete: Callable[[T], bool] | None = None,
     sleep: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> T:
     """Dump until two consecutive dumps agree, and give the last one.
 
     A dump that equals `before` may mean that ingestion has not begun. It counts as settled only
-    after `patience` seconds, so choose a patience that is longer than the lag of the system.
+    after `patience` seconds, so choose a patience that is longer than the lag of the system. The
+    same applies to a dump that is not complete, if you can recognise one.
 
     Args:
         dump: reads everything that the system contains.
         before: the dump before the write, if you have it.
         interval: seconds between two dumps.
-        patience: seconds to wait for a first change from `before`.
+        patience: seconds to wait for a first change from `before`, or for a complete dump.
         limit: seconds after which the route fails.
+        is_complete: whether a dump contains all that was written; by default, whether it differs
+            from `before`.
         sleep: waits some seconds.
         clock: gives the time in seconds.
 
@@ -345,6 +349,7 @@ def settle(
         RouteError: the dumps still change at the limit.
 
     """
+    complete = is_complete or (lambda current: before is None or current != before)
     patience = min(patience, limit)
     start = clock()
     last = dump()
@@ -354,7 +359,7 @@ def settle(
         current = dump()
         dumps += 1
         waited = clock() - start
-        if current == last and (before is None or current != before or waited >= patience):
+        if current == last and (complete(current) or waited >= patience):
             return current
         if waited >= limit:
             raise RouteError(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from routeprism.errors import ContractError, PeekError, RouteError, RoutePrismError
+from routeprism.errors import ContractError, PeekError, RoutePrismError
 from routeprism.frames import describe_error, is_interruption
 from routeprism.policies._awaiting import (
     AwaitedMemory,
@@ -24,6 +24,7 @@ from routeprism.policies._awaiting import (
     wrap_asynchronous,
 )
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue, Memory, Policy
+from routeprism.policies._lineage import settle
 from routeprism.policies._wrappers import NamedPolicy
 from routeprism.policies.interfaces import record_block
 from routeprism.records import Pool, Record
@@ -259,9 +260,11 @@ class OwnMemory:
             )
 
 
-def settle_memory(
-    memory: Any, records: Sequence[Record] = (), *, seconds: float = 10.0, pause: float = 0.05
-) -> None:
+_SETTLING, _PAUSE = 10.0, 0.05
+"""Seconds that a memory may take to settle if it declares none, and between two looks at it."""
+
+
+def settle_memory(memory: Any, records: Sequence[Record] = ()) -> None:
     """Wait until a memory that adds records in the background has the same content twice.
 
     Applies to a memory that declares `settle = True`, or a number of seconds to wait at most. As
@@ -271,19 +274,17 @@ def settle_memory(
     declared = getattr(memory, "settle", None)
     if declared is None or declared is False:
         return
-    limit = seconds if declared is True else float(declared)
+    limit = _SETTLING if declared is True else float(declared)
     expected = {record.id for record in records}
-    deadline = read_clock(memory) + limit
-    before = _read_content(memory)
-    while True:
-        pass_time(memory, pause)
-        after = _read_content(memory)
-        late = read_clock(memory) >= deadline
-        if after == before and (late or expected <= {*after[0]}):
-            return
-        if late:
-            raise RouteError(f"the memory still changes {limit:g} seconds after the last add")
-        before = after
+    settle(
+        partial(_read_content, memory),
+        interval=_PAUSE,
+        patience=limit,
+        limit=limit,
+        is_complete=lambda content: expected <= {*content[0]},
+        sleep=partial(pass_time, memory),
+        clock=partial(read_clock, memory),
+    )
 
 
 def _read_content(memory: Any) -> tuple[list[str], JsonValue]:

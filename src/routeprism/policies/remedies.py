@@ -1,25 +1,24 @@
 """Repairs around any memory: hold records back, rebuild from a log, search what was dropped.
 
-Each repair exists twice. `Hold`, `Rebuild`, `Fallback` and `TimeTied` are policies, which an audit
-builds like every other policy (`hold:w=2(recent:k=3)`). `HeldMemory`, `RebuiltMemory` and
-`FallbackMemory` wrap a live memory with `add`, `retained` and `expose` and belong in your own code.
-Both process records in *event order*: by timestamp, ties by source position. A record without a
-timestamp counts with the time of the record before it in source order.
+Each repair exists twice. `Hold`, `Rebuild`, `Fallback`, `TimeTied` and `Queue` are policies, which
+an audit builds like every other policy (`hold:w=2(recent:k=3)`). `HeldMemory`, `RebuiltMemory`,
+`FallbackMemory` and `QueuedMemory` wrap a live memory with `add`, `retained` and `expose`, and
+belong in your own code. All but the queue process records in *event order*: by timestamp, ties by
+source position. A record without a timestamp counts with the time of the record before it in source
+order.
 """
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
 from routeprism.policies._contracts import (
-    Block,
     Event,
     Exposure,
     JsonValue,
@@ -27,14 +26,23 @@ from routeprism.policies._contracts import (
     Operational,
     Policy,
 )
-from routeprism.policies._event_order import EventClock, EventLog, sort_events
-from routeprism.policies._queue import Queue
-from routeprism.policies.interfaces import Bm25Top, record_block
+from routeprism.policies._event_order import EventBuffer, EventClock, EventLog, Key, sort_events
+from routeprism.policies._live_memories import (
+    FallbackMemory,
+    HeldMemory,
+    QueuedMemory,
+    RebuiltMemory,
+    list_dropped,
+    queue_writes,
+    read_calls,
+    search_log,
+)
+from routeprism.policies.interfaces import record_block
 from routeprism.policies.own import (
     OwnMemory,
-    as_blocks,
     call_optional,
     close_memory,
+    find_own_memory,
     retained_ids,
     wrap_asynchronous,
 )
@@ -47,6 +55,8 @@ __all__ = [
     "FallbackMemory",
     "HeldMemory",
     "Hold",
+    "Queue",
+    "QueuedMemory",
     "Rebuild",
     "RebuiltMemory",
     "TimeTied",
@@ -60,9 +70,6 @@ __all__ = [
 ]
 
 HeldRecords = Literal["shown", "hidden"]
-
-Key: TypeAlias = Callable[[Record], Any]
-"""A place of your own for each record in event order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +104,6 @@ class WriteCount:
         }
 
 
-def read_calls(counts: Mapping[str, int]) -> int | None:
-    """Read how many model calls a memory counted while it was built; None if it counted none."""
-    return counts.get("model_calls", counts.get("consultations"))
-
-
 def hold_back(
     arrivals: Iterable[Record], w: int, key: Key | None = None
 ) -> tuple[list[Record], list[Record]]:
@@ -110,15 +112,9 @@ def hold_back(
     Gives the records in their order of release, and those that are still held at the end. A
     sequence in which every record arrives at most `w` places from its own is sorted completely.
     """
-    clock = EventClock(key)
-    buffer: list[Record] = []
-    released: list[Record] = []
-    for record in arrivals:
-        clock.see(record)
-        buffer = sorted([*buffer, record], key=clock.place)
-        if len(buffer) > w:
-            released.append(buffer.pop(0))
-    return released, buffer
+    buffer = EventBuffer(w, EventClock(key))
+    released = [first for record in arrivals if (first := buffer.add(record)) is not None]
+    return released, buffer.records
 
 
 def count_rebuilds(
@@ -297,23 +293,13 @@ class Fallback:
     def repair(self, arrivals: Sequence[Record], make: Make) -> Memory:
         """Keep what was dropped."""
         memory = make(self.inner, arrivals)
-        dropped = _list_dropped(arrivals, retained_ids(memory))
+        dropped = list_dropped(arrivals, retained_ids(memory))
         return _RepairedMemory(
             memory,
             WriteCount(len(arrivals), len(arrivals)),
             search=lambda query: search_log(dropped, query, self.k),
             outside=frozenset(record.id for record in dropped),
         )
-
-
-def _list_dropped(arrivals: Iterable[Record], retained: frozenset[str]) -> list[Record]:
-    log = {record.id: record for record in arrivals}
-    return sort_events(record for id, record in log.items() if id not in retained)
-
-
-def search_log(records: Sequence[Record], query: str, k: int) -> list[Record]:
-    """Find the best `k` records for a question by BM25, best first."""
-    return Bm25Top(k).ranked(records, query)[:k] if records else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +340,55 @@ class TimeTied:
         numbered = [replace(record, position=places[record]) for record in arrivals]
         memory = make(policy, numbered)
         return _RepairedMemory(memory, WriteCount(len(arrivals), len(arrivals)))
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Lets adds to its policy's memory wait for each other."""
+
+    inner: Policy
+    """A memory class of your own, or the adapter of a server."""
+
+    def __post_init__(self) -> None:
+        if find_own_memory(self.inner) is None:
+            raise SpecError(
+                f"Expected a class with add(record) or the adapter of a server in queue(…) but got "
+                f"{self.inner.name}"
+            )
+
+    @property
+    def _own(self) -> OwnMemory:
+        own = find_own_memory(self.inner)
+        assert own is not None  # noqa: S101 (checked above)
+        return own
+
+    @property
+    def name(self) -> str:
+        """The spec in every output."""
+        return f"queue({self.inner.name})"
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether its policy declares that it is deterministic."""
+        return getattr(self.inner, "deterministic", True) is not False
+
+    @property
+    def outside(self) -> bool:
+        """Whether its policy stands for a system outside this process."""
+        return self._own.outside
+
+    @property
+    def procedures(self) -> tuple[str, ...] | None:
+        """The procedures that its policy can perform, if it declares them."""
+        return self._own.procedures
+
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
+        """Build its policy: adds that are made one by one need no queue."""
+        return self.inner.build(arrivals)
+
+    def open(self) -> Any:
+        """Return an empty memory behind a queue."""
+        return queue_writes(self._own.factory())
 
 
 # --- names ---------------------------------------------------------------------------------------
@@ -463,169 +498,3 @@ def _double_budgets(values: Mapping[str, Any]) -> dict[str, int]:
         for name, value in values.items()
         if name in BUDGETS and isinstance(value, int) and not isinstance(value, bool)
     }
-
-
-# --- live memories -------------------------------------------------------------------------------
-
-
-class LiveMemory(Protocol):
-    """A memory of your own that records are added to one by one."""
-
-    def add(self, record: Record, /) -> Any:
-        """Add a record."""
-
-    def retained(self) -> Iterable[Any]:
-        """Return the records or record ids that are kept."""
-
-    def expose(self, query: str, /) -> Any:
-        """Return what a question is shown."""
-
-
-@dataclass(slots=True)
-class HeldMemory:
-    """A live memory that receives its records in event order, `w` of them held back."""
-
-    memory: LiveMemory
-    w: int = 1
-    shown: bool = True
-    """Whether questions see the records that are still held back."""
-    key: Key | None = None
-    """A place of your own for each record, instead of its time and its source position."""
-    held: list[Record] = field(default_factory=list, init=False)
-    released: dict[str, Record] = field(default_factory=dict, init=False)
-    writes: int = field(default=0, init=False)
-    _clock: EventClock = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._clock = EventClock(self.key)
-
-    def add(self, record: Record, /) -> None:
-        """Take a record, and release the oldest one if more than `w` are held."""
-        self._clock.see(record)
-        self.held = sorted([*self.held, record], key=self._clock.place)
-        if len(self.held) > self.w:
-            self._release()
-
-    def flush(self) -> None:
-        """Release everything, at the end of a stream."""
-        while self.held:
-            self._release()
-
-    def _release(self) -> None:
-        record = self.held.pop(0)
-        self.released[record.id] = record
-        self.memory.add(record)
-        self.writes += 1
-
-    def retained(self) -> frozenset[str]:
-        """Return the ids that the memory keeps, and those that are held back and shown."""
-        buffered_ids = frozenset(record.id for record in self.held) if self.shown else frozenset()
-        return retained_ids(self.memory) | buffered_ids
-
-    def expose(self, query: str, /) -> list[Block]:
-        """Show what the memory shows, and the records that are held back."""
-        buffer = dict.fromkeys(self.held) if self.shown else ()
-        blocks = as_blocks(self.memory.expose(query), self.released)
-        return [*blocks, *map(record_block, buffer)]
-
-    def close(self) -> None:
-        """Close the memory."""
-        close_memory(self.memory)
-
-
-@dataclass(slots=True)
-class RebuiltMemory:
-    """A live memory that is rebuilt from a log, in event order, when a record arrives late."""
-
-    make: Callable[[], LiveMemory]
-    """Makes an empty memory."""
-    every: int | None = None
-    """Copy the memory after this many records, and rebuild from the last copy."""
-    key: Key | None = None
-    """A place of your own for each record, instead of its time and its source position."""
-    writes: int = field(default=0, init=False)
-    memory: LiveMemory = field(init=False)
-    _log: EventLog = field(init=False)
-    _discarded_calls: int = field(default=0, init=False)
-    _copies: dict[int, LiveMemory] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        self.memory = self.make()
-        self._log = EventLog(EventClock(self.key))
-
-    @property
-    def log(self) -> list[Record]:
-        """The records that have arrived, in event order."""
-        return self._log.records
-
-    def add(self, record: Record, /) -> None:
-        """Add a record; one that is late makes the memory start again from the log."""
-        at = self._log.add(record)
-        if at is None:
-            return  # it has arrived before
-        if at < len(self.log) - 1:
-            at = self._return_to(at // self.every * self.every if self.every else 0)
-        for number in range(at, len(self.log)):
-            if self.every and number and number % self.every == 0:
-                self._copies[number] = copy.deepcopy(self.memory)
-            self.memory.add(self.log[number])
-            self.writes += 1
-
-    def _return_to(self, number: int) -> int:
-        """Go back to the memory as it was after this many records."""
-        discarded = self._read_calls()
-        close_memory(self.memory)
-        self._copies = {at: memory for at, memory in self._copies.items() if at <= number}
-        self.memory = copy.deepcopy(self._copies[number]) if number else self.make()
-        self._discarded_calls += discarded - self._read_calls()
-        return number
-
-    def _read_calls(self) -> int:
-        """Read the model calls that the present memory counted since it was empty."""
-        return read_calls(call_optional(self.memory, "counts", {})) or 0
-
-    @property
-    def model_calls(self) -> int:
-        """Model calls of all builds, as the memory's `counts()` gives them in `consultations`."""
-        return self._discarded_calls + self._read_calls()
-
-    def retained(self) -> frozenset[str]:
-        """Return the ids that the memory keeps."""
-        return retained_ids(self.memory)
-
-    def expose(self, query: str, /) -> Any:
-        """Show what the memory shows."""
-        return self.memory.expose(query)
-
-    def close(self) -> None:
-        """Close the memory."""
-        close_memory(self.memory)
-
-
-@dataclass(slots=True)
-class FallbackMemory:
-    """A live memory with a log beside it, whose best matches are shown as well."""
-
-    memory: LiveMemory
-    k: int = 3
-    """How many dropped records a question brings back."""
-    log: dict[str, Record] = field(default_factory=dict, init=False)
-
-    def add(self, record: Record, /) -> None:
-        """Add a record to the memory and to the log."""
-        self.log[record.id] = record
-        self.memory.add(record)
-
-    def retained(self) -> frozenset[str]:
-        """Return every id: what the memory dropped is in the log."""
-        return frozenset(self.log)
-
-    def expose(self, query: str, /) -> list[Block]:
-        """Show what the memory shows, and the best dropped records."""
-        dropped = _list_dropped(self.log.values(), retained_ids(self.memory))
-        records = search_log(dropped, query, self.k)
-        return [*as_blocks(self.memory.expose(query), self.log), *map(record_block, records)]
-
-    def close(self) -> None:
-        """Close the memory."""
-        close_memory(self.memory)

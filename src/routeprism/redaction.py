@@ -20,8 +20,10 @@ __all__ = [
     "Redactor",
     "address_secrets",
     "bare_address",
+    "basic_authorization",
     "environment_secrets",
     "hide_credentials",
+    "is_web_address",
     "names_secret",
     "repair_text",
 ]
@@ -122,6 +124,27 @@ def address_secrets(address: str) -> tuple[str, ...]:
         if len(value) >= least:
             secrets.add(value)
     return tuple(sorted(value for value in secrets if len(value) >= _SHORTEST))
+
+
+def is_web_address(address: str) -> bool:
+    """Whether a text is the address of a service: HTTP or HTTPS, with a host and a usable port."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is not a number
+        return False
+
+
+def basic_authorization(address: str) -> str:
+    """Return the header that sends the user and the password of an address; empty without them.
+
+    In a header and not in the address, because libraries log addresses.
+    """
+    parts = urlsplit(address)
+    if not parts.username:
+        return ""
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
 def bare_address(address: str) -> str:

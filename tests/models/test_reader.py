@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from routeprism.errors import SpecError
 from routeprism.models import Ask, Model
-from routeprism.models._passages import affect, read_passages, stem, words
-from routeprism.models.reader import NOTHING, Reader
+from routeprism.models.reader import NOTHING, Reader, affect, read_passages, stem, words
 from routeprism.policies.interfaces import record_block
 from routeprism.prompts import Matched, categorical, match
 from routeprism.records import Question, Record, load_benchmark

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from routeprism.errors import LimitError, SpecError
@@ -19,6 +21,8 @@ from routeprism.workers import call_home
 
 ALLOWANCE = "allowance"
 """The name of a command's allowance among the objects that workers call."""
+_CALLED_METHODS = ("check", "expect", "count", "take", "settle")
+"""The methods of an allowance that workers call."""
 
 _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
@@ -134,25 +138,10 @@ class DistantAllowance:
     def __init__(self, max_calls: int | None, max_cost: float | None) -> None:
         self.max_calls, self.max_cost = max_calls, max_cost
 
-    def check(self) -> None:
-        """Raise `LimitError` if a call was refused before."""
-        call_home(ALLOWANCE, "check")
-
-    def expect(self) -> None:
-        """Raise `LimitError` unless one more call fits."""
-        call_home(ALLOWANCE, "expect")
-
-    def count(self, calls: int = 1) -> None:
-        """Count calls of unknown price; raise `LimitError` if they do not fit."""
-        call_home(ALLOWANCE, "count", calls)
-
-    def take(self, price: float = 0.0) -> None:
-        """Count a call that is about to be sent; raise `LimitError` if it does not fit."""
-        call_home(ALLOWANCE, "take", price)
-
-    def settle(self, price: float, cost: float | None, *, input_tokens: int = 0) -> None:
-        """Replace the price of a call by its cost, if that is known."""
-        call_home(ALLOWANCE, "settle", price, cost, input_tokens=input_tokens)
+    def __getattr__(self, name: str) -> Any:
+        if name not in _CALLED_METHODS:
+            raise AttributeError(name)
+        return partial(call_home, ALLOWANCE, name)
 
 
 def count_repetition() -> None:

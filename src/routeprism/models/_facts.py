@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from routeprism.models._passages import affect, sentences, terms, words
+from routeprism.models.reader import affect, sentences, terms, words
 
 Relation = Literal["same", "update", "delete", "unrelated"]
 """What a new fact does to a stored one."""

@@ -7,7 +7,6 @@ machine can make requests through it.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import secrets
@@ -22,10 +21,10 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from routeprism.models._replies import UnreadableError, read_body
-from routeprism.redaction import Redactor, address_secrets, bare_address
+from routeprism.redaction import Redactor, address_secrets, bare_address, basic_authorization
 
 GRACE = 30.0
 """Seconds that a request under way gets to end: it may be paid for."""
@@ -200,7 +199,11 @@ class Upstream:
         request = urllib.request.Request(  # noqa: S310 (an address of the user's)
             f"{bare_address(self.address).rstrip('/')}/{path}{query}",
             json.dumps(body).encode(),
-            {"Content-Type": "application/json", "Authorization": _authorize(self.address, key)},
+            {
+                "Content-Type": "application/json",
+                "Authorization": basic_authorization(self.address)
+                or f"Bearer {key or 'no-key-needed'}",
+            },
         )
         try:
             content = _Exchange(request).run(_TIMEOUT)
@@ -263,14 +266,6 @@ class _Exchange:
 
 def _refuse(message: str, code: str) -> UpstreamError:
     return UpstreamError(Response.error(502, message, code), message)
-
-
-def _authorize(address: str, key: str) -> str:
-    parts = urlsplit(address)
-    if parts.username:
-        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        return f"Basic {base64.b64encode(pair.encode()).decode()}"
-    return f"Bearer {key or 'no-key-needed'}"
 
 
 def _explain_status(error: urllib.error.HTTPError, redactor: Redactor) -> UpstreamError:

@@ -21,9 +21,9 @@ def registered_models() -> Mapping[str, specs.Registration]:
 
 
 def make_model(text: str, **options: Any) -> Model:
-    """Make the model of a spec; `given` are settings from options of the command.
+    """Make the model of a spec; `options` are settings from the options of the command.
 
-    Settings that this model does not have, or that are None, are ignored.
+    Options that this model does not have, or that are None, are ignored.
     """
     factory, spec, extra = _find_factory(text, options)
     model = specs.construct(factory, spec, **extra)

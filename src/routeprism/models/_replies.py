@@ -56,11 +56,10 @@ def read_body(content: bytes, path: str) -> str:
     body = _decode(content)
     if path.endswith("chat/completions"):
         read_chat(content)
-    elif problem := body.get("error"):
-        reason = problem.get("message") if isinstance(problem, Mapping) else problem
-        raise UnreadableError(f"an error in place of an answer: {reason}")
-    elif path.endswith("embeddings") and not isinstance(body.get("data"), list):
-        raise UnreadableError("an answer that cannot be read (no list of embeddings)")
+    else:
+        _refuse_error(body)
+        if path.endswith("embeddings") and not isinstance(body.get("data"), list):
+            raise UnreadableError("an answer that cannot be read (no list of embeddings)")
     text = json.dumps(body, ensure_ascii=False)
     repaired = repair_text(text)
     if repaired != text:
@@ -75,10 +74,14 @@ def _read_message(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if isinstance(choice, Mapping) and isinstance(message, Mapping):
         return message, choice.get("finish_reason")
+    _refuse_error(body)
+    raise UnreadableError("an answer that cannot be read (no choice with a message)")
+
+
+def _refuse_error(body: Mapping[str, Any]) -> None:
     if problem := body.get("error"):
         reason = problem.get("message") if isinstance(problem, Mapping) else problem
         raise UnreadableError(f"an error in place of an answer: {reason}")
-    raise UnreadableError("an answer that cannot be read (no choice with a message)")
 
 
 def _decode(content: bytes) -> Mapping[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import random
 import sys
@@ -11,12 +10,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakKeyDictionary
 
 from routeprism.errors import ModelError
 from routeprism.models._proxy import LARGEST, PUBLIC
-from routeprism.redaction import Redactor, address_secrets, bare_address
+from routeprism.redaction import Redactor, address_secrets, bare_address, basic_authorization
 
 T = TypeVar("T")
 
@@ -104,11 +103,8 @@ def connect(address: str, timeout: float) -> Session:
         )
     if not (key.isascii() and key.isprintable()):
         raise ModelError("OPENAI_API_KEY contains characters that a header cannot contain")
-    headers = {}
-    if parts.username:
-        # In a header, because libraries log addresses.
-        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    basic = basic_authorization(address)
+    headers = {"Authorization": basic} if basic else {}
     http = _http(openai)
     limits = http.Limits()  # none: the caller decides how many requests are made at once
     # Slow to create, so all clients share one; none without encryption.

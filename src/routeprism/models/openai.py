@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from typing import Any, ClassVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from routeprism.errors import MissingExtraError, ModelError, SpecError
 from routeprism.models._allowance import count_repetition
@@ -34,7 +34,7 @@ from routeprism.models._sessions import (
     connect,
     read_retry_after,
 )
-from routeprism.redaction import bare_address, hide_credentials
+from routeprism.redaction import bare_address, hide_credentials, is_web_address
 from routeprism.specs import check_sizes, check_timeout
 
 __all__ = ["PUBLIC", "OpenAI"]
@@ -226,12 +226,7 @@ class OpenAI:
 
 def _check_address(base_url: str | None, address: str) -> None:
     """Refuse an invalid address; an empty one does not mean the public service."""
-    try:
-        parts = urlsplit(address)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is no number
-        usable = False
-    if not usable:
+    if not is_web_address(address):
         source = "base_url" if base_url is not None else "OPENAI_BASE_URL"
         display = hide_credentials(address) if address.strip() else "an empty text"
         raise SpecError(

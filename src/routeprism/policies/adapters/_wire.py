@@ -21,7 +21,7 @@ from routeprism.errors import RouteError, SpecError
 from routeprism.policies._contracts import Block, Event, EventKind, JsonValue
 from routeprism.policies.adapters._systems import count_verbatim
 from routeprism.records import Record
-from routeprism.redaction import Redactor, hide_credentials
+from routeprism.redaction import Redactor, hide_credentials, is_web_address
 
 LARGEST = 64 * 2**20
 """The largest reply in bytes."""
@@ -45,15 +45,11 @@ class ServiceError(RouteError):
 
 
 def check_service_address(url: str, instead: str) -> None:
-    """Refuse an address that is none, and one with credentials; `instead` says where they go."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is no number
-        usable = False
-    if not usable:
+    """Refuse what is not an address, and one with credentials; `instead` says where they go."""
+    if not is_web_address(url):
         display = hide_credentials(url)
         raise SpecError(f"Expected an address such as http://127.0.0.1:8080 but got {display}")
+    parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise SpecError(f"Expected an address without user, password and query; {instead}")
 
@@ -92,7 +88,7 @@ class Transport:
         accepted: Collection[int] = (200,),
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Send one request, and give the content of its reply; `what` names it in errors."""
+        """Send one request, and give the content of its reply; `action` names it in errors."""
         exchange = _Exchange(self.url, method, path, body, {**self._headers, **(headers or {})})
         try:
             finished = exchange.run(self.timeout)

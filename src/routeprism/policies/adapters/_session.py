@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urljoin
 
-from routeprism.errors import RouteError
+from routeprism.errors import InapplicableError, RouteError
 from routeprism.policies._contracts import Block
 from routeprism.policies._lineage import Lineage
 from routeprism.policies.adapters._profile import ItemRequest, Profile, ProfileRequest, Wait
@@ -102,9 +102,9 @@ class ServiceSession:
         """Add a record, wait until it is ingested, and observe what it did."""
         before = self._texts()
         self.write(record)
-        self.lineage.observe(record, self.wait(before, record), before=before)
+        self.lineage.observe(record, self.wait(before, (record,)), before=before)
 
-    def write(self, record: Record) -> None:
+    def write(self, record: Record, number: int = 0) -> None:
         """Send a record."""
         values = show_record(record)
         self.record_ids[record.id] = record.id
@@ -116,8 +116,11 @@ class ServiceSession:
         if self.profile.commit is not None:
             self.send(self.profile.commit, values)
 
-    def write_all(self, step: ProfileRequest, records: Sequence[Record]) -> None:
-        """Send several records in one request."""
+    def write_all(self, records: Sequence[Record]) -> None:
+        """Send several records in one request; not applicable if the profile has none."""
+        step = self.profile.bulk
+        if step is None:
+            raise InapplicableError(f"{self.profile.file} has no table [bulk]")
         self.record_ids.update((record.id, record.id) for record in records)
         values = [
             fill_value(step.record, {**self.values, **show_record(record)}) for record in records
@@ -127,15 +130,16 @@ class ServiceSession:
             for record in records:
                 self.send(self.profile.commit, show_record(record))
 
-    def wait(self, before: Mapping[str, str], record: Record) -> Mapping[str, str]:
-        """Wait until ingestion has ended; give all items."""
+    def wait(self, before: Mapping[str, str], records: Sequence[Record]) -> Mapping[str, str]:
+        """Wait until these records are ingested; give all items."""
         wait = self.profile.wait
         if wait is None:
             return self._texts()
-        if wait.step is not None:
+        if wait.step is None:
+            return wait.settle(self._texts, before)
+        for record in records:
             self._poll(wait, wait.step, show_record(record))
-            return self._texts()
-        return wait.settle(self._texts, before)
+        return self._texts()
 
     def _poll(self, wait: Wait, step: ProfileRequest, values: Mapping[str, Any]) -> None:
         until = time.monotonic() + wait.limit
@@ -166,6 +170,15 @@ class ServiceSession:
         elif keys := [item.key for item in self.dump()]:
             for value in keys if "item" in names else [keys]:
                 self.send(step, {"item": value, "items": value})
+
+    def restart(self) -> None:
+        """Refuse: the service is not a process of RoutePrism's."""
+        raise InapplicableError("RoutePrism cannot restart a service that is running already")
+
+    def end(self) -> None:
+        """Let the service forget the memory, unless it is gone."""
+        with suppress(RouteError):
+            self.reset()
 
     # --- items ---------------------------------------------------------------------------------
 
@@ -297,6 +310,12 @@ class ServiceSession:
     def _texts(self) -> Mapping[str, str]:
         return {item.key: item.text for item in self.dump()}
 
+    def read_blocks(self) -> list[Block]:
+        """Return all items with their sources; those that came late are recorded as such."""
+        if self.profile.list.sources is None:
+            self.lineage.check(self._texts())
+        return self.list_blocks()
+
     def list_blocks(self) -> list[Block]:
         """Return all items with their sources; refuse items that were not seen being written."""
         items = {item.key: item for item in self.dump()}
@@ -355,24 +374,19 @@ def build_session(
     """Add every arrival to a new memory behind the API."""
     session = ServiceSession(profile, timeout, discard=discard)
     session.clear()
-
-    def end() -> None:
-        with suppress(RouteError):  # a service that is gone has nothing left to forget
-            session.reset()
-
     try:
         session.open()
         for record in arrivals:
             session.add(record)
         session.list_blocks()  # a list that cannot be used is found before any question is asked
     except BaseException:
-        end()
+        session.end()
         raise
     return AdaptedMemory(
         list_blocks=session.list_blocks,
         search=session.search,
         log=tuple(session.lineage.events),
-        end=end,
+        end=session.end,
         counters=session.lineage.counts(),
         arrivals=arrivals,
     )

@@ -96,7 +96,7 @@ class _Walk:
 
     def ingestion(self) -> str:
         start = time.monotonic()
-        texts = self.session.wait({}, _RECORDS[0])
+        texts = self.session.wait({}, _RECORDS[:1])
         if not texts:
             raise RouteError(
                 "the record was added, but the list is still empty. Does the service ingest in "

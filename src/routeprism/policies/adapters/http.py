@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from routeprism.errors import InapplicableError, RouteError, SpecError
-from routeprism.policies._contracts import Block, Event, JsonValue, Memory
-from routeprism.policies._lineage import ObservedWrites
+from routeprism.errors import RouteError, SpecError
+from routeprism.policies._contracts import Memory
 from routeprism.policies._wrappers import Client, check_calls
+from routeprism.policies.adapters._observed import ObservedMemory
 from routeprism.policies.adapters._profile import Profile, load_profile
 from routeprism.policies.adapters._session import ServiceSession, build_session
 from routeprism.policies.adapters._walk import ProfileStep, walk_profile
@@ -108,10 +108,13 @@ class Http:
             return build_session(api, arrivals, self.timeout, discard=self.discard)
         return OwnMemory(self.open, self.name).build(arrivals)
 
-    def open(self) -> RemoteMemory | ServiceMemory:
+    def open(self) -> RemoteMemory | ObservedMemory:
         """Return an empty memory, to which records can be added one by one or at once."""
         if api := self._api:
-            return ServiceMemory(ServiceSession(api, self.timeout, discard=self.discard))
+            session = ServiceSession(api, self.timeout, discard=self.discard)
+            session.clear()
+            session.open()
+            return ObservedMemory(session, None if api.wait is None else api.wait.limit)
         return RemoteMemory(*self._connect(), self.settle)
 
     def _connect(self) -> tuple[Call, Callable[[], object], Redactor]:
@@ -133,77 +136,3 @@ class Http:
                 call("reset", {})
 
         return call, forget, redactor
-
-
-class ServiceMemory:
-    """An open memory of a service with a profile."""
-
-    concurrent = True
-    awaits_ingestion = True
-    """Whether reading it waits for what was added before."""
-
-    def __init__(self, session: ServiceSession) -> None:
-        self._session = session
-        self._writes = ObservedWrites(self._observe)
-        wait = session.profile.wait
-        self.settle = None if wait is None else wait.limit
-        """Seconds within which the service stores what it was given; None if it does so at once."""
-        session.clear()
-        session.open()
-
-    def add(self, record: Record) -> None:
-        """Add a record; several may be added at once."""
-        with self._writes.add(record):
-            self._session.write(record)
-
-    def add_many(self, records: Sequence[Record]) -> None:
-        """Add several records in one request; not applicable if the profile has none."""
-        step = self._session.profile.bulk
-        if step is None:
-            raise InapplicableError(f"{self._session.profile.file} has no table [bulk]")
-        self._writes.observe()
-        self._session.write_all(step, records)
-        self._writes.add_together(records)
-
-    def retained(self) -> list[str]:
-        """Return the ids of the records that the items came from, once for each item."""
-        return [id for block in self._list_blocks() for id in sorted(block.sources)]
-
-    def state(self) -> JsonValue:
-        """Return the texts of all items; the keys of the service may differ by chance."""
-        return [block.text for block in self._list_blocks()]
-
-    def expose(self, query: str) -> Sequence[Block]:
-        """Search for a question's text."""
-        self._list_blocks()
-        return self._session.search(query)
-
-    def events(self) -> Sequence[Event]:
-        """Return what each arrival did."""
-        self._writes.observe()
-        return tuple(self._session.lineage.events)
-
-    def counts(self) -> Mapping[str, int]:
-        """Count the items whose sources are uncertain."""
-        return self._session.lineage.counts()
-
-    def close(self) -> None:
-        """Let the service forget the memory."""
-        with suppress(RouteError):  # a service that is gone has nothing left to forget
-            self._session.reset()
-
-    def _observe(self, group: Sequence[Record]) -> None:
-        lineage = self._session.lineage
-        before = {key: block.text for key, block in lineage.items.items()}
-        items: Mapping[str, str] = before
-        for record in group:
-            items = self._session.wait(before, record)
-        lineage.observe(group[0] if len(group) == 1 else group, items)
-
-    def _list_blocks(self) -> Sequence[Block]:
-        """Return all items; what was ingested since the last observation counts as late."""
-        self._writes.observe()
-        session = self._session
-        if session.profile.list.sources is None:
-            session.lineage.check({item.key: item.text for item in session.dump()})
-        return session.list_blocks()

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InapplicableError, RouteError, SpecError
-from routeprism.policies._contracts import Block, Event, JsonValue, Memory
-from routeprism.policies._lineage import Lineage, ObservedWrites
+from routeprism.policies._contracts import Block, Memory
+from routeprism.policies._lineage import Lineage
 from routeprism.policies._wrappers import Client, check_calls
-from routeprism.policies.adapters._session import refuse_to_delete
-from routeprism.policies.adapters._systems import count_verbatim, import_system, list_versions
+from routeprism.policies.adapters._observed import ObservedMemory
+from routeprism.policies.adapters._session import refuse_to_delete, show_record
+from routeprism.policies.adapters._systems import import_system, list_versions
 from routeprism.policies.adapters._templates import fill_value
 from routeprism.policies.adapters._tools import (
     ToolCall,
@@ -35,7 +36,7 @@ from routeprism.redaction import Redactor, hide_credentials
 from routeprism.specs import SpecName, check_timeout, positive
 from routeprism.text.focal import focal_words
 
-__all__ = ["Mcp", "McpMemory"]
+__all__ = ["Mcp"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +116,18 @@ class Mcp:
         """Start a server, or a namespace on a running one, and add every arrival."""
         return OwnMemory(self.open, self.name, outside=True).build(arrivals)
 
-    def open(self) -> McpMemory:
+    def open(self) -> ObservedMemory:
         """Return an empty memory, to which records can be added one by one or at once."""
         profile = load_tool_profile(self.profile)
+        patience = None if profile.wait is None else profile.wait.limit
         if self.url:
             token = read_token(self.token)
             connect = partial(_connect_to_url, self.url, token)
-            return McpMemory(
-                profile,
-                lambda number: (connect, None),
-                1,
-                self.timeout,
-                secrets=(token,),
-                discard=self.discard,
+            session = _ToolSession(
+                profile, lambda number: (connect, None), 1, self.timeout, secrets=(token,)
             )
+            session.clear(discard=self.discard)
+            return ObservedMemory(session, patience)
         environment, secrets = profile.resolve_environment()
         directory = Path(tempfile.mkdtemp(prefix="routeprism-mcp-"))
         variables = {
@@ -141,12 +140,13 @@ class Mcp:
             return partial(_connect_to_command, words, variables, log), log
 
         try:
-            return McpMemory(
+            session = _ToolSession(
                 profile, prepare, self.processes, self.timeout, directory, secrets=secrets
             )
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
             raise
+        return ObservedMemory(session, patience)
 
 
 @asynccontextmanager
@@ -181,16 +181,8 @@ def _import(module: str) -> Any:
     return import_system(module, "the MCP SDK", "mcp")
 
 
-class McpMemory:
-    """A memory on an MCP server.
-
-    Adds may overlap. What they did is observed by listing all items, before the next add that is
-    alone and before the memory is read.
-    """
-
-    concurrent = True
-    awaits_ingestion = True
-    """Whether reading it waits for what was added before."""
+class _ToolSession:
+    """The connections to an MCP server, with one memory for this build."""
 
     def __init__(
         self,
@@ -200,62 +192,43 @@ class McpMemory:
         timeout: float,
         directory: Path | None = None,
         *,
-        secrets: Sequence[str] = (),
-        discard: bool = False,
+        secrets: Sequence[str],
     ) -> None:
         _import("mcp")  # a missing one is reported here
         self._profile, self._prepare, self._timeout = profile, prepare, timeout
         self._processes, self._directory = processes, directory
         self._memory = uuid.uuid4().hex
         self._redactor = Redactor.configured(*secrets)
-        self._lineage = Lineage("entity", redactor=self._redactor)
-        self._writes = ObservedWrites(self._observe)
+        self.lineage = Lineage("entity", redactor=self._redactor)
         self._clients: list[ToolClient] = []
-        self._records: list[Record] = []
-        """The records that were added."""
-        self.settle = None if profile.wait is None else profile.wait.limit
         self._connect()
-        if directory is None:
-            self._clear(discard=discard)
 
-    def add(self, record: Record) -> None:
-        """Add a record; several may be added at once."""
-        self._records.append(record)
-        with self._writes.add(record) as number:
-            client = self._clients[number % len(self._clients)]
-            self._call(client, self._profile.add, self._describe(record))
+    def write(self, record: Record, number: int) -> None:
+        """Send a record to the next of the server's processes."""
+        client = self._clients[number % len(self._clients)]
+        self._call(self._profile.add, show_record(record), client)
 
-    def add_many(self, records: Sequence[Record]) -> None:
-        """Add several records in one call; not applicable if the profile has none."""
+    def write_all(self, records: Sequence[Record]) -> None:
+        """Send several records in one call; not applicable if the profile has none."""
         call = self._profile.bulk
         if call is None:
             raise InapplicableError(f"{self._profile.name} has no table [bulk]")
-        self._writes.observe()
-        self._records.extend(records)
-        items = [fill_value(call.record, self._describe(record)) for record in records]
-        self._call(self._clients[0], call, {"records": items, "memory": self._memory})
-        self._writes.add_together(records)
+        values = ({"memory": self._memory, **show_record(record)} for record in records)
+        self._call(call, {"records": [fill_value(call.record, value) for value in values]})
 
-    def reopen(self) -> McpMemory:
-        """End the server and start it again on the same storage."""
-        if self._directory is None:
-            raise InapplicableError("RoutePrism cannot restart a server that is running already")
-        self._writes.observe()
-        self._disconnect()
-        self._connect()
-        return self
+    def wait(self, before: Mapping[str, str], records: Sequence[Record]) -> Mapping[str, str]:
+        """Wait until ingestion has ended; give all items."""
+        wait = self._profile.wait
+        return self._list() if wait is None else wait.settle(self._list, before)
 
-    def retained(self) -> list[str]:
-        """Return the ids of the records that the items came from, once for each item."""
-        return [id for block in self._list_blocks() for id in sorted(block.sources)]
+    def read_blocks(self) -> list[Block]:
+        """Return all items in the server's order; one that came late is recorded as such."""
+        items = self._list()
+        self.lineage.check(items)
+        return [self.lineage.block(key, text) for key, text in items.items()]
 
-    def state(self) -> JsonValue:
-        """Return the texts of all items in the server's order; its keys may differ by chance."""
-        return list(self._list().values())
-
-    def expose(self, query: str) -> list[Block]:
+    def search(self, query: str) -> list[Block]:
         """Search for a question's text, as a whole or word by word."""
-        self._writes.observe()
         listing = self._profile.search
         queries = list(dict.fromkeys(focal_words(query))) if listing.by_word else [query]
         texts: dict[str, str] = {}
@@ -267,18 +240,16 @@ class McpMemory:
         places = {key: at for at, key in enumerate(self._list())}
         ranked = sorted(hits, key=lambda key: (-hits[key], places.get(key, len(places)), key))
         ordered = ranked if listing.by_word else list(texts)
-        return [self._lineage.block(key, texts[key]) for key in ordered[: listing.size]]
+        return [self.lineage.block(key, texts[key]) for key in ordered[: listing.size]]
 
-    def events(self) -> Sequence[Event]:
-        """Return what each arrival did."""
-        self._writes.observe()
-        return tuple(self._lineage.events)
+    def restart(self) -> None:
+        """End the server and start it again on the same storage."""
+        if self._directory is None:
+            raise InapplicableError("RoutePrism cannot restart a server that is running already")
+        self._disconnect()
+        self._connect()
 
-    def counts(self) -> Mapping[str, int]:
-        """Count the items whose sources are uncertain, and those that repeat their records."""
-        return {**self._lineage.counts(), **count_verbatim(self._list_blocks(), self._records)}
-
-    def close(self) -> None:
+    def end(self) -> None:
         """End the server, or remove what was added to it."""
         if self._directory is None:
             with suppress(RouteError):  # a server that is gone has nothing left
@@ -286,6 +257,16 @@ class McpMemory:
         self._disconnect()
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
+
+    def clear(self, *, discard: bool) -> None:
+        """Empty a running server, unless it contains what may be someone's data."""
+        try:
+            if not (discard or self._profile.by_namespace) and (keys := self._list()):
+                raise refuse_to_delete(len(keys))
+            self._reset()
+        except BaseException:
+            self._disconnect()
+            raise
 
     def _connect(self) -> None:
         try:
@@ -300,49 +281,19 @@ class McpMemory:
         while self._clients:
             self._clients.pop().close()
 
-    def _clear(self, *, discard: bool) -> None:
-        """Empty a running server, unless it contains what may be someone's data."""
-        try:
-            if not (discard or self._profile.by_namespace) and (keys := self._list()):
-                raise refuse_to_delete(len(keys))
-            self._reset()
-        except BaseException:
-            self._disconnect()
-            raise
-
     def _reset(self) -> None:
         if self._profile.reset is not None and (keys := list(self._list())):
-            self._call(self._clients[0], self._profile.reset, {"keys": keys})
+            self._call(self._profile.reset, {"keys": keys})
 
-    def _describe(self, record: Record) -> dict[str, Any]:
-        return {
-            "id": record.id,
-            "text": record.text,
-            "user_text": record.user_text,
-            "time": record.timestamp,
-            "memory": self._memory,
-        }
-
-    def _call(self, client: ToolClient, call: ToolCall, values: Mapping[str, Any]) -> Any:
-        arguments = {"memory": self._memory, **values}
-        return client.call(call.tool, fill_value(call.arguments, arguments))
+    def _call(
+        self, call: ToolCall, values: Mapping[str, Any], client: ToolClient | None = None
+    ) -> Any:
+        arguments = fill_value(call.arguments, {"memory": self._memory, **values})
+        return (client or self._clients[0]).call(call.tool, arguments)
 
     def _ask(self, listing: ToolListing, values: Mapping[str, Any]) -> dict[str, str]:
-        result = self._call(self._clients[0], listing.call, values)
+        result = self._call(listing.call, values)
         return listing.read(result, listing.call.tool, self._redactor)
 
     def _list(self) -> dict[str, str]:
         return self._ask(self._profile.list, {})
-
-    def _list_blocks(self) -> list[Block]:
-        self._writes.observe()
-        items = self._list()
-        self._lineage.check(items)  # an item that came since then counts as late
-        return [self._lineage.block(key, text) for key, text in items.items()]
-
-    def _observe(self, group: Sequence[Record]) -> None:
-        """Attribute new and changed items to the records that were added since the last time."""
-        before = {key: block.text for key, block in self._lineage.items.items()}
-        wait = self._profile.wait
-        items = self._list() if wait is None else wait.settle(self._list, before)
-        self._lineage.observe(group[0] if len(group) == 1 else group, items)

@@ -323,7 +323,10 @@ def test_a_batch_endpoint_of_a_profile(tmp_path: Path) -> None:
         policy = make_policy(f"http:profile={profile},url={url}")
         with closing_memory(build_by_procedure(policy, RECORDS, procedure)) as memory:
             assert memory.retained() == {"r0", "r1", "r2"}
+            state = memory.state()
         assert _RestHandler.requests == ["batch", "batch"]
+        with closing_memory(policy.build(RECORDS)) as memory:
+            assert memory.state() == state  # the service stores the same, one by one or in batches
         profile.write_text(REST_PROFILE.replace('record = { content = "{text}" }', ""))
         with pytest.raises(SpecError, match=r"\[bulk\] record: expected the template of a record"):
             make_policy(f"http:profile={profile},url={url}")

@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import urljoin
 
 from routeprism.errors import InapplicableError, RouteError
-from routeprism.policies._contracts import Block
+from routeprism.policies._contracts import Block, JsonValue
 from routeprism.policies._lineage import Lineage
 from routeprism.policies.adapters._profile import ItemRequest, Profile, ProfileRequest, Wait
-from routeprism.policies.adapters._systems import AdaptedMemory
+from routeprism.policies.adapters._systems import AdaptedMemory, describe_blocks
 from routeprism.policies.adapters._templates import (
     PointerError,
     describe_value,
@@ -315,6 +315,10 @@ class ServiceSession:
         if self.profile.list.sources is None:
             self.lineage.check(self._texts())
         return self.list_blocks()
+
+    def describe_state(self, blocks: Sequence[Block]) -> JsonValue:
+        """Return the same state, whichever procedure the memory was built by."""
+        return describe_blocks(blocks)
 
     def list_blocks(self) -> list[Block]:
         """Return all items with their sources; refuse items that were not seen being written."""

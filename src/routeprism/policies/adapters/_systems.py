@@ -68,7 +68,7 @@ class AdaptedMemory:
         """Return the items in the system's order, or its declared state."""
         if self.read_state is not None:
             return self.read_state()
-        return [[block.kind, block.text, sorted(block.sources)] for block in self.list_blocks()]
+        return describe_blocks(self.list_blocks())
 
     def expose(self, query: str, /) -> Exposure:
         """Search."""
@@ -81,6 +81,11 @@ class AdaptedMemory:
     def close(self) -> None:
         """Release the system's resources."""
         self.end()
+
+
+def describe_blocks(blocks: Sequence[Block]) -> JsonValue:
+    """Return items in plain JSON, as the state of a memory."""
+    return [[block.kind, block.text, sorted(block.sources)] for block in blocks]
 
 
 def import_system(module: str, system: str, extra: str) -> Any:

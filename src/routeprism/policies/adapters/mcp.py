@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import InapplicableError, RouteError, SpecError
-from routeprism.policies._contracts import Block, Memory
+from routeprism.policies._contracts import Block, JsonValue, Memory
 from routeprism.policies._lineage import Lineage
 from routeprism.policies._wrappers import Client, check_calls
 from routeprism.policies.adapters._observed import ObservedMemory
@@ -226,6 +226,10 @@ class _ToolSession:
         items = self._list()
         self.lineage.check(items)
         return [self.lineage.block(key, text) for key, text in items.items()]
+
+    def describe_state(self, blocks: Sequence[Block]) -> JsonValue:
+        """Return the texts of all items."""
+        return [block.text for block in blocks]
 
     def search(self, query: str) -> list[Block]:
         """Search for a question's text, as a whole or word by word."""

@@ -34,7 +34,6 @@ def test_a_note_begins_with_its_most_frequent_words() -> None:
     made = note(0, "[USER] tulips, tulips and tulips; watering watering cans\n\n[ASSISTANT] soil")
     assert made.keywords == ("tulips", "watering", "cans")
     assert (made.tags, made.context, made.links) == (made.keywords, "General", ())
-    assert made.category == "Uncategorized"
 
 
 def test_shared_keywords_link_tag_and_give_context() -> None:

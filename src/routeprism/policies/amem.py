@@ -15,7 +15,7 @@ import importlib
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -99,12 +99,9 @@ class _Notes:
     def canonical(self) -> JsonValue:
         """Sort notes by id, and the links and tags of each."""
         return [
-            {
-                "id": note.id,
-                "links": sorted(note.links),
-                "tags": sorted(note.tags),
-                "context": note.context,
-            }
+            write_note(
+                replace(note, links=tuple(sorted(note.links)), tags=tuple(sorted(note.tags)))
+            )
             for _, note in sorted(self.notes_by_id.items())
         ]
 
@@ -121,13 +118,8 @@ class _Notes:
         }
 
     def expose(self, query: str, /) -> Exposure:
-        ids = self.bodies.nearest(query, self.k)
-        return Exposure(
-            tuple(
-                Block("note", self.notes_by_id[note_id].body, frozenset((note_id,)))
-                for note_id in ids
-            )
-        )
+        notes = (self.notes_by_id[note_id] for note_id in self.bodies.nearest(query, self.k))
+        return Exposure(tuple(Block("note", note.body, frozenset({note.id})) for note in notes))
 
     def events(self) -> Sequence[Event]:
         return self.log
@@ -138,11 +130,9 @@ class _Notes:
         return {"consultations": self.consultations, "unusable_replies": self.unusable}
 
     def snapshot(self) -> JsonValue:
-        notes: list[JsonValue] = [write_note(note) for note in self.notes_by_id.values()]
-        log: list[JsonValue] = [[e.kind, e.record, e.by, e.at] for e in self.log]
         return {
-            "notes": notes,
-            "log": log,
+            "notes": self.state(),
+            "log": [astuple(event) for event in self.log],
             "consultations": self.consultations,
             "unusable": self.unusable,
         }
@@ -165,7 +155,7 @@ class AMem:
     embed: str = "wordllama"
     """The embedding of bodies: `wordllama`, or the path of a sentence-transformers model."""
     chars: int = 2000
-    """The characters of each body in the prompt of the model that decides """
+    """The characters of each body in the prompt of the model that decides."""
     model: Model | None = None
     """The model that decides evolution; by default the keyword rule."""
     consult: Consult | None = field(default=None, repr=False, compare=False)
@@ -315,7 +305,6 @@ class Note:
     context: str = "General"
     links: tuple[str, ...] = ()
     """Ids of the records whose notes it is linked to."""
-    category: str = "Uncategorized"
 
     @property
     def id(self) -> str:

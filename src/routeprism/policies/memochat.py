@@ -14,7 +14,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -323,13 +323,10 @@ class _Memo:
         topics: list[JsonValue] = [
             [topic.name, topic.summary, _places(topic.window)] for topic in inner.topics
         ]
-        log: list[JsonValue] = [
-            [event.kind, event.record, event.by, event.at] for event in inner.log
-        ]
         return {
             "topics": topics,
             "buffer": _places(inner.buffer),
-            "log": log,
+            "log": [astuple(event) for event in inner.log],
             "unusable": inner.unusable,
         }
 
@@ -450,9 +447,8 @@ class MemoChat:
         if self.model is None:
             return _by_rule(window)
         lines = "\n\n".join(dialog.line for dialog in window)
-        parsed = (
-            find_json(require_consult(self.consult, self.name)(f"{_INSTRUCTION}\n\n{lines}")) or {}
-        )
+        ask = require_consult(self.consult, self.name)
+        parsed = find_json(ask(f"{_INSTRUCTION}\n\n{lines}")) or {}
         name, text = _one_line(parsed.get("topic")), _one_line(parsed.get("summary"))
         if not name or not text or len(name) > LONGEST_NAME:
             return None

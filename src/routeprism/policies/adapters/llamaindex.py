@@ -5,14 +5,14 @@ Source ids travel in every message's `additional_kwargs`. Messages are handed ov
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+from routeprism.policies._awaiting import MemoryLoop
 from routeprism.policies._contracts import Block, Memory
 from routeprism.policies.adapters._systems import (
     Embedding,
@@ -28,8 +28,6 @@ from routeprism.specs import SpecName, positive
 from routeprism.text.tokens import encode
 
 __all__ = ["LlamaIndexBuffer", "LlamaIndexMemory", "LlamaIndexVector"]
-
-T = TypeVar("T")
 
 _EXTRA = "llamaindex"
 _TAG = "source"
@@ -70,13 +68,23 @@ class LlamaIndexMemory:
             chat_history_token_ratio=self.ratio,
             tokenizer_fn=encode,
         )
-        loop = _Loop()
+        loop = MemoryLoop()
+
+        def add(record: Record) -> None:
+            loop.finish(memory.aput_messages(_messages(record, self.text, self.chars)))
+
+        def end() -> None:
+            try:
+                loop.finish(_close_memory(memory))
+            finally:
+                loop.close()
+
         return adapt_system(
             arrivals,
-            lambda record: loop.run(memory.aput_messages(_messages(record, self.text, self.chars))),
-            lambda: _blocks(loop.run(_active(memory))),
-            lambda query: _blocks(loop.run(memory.aget(input=query))),
-            lambda: loop.end(_close_memory(memory)),
+            add,
+            lambda: _blocks(loop.finish(_active(memory))),
+            lambda query: _blocks(loop.finish(memory.aget(input=query))),
+            end,
         )
 
 
@@ -194,26 +202,6 @@ async def _close_memory(memory: Any) -> None:
     engine = memory.sql_store._async_engine
     if engine is not None:
         await engine.dispose()
-
-
-class _Loop:
-    """An event loop in a separate thread, independent of a caller's running loop."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def end(self, last: Coroutine[Any, Any, None]) -> None:
-        try:
-            self.run(last)
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
 
 
 # --- VectorMemory ------------------------------------------------------------------------------

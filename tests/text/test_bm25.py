@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
 from routeprism.text.bm25 import (
+    Ranker,
     TermStatistics,
     bm25,
     idf_overlap,
@@ -58,6 +59,15 @@ def test_counting_when_asked_gives_the_same_statistics(
     lazy = TermStatistics.when_asked(counted, [len(document) for document in documents])
     assert (lazy.documents, lazy.mean_length) == (whole.documents, whole.mean_length)
     assert lazy.idf(term) == whole.idf(term)
+
+
+@given(DOCUMENTS, st.lists(WORD, max_size=8))
+def test_a_ranker_has_the_statistics_of_its_own_documents(
+    documents: list[list[str]], query: list[str]
+) -> None:
+    counted, lengths = [counts(document) for document in documents], list(map(len, documents))
+    expected = bm25(query, counted, lengths, TermStatistics.of(counted))
+    assert Ranker(counted, lengths)(query) == expected
 
 
 def test_repeated_query_terms_count_each_time() -> None:

@@ -211,10 +211,10 @@ Document = tuple[Mapping[str, int], int]
 
 def _scorer(rank: str, documents: Sequence[Document]) -> Callable[[Sequence[str]], list[float]]:
     counts, lengths = zip(*documents, strict=True)
-    statistics = TermStatistics.when_asked(counts, lengths)
     if rank == "idf-overlap":
+        statistics = TermStatistics.when_asked(counts, lengths)
         return lambda terms: idf_overlap(terms, counts, statistics)
-    return Ranker(counts, lengths, statistics)
+    return Ranker(counts, lengths)
 
 
 def _word_document(record: Record) -> Document:

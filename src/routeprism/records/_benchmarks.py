@@ -14,7 +14,8 @@ from routeprism.records._times import check_supersedes
 
 T = TypeVar("T")
 
-_ROLE = re.compile(r"^\[(system|user|assistant)\][ \t]*", re.IGNORECASE | re.MULTILINE)
+# With the line break before it, a marker begins with two fixed characters: those are found fast.
+_ROLE = re.compile(r"\n\[(system|user|assistant)\][ \t]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class Record:
 
 
 def _read_turns(record: Record) -> tuple[Turn, ...]:
-    pieces = _ROLE.split(record.text)
+    pieces = _ROLE.split(f"\n{record.text}")
     if len(pieces) == 1:
         return (Turn("", record.text.strip()),)
     head = (Turn("", pieces[0].strip()),) if pieces[0].strip() else ()

@@ -38,6 +38,10 @@ def length_norm(length: float, mean_length: float) -> float:
     return K1 * (1 - B + B * (length / mean_length)) if mean_length else K1
 
 
+def _mean(lengths: Sequence[int]) -> float:
+    return sum(lengths) / len(lengths) if lengths else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
     """The statistics of a collection for BM25."""
@@ -65,8 +69,7 @@ class TermStatistics:
         cls, documents: Sequence[Mapping[str, int]], lengths: Sequence[int]
     ) -> TermStatistics:
         """Count a term only when it is asked for: of a long history, few ever are."""
-        mean = sum(lengths) / len(documents) if documents else 0.0
-        return cls(len(documents), _Frequencies(documents), mean)
+        return cls(len(documents), _Frequencies(documents), _mean(lengths))
 
     def idf(self, term: str) -> float:
         """Return a term's inverse document frequency."""
@@ -88,17 +91,21 @@ class _Frequencies(dict[str, int]):
 
 
 class Ranker:
-    """Scores documents, given as term counts; what a term adds to each is worked out once."""
+    """Scores documents, given as term counts; what a term adds to each is worked out once.
+
+    The statistics are those of the documents themselves unless others are given.
+    """
 
     def __init__(
         self,
         documents: Sequence[Mapping[str, int]],
         lengths: Sequence[int],
-        statistics: TermStatistics,
+        statistics: TermStatistics | None = None,
     ) -> None:
         self._documents = documents
         self._statistics = statistics
-        self._norms = [length_norm(length, statistics.mean_length) for length in lengths]
+        mean = _mean(lengths) if statistics is None else statistics.mean_length
+        self._norms = [length_norm(length, mean) for length in lengths]
         self._known: dict[str, tuple[float, list[tuple[int, float]]]] = {}
 
     def __call__(self, query: Sequence[str]) -> list[float]:
@@ -117,8 +124,15 @@ class Ranker:
             for at, (counts, norm) in enumerate(zip(self._documents, self._norms, strict=True))
             if (count := counts.get(term))
         ]
-        weighed = self._known[term] = (self._statistics.idf(term) if postings else 0.0, postings)
+        weighed = self._known[term] = self._idf(term, len(postings)), postings
         return weighed
+
+    def _idf(self, term: str, frequency: int) -> float:
+        if not frequency:
+            return 0.0
+        if self._statistics is None:
+            return inverse_frequency(len(self._documents), frequency)
+        return self._statistics.idf(term)
 
 
 def bm25(

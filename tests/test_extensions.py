@@ -212,15 +212,37 @@ def test_every_extension_works_as_an_object(stranger: Any) -> None:
         ("schedules", ["shifted", "package.module:Name"]),
         ("interfaces", ["headlines", "package.module:Name"]),
         ("judges", ["embedded", "lenient", "package.module:Name"]),
-        ("benchmarks", ["few"]),
-        ("models", ["second"]),
+        ("benchmarks", ["few", "package.module:Name"]),
+        ("models", ["second", "package.module:Name"]),
     ],
 )
 def test_every_extension_is_listed(
     stranger: Any, cli: Callable[..., Any], what: str, names: list[str]
 ) -> None:
     listed = json.loads(cli("list", what, "--json").out)
+    assert listed["package.module:Name"].endswith(f"{what[:-1]} of your own.")
     assert set(names) <= {name.partition(":by=")[0].partition(":words=")[0] for name in listed}
+
+
+def test_what_is_listed_is_described_by_its_own_docstring(
+    stranger: Any, cli: Callable[..., Any]
+) -> None:
+    benchmarks = json.loads(cli("list", "benchmarks", "--json").out)
+    assert benchmarks["few"] == "The first users of the sample, without options."
+    assert benchmarks["locomo"].startswith("LoCoMo: long two-person conversations")
+    schedules = json.loads(cli("list", "schedules", "--json").out)
+    assert schedules["shifted:by=…"] == "Every record arrives some places earlier."
+    interfaces = json.loads(cli("list", "interfaces", "--json").out)
+    assert interfaces["package.module:Name"] == "An interface of your own."
+
+
+def test_the_next_step_for_a_registered_memory_is_a_command(
+    stranger: Any, cli: Callable[..., Any]
+) -> None:
+    audited = cli("audit", "sample", "-p", "last", "--resamples", "100")
+    assert "Try: routeprism remedy sample --policy last\n" in audited.out
+    own = routeprism.audit("sample", stranger.Last, resamples=100)
+    assert "call remedies() of this result" in {statement.next_step for statement in own.statements}
 
 
 @pytest.mark.parametrize(
@@ -253,5 +275,10 @@ def test_a_loader_that_gives_something_else_is_refused(stranger: Any) -> None:
 def test_the_public_names_are_there() -> None:
     wanted = {"Model", "Schedule", "Interface", "Record", "Question", "Benchmark", "Block"}
     assert wanted <= set(routeprism.__all__)
-    assert {"RoutePrismError", "InputError", "SpecError"} <= set(routeprism.__all__)
+    errors = {
+        name
+        for name, value in vars(routeprism.errors).items()
+        if isinstance(value, type) and issubclass(value, routeprism.RoutePrismError)
+    }
+    assert {"RoutePrismError", "InputError", "LimitError"} <= errors <= set(routeprism.__all__)
     assert all(getattr(routeprism, name) is not None for name in routeprism.__all__)

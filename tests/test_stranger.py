@@ -103,6 +103,10 @@ def add_without_first(memory, records):
 headless = Procedure("headless", "own", fill=add_without_first)
 
 
+def without_first():
+    return headless
+
+
 class Everything:
     """A memory of all records."""
 
@@ -324,4 +328,15 @@ def test_an_object_of_another_kind_is_refused(echoes: Any, cli: Callable[..., An
 
 
 def test_a_registered_procedure_is_listed(stranger: Stranger) -> None:
-    assert "headless" in json.loads(stranger.call("list", "procedures", "--json"))
+    listed = json.loads(stranger.call("list", "procedures", "--json"))
+    assert listed["headless"] == "Defined as echoes:headless."
+
+
+def test_a_procedure_is_passed_as_an_object_or_made_by_a_function(echoes: Any) -> None:
+    audit = routeprism.audit(
+        *("few", echoes.Everything),
+        schedules=[echoes.headless, "own_echoes:without_first"],
+        resamples=100,
+    )
+    for schedule in ("headless", "own_echoes:without_first"):
+        assert audit.value("evidence_lost", schedule=schedule).estimate == 1

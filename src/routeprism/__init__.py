@@ -28,14 +28,18 @@ if TYPE_CHECKING:
     from routeprism.errors import (
         ContractError,
         DownloadError,
+        InapplicableError,
         InputError,
+        LimitError,
         MissingExtraError,
         ModelError,
+        OwnCodeError,
         PeekError,
         RouteError,
         RoutePrismError,
         RunError,
         SpecError,
+        UnansweredError,
     )
     from routeprism.merging import merge
     from routeprism.models import Model
@@ -53,12 +57,15 @@ __all__ = [
     "ContractError",
     "DownloadError",
     "Exposure",
+    "InapplicableError",
     "InputError",
     "Interface",
+    "LimitError",
     "Memory",
     "MissingExtraError",
     "Model",
     "ModelError",
+    "OwnCodeError",
     "PeekError",
     "Policy",
     "Pool",
@@ -70,6 +77,7 @@ __all__ = [
     "Schedule",
     "SpecError",
     "Turn",
+    "UnansweredError",
     "audit",
     "check",
     "check_adapter",
@@ -96,9 +104,10 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
         __name__,
         {
             ".api": "Audit audit check check_adapter compare curve demo explore_orders plan remedy "
-            " restore screen support trace use_extensions write_report",
-            ".errors": "ContractError DownloadError InputError MissingExtraError ModelError "
-            "PeekError RouteError RoutePrismError RunError SpecError",
+            "restore screen support trace use_extensions write_report",
+            ".errors": "ContractError DownloadError InapplicableError InputError LimitError "
+            "MissingExtraError ModelError OwnCodeError PeekError RouteError RoutePrismError "
+            "RunError SpecError UnansweredError",
             ".merging": "merge",
             ".reproduction": "reproduce",
             ".review": "plan_study",

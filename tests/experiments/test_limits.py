@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("only_reversal")
 
 OWN = "95% limits: percentile bootstrap, expanded for few units"
 PUBLISHED = (
-    "95% limits: percentile bootstrap, as in the published protocol; --interval expanded "
+    "95% limits: percentile bootstrap, as in the published protocol; interval=expanded "
     "contains the true value closer to 95% of the time"
 )
 
@@ -131,9 +131,7 @@ def test_published_benchmarks_give_published_limits(data: Path) -> None:
     assert found.limits == PUBLISHED
     expanded = routeprism.audit("personamem", "focal", data=data, interval="expanded")
     assert expanded.value("J").upper > row.upper
-    assert expanded.limits == (
-        f"{OWN}; --interval percentile gives those of the published protocol"
-    )
+    assert expanded.limits == (f"{OWN}; interval=percentile gives those of the published protocol")
     names = ("locomo", "longmemeval:path=one_question.json.gz", "longmemeval:variant=index")
     assert {load_benchmark(name, data).interval for name in names} == {"percentile"}
 

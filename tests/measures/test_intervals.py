@@ -129,9 +129,9 @@ def test_a_run_says_in_words_how_its_limits_were_read() -> None:
     own = limits_said("expanded", "expanded")
     assert own == "95% limits: percentile bootstrap, expanded for few units"
     published = limits_said("percentile", "percentile")
-    assert "as in the published protocol; --interval expanded" in published
+    assert "as in the published protocol; interval=expanded" in published
     expanded = limits_said("expanded", "percentile")
-    assert "--interval percentile gives those of the published protocol" in expanded
+    assert "interval=percentile gives those of the published protocol" in expanded
 
 
 def test_only_the_published_benchmarks_declare_percentile_limits() -> None:

@@ -204,7 +204,7 @@ def test_each_set_of_questions_has_its_own_number(sets: dict[str, Any]) -> None:
     assert 0.7 < (values["Coverage"] or 0) < 0.8
     assert values["Strict"] is None
     assert cells["Strict"].blank == (
-        "the questions 'strict' were not given: pass --mask strict=FILE"
+        "the questions 'strict' are missing: pass the mask strict=FILE"
     )
     assert {cell.stand_in for cell in cells.values()} == {""}
 
@@ -244,7 +244,7 @@ def test_without_any_set_all_questions_stand_in_and_are_named(sets: dict[str, An
         assert cells[row].status == "machinery"
     assert cells["Coverage"].stand_in == ""
     assert cells["Outside primary"].value is None
-    assert "pass --mask primary=FILE" in cells["Outside primary"].blank
+    assert "pass the mask primary=FILE" in cells["Outside primary"].blank
 
 
 def test_several_models_are_refused_and_labels_need_answers(

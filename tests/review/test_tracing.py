@@ -278,7 +278,8 @@ def test_the_command_prints_it(asked: Path, capsys: pytest.CaptureFixture[str]) 
     command = ["trace", str(asked), "--row", names]
     run_command(command)
     said = capsys.readouterr().out
-    assert "which is the number" in said
+    assert "every unit counts equally. Computed again, it is" in said
+    assert "as in the run." in said
     assert "prompt SHA-256" in said
     run_command([*command, "--json"])
     document = json.loads(capsys.readouterr().out)

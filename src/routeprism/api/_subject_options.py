@@ -103,12 +103,12 @@ class Schedules:
         "source order; repeat for more. Default: replay (full reversal).",
         flag="--schedule",
         short="-s",
-        accepts="Sequence[str | Schedule]",
+        accepts="Sequence[str | Schedule | Procedure]",
     )
     against: str = arrival_option(
         "forward",
         help="Order or procedure to compare each --schedule with, such as replay, bulk or restart.",
-        accepts="str | Schedule",
+        accepts="str | Schedule | Procedure",
     )
 
 

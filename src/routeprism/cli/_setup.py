@@ -86,11 +86,17 @@ def _with_parameters(name: str, factory: Callable[..., object]) -> str:
 
 
 def _benchmarks() -> Names:
-    entries = {
-        name: _first_line(sys.modules[point.load().__module__])
-        for name, point in registered_benchmarks().items()
-    }
-    return {**entries, "DIRECTORY": "Your own records.jsonl and questions.jsonl."}
+    entries = {name: _describe_loader(point) for name, point in registered_benchmarks().items()}
+    directory = {"DIRECTORY": "Your own records.jsonl and questions.jsonl."}
+    return {**entries, **directory, **_name_own("benchmarks")}
+
+
+def _describe_loader(point: specs.Registration) -> str:
+    """Describe a benchmark by its loader, or by its module if that has one function `load`."""
+    loader = point.load()
+    if inspect.isfunction(loader) and loader.__name__ == "load":
+        return _first_line(sys.modules[loader.__module__])
+    return _describe_point(point)
 
 
 def _interfaces() -> Names:
@@ -113,20 +119,38 @@ def _coordinates() -> Names:
     return {item.name: f"{item.meaning} ({item.reference})" for item in every}
 
 
-def _describe_points(points: Mapping[str, specs.Registration]) -> Names:
-    return {name: _first_line(point.load()) for name, point in points.items()}
+def _describe_point(point: specs.Registration) -> str:
+    """Return the first line of a docstring; an object that has none is named by its place."""
+    item = point.load()
+    if inspect.isclass(item) or inspect.isroutine(item):
+        return _first_line(item)
+    place = getattr(point, "value", "") if isinstance(getattr(point, "value", ""), str) else ""
+    return f"Defined as {place or point.name}."
 
 
 def _extensions(group: str) -> Names:
-    """Return what installed packages register, and how to name an object of one's own."""
-    own = {"package.module:Name": f"A {group[:-1]} of your own."}
-    return {**_describe_points(specs.registered(group)), **own}
+    """Return what installed packages register, and how to name an object of your own."""
+    entries = {}
+    for name, point in specs.registered(group).items():
+        item = point.load()
+        entries[_with_parameters(name, item) if callable(item) else name] = _describe_point(point)
+    return {**entries, **_name_own(group)}
+
+
+def _name_own(group: str) -> Names:
+    kind = group[:-1]
+    return {"package.module:Name": f"{'An' if kind[0] in 'aei' else 'A'} {kind} of your own."}
+
+
+def _models() -> Names:
+    entries = {name: _describe_point(point) for name, point in registered_models().items()}
+    return {**entries, **_name_own("models")}
 
 
 _LISTS: Mapping[str, Callable[[], Names]] = {
     "policies": _policies,
     "benchmarks": _benchmarks,
-    "models": lambda: _describe_points(registered_models()),
+    "models": _models,
     "schedules": lambda: {**SCHEDULES, **PROCEDURES, **_extensions("schedules")},
     "procedures": lambda: {**PROCEDURES, **_extensions("procedures")},
     "arrivals": lambda: ARRIVALS,

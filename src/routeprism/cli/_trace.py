@@ -19,6 +19,8 @@ from routeprism.review.tracing import RULES, Trail, trace_row
 from routeprism.runs import COLUMNS, EstimateRow, UnitValues
 
 _NUMBERS = ("estimate", "lower", "upper", "queries", "units", "draws", "seed")
+_UNWEIGHTED = ("sum", "items")
+"""Rules by which nothing is weighted."""
 _LONGEST = 60
 """How much of a text one line shows."""
 _DIGITS = 12
@@ -61,9 +63,9 @@ def _describe_trail(trail: Trail) -> Iterator[str]:
     ]
     yield f"{row.quantity} = {_interval(row)}" + (f" ({', '.join(counts)})" if counts else "")
     recomputed = "nothing" if trail.recomputed is None else f"{trail.recomputed:.10g}"
-    weighed = f", {trail.weighting}s counting equally" if trail.rule not in ("sum", "items") else ""
-    agrees = "which is the number" if trail.agrees else "which is NOT the number"
-    yield f"It is {RULES[trail.rule]}{weighed}; taken again it gives {recomputed}, {agrees}."
+    weighed = f"; every {trail.weighting} counts equally" if trail.rule not in _UNWEIGHTED else ""
+    agrees = "as in the run" if trail.agrees else "which is NOT the number in the run"
+    yield f"It is {RULES[trail.rule]}{weighed}. Computed again, it is {recomputed}, {agrees}."
 
 
 def _interval(row: EstimateRow) -> str:

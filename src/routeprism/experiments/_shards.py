@@ -287,7 +287,7 @@ def _read_shard(directory: Path) -> tuple[Shard, dict[str, Any], list[str]]:
     digest = digest_configuration(configuration)
     text = configuration.pop("shard", None)
     if text is None:
-        raise RunError(f"{directory} is not a shard: it was made without --shard")
+        raise RunError(f"{directory} is not a shard: it was made without shard=I/N")
     shard = parse_shard(str(text))
     command = configuration.pop("command_line", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):

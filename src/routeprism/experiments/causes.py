@@ -21,6 +21,7 @@ from routeprism.experiments.severity import (
 )
 from routeprism.experiments.statements import join_names
 from routeprism.orders import FORWARD
+from routeprism.policies import registered_policies
 from routeprism.policies.own import OwnMemory
 from routeprism.routes import CAUSES, Cause, Loss, describe_displacer
 from routeprism.runs import Finding
@@ -246,7 +247,9 @@ def _find_places(causes: Sequence[_LikelyCause], outcome: AuditOutcome) -> Place
         {
             policy.name
             for policy in outcome.plan.policies
-            if isinstance(policy, OwnMemory) and ":" not in policy.name
+            if isinstance(policy, OwnMemory)
+            and ":" not in policy.name
+            and policy.name not in registered_policies()
         },
         bool(outcome.plan.labels),
         [model.name for model in outcome.plan.arrivals],

@@ -231,7 +231,7 @@ def _compare(name: str, restored: object, before: object) -> None:
         raise ContractError(
             f"{name} does not restore faithfully: a memory that was restored from its snapshot "
             f"differs from the memory that the snapshot was taken of. Its orders cannot share "
-            f"what was built; complete snapshot() and revive(), or pass --method replayed"
+            f"what was built; complete snapshot() and revive(), or pass method=replayed"
         )
 
 

@@ -63,10 +63,10 @@ def limits_said(used: Interval, declared: str) -> str:
         return text
     if used == declared:
         return (
-            f"{text}, as in the published protocol; --interval expanded contains the true value "
+            f"{text}, as in the published protocol; interval=expanded contains the true value "
             f"closer to 95% of the time"
         )
-    return f"{text}; --interval percentile gives those of the published protocol"
+    return f"{text}; interval=percentile gives those of the published protocol"
 
 
 def bootstrap_counts(units: int, resamples: int, generator: np.random.Generator) -> Floats:

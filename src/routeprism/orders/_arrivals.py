@@ -43,6 +43,7 @@ from routeprism.orders._schedules import (
     SCHEDULES,
     SPECS,
     PoolFunction,
+    Procedure,
     Schedule,
     keep_positions,
     name_reference,
@@ -197,14 +198,16 @@ def _read_time(record: Record) -> datetime:
     return time
 
 
-def parse_schedule(text: str | Schedule) -> Schedule:
+def parse_schedule(text: str | Schedule | Procedure) -> Schedule:
     """Return the schedule that a user named: an order, a procedure, or `order+procedure`.
 
-    An arrival model gives the order that its seed draws. `X vs Y` compares X with Y. A schedule
-    that exists is unchanged.
+    An arrival model gives the order that its seed draws. `X vs Y` compares X with Y. An existing
+    schedule is unchanged, and an existing procedure adds the records in source order.
     """
     if isinstance(text, Schedule):
         return text
+    if isinstance(text, Procedure):
+        return FIXED["forward"].perform(text)
     reference = name_reference(text)
     if reference != "forward":
         left = parse_schedule(text.removesuffix(reference).rstrip().removesuffix("vs"))
@@ -242,6 +245,8 @@ def _own_schedule(spec: Spec, extension: Any) -> Schedule:
     schedule = extension
     if not isinstance(extension, Schedule) and callable(extension):
         schedule = construct(extension, spec)
+    if isinstance(schedule, Procedure):
+        return FIXED["forward"].perform(replace(schedule, name=spec.text))
     if not isinstance(schedule, Schedule):
         raise SpecError(
             f"Expected a routeprism.Schedule, or a function that returns one, but '{spec.name}' "

@@ -190,7 +190,7 @@ def _explain_missing(questions: str, values: SourceValues | None) -> str:
         return ""  # all questions stand in for the set, and have no such number either
     name = questions.removeprefix(OUTSIDE)
     if name not in values.masks:
-        return f"the questions '{name}' were not given: pass --mask {name}=FILE"
+        return f"the questions '{name}' are missing: pass the mask {name}=FILE"
     return values.coverage if outside else ""
 
 

@@ -64,7 +64,7 @@ class Collection:
     folder: str
     """Its path in the data directory, where the loader looks for it."""
     licence: str
-    """What the user should know before the first download."""
+    """A note for the user before the first download."""
     files: tuple[Source, ...]
 
 
@@ -210,7 +210,7 @@ def _digest(path: Path, *, unpack: bool = False) -> str:
 
 
 class _Download:
-    """One file on its way; what has arrived stays beside it and is taken up again."""
+    """One download. The part that has arrived is stored beside the file, and a retry resumes it."""
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class _Download:
         self._progress = progress
 
     def run(self) -> None:
-        """Get what is missing; a broken connection is taken up where it broke."""
+        """Download the rest of the file; a broken connection is resumed where it ended."""
         reason = ""
         for _ in range(_ATTEMPTS):
             before = self._have()

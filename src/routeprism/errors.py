@@ -160,7 +160,7 @@ class UnansweredError(ModelError):
 
 
 class LimitError(RoutePrismError):
-    """A command that may spend no more: what came in is kept, and the same command resumes."""
+    """A command that reached its limit. Its answers are stored, and the same command resumes."""
 
     exit_code: ClassVar[int] = 3
 

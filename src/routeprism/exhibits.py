@@ -123,7 +123,7 @@ class Statement:
     scope: str = ""
     """What narrows it down besides the policy, such as `replay, read by reader`."""
     flags: tuple[str, ...] = ()
-    """What to know about its numbers: `synthetic` data, an `embedded` or `scripted` model."""
+    """Marks of its numbers: `synthetic` data, an `embedded` or `scripted` model."""
     confirmation: str = ""
     """A command that shows the same by other means; empty if there is none."""
 
@@ -225,7 +225,7 @@ class Chart:
     """The name of its file, unique in a report."""
     title: str
     alternative: str
-    """What a person who cannot see it should know."""
+    """Its description for people who cannot see it."""
     template: str
     """The name of a chart template of the package `report`, or a whole Vega-Lite spec as JSON."""
     values: tuple[Mapping[str, Any], ...]
@@ -265,7 +265,7 @@ def shorten(text: str, limit: int = _LONGEST_NAME) -> str:
 
 
 MOST_LINES = 30
-"""How many lines a result prints at most."""
+"""Maximum number of lines that a result prints."""
 
 
 def shorten_lines(texts: Iterable[str], rest: str = "statements and notes") -> str:

@@ -63,7 +63,7 @@ class Redactor:
 
     @classmethod
     def configured(cls, *secrets: str) -> Redactor:
-        """Know these secrets, and those in the environment."""
+        """Remember these secrets, and those in the environment."""
         long_secrets = (secret for secret in secrets if len(secret) >= _SHORTEST)
         return cls(tuple(sorted({*long_secrets, *environment_secrets()})))
 

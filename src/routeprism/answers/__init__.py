@@ -1,4 +1,4 @@
-"""What did it say: collecting, reading and judging answers."""
+"""Collect, read and judge answers."""
 
 from routeprism.answers._calls import Pace
 from routeprism.answers._cells import (

@@ -37,11 +37,11 @@ class Comparison:
     reason: str = ""
     """Why there are no prompts."""
     exposures: tuple[StoredExposure, ...] = ()
-    """What forward and the other route exposed."""
+    """The exposures of forward and of the route."""
     records: tuple[RecordSpans, ...] = ()
     """For each prompt, where whole records are in it."""
     detail: Any = None
-    """What else an experiment needs to know about it."""
+    """Further facts about it that an experiment needs."""
 
     @property
     def group(self) -> str:
@@ -102,14 +102,14 @@ class Cell:
     route: str
     """The route's or condition's name: what the comparison compares."""
     group: str = ""
-    """What is compared with each other, such as a question under one filler; else the question."""
+    """The name of its comparison, such as a question under one filler; by default the question."""
     series: str = ""
     """Comparisons over which routes take turns, such as those of two routes under one filler."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What collecting answers takes: calls, tokens and money."""
+    """The calls, tokens and money that a collection of answers takes."""
 
     cells: int
     kept: int
@@ -123,7 +123,7 @@ class Cost:
     most: float | None
     """At most this much, without retries, where the longest answer is known too."""
     note: str = ""
-    """What the numbers leave open."""
+    """Costs that the numbers do not include."""
     estimated: bool = False
     """Whether the prompts are not known yet, so that the numbers are an estimate."""
 

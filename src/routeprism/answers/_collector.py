@@ -47,7 +47,7 @@ class Progress:
     rate: float
     """Answers a second, since this collecting began."""
     cost: float | None
-    """What the answers of this collecting cost, where that is known."""
+    """The cost of the answers that were collected now, where it is known."""
     seconds_left: float | None
 
 
@@ -57,15 +57,15 @@ AnswerProgress = Callable[[str, Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What is in the ledger for the cells that were asked for."""
+    """The entries of the ledger for the cells of a collection."""
 
     model: Model
     batch: str
     answers: Mapping[Key, Answer]
     failures: Mapping[Key, Failure]
-    """What failed now; the next collecting asks again."""
+    """Requests that failed now; the next collection repeats them."""
     new_requests: int
-    """How many answers were asked for now; the others were there."""
+    """The number of answers that were requested now; the rest were in the ledger."""
     cost: float | None
     seconds: float
 
@@ -140,7 +140,7 @@ def collect(
 
 
 class _Collector:
-    """The state of one collecting."""
+    """The state of one collection."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from routeprism.workers import RayCluster
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is to be judged; nothing else reaches a judge."""
+    """A response to judge; a judge sees nothing else."""
 
     question: str
     gold: str
@@ -48,11 +48,11 @@ class Verdict:
 
 @runtime_checkable
 class Judge(Protocol):
-    """Says whether a response is right."""
+    """Decides whether a response is right."""
 
     @property
     def name(self) -> str:
-        """What the column `judge` says."""
+        """Its name in the column `judge`."""
 
     @property
     def embedded(self) -> bool:
@@ -128,7 +128,7 @@ class ModelJudge:
 
     model: Model
     run: Run | None = None
-    """Whose ledger keeps its verdicts."""
+    """The run whose ledger stores its verdicts."""
 
     @property
     def name(self) -> str:
@@ -160,7 +160,7 @@ class EmbeddedJudge:
 
     @property
     def name(self) -> str:
-        """Says that it is embedded, and its threshold."""
+        """Names it as embedded, with its threshold."""
         return f"embedded:f1={self.threshold:g}"
 
     @property

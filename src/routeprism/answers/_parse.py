@@ -1,4 +1,4 @@
-"""What an answer says: an option's letter, a text, a refusal, or nothing that can be read.
+"""Read an answer: an option's letter, a text, a refusal, or nothing that can be read.
 
 A letter is read only where the text states it; two letters, or none, are *unparsable*, and never
 a guess. Where a letter and an option's text contradict each other, that is two letters.
@@ -28,7 +28,7 @@ _REFUSED = Parsed("refused")
 
 _DECORATION = re.compile(r"[*_`\"“”$]|\\boxed|\\text|[{}]")
 _MARK = r"(?:[).:;,!?\]]|$|\n|\s*[-–—]\s|\s+(?:because|since|as)\b)"
-"""What follows a letter that is meant as one; `A good day` has an article instead."""
+"""The text after a letter that names an option; `A good day` has an article instead."""
 _LEAD = re.compile(rf"^\s*(?:option\s+)?[(\[]?([a-z])(?={_MARK})", re.MULTILINE)
 _ALONE = re.compile(r"\W*([a-z])\W*\Z")
 _STATED = re.compile(

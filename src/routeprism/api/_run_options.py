@@ -22,7 +22,7 @@ from routeprism.settings import (
 
 @dataclass(frozen=True)
 class Readers:
-    """Who answers, and how often."""
+    """Which models answer, and how often."""
 
     models: Sequence[str] = answer_option(
         (),
@@ -64,7 +64,7 @@ class Readers:
 
 @dataclass(frozen=True)
 class Instructions:
-    """What prompts say about records that conflict."""
+    """The instructions of prompts about conflicting records."""
 
     provenance: Sequence[str] = reply_option(
         ("preserved",),
@@ -77,7 +77,7 @@ class Instructions:
 
 @dataclass(frozen=True)
 class Instruction:
-    """What prompts say about records that conflict, once."""
+    """The one instruction of prompts about conflicting records."""
 
     provenance: str = answer_option(
         "preserved",
@@ -89,7 +89,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Judging:
-    """Who judges free text."""
+    """The judge of free text."""
 
     judge: str | None = reply_option(
         None,
@@ -117,7 +117,7 @@ class EndpointOptions:
 
 @dataclass(frozen=True)
 class Passes:
-    """Who reads the cards."""
+    """Which passes read the cards."""
 
     passes: Sequence[str] = answer_option(
         (),
@@ -198,7 +198,7 @@ class Stopping:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a call may cost."""
+    """Limits on the cost of a call."""
 
     dry_run: bool = money_option(
         False,
@@ -223,7 +223,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Money(Limits):
-    """What a call may cost, and whether building is measured."""
+    """Limits on the cost of a call, and whether building is measured."""
 
     measure: bool = money_option(
         False, help="With --dry-run: build the first pool once, with its calls, and measure them."
@@ -246,7 +246,7 @@ class Cassettes:
 
 @dataclass(frozen=True)
 class Workers:
-    """How many processes."""
+    """The number of processes."""
 
     workers: int | None = place_option(
         None,
@@ -291,14 +291,14 @@ class Json:
 
 @dataclass(frozen=True)
 class Printing(Json):
-    """What the command prints."""
+    """The output of a command."""
 
     quiet: bool = output_option(False, help="Show no progress bar.", short="-q", python=False)
 
 
 @dataclass(frozen=True)
 class VerdictOptions(Printing):
-    """What a command with a verdict prints."""
+    """The output of a command with a verdict."""
 
     quiet: bool = output_option(
         False, help="Print only the verdict, in one line.", short="-q", python=False

@@ -143,7 +143,7 @@ class Repairs:
 
 @dataclass(frozen=True)
 class Checks:
-    """How much of a memory of one's own is checked."""
+    """How often your own memory is built again to check it."""
 
     rebuilds: int | None = arrival_option(
         None,
@@ -156,7 +156,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class Construction:
-    """What is looked at while memories are built."""
+    """What RoutePrism observes while memories are built."""
 
     mechanism: bool = arrival_option(
         False,

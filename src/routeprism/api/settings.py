@@ -18,7 +18,7 @@ class _Experiments:
 
 
 class _Command(NamedTuple):
-    """What the settings of a command are made of."""
+    """The parts of a command's settings."""
 
     name: str
     parts: tuple[type, ...]

@@ -21,7 +21,7 @@ from routeprism.review import CheckResult, check_run
 from routeprism.review.gates import GateVerdict, list_lost_records
 
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold; record and question ids may."""
+"""Characters that XML 1.0 cannot contain, but record and question ids can."""
 
 
 def show_check(settings: Any) -> None:

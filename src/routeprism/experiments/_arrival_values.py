@@ -66,7 +66,7 @@ def enter_arrivals(
     keep: bool,
     resolved: Resolved,
 ) -> None:
-    """Enter the expectation of every coordinate over each arrival model."""
+    """Add the expectation of every coordinate over each arrival model."""
     coordinates = coordinates_of(labels, updates)
     for model in models:
         schedules = [
@@ -119,7 +119,7 @@ def _spread(orders: Sequence[Order], most: int) -> list[Order]:
 
 
 def _enter_counts(case: Case, routes: Sequence[Route], model: str, sums: Sums[Key]) -> None:
-    """Enter what memories counted while they were built, on average over the orders."""
+    """Add what memories counted while they were built, on average over the orders."""
     numbers: dict[tuple[str, str], list[int]] = {}
     for route in routes:
         if route.schedule != FORWARD.name:

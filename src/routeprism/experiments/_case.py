@@ -1,4 +1,4 @@
-"""What one process does with one pool: trace it, take its values, and hand over rows to keep."""
+"""The work of one process on one pool: trace it, compute its values, and return rows to store."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Plan:
 
 @dataclass(slots=True)
 class CaseResult:
-    """What comes back for one pool."""
+    """The results of one pool."""
 
     sums: Sums[Key] = field(default_factory=dict)
     observations: Observations = field(default_factory=Observations)

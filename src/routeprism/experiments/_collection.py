@@ -1,4 +1,4 @@
-"""Who is asked and how, and the answers to any set of comparisons."""
+"""Which models are asked, and the answers to any set of comparisons."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Manner:
     draws: int = 1
     """Answers per route and prompt; two or more give a residual."""
     control: Control = "exact"
-    """What is held equal between the prompts of a pair."""
+    """Which properties the prompts of a pair share."""
     fillers: tuple[Filler, ...] = ("A",)
     """Which padding words are used, each with its own pair of prompts."""
     provenance: Provenance = "preserved"
@@ -83,7 +83,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who is asked, how, and who judges free text."""
+    """The models that are asked, the form of the prompts, and the judge of free text."""
 
     models: tuple[Model, ...]
     manner: Manner = field(default_factory=Manner)
@@ -94,7 +94,7 @@ class Asking:
     rate_limit: float | None = None
     concurrency: int | None = None
     allowance: Allowance | None = None
-    """What the command may still spend."""
+    """The calls and the money that the command may still spend."""
     cluster: RayCluster | None = field(default=None, compare=False)
     """Where models that compute in this process answer instead."""
     instructions: tuple[Provenance, ...] = ()

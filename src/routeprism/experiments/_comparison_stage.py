@@ -65,7 +65,7 @@ class Gathered:
     """Why comparisons could not be made, with their number."""
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     allocation: AllocationReport = field(default_factory=AllocationReport)
-    """How many draws went where, if a pilot decides."""
+    """The number of draws of each comparison, if a pilot decides."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class Gathered:
 Compare = Callable[[Traced, Asking, Case, StoredRun], CaseComparisons]
 """Makes the comparisons of a pool from the traces of a run."""
 Enter = Callable[[PoolAnswers], None]
-"""Enters the values of the answers to a pool's comparisons, for every model and batch."""
+"""Adds the values of the answers to a pool's comparisons, for every model and batch."""
 Finish = Callable[[Gathered], StageResult]
 """Turns the values of all pools into rows, statements and notes."""
 
@@ -123,7 +123,7 @@ class ComparisonStage:
     finish: Finish | None = None
     """By default, every value is estimated and nothing is stated."""
     configuration: Mapping[str, object] = field(default_factory=dict)
-    """What makes its results comparable, besides who is asked and how."""
+    """Settings that make its results comparable, besides the models and the form of prompts."""
     list_findings: Callable[[Traced, CaseComparisons], Iterable[Finding]] | None = None
     """Lists results of a pool that are not a single number."""
     check: Callable[[Traced], None] | None = None
@@ -297,7 +297,7 @@ Measure = Callable[[Comparison, Answers], Mapping[str, float | None]]
 
 
 def enter_measures(measure: Measure) -> Enter:
-    """Enter what `measure` gives for each comparison, averaged over fillers, by condition."""
+    """Add what `measure` gives for each comparison, averaged over fillers, by condition."""
 
     def enter(pool: PoolAnswers) -> None:
         name = pool.comparisons[0].experiment if pool.comparisons else ""

@@ -74,7 +74,7 @@ class StagedAnswers:
 
 @dataclass(slots=True)
 class AllocationReport:
-    """How many draws went where, over all portions."""
+    """The number of draws of each comparison, over all portions."""
 
     pilot: int = 0
     planned: int = 0

@@ -1,4 +1,4 @@
-"""What happened while pools were traced that a run reports once: failures, blind spots, fallbacks.
+"""Events during tracing that a run reports once: failures, blind spots, fallbacks.
 
 `J` compares the sources of exposed blocks. It cannot see text without sources, and two empty sets
 of sources are equal. A lexical tokeniser cannot see records without Latin letters. None of that is

@@ -1,4 +1,4 @@
-"""What one process does with one pool: look at its orders, and hand over values and findings."""
+"""The work of one process on one pool: explore its orders, and return values and findings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from routeprism.routes import FIRST_POOLS, CrossFit, RouteChecks, check_isolatio
 from routeprism.runs import Finding
 
 _MOST_SETS = 50
-"""How many retained sets of a distribution are kept; a sample of a long pool has no end of them."""
+"""Maximum number of retained sets of a distribution; a long pool has too many to store all."""
 
 
 _CHANGE = {"changed": "value", "lower": "lower", "upper": "upper"}
@@ -107,7 +107,7 @@ class OrderCounts:
 
 @dataclass(slots=True)
 class PoolResult:
-    """What comes back for one pool."""
+    """The results of one pool."""
 
     sums: Sums[Key] = field(default_factory=dict)
     clusters: Sums[Key] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class PoolResult:
     looks: OrderCounts = field(default_factory=OrderCounts)
     tables: dict[str, list[Sequence[Any]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What happened to this pool that a reader should know."""
+    """Notes on this pool for people who read the numbers."""
     sampled: set[tuple[str, str]] = field(default_factory=set)
     """(policy, arrival model) for which orders were drawn."""
     positions: list[float] = field(default_factory=list)
@@ -155,7 +155,7 @@ def explore_pool(plan: OrderPlan, index: int) -> PoolResult:
 
 
 def _find_positions(case: Case, supports: Sequence[frozenset[str]]) -> list[list[float]]:
-    """Give, for each question, where in the source its support records are, from 0 to 1."""
+    """Return for each question the positions of its support records in the source, from 0 to 1."""
     places = {record: position for position, record in enumerate(case.pool.ids)}
     return [
         [

@@ -102,7 +102,7 @@ class Sharing:
     adding: AddProgress | None = None
     """Counts the records that are added."""
     nodes: KeptNodes | None = None
-    """What memories left whose requests are not in the ledger, so that none is made twice."""
+    """Snapshots of memories whose requests the ledger does not have, so that none is repeated."""
 
     def list_home(self) -> dict[str, object | None]:
         """List the objects that stay in this process while workers build."""
@@ -110,7 +110,7 @@ class Sharing:
         return {ALLOWANCE: self.allowance, TICKS: self.adding, NODES: self.nodes, **consultants}
 
     def count_adds(self) -> Counter[str]:
-        """Count the records that the plans of each user's pool add at most."""
+        """Count the most records that the plans of each user's pool add."""
         adds: Counter[str] = Counter()
         for (_, user, _), plan in self.plans.items():
             adds[user] += plan.adds

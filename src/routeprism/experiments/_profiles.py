@@ -136,7 +136,7 @@ preserved (F.2: 39 + 24 = 63). Last, the preserved pairs that expose no support 
 def enter_support(
     sheet: Sheet, groups: Groups, values: Mapping[str, Values], quantities: Sequence[str]
 ) -> None:
-    """Enter each quantity for pairs whose exposed support changed and for those where it did not.
+    """Add each quantity for pairs whose exposed support changed and for those where it did not.
 
     The sheet names the label source. Pairs that expose no support are also reported separately
     (Appendix F.2).
@@ -167,7 +167,7 @@ def find_exposed_support(
 def enter_unit(
     sheet: Sheet, quantity: str, numbers: Values, holds: Callable[[Sequence[float]], bool]
 ) -> None:
-    """Enter whether something holds for a unit, over all its questions and within each mask."""
+    """Add whether something holds for a unit, over all its questions and within each mask."""
     for (stratum, mask), places in sheet.strata.places.items():
         values = [value for at in places if (value := numbers[at]) is not None]
         if values and stratum == "all":

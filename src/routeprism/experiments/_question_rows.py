@@ -26,7 +26,7 @@ def list_questions(directory: Path) -> list[dict[str, Any]]:
 
 
 def _enter_records(stored: StoredRun, cells: Cells) -> None:
-    """Enter the records that each route kept, and those that it showed."""
+    """Add the records that each route kept, and those that it showed."""
     for policy, interface, schedule in stored.routes():
         exposed = stored.sources(policy, interface, schedule)
         retained = {
@@ -41,7 +41,7 @@ def _enter_records(stored: StoredRun, cells: Cells) -> None:
 
 
 def _enter_losses(stored: StoredRun, cells: Cells) -> None:
-    """Enter in which share of the orders of an arrival each question loses evidence."""
+    """Add in which share of the orders of an arrival each question loses evidence."""
     for column, users in stored.per_question(experiment="retention").items():
         if column.quantity == "evidence_lost" and not (column.arm or column.mask):
             for values in users.values():
@@ -50,7 +50,7 @@ def _enter_losses(stored: StoredRun, cells: Cells) -> None:
 
 
 def _enter_answers(stored: StoredRun, directory: Path, cells: Cells) -> None:
-    """Enter the answers of each model, and the share of right ones."""
+    """Add the answers of each model, and the share of right ones."""
     configuration = read_configuration(stored, directory)
     for model in configuration.get("models", ()):
         for policy in configuration["policies"]:

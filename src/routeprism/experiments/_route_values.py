@@ -54,7 +54,7 @@ _STEPS = (
 
 
 def enter_answers(pool: PoolAnswers) -> None:
-    """Enter one pool's values for every model, batch and filler, and over the fillers."""
+    """Add one pool's values for every model, batch and filler, and over the fillers."""
     grouped = pool.group()
     labels = pool.traced.labels
     for template, fillers, answers in pool.make_sheets("routes"):
@@ -78,7 +78,7 @@ def enter_answers(pool: PoolAnswers) -> None:
 
 
 def enter_same_sources(sheet: Sheet, pairs: Groups, profile: Profile) -> None:
-    """Enter what the answers do where the sources agree and the text does not (Appendix K.6)."""
+    """Add what the answers do where the sources agree and the text does not (Appendix K.6)."""
     same = [under_fillers[0].same_sources for under_fillers in pairs]
     for name in _SAME_SOURCES:
         sheet.put(name, restrict(profile[name], same), mask="fixed-source")
@@ -86,7 +86,7 @@ def enter_same_sources(sheet: Sheet, pairs: Groups, profile: Profile) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Readings:
-    """Enters what else is read from the answers of two routes: counts, subsets and readouts."""
+    """Adds what else is read from the answers of two routes: counts, subsets and readouts."""
 
     case: Case
     sheet: Sheet
@@ -95,7 +95,7 @@ class _Readings:
     draws: Mapping[Comparison, Draws]
 
     def enter_all(self, profile: Profile) -> None:
-        """Enter every reading; `profile` has the values of all pairs."""
+        """Add every reading; `profile` has the values of all pairs."""
         for kind in _TRANSITIONS:
             self._count(f"count.transition.{kind}", partial(self._is_transition, kind))
         for at, side in enumerate(("forward", "route")):
@@ -132,7 +132,7 @@ class _Readings:
         return None if first is None else float(first == side)
 
     def _enter_dispatch(self) -> None:
-        """Enter pairs apart by the route that was submitted first (Appendix I.5).
+        """Add pairs apart by the route that was submitted first (Appendix I.5).
 
         A question whose fillers begin with different routes has a value on either side.
         """
@@ -174,7 +174,7 @@ class _Readings:
         return _FIRST_ANSWERS[coordinate](self.draws[pair]) if pair in self.draws else None
 
     def _enter_outdated(self) -> None:
-        """Enter how often an answer was once right and is outdated (docs/updates.md)."""
+        """Add how often an answer was once right and is outdated (docs/updates.md)."""
         if any(question.outdated for question in self.case.questions):
             for coordinate in OUTDATED_ANSWERS:
                 values = average_groups(self.pairs, partial(self._read_outdated, coordinate))

@@ -57,7 +57,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all rows of a run share."""
+    """The values that all rows of a run share."""
 
     benchmark: Benchmark
     interfaces: Mapping[str, str]

@@ -45,7 +45,7 @@ class Traced:
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """What a stage gives."""
+    """The results of a stage."""
 
     rows: list[EstimateRow] = field(default_factory=list)
     statements: tuple[Statement, ...] = ()
@@ -70,7 +70,7 @@ class Stage(Protocol):
 
     @property
     def models(self) -> Sequence[Model]:
-        """Who is asked."""
+        """The models that are asked, and how."""
 
     def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:
         """Look up what recorded models will be asked, by their names."""
@@ -113,7 +113,7 @@ class OnlyPolicies:
 
     @property
     def models(self) -> Sequence[Model]:
-        """Who is asked."""
+        """The models that are asked, and how."""
         return self.stage.models
 
     def inspect(self, traced: Traced, inspections: Mapping[str, Inspection]) -> None:

@@ -84,17 +84,17 @@ class Sheet:
         return Sheet(self.sums, self.strata, self.column._replace(**names))
 
     def put(self, quantity: str, values: Values, **names: str) -> None:
-        """Enter the values of a quantity."""
+        """Add the values of a quantity."""
         target = self.column._replace(quantity=quantity, **names)
         enter(self.sums, self.strata, target, values)
 
     def put_all(self, profile: Mapping[str, Values]) -> None:
-        """Enter the values of several quantities."""
+        """Add the values of several quantities."""
         for quantity, values in profile.items():
             self.put(quantity, values)
 
     def put_gaps(self, first: Mapping[str, Values], second: Mapping[str, Values]) -> None:
-        """Enter the first values minus the second ones, as `Gamma.` and the quantity."""
+        """Add the first values minus the second ones, as `Gamma.` and the quantity."""
         for quantity, values in first.items():
             self.put(f"Gamma.{quantity}", signed([(1, values), (-1, second[quantity])]))
 

@@ -70,7 +70,7 @@ class MemoryVerdict:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What to know about its numbers: `synthetic` data."""
+        """Marks of its numbers, such as `synthetic` data."""
         return next((show_flags(row) for group in self.rows.values() for row in group.values()), ())
 
     @property

@@ -20,7 +20,7 @@ Values = dict[Column, list[float | None]]
 
 
 def build_values(case: Case, repeated: Sequence[Sequence[Route]]) -> Values:
-    """Give, for each pair of routes, what its builds say of each question."""
+    """Return for each pair of routes what its builds show for each question."""
     values: Values = {}
     for route, builds in _pairs(case, repeated):
         for coordinate in BUILD_COORDINATES:
@@ -32,7 +32,7 @@ def build_values(case: Case, repeated: Sequence[Sequence[Route]]) -> Values:
 def build_findings(
     case: Case, repeated: Sequence[Sequence[Route]], interfaces: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Give, for each question and pair, the sources that every build showed."""
+    """Return for each question and pair the sources that every build showed."""
     for route, builds in _pairs(case, repeated):
         for question, build in zip(case.questions, builds, strict=True):
             yield Finding(

@@ -48,7 +48,7 @@ _QUANTITIES = (
         for side in sides
     ),
 )
-"""What a point of a curve shows."""
+"""The quantities of a point of a curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def _audit_part(
 
 @dataclass(slots=True)
 class _Points:
-    """What the audits of all interfaces add up to."""
+    """The combined results of the audits of all interfaces."""
 
     rows: list[EstimateRow] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

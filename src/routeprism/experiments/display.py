@@ -121,7 +121,7 @@ def _enter(pool: PoolAnswers) -> None:
 def _enter_serialised(
     sheet: Sheet, profiles: Mapping[str, Profile], fresh: Profile, cells: Sequence[Comparison]
 ) -> None:
-    """Enter the route contrast under each display, changed and unchanged selections apart.
+    """Add the route contrast under each display, changed and unchanged selections apart.
 
     In source order it is also entered without the first answers (Appendix I.8).
     """

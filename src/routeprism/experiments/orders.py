@@ -387,7 +387,7 @@ def _price(plan: OrderPlan, execution: RunExecution) -> dict[str, Cost]:
 
 
 class _Totals:
-    """What all pools add up to."""
+    """The sums over all pools."""
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.benchmark = benchmark

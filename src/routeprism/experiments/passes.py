@@ -64,7 +64,7 @@ class SupportChangeAgreement(AsksNobody):
 
 
 def _units(traced: Traced, stored: StoredRun) -> Iterator[dict[Place, list[tuple[str, str]]]]:
-    """Give, pool by pool, how two passes label every pair that both have read."""
+    """Yield for each pool the labels that two passes gave to every pair that both have read."""
     sources = passes_of(traced.benchmark)
     for case in traced.benchmark.cases:
         pairs: dict[Place, list[tuple[str, str]]] = {}

@@ -92,7 +92,7 @@ class Recommendation:
     reason: str
     """What the repair changes, or why there is nothing to repair."""
     flags: tuple[str, ...] = ()
-    """What to know about the numbers: `synthetic` data."""
+    """Marks of the numbers, such as `synthetic` data."""
     levels: Mapping[str, Level] = field(default_factory=dict, hash=False)
     """Arrival model or schedule → the level of the repaired memory."""
     thorough: Repair | None = None
@@ -102,7 +102,7 @@ class Recommendation:
 
     @property
     def action(self) -> str:
-        """What to do."""
+        """The recommended action."""
         if self.repair is not None:
             return self.repair.action
         return "change the memory itself" if self.is_unsolved else "nothing to repair"

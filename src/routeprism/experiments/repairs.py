@@ -30,7 +30,7 @@ class Repair:
     policy: str
     """The repaired memory."""
     action: str
-    """What one does to apply the repair, as the subject of a sentence."""
+    """The action that applies the repair, as the subject of a sentence."""
     calls: float | None = None
     """Model calls of a memory that counts none itself: 0 if it asks no model, None if unknown."""
 

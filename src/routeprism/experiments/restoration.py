@@ -119,7 +119,7 @@ def _compare(
 
 
 def _enter(pool: PoolAnswers) -> None:
-    """Enter eligibility, and accuracies and contrasts for each filler and over all of them."""
+    """Add eligibility, and accuracies and contrasts for each filler and over all of them."""
     _enter_eligibility(pool)
     for (policy, schedule, arm), comparisons in pool.group().items():
         place = {"policy": policy, "schedule": schedule, "arm": arm, "labels": pool.traced.labels}
@@ -144,7 +144,7 @@ CONTRASTS = (
 
 
 def enter_conditions(case: Case, sheet: Sheet, groups: Groups, answers: Answers) -> None:
-    """Enter one design's accuracies, their contrasts, disagreement and prompt identity.
+    """Add one design's accuracies, their contrasts, disagreement and prompt identity.
 
     Accuracies and contrasts are also entered without questions that have duplicate options (C.6).
     """

@@ -133,7 +133,7 @@ def _enter(pool: PoolAnswers) -> None:
 
 
 def _enter_exposure(sheet: Sheet, pairs: Sequence[Comparison]) -> None:
-    """Enter what the routes show to the targets, and which units have several targets."""
+    """Add what the routes show to the targets, and which units have several targets."""
     exposures = [pair.exposures for pair in pairs]
     sheet.put("J", [jaccard(first.sources, second.sources) for first, second in exposures])
     sheet.put("V_changed", [float(a.sources != b.sources) for a, b in exposures])

@@ -43,7 +43,7 @@ class Rubric:
     name: str
     """Its name in every output."""
     kind: Kind
-    """What is read under it."""
+    """The kind of card that it applies to."""
     shows_gold: bool
     """Whether the reader is shown the right answer."""
     text: str

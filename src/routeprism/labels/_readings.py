@@ -109,7 +109,7 @@ class Readings:
     name: str
     """The name of the pass, which is its batch in a run's ledger."""
     kind: Kind
-    """What was read."""
+    """The kind of card that was read."""
     rubric: str
     """The rubric's name."""
     rubric_digest: str

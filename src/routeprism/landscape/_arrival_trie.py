@@ -140,7 +140,7 @@ class _SnapshotGrowth:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What an object of a memory class leaves: its snapshot or a copy, and what was seen of it."""
+    """The snapshot or a copy of an object of a memory class, and its observed content."""
 
     content: Any
     """The JSON of its snapshot, or the object itself."""
@@ -276,7 +276,7 @@ class Node:
     order: Order
     """The arrivals by which it was built."""
     left: Any
-    """What restores it; None where memories are built from the start."""
+    """The data that restore it; None where memories are built from the start."""
     parent: Node | None = None
     children: dict[int, Node | BaseException] = field(default_factory=dict)
     retained: frozenset[str] | None = None

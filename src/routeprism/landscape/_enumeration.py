@@ -48,7 +48,7 @@ class Enumerated:
 
 @lru_cache(maxsize=16)
 def _tree(size: int) -> tuple[Array, ...]:
-    """Give, for each level of the tree, which of the records is next for each row.
+    """Return for each level of the tree the record that is next in each row.
 
     The first continuations of all rows come first, then the second ones, and so on.
     """
@@ -170,7 +170,7 @@ def enumerate_focal(
     *,
     cluster: str = "arrival",
 ) -> Mapping[tuple[float, str], Enumerated]:
-    """Give, for each threshold and survivor rule, what all permutations of a pool retain."""
+    """Return for each threshold and survivor rule what all permutations of a pool retain."""
     size = len(records)
     portions = _portions(size)
     if cluster == "source":

@@ -162,7 +162,7 @@ class Builds:
         return self.within(alike) if self.same_order else cross(self.forward, self.route, alike)
 
     def exceed(self, alike: Alike) -> float | None:
-        """Return what is less alike across the routes than within them."""
+        """Return how much less alike builds are across the routes than within them."""
         return subtract(self.within(alike), self.cross(alike))
 
 

@@ -140,7 +140,7 @@ OUTDATED_ANSWERS: tuple[Coordinate[OutdatedAnswers], ...] = (
     ),
     describe_coordinate("outdated_answer.route-forward", _outdated_change),
 )
-"""What answers to questions with outdated options have."""
+"""Quantities of answers to questions with outdated options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,4 +192,4 @@ DISPLACEMENTS: tuple[Coordinate[Displacements], ...] = describe_coordinates(
         "count.discarded_updates": _count_discarded,
     }
 )
-"""What a memory that reports events has for each pool and route."""
+"""Quantities of each pool and route of a memory that reports events."""

@@ -32,7 +32,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer used; None if it is not known."""
+    """The tokens and the cost of an answer; None if they are not known."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None

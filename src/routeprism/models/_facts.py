@@ -55,7 +55,7 @@ _TAKEN_BACK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One sentence, with what it is about."""
+    """One sentence, with its subject."""
 
     text: str
     attribute: str = ""
@@ -125,7 +125,7 @@ _PRECEDENCE: tuple[Relation, ...] = ("same", "delete", "update", "unrelated")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What happens to one new fact."""
+    """The effect of one new fact."""
 
     event: Literal["ADD", "UPDATE", "DELETE", "NONE"]
     id: str

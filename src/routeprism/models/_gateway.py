@@ -65,7 +65,7 @@ class Line:
 
 @dataclass(slots=True)
 class _Scope:
-    """What one build has asked so far."""
+    """The requests of one build so far."""
 
     line: Line
     batch: str

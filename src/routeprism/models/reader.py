@@ -83,7 +83,7 @@ class Reader:
 
 
 def _relevance(passages: Passages, question: str) -> dict[int, float]:
-    """Give, for each sentence, the share of the question's weight that is in or near it.
+    """Return for each sentence the share of the question's weight that is in or near it.
 
     Words that the memory never uses, such as a name, cannot distinguish passages.
     """

@@ -285,7 +285,7 @@ _UNCONTROLLED = frozenset(
     if name.startswith(("sock_", "create_connection", "create_server", "create_datagram"))
     or name.startswith(("subprocess_", "connect_", "add_reader", "add_writer", "getaddrinfo"))
 )
-"""What needs a socket or a process."""
+"""Methods that need a socket or a process."""
 
 
 async def _enter(write: Callable[[], Coroutine[Any, Any, Any]]) -> Any:

@@ -25,8 +25,13 @@ from routeprism.frames import OWN_ERRORS
 from routeprism.overlap._locks import TurnLock, TurnRLock
 from routeprism.overlap._loop import LIBRARY, Choose, Step, is_foreign, is_machinery, name_place
 
-_PATIENCE = 2.0
-"""Seconds without progress after which the writes run freely."""
+_LOOKS, _INTERVAL = 20, 0.1
+"""Looks in a row without progress after which the writes run freely, and seconds between two.
+
+Time alone would not do: on a busy machine, the whole process may not run for seconds.
+"""
+_MOST_MOMENTS = 2000
+"""How often a write looks whether a thread that is not controlled lets it continue."""
 _LIMIT = 60.0
 """Seconds after which a write is taken to wait forever."""
 _MOMENT = 0.001
@@ -247,7 +252,7 @@ class ThreadScheduler:
 
     def _pick(self) -> int:
         """Choose the write that continues; wait for threads that are not ours if none can."""
-        deadline = time.monotonic() + _PATIENCE
+        moments = 0
         while True:
             going = [n for n in range(len(self._gates)) if n not in self._done]
             enabled = [n for n in going if n not in self._conditions or self._conditions[n][0]()]
@@ -258,21 +263,23 @@ class ThreadScheduler:
                 self._expired.add(number := self._choose(timed))
                 return number
             strangers = {*threading.enumerate()} - self._known
-            if not strangers or time.monotonic() > deadline:
+            if not strangers or moments >= _MOST_MOMENTS:
                 self._stuck.update(going)
                 self._abandoned = True
                 return going[0]
             self.controlled = False
+            moments += 1
             _REAL["sleep"](_MOMENT)
 
     def _watch(self) -> None:
         """Wait for all writes; let them run freely if one is stuck outside Python code."""
         deadline = time.monotonic() + _LIMIT
-        progress = -1
-        while not self._finished.acquire(timeout=_PATIENCE):
+        progress, looks = -1, 0
+        while not self._finished.acquire(timeout=_INTERVAL):
             if time.monotonic() > deadline:
                 return
-            if self._progress == progress and not self._free:
+            looks = looks + 1 if self._progress == progress else 0
+            if looks >= _LOOKS and not self._free:
                 self._free, self.controlled = True, False
                 for gate in self._gates:
                     with suppress(RuntimeError):  # the gate of the write that runs is open

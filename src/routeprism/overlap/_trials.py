@@ -31,14 +31,14 @@ _ADDRESS = re.compile("0x[0-9a-f]+")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a memory is after some writes."""
+    """The content of a memory after some writes."""
 
     retained: tuple[str, ...]
     """The ids that it retains, sorted; an id that is retained twice occurs twice."""
     state: JsonValue = None
     """Its internal state, if it gives one."""
     errors: tuple[str, ...] = ()
-    """What the writes raised, sorted."""
+    """The errors that the writes raised, sorted."""
 
 
 @dataclass(frozen=True, slots=True)

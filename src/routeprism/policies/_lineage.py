@@ -53,7 +53,7 @@ class Lineage:
     """Follows every item from write to write, and records what each write did."""
 
     kind: str = "item"
-    """What the system calls an item."""
+    """The id of an item in the system."""
     items: dict[str, Block] = field(default_factory=dict)
     """Key → the item with its sources, oldest first."""
     events: list[Event] = field(default_factory=list)

@@ -218,7 +218,7 @@ class Hold:
 
     @property
     def action(self) -> str:
-        """What one does to apply the repair, as the subject of a sentence."""
+        """The action that applies the repair, as the subject of a sentence."""
         return f"holding back {self.w} record{'s' * (self.w != 1)}"
 
     build = _build_repaired
@@ -255,7 +255,7 @@ class Rebuild:
 
     @property
     def action(self) -> str:
-        """What one does to apply the repair, as the subject of a sentence."""
+        """The action that applies the repair, as the subject of a sentence."""
         start = "" if self.every is None else f" from a snapshot after every {self.every} records"
         return f"rebuilding{start} when a record arrives late"
 
@@ -285,7 +285,7 @@ class Fallback:
 
     @property
     def action(self) -> str:
-        """What one does to apply the repair, as the subject of a sentence."""
+        """The action that applies the repair, as the subject of a sentence."""
         return f"adding the {self.k} best matches from a log of dropped records"
 
     build = _build_repaired
@@ -326,7 +326,7 @@ class TimeTied:
 
     @property
     def action(self) -> str:
-        """What one does to apply the repair, as the subject of a sentence."""
+        """The action that applies the repair, as the subject of a sentence."""
         return f"tying {self.operation or 'every operation'} to event time"
 
     build = _build_repaired

@@ -169,7 +169,7 @@ class Question:
     user: str
     """The user whose pool the question is about."""
     text: str
-    """What exposure is asked: the question alone, without options."""
+    """The text that a memory is asked: the question alone, without options."""
     options: tuple[str, ...] = ()
     """Answer options, without their letters; empty for a free-text question."""
     gold: str | None = None
@@ -293,7 +293,7 @@ class Benchmark:
     """How limits are read by default: `percentile` where they are next to
     printed ones, which were read that way (PROTOCOL §6; docs/statistics.md)."""
     interface: str = "budget"
-    """What whole-record policies expose through, by default."""
+    """The default interface of policies that keep whole records."""
     synthetic: bool = False
     """Whether its text was made by a generator."""
     labels: tuple[str, ...] = ()
@@ -303,7 +303,7 @@ class Benchmark:
     inputs: Mapping[str, str] = field(default_factory=dict, hash=False)
     """SHA-256 of every input file, by name."""
     notes: tuple[str, ...] = ()
-    """What the loader found that a reader of the numbers should know."""
+    """Notes of the loader for people who read the numbers."""
     licence: str = ""
     """Under which terms the data are used."""
     has_text: bool = True
@@ -313,7 +313,7 @@ class Benchmark:
 
     @property
     def argument(self) -> str:
-        """What a command takes to load it again."""
+        """The argument with which a command loads it again."""
         return self.directory or self.name
 
     def __post_init__(self) -> None:

@@ -38,7 +38,7 @@ class Facet:
     """One fact of a thread, still without its value: `{x}` stands for a telling."""
 
     question: str
-    """What is asked about it; `{name}` stands for the user."""
+    """The question about it; `{name}` stands for the user."""
     told: tuple[str, ...]
     """Sentences for the record that is about the thread."""
     retold: str
@@ -58,7 +58,7 @@ class Thread:
 
 
 _THREADS = ("music", "outdoors", "craft", "life")
-"""The files that tell threads."""
+"""The files with the texts of threads."""
 
 
 def read_sections(name: str) -> dict[str, list[str]]:

@@ -45,7 +45,7 @@ __all__ = ["load"]
 Integers = npt.NDArray[np.int64]
 
 _CONTROL = re.compile(r"[\0-\x1f\x7f]")
-"""What a name in a table cannot hold; Python 3.10 cannot even write NUL into a CSV file."""
+"""Characters that a name in a table cannot contain; Python 3.10 cannot write NUL to a CSV file."""
 
 _INLINE = re.compile(
     r"(?:^|(?<=\S))[ \t]+(\[(?:system|user|assistant)\])(?=\s|\Z)", re.IGNORECASE | re.MULTILINE

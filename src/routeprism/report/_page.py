@@ -62,7 +62,7 @@ class Material:
     results: Results
     questions: Questions
     answers: int
-    """How many answers the ledger holds."""
+    """The number of answers in the ledger."""
     failures: int
 
     @property
@@ -72,7 +72,7 @@ class Material:
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        """What the run was asked to do."""
+        """The configuration of the run."""
         configuration: Mapping[str, Any] = self.manifest.get("configuration", {})
         return configuration
 

@@ -48,7 +48,7 @@ class PoolFindings:
     """The findings of a pool, sorted by what they are about."""
 
     comparisons: dict[Place, list[tuple[str, Entry]]] = field(default_factory=dict)
-    """What was asked, each with its experiment."""
+    """The questions that models answered, each with its experiment."""
     eligibility: dict[Place, Mapping[str, Any]] = field(default_factory=dict)
     """What restoration decided."""
     anchor: str = ""

@@ -35,7 +35,7 @@ FLAGS = {
 
 @dataclass(slots=True)
 class Questions:
-    """What the per-question view needs."""
+    """The data of the view of single questions."""
 
     policies: list[str]
     schedules: list[str]

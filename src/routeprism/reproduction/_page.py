@@ -56,12 +56,12 @@ class TableLine:
 
     @property
     def printed(self) -> str:
-        """What is printed."""
+        """The published value."""
         return self._combine([number.printed.text for number in self.numbers])
 
     @property
     def obtained(self) -> str:
-        """What was obtained, with one digit more than is printed."""
+        """The obtained value, with one digit more than the published one."""
         if all(number.value is None for number in self.numbers):
             return ""
         marks = ["(embedded)"] if any(number.embedded for number in self.numbers) else []
@@ -70,7 +70,7 @@ class TableLine:
 
     @property
     def status(self) -> str:
-        """What is known about its numbers."""
+        """Notes on its numbers."""
         texts = []
         for number in self.numbers:
             mark = " (noise)" if number.noise is not None else ""

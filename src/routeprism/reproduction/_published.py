@@ -31,7 +31,7 @@ class PublishedNumber:
     row: str
     column: str
     text: str
-    """What is printed: a number, a word, or NA and NR."""
+    """The published text: a number, a word, or NA and NR."""
 
     @property
     def number(self) -> Decimal | None:
@@ -128,7 +128,7 @@ class PublishedTable:
     cells: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
     """Row → column → part."""
     note: str = ""
-    """What a reader has to know about its values."""
+    """A note on its values for the reader."""
 
     @classmethod
     def from_data(cls, label: str, entry: Mapping[str, Any]) -> PublishedTable:

@@ -20,7 +20,7 @@ from routeprism.reproduction._sources import SOURCES, ObtainedValues, SourceRun,
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """What a refresh gave."""
+    """The results of a refresh."""
 
     obtained: ObtainedValues
     """All values: those of the executed source runs, and the earlier ones of the others."""
@@ -32,7 +32,7 @@ class RefreshResult:
 
 @dataclass(frozen=True, slots=True)
 class SourceResult:
-    """What executing one source run gave."""
+    """The results of executing one source run."""
 
     name: str
     values: SourceValues | None

@@ -104,7 +104,7 @@ class ReproductionResult:
     tables: tuple[PublishedTable, ...]
     obtained: ObtainedValues
     refresh: RefreshResult | None
-    """What was executed; None if nothing was to be."""
+    """The runs that were executed; None if none was requested."""
     values_file: Path | None
     """The file that values were written to."""
 

@@ -121,7 +121,7 @@ class SourceRun:
 
     name: str
     meaning: str
-    """What is run, for the page."""
+    """The command, for the page."""
     benchmark: str = ""
     policies: Mapping[str, str] = field(default_factory=dict)
     """Role → spec. Tables name roles, so a different spec in a role gives different numbers."""
@@ -165,7 +165,7 @@ class MeasuredRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceValues:
-    """What one source run gave."""
+    """The results of one source run."""
 
     made: Mapping[str, Any]
     """How it was made: benchmark and fingerprint, policies by role, options, versions."""

@@ -42,7 +42,7 @@ class Breach:
     """Records, or evidence alone, that are there in source order and not in this one."""
     gained: tuple[str, ...]
     error: str = ""
-    """What the memory raised on this order, if it did."""
+    """The error that the memory raised on this order, if it did."""
     broken: int = 0
     """How many of the orders that were looked at break it."""
     looked: int = 0
@@ -53,7 +53,7 @@ class Breach:
     remedy: str = ""
     """The repair of the memory with which this order loses nothing, as a spec."""
     remedy_action: str = ""
-    """What one does to apply it, as the subject of a sentence."""
+    """The action that applies it, as the subject of a sentence."""
 
 
 def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[str]:

@@ -82,7 +82,7 @@ def select_row(rows: Rows, text: str) -> int:
 
 
 _PLAIN: Mapping[str, str] = {"stratum": "all", "mask": "", "arm": ""}
-"""What is meant unless a column is given: all questions, and no arm."""
+"""The default of columns that are not named: all questions, and no arm."""
 
 
 def find_rows(rows: Rows, columns: Mapping[str, str]) -> Rows:

@@ -39,7 +39,7 @@ ORDERS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryContents:
-    """What one build holds: the retained set, and what each question is shown of it."""
+    """The content of one build: the retained set, and the part that each question is shown."""
 
     retained: frozenset[str]
     exposed: tuple[frozenset[str], ...] = ()
@@ -51,7 +51,7 @@ class MemoryContents:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What an order has to keep of what source order keeps."""
+    """Which part of the records of source order an order has to keep."""
 
     least: float
     """The J that every order has to reach; of evidence, the share that has to be left."""

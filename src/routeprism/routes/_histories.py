@@ -96,7 +96,7 @@ class Disagreement:
     order: Order
     """The first such order, by source positions."""
     layer: str
-    """What differs there."""
+    """The parts that differ."""
     differing: int
     checked: int
 

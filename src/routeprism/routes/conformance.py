@@ -62,21 +62,21 @@ _CONTROLS = 6
 """The number of builds that distinguish a memory of questions from chance."""
 _BUDGET = 5.0
 """How many seconds the builds that look for chance may take."""
-_PATIENCE = 2.0
+_PATIENCE = 5.0
 """How many seconds threads have to end after a memory was closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one check found."""
+    """The result of one check."""
 
     name: str
-    """What was checked."""
+    """The name of the check."""
     outcome: Literal["passed", "failed", "not tried"]
     message: str = ""
-    """What is wrong, or what a reader should know."""
+    """The problem that was found, or a note."""
     fix: str = ""
-    """What to do about it."""
+    """How to solve it."""
 
 
 def _read_pool(user: str) -> Pool:
@@ -128,7 +128,7 @@ class _Kit:
     policy: Policy
     checks: list[Check] = field(default_factory=list)
     first: str = ""
-    """What was seen of the first build of all that was asked something: nothing was shared yet."""
+    """Observations of the first build that was asked a question: nothing was shared yet."""
     walked: bool = True
     """Whether every step of its profile passed, if it has one."""
 

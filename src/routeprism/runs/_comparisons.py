@@ -1,4 +1,4 @@
-"""Who asked what: the answers that each side of a comparison read off the ledger."""
+"""Which answers of the ledger each side of a comparison reads."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class StoredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class StoredTrace:
-    """What a route left behind, apart from its exposures."""
+    """The stored results of a route, apart from its exposures."""
 
     arrivals: tuple[int, ...]
     """Source positions in arrival order."""
@@ -248,7 +248,7 @@ class Shortfall:
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Shortfall | None:
-        """Read what a finished run lacks; None if its manifest does not have it."""
+        """Read what is missing from a finished run; None if its manifest does not list it."""
         stored = manifest.get("missing")
         if not isinstance(stored, Mapping):
             return None

@@ -67,7 +67,7 @@ def _open_home(home: Home, index: int) -> Ask:
 
 
 def _serve(home: Home, call: tuple[str, str, tuple[Any, ...], dict[str, Any]]) -> Any:
-    """Do what a worker called for."""
+    """Perform a call of a worker."""
     name, method, args, options = call
     return getattr(home[name], method)(*args, **options)
 

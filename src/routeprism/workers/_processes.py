@@ -78,7 +78,7 @@ def _set_heap_aside() -> Iterator[None]:
 class Crew:
     """Processes that start, and import what they will need, while their work is being prepared.
 
-    Leave it as a context: who was never given work goes home then.
+    Use it as a context manager: processes that received no work end with it.
     """
 
     def __init__(self, workers: int, importing: str = "") -> None:

@@ -31,7 +31,7 @@ class Replicas:
         self._idle: deque[Any] = deque()
         self._all: list[Any] = []
         self.number = len(places)
-        """How many calls are under way at most."""
+        """The largest number of simultaneous calls."""
 
     async def call(self, method: str, *args: Any, repeat: Callable[[], None]) -> Any:
         """Call a method of a copy; `repeat` is called before a lost worker's call is repeated."""

@@ -53,7 +53,7 @@ class AdaptedMemory:
     counters: Mapping[str, int] = field(default_factory=dict)
     """How often something happened while it was built."""
     arrivals: Sequence[Record] = ()
-    """What arrived, if stored items that repeat it are counted."""
+    """The records that arrived, if stored items that repeat them are counted."""
 
     def counts(self) -> Mapping[str, int]:
         """Return how often something happened while it was built."""
@@ -224,7 +224,7 @@ class ClientSystem:
     price_out: float | None = field(default=None, metadata={"named": False})
     """For a million output tokens of the model."""
     allowance: Allowance | None = field(default=None, compare=False, repr=False)
-    """What the command may still spend; an audit sets it."""
+    """The calls and the money that the command may still spend; an audit sets it."""
     gateway: Gateway | None = field(default=None, compare=False, repr=False)
     """The proxy that the model's requests go through; an audit sets it."""
 

@@ -78,7 +78,7 @@ class ToolListing:
     by_word: bool = False
     """Whether the words of a question are searched one by one."""
     size: int = 10
-    """The number of items that a question is shown at most."""
+    """Maximum number of items that a question is shown."""
 
     def read(self, result: Any, tool: str, redactor: Redactor) -> dict[str, str]:
         """Return the items of a result: key → text."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import astuple, replace
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from routeprism import explore_orders
-from routeprism.errors import ContractError, LimitError, SpecError
+from routeprism.errors import ContractError, LimitError, RouteError, SpecError
 from routeprism.landscape import (
     ArrivalTrie,
     can_share,
@@ -21,8 +22,9 @@ from routeprism.landscape import (
     explore_trie,
     plan_trie,
 )
+from routeprism.models import Allowance
 from routeprism.orders import parse_arrival
-from routeprism.policies import as_policy
+from routeprism.policies import Exposure, as_policy, fold, record_block
 from routeprism.records import Pool, Record
 
 
@@ -342,4 +344,199 @@ def test_slow_memories_report_the_records_that_are_left(benchmark: Any) -> None:
     watched = replace(plans, adding=adding)
     trie = watched.open_trie(policy, cases[0].pool)
     trie.follow((0, 1, 2))
-    assert reports == [("records added", done, 650) for done in (1, 2, 3)]
+    # Two pools of 325 adds, and five adds that check the snapshots.
+    assert reports == [("records added", done, 655) for done in (1, 2, 3)]
+
+
+class Breaking(WholeHistory):
+    """Does not restore faithfully once record 3 came first, which source order does not show."""
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"notes": [] if self.history[:1] == ["r3"] else self.notes, "history": self.history}
+
+
+def test_a_refusal_in_one_order_is_not_counted_as_an_error_of_the_memory() -> None:
+    check_restoration(ArrivalTrie(as_policy(Breaking), pool_of(5)))
+    with pytest.raises(ContractError, match="Breaking does not restore faithfully"):
+        grow(Breaking)
+
+
+def test_a_limit_that_is_reached_is_not_counted_as_an_error_of_the_memory() -> None:
+    pool, allowance = pool_of(5), Allowance(max_calls=100)
+    arrivals = parse_arrival("uniform").on(pool)
+    trie = ArrivalTrie(as_policy(WholeHistory), pool, count=lambda: allowance.count(1))
+    with pytest.raises(LimitError, match="limit of 100 calls"):
+        explore_trie(trie, arrivals, plan_trie(arrivals, drawn_orders=1_000))
+
+
+class Fractional(WholeHistory):
+    calls_per_add = 0.5  # type: ignore[assignment]
+
+
+def test_a_fraction_of_a_call_for_each_add_is_counted_as_planned(benchmark: Any) -> None:
+    # 655 adds take 328 calls: the limit that a dry run reports is enough.
+    (cost,) = explore_orders(benchmark, Fractional, dry_run=True).costs.values()
+    assert cost.calls == 328
+    found = explore_orders(benchmark, Fractional, max_calls=328)
+    assert found.value("orders_covered").estimate == 1.0
+    less = explore_orders(benchmark, Fractional, max_calls=327)
+    assert less.value("orders_covered").estimate < 1.0
+
+
+class Steps:
+    """An incremental policy that makes calls."""
+
+    name = "steps"
+    calls = 0
+    calls_per_add = 1
+
+    def build(self, arrivals: Sequence[Record]) -> Kept:
+        return fold(self, arrivals)
+
+    def start(self) -> tuple[Record, ...]:
+        return ()
+
+    def step(self, state: tuple[Record, ...], record: Record) -> tuple[Record, ...]:
+        type(self).calls += 1
+        return (*state, record)
+
+    def key(self, state: tuple[Record, ...]) -> tuple[str, ...]:
+        return tuple(record.id for record in state)
+
+    def finish(self, state: tuple[Record, ...]) -> Kept:
+        return Kept(state[-2:])
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A memory of whole records."""
+
+    records: tuple[Record, ...]
+
+    def retained(self) -> list[str]:
+        return [record.id for record in self.records]
+
+    def state(self) -> list[str]:
+        return self.retained()
+
+    def expose(self, query: str) -> Exposure:
+        return Exposure(tuple(record_block(record) for record in self.records))
+
+
+def test_states_of_a_policy_are_shared_under_a_limit_as_well(benchmark: Any) -> None:
+    Steps.calls = 0
+    found = explore_orders(benchmark, Steps(), max_calls=655)
+    assert Steps.calls == 655
+    assert found.value("orders_covered").estimate == 1.0
+
+
+class AsyncCopies:
+    """An `async` memory without a snapshot."""
+
+    calls: ClassVar[int] = 0
+    calls_per_add: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        self.history: list[str] = []
+
+    async def add(self, record: Record) -> None:
+        type(self).calls += 1
+        self.history.append(record.id)
+
+    async def retained(self) -> list[str]:
+        return self.history[:1] + self.history[1:][-1:]
+
+    async def expose(self, query: str) -> list[str]:
+        return self.history
+
+
+class AsyncSnapshots(AsyncCopies):
+    """An `async` memory that restores itself, and returns itself."""
+
+    async def snapshot(self) -> list[str]:
+        return self.history
+
+    async def revive(self, snapshot: list[str]) -> AsyncSnapshots:
+        self.history = list(snapshot)
+        return self
+
+
+@pytest.mark.parametrize("kind", [AsyncCopies, AsyncSnapshots])
+def test_orders_of_asynchronous_memories_are_shared(
+    benchmark: Any, kind: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kind.calls = 0
+    shared = explore_orders(benchmark, kind)
+    assert kind.calls == 655
+    alone = explore_orders(benchmark, kind, method="replayed")
+    assert [r for r in shared.rows if r.quantity != "orders_covered"] == list(alone.rows)
+    assert capfd.readouterr().err == ""
+
+
+class LockedFailing(Locked):
+    """Fails in every order in which record 2 arrives directly after record 4."""
+
+    def add(self, record: Record) -> None:
+        if record.position == 2 and self.notes and self.notes[-1].endswith("r4"):
+            raise RuntimeError("no connection")
+        super().add(record)
+
+
+def test_orders_that_fail_are_left_out_if_nothing_can_be_shared(benchmark: Any) -> None:
+    found = explore_orders(benchmark, LockedFailing)
+    # In 4! of 5! orders record 2 comes directly after record 4.
+    assert found.value("order_failed").estimate == pytest.approx(24 / 120)
+    (methods,) = {f.value["method"] for f in found.findings if f.name == "order_distribution"}
+    assert methods == "replayed"
+
+
+class LockedOutside(Locked):
+    """A memory system outside fails in the orders that begin with record 3."""
+
+    def add(self, record: Record) -> None:
+        if record.position == 3 and not self.notes:
+            raise RouteError("the service did not answer")
+        super().add(record)
+
+
+@pytest.mark.parametrize(("options", "missing"), [({}, 2 * 24), ({"orders": 20}, 6)])
+def test_orders_that_a_system_outside_fails_to_build_are_missing(
+    benchmark: Any, options: dict[str, Any], missing: int
+) -> None:
+    found = explore_orders(benchmark, LockedOutside, **options)
+    # Of all orders a fifth begin with record 3; of those drawn for both users, six do.
+    assert found.shortfall.routes == missing
+    share = missing / (2 * options.get("orders", 120))
+    assert found.value("order_failed").estimate == pytest.approx(share)
+
+
+def test_memories_that_cannot_be_shared_are_built_once(benchmark: Any) -> None:
+    Locked.calls = 0
+    found = explore_orders(benchmark, Locked, shrink="exposed", worst="J")
+    assert Locked.calls == 2 * 600
+    assert {"worst_order", "smallest_reordering"} <= {f.name for f in found.findings}
+
+    def last_note(memory: Any, question: Any) -> Any:
+        return memory.state()[-1]
+
+    Locked.calls = 0
+    found = explore_orders(benchmark, Locked, shrink=last_note)
+    assert Locked.calls == 2 * 600
+    assert any("a function of your own reads memories" in note for note in found.notes)
+
+
+def test_a_pilot_of_memories_that_cannot_be_shared_is_built_once(benchmark: Any) -> None:
+    Locked.calls = 0
+    found = explore_orders(benchmark, Locked, orders=20, allocate=True)
+    (allocation,) = (f.value for f in found.findings if f.name == "order_allocation")
+    assert Locked.calls == allocation["adds"]
+
+
+def test_a_dry_run_makes_no_object(benchmark: Any) -> None:
+    class Connecting(Copied):
+        def __init__(self) -> None:
+            raise AssertionError("a dry run makes no object of a memory class")
+
+    (cost,) = explore_orders(benchmark, Connecting, dry_run=True).costs.values()
+    assert cost.calls == 2 * 600  # only an object shows whether it can be copied
+    assert cost.note.endswith("fewer if its objects can be copied, which a dry run does not try")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -216,10 +216,17 @@ class _Exploration:
         sharing, policy, pool = self.plan.sharing, self.policy, self.case.pool
         if policy.name not in sharing.policies:
             return None
-        trie = sharing.open_trie(policy, pool, () if self.stale is None else self.stale.queries)
-        if sharing.checked.get(policy.name) == pool.user:
+        trie = sharing.open_trie(policy, pool, self._list_queries())
+        if sharing.checked.get(policy.name, ("",))[0] == pool.user:
             check_restoration(trie)
         return trie
+
+    def _list_queries(self) -> tuple[str, ...]:
+        """List the questions whose exposure is read of every memory, once."""
+        looking = self.plan.looking
+        if (looking.worst == "J" or looking.outcome == "exposed") and self._is_complete():
+            return tuple(question.text for question in self.case.questions)
+        return () if self.stale is None else self.stale.queries
 
     def _grow(
         self, trie: ArrivalTrie, model: ArrivalModel, outcome: StaleValue | None
@@ -347,11 +354,17 @@ class _Exploration:
                 f"pools all of whose orders were built; a search in the others would build more"
             )
             return
+        if trie is not None and trie.growth is None and callable(looking.outcome):
+            self.result.notes.append(
+                f"{self.policy.name}: smallest reorderings were not searched, because a function "
+                f"of your own reads memories, and these can only be built again"
+            )
+            looking = replace(looking, outcome=None)
         policy = self.policy
         if trie is not None:
             interface = getattr(unwrap_policy(self.policy), "interface", None)
             policy = TriePolicy(trie, interface)
-            builds = OrderBuilds(policy, self.case.pool)
+            builds = OrderBuilds(policy, self.case.pool, chancy=False)  # each is built once
         search = OrderSearch(
             policy,
             self.case,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 from collections import Counter
@@ -22,7 +23,9 @@ from routeprism.policies import (
     connect_model,
     describe_client,
     is_deterministic,
+    unwrap_policy,
 )
+from routeprism.policies.own import OwnMemory
 from routeprism.records import Case, Pool
 from routeprism.runs import Run
 from routeprism.workers import TICKS, call_home
@@ -94,8 +97,9 @@ class Sharing:
     """Which orders of which memories are built with shared beginnings."""
 
     plans: Mapping[Place, TriePlan] = field(default_factory=dict)
-    checked: Mapping[str, str] = field(default_factory=dict)
-    """Policy → the user on whose pool its snapshots are checked by building one order whole."""
+    checked: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """Policy → the user on whose pool its snapshots are checked by building one order whole, and
+    the adds that this takes."""
     allowance: Allowance | None = None
     consultants: Mapping[str, Consultant] = field(default_factory=dict)
     """Policy → who asks its model."""
@@ -110,10 +114,12 @@ class Sharing:
         return {ALLOWANCE: self.allowance, TICKS: self.adding, NODES: self.nodes, **consultants}
 
     def count_adds(self) -> Counter[str]:
-        """Count the most records that the plans of each user's pool add."""
+        """Count the records that are added to memories of each user's pool at most."""
         adds: Counter[str] = Counter()
         for (_, user, _), plan in self.plans.items():
             adds[user] += plan.adds
+        for user, number in self.checked.values():
+            adds[user] += number
         return adds
 
     @property
@@ -124,7 +130,7 @@ class Sharing:
     def open_trie(self, policy: Policy, pool: Pool, queries: Sequence[str] = ()) -> ArrivalTrie:
         """Begin the trie of a pool; its replies are stored by the arrivals that they belong to."""
         consultant = self.consultants.get(policy.name)
-        calls = _calls_per_add(policy)
+        counted = _whole_calls(_calls_per_add(policy))
 
         def connect(order: Order) -> Policy:
             if consultant is None:
@@ -134,11 +140,11 @@ class Sharing:
             ask = consultant.consult(batch, user=pool.user, route=f"beginning {name}")
             return connect_model(policy, ask)
 
-        def count(adds: int) -> None:
+        def count() -> None:
             if self.adding is not None:
                 self.adding()
             if self.allowance is not None and consultant is None:
-                self.allowance.count(math.ceil(adds * calls))
+                self.allowance.count(next(counted))
 
         store = None if self.nodes is None or consultant else self.nodes.of(policy.name, pool.user)
         return ArrivalTrie(policy, pool, connect=connect, count=count, queries=queries, store=store)
@@ -151,6 +157,11 @@ def shares_beginnings(policy: Policy, method: Method | None) -> bool:
     client = describe_client(policy)
     asks = client is not None and bool(client.model or client.calls_per_add)
     return asks or builder_model(policy) is not None
+
+
+def _whole_calls(calls: float) -> Iterator[int]:
+    """Yield the whole calls that each add completes; calls per add may be a fraction."""
+    return (math.floor(add * calls) - math.floor((add - 1) * calls) for add in itertools.count(1))
 
 
 def _calls_per_add(policy: Policy) -> float:
@@ -188,14 +199,16 @@ def plan_sharing(
     drawn_orders: int,
     allowance: Allowance | None,
     verify: bool = True,
+    makes_objects: bool = True,
 ) -> Sharing:
     """Plan the orders of every pool of memories whose beginnings are shared.
 
     A limit on calls is divided between the pools: those that need less than an equal share leave
     the rest to the others. Snapshots are checked on the first pool, unless `verify` is false.
+    Without `makes_objects`, orders of a class whose objects must be copied are not shared.
     """
     shared = [policy for policy in policies if shares_beginnings(policy, method)]
-    can = {policy.name: can_share(policy) for policy in shared}
+    can = {p.name: can_share(p, makes_objects=makes_objects) for p in shared}
     wishes = [
         _Wish(
             p,
@@ -208,10 +221,10 @@ def plan_sharing(
         for model in arrivals
     ]
     verified = [p for p in shared if can[p.name] and is_deterministic(p)] if verify else []
-    checked = {policy.name: cases[0].pool.user for policy in verified}
+    checked = {p.name: (cases[0].pool.user, len(cases[0].pool)) for p in verified}
     limit = math.inf
     if allowance is not None and allowance.max_calls is not None:
-        checks = sum(len(cases[0].pool) * _calls_per_add(policy) for policy in verified)
+        checks = sum(checked[p.name][1] * _calls_per_add(p) for p in verified)
         limit = allowance.max_calls - allowance.calls - checks
     return Sharing(_divide(wishes, limit, drawn_orders, can), checked, allowance)
 
@@ -238,21 +251,22 @@ def _divide(
     return plans
 
 
-def price_sharing(
-    sharing: Sharing, policies: Sequence[Policy], cases: Sequence[Case]
-) -> dict[str, Cost]:
+def price_sharing(sharing: Sharing, policies: Sequence[Policy]) -> dict[str, Cost]:
     """Count how many calls the plans take at most; memories that turn out equal save some."""
-    sizes = {case.pool.user: len(case.pool) for case in cases}
     costs = {}
     for policy in policies:
         if policy.name not in sharing.policies:
             continue
         plans = [plan for (name, _, _), plan in sharing.plans.items() if name == policy.name]
-        checks = sizes.get(sharing.checked.get(policy.name, ""), 0)
+        checks = sharing.checked.get(policy.name, ("", 0))[1]
         adds = sum(plan.adds for plan in plans) + checks
         separate = sum(plan.separate for plan in plans)
         calls = math.ceil(adds * _calls_per_add(policy))
         note = f"at most {adds:,} adds, instead of {separate:,} if each order is built by itself"
+        if not can_share(policy, makes_objects=False):
+            note = f"at most {adds:,} adds, each order built by itself"
+            if isinstance(unwrap_policy(policy), OwnMemory):
+                note += "; fewer if its objects can be copied, which a dry run does not try"
         if checks:
             note += f"; {checks} of them check that snapshots restore faithfully"
         model = builder_model(policy)

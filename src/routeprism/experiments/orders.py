@@ -123,7 +123,7 @@ def explore_subject(
     if pacing.dry_run:
         if execution.merged is not None:  # shards have built everything
             return Audit.of_costs(benchmark, {})
-        planned = price_sharing(plan.sharing, subject.policies, benchmark.cases)
+        planned = price_sharing(plan.sharing, subject.policies)
         return Audit.of_costs(benchmark, {**_price(plan, execution), **planned})
     configuration = {
         "command": "orders",
@@ -273,6 +273,7 @@ def _prepare(
         drawn_orders=looking.drawn_orders,
         allowance=pacing.allowance,
         verify=0 in pools,
+        makes_objects=not pacing.dry_run,
     )
     if pacing.dry_run:
         separate = [p for p in subject.policies if p.name not in sharing.policies]

@@ -7,11 +7,11 @@ from routeprism.landscape._arrival_trie import (
     ArrivalTrie,
     NodeStore,
     TriePolicy,
-    can_share,
     check_restoration,
     explore_trie,
 )
 from routeprism.landscape._exploration import MOST_DRAWN, MOST_ORDERS, USUAL_ORDERS, explore
+from routeprism.landscape._growth import can_share
 from routeprism.landscape._landscape import (
     Building,
     Landscape,

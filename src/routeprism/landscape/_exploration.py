@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from routeprism.landscape._states import (
     raise_refusal,
     sort_counts,
 )
+from routeprism.measures import TwoStages
 from routeprism.orders import ArrivalModel, Arrivals, Order, parse_arrival
 from routeprism.orders import every_permutation as is_uniform
 from routeprism.policies import Incremental, Memory, Policy
@@ -84,13 +85,9 @@ def explore(
     bound = model.on(pool)
     _check_numbers(drawn_orders, half_width)
     builds = builds or OrderBuilds(policy, pool, keeps_graphs=False)
-    forward, reverse = _ends(builds)
+    survey = Survey(builds, bound, outcome)
     chancy = builds.chancy
-    empty = Landscape(
-        policy.name, model.name, pool.user, pool.ids, "sampled", 0, {}, forward, reverse
-    )
     landscape = wrong = None
-    survey = _Survey(empty, builds, bound, outcome)
     if not chancy:
         landscape, wrong = survey.find_exactly(method, most_states, most_orders)
     elif method in ("enumerated", "merged"):
@@ -98,7 +95,7 @@ def explore(
     if landscape is None:
         _refuse_method(method, policy, pool, model, wrong)
         if half_width is None:
-            landscape = survey.sample(drawn_orders)
+            landscape = survey.draw(bound.sample(index) for index in range(drawn_orders))
         else:
             landscape = survey.sample_until(half_width, most_drawn, supports)
         usable = policy if wrong is None else None
@@ -161,18 +158,17 @@ def _ends(builds: OrderBuilds) -> tuple[frozenset[str], frozenset[str] | None]:
         return forward, None  # found again, and reported, where orders are gone through
 
 
-class _Survey:
+class Survey:
     """Counts what is retained, and keeps the errors, over the orders of an arrival model."""
 
     def __init__(
-        self,
-        empty: Landscape,
-        builds: OrderBuilds,
-        arrivals: Arrivals,
-        outcome: MemoryOutcome | None,
+        self, builds: OrderBuilds, arrivals: Arrivals, outcome: MemoryOutcome | None
     ) -> None:
-        self.empty, self.builds, self.arrivals, self.outcome = empty, builds, arrivals, outcome
+        self.builds, self.arrivals, self.outcome = builds, arrivals, outcome
         self.policy, self.pool = builds.policy, builds.pool
+        name, pool = self.policy.name, self.pool
+        ends = _ends(builds)
+        self.empty = Landscape(name, arrivals.name, pool.user, pool.ids, "sampled", 0, {}, *ends)
         self.retained: Counter[frozenset[str]] = Counter()
         self.outcomes: Counter[Hashable] = Counter()
         self.examples: dict[frozenset[str], Order] = {}
@@ -235,22 +231,24 @@ class _Survey:
                 self.outcomes[outcome.function(ids)] += weight
         return self.conclude("enumerated", enumeration.orders, sizes=enumeration.sizes)
 
-    def merge(self, most: int) -> Landscape | Disagreement | None:
+    def merge(
+        self, most: int = MOST_STATES, method: Method = "merged"
+    ) -> Landscape | Disagreement | None:
+        """Follow all orders at once; None if there are more states than `most`."""
         graph = self.builds.merge(self.arrivals, most)
         if not isinstance(graph, StateGraph):
             return graph
-        for ending in graph.endings:
-            ids = check_retained(ending.memory, self.policy.name, self.pool)
-            self.retained[ids] += ending.weight
-            if self.outcome is not None:
-                self.outcomes[self.outcome(ending.memory)] += ending.weight
         self.failed, self.failures = graph.failed, graph.failures
+        for ending in graph.endings:
+            self.add(ending.order, None, ending.memory, ending.weight)
         note = (
             f"merged states of {self.policy.name} were compared with building up to {CHECKED} "
             f"orders of each pool, and agreed"
         )
-        orders = self.retained.total() + graph.failed
-        return self.conclude("merged", orders, note=note if graph.followed else "")
+        orders = self.retained.total() + self.failed
+        if method == "merged":
+            self.examples.clear()  # a search follows the merged states
+        return self.conclude(method, orders, note=note if graph.followed else "")
 
     def replay(self, most: int) -> Landscape | None:
         orders = self.arrivals.orders(most)
@@ -262,10 +260,18 @@ class _Survey:
             number += 1
         return self.conclude("replayed", number)
 
-    def sample(self, drawn_orders: int) -> Landscape:
-        for index in range(drawn_orders):
-            self.add(self.arrivals.sample(index), index)
-        return self.conclude("sampled", drawn_orders)
+    def draw(self, orders: Iterable[Order], stages: TwoStages | None = None) -> Landscape:
+        """Build drawn orders; a pilot and later draws may have different weights."""
+        number = 0
+        first, second = (1, 1) if stages is None else stages.weights
+        for index, order in enumerate(orders):
+            is_pilot = stages is not None and index < stages.pilot
+            self.add(order, index, weight=first if is_pilot else second)
+            number += 1
+        if stages is None:
+            return self.conclude("sampled", number)
+        total = self.retained.total()
+        return self.conclude("sampled", number, weights=total, effective=stages.effective)
 
     def sample_until(
         self, half_width: float, most: int, supports: Sequence[frozenset[str]]
@@ -291,26 +297,33 @@ class _Survey:
         limits = (anytime_limits(count, total) for count in (changed, *support_counts))
         return all(upper - lower <= 2 * half_width for lower, upper in limits)
 
-    def add(self, order: Order, index: int | None) -> None:
-        """Build one order, and count what it retains."""
+    def add(
+        self, order: Order, index: int | None, memory: Memory | None = None, weight: int = 1
+    ) -> None:
+        """Count what an order retains, which may stand for several; build it without a memory."""
         outcome: Hashable = None
         try:
-            if self.outcome is not None:
-                outcome = self.builds.read(order, self.outcome)
-            retained = self.builds.retained(order)
+            if memory is not None:
+                retained = check_retained(memory, self.policy.name, self.pool)
+                outcome = None if self.outcome is None else self.outcome(memory)
+            else:
+                if self.outcome is not None:
+                    outcome = self.builds.read(order, self.outcome)
+                retained = self.builds.retained(order)
         except OWN_ERRORS as error:
             raise_refusal(error)
             is_outside = isinstance(error, RouteError)
-            self.failed += 1
-            self.unavailable += is_outside
+            failed = weight if memory is not None else 1
+            self.failed += failed
+            self.unavailable += failed * is_outside
             if len(self.failures) < _FEW:
                 message = str(error) if is_outside else f"{type(error).__name__}: {error}"
                 self.failures += (OrderFailure(order, index, message),)
             return
-        self.retained[retained] += 1
+        self.retained[retained] += weight
         self.examples.setdefault(retained, order)
         if self.outcome is not None:
-            self.outcomes[outcome] += 1
+            self.outcomes[outcome] += weight
 
 
 def _why(

@@ -158,6 +158,7 @@ def follow_orders(
                         stepped = step(node[_STATE], record)
                         key = name(stepped)
                     except OWN_ERRORS as error:
+                        raise_refusal(error)
                         broken.append(((*_order(node), position), node[_WEIGHT], after, error))
                         watched.lose(node, position)
                         continue
@@ -203,6 +204,7 @@ def _finish_nodes(
         try:
             memory = stepping.finish(node[_STATE])
         except OWN_ERRORS as error:
+            raise_refusal(error)
             broken.append((_order(node), node[_WEIGHT], prefix, error))
             watched.end(node, None)
             continue
@@ -311,7 +313,14 @@ class RetainedValue(Generic[T]):
 class OrderBuilds:
     """Builds the orders of a pool under one policy, and remembers what was learned from them."""
 
-    def __init__(self, policy: Policy, pool: Pool, *, keeps_graphs: bool = True) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        pool: Pool,
+        *,
+        keeps_graphs: bool = True,
+        chancy: bool | None = None,
+    ) -> None:
         self.policy, self.pool = policy, pool
         self.orders = 0
         """The number of orders behind `every`."""
@@ -320,7 +329,7 @@ class OrderBuilds:
         self.built = 0
         """How many memories were built."""
         self._keeps_graphs = keeps_graphs
-        self._chancy: bool | None = None
+        self._chancy = chancy
         self._graphs: dict[str, tuple[int, StateGraph | Disagreement | None]] = {}
         self._values: dict[tuple[object, Order], Any] = {}
 

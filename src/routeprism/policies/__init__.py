@@ -49,7 +49,7 @@ from routeprism.policies._contracts import (
 from routeprism.policies._lineage import Lineage, Uncertainty, settle
 from routeprism.policies._live_memories import QueuedMemory
 from routeprism.policies._registry import make_policy, registered_policies, takes_model
-from routeprism.policies._wrappers import Client, NamedPolicy, SourceOrder, StandIn
+from routeprism.policies._wrappers import Client, DeclaredCalls, NamedPolicy, SourceOrder, StandIn
 from routeprism.policies.interfaces import (
     INTERFACES,
     TEXTS,
@@ -69,6 +69,7 @@ __all__ = [
     "Client",
     "Consult",
     "Consulting",
+    "DeclaredCalls",
     "Event",
     "Exposure",
     "Foreseeing",

@@ -80,9 +80,13 @@ class AwaitedMemory:
             if callable(close) and not self.loop.is_closed():
                 _finish(close(), self.loop)
         finally:
-            if not self.loop.is_closed():
-                _run(self.loop, _end_tasks(self.loop))
-                self.loop.close()
+            self.close_loop()
+
+    def close_loop(self) -> None:
+        """Cancel the tasks that are left, and close the loop; the memory is unchanged."""
+        if not self.loop.is_closed():
+            _run(self.loop, _end_tasks(self.loop))
+            self.loop.close()
 
 
 class MemoryLoop:

@@ -16,6 +16,8 @@ import routeprism
 from routeprism.errors import RunError, SpecError
 from routeprism.experiments import Shard, check_shards, parse_shard
 
+from ..doubles import Everything
+
 audit = partial(routeprism.audit, "sample", "focal", "recent:k=3", resamples=200)
 restore = partial(routeprism.restore, "sample", "focal", models=["reader"], resamples=200)
 orders = partial(routeprism.explore_orders, "sample", "focal", "recent:k=3", resamples=200)
@@ -170,6 +172,61 @@ def test_a_damaged_shard_is_refused_and_no_pool_is_left_out(
     file.write_bytes(damage(name, file.read_bytes()))
     with pytest.raises(RunError, match=r"second/cases\.jsonl\.gz cannot be used: .* again$"):
         audit(run=tmp_path / "merged", shards=[first, tmp_path / "second"])
+    assert not (tmp_path / "merged").exists()
+
+
+def test_a_shard_without_its_replies_is_refused(halves: tuple[Path, Path], tmp_path: Path) -> None:
+    shutil.copytree(halves[1], tmp_path / "second")
+    (tmp_path / "second" / "run.sqlite").unlink()
+    with pytest.raises(RunError, match=r"is damaged: shard 2/2 has no run\.sqlite"):
+        check_shards([halves[0], tmp_path / "second"])
+
+
+def test_a_shard_whose_store_has_wrong_bytes_is_refused(
+    halves: tuple[Path, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(halves[1], tmp_path / "second")
+    store = tmp_path / "second" / "run.sqlite"
+    content = store.read_bytes()
+    place = content.index(b"CREATE TABLE")
+    store.write_bytes(content[:place] + b"\x9c" * 8 + content[place + 8 :])
+    with pytest.raises(RunError, match=r"run\.sqlite cannot be read"):
+        audit(run=tmp_path / "merged", shards=[halves[0], tmp_path / "second"])
+
+
+class Notes(Everything):
+    """A memory whose code changes between the shards and the merged run."""
+
+
+def change_code() -> Any:
+    class Notes(Everything):
+        """The same memory after a change."""
+
+    return Notes
+
+
+@pytest.mark.parametrize(
+    ("change", "names"), [("data", "fingerprint, inputs"), ("memory", "sources")]
+)
+def test_shards_of_earlier_data_or_code_are_refused(
+    change: str, names: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for name, text in (("records", "Ann has a dog"), ("questions", "Which pet?")):
+        lines = [json.dumps({"user": u, "id": f"{name}-{u}", "text": text}) for u in "ab"]
+        (data / f"{name}.jsonl").write_text("\n".join(lines))
+    perform = partial(routeprism.explore_orders, str(data))
+    runs = shard_runs(partial(perform, Notes), tmp_path, 2)
+    perform(Notes, run=tmp_path / "same", shards=runs)
+    memory: Any = Notes
+    if change == "data":
+        (data / "records.jsonl").write_text((data / "records.jsonl").read_text() + " ")
+    else:
+        memory = change_code()
+    match = rf"part-1-of-2 cannot be merged: {names} changed since it was made"
+    with pytest.raises(RunError, match=match):
+        perform(memory, run=tmp_path / "merged", shards=runs)
     assert not (tmp_path / "merged").exists()
 
 

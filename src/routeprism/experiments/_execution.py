@@ -126,6 +126,8 @@ def open_run(
     if command_line:
         configuration = {**configuration, "command_line": list(command_line)}
     growing = (*growing, "command_line")
+    if merged is not None:
+        merged.check(configuration, benchmark.inputs)
     with ExitStack() as stack:
         if directory is None and temporary:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"

@@ -14,7 +14,7 @@ import os
 import shutil
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
@@ -30,7 +30,7 @@ from routeprism.files import (
     owns_part,
     sync_directory,
 )
-from routeprism.runs import FINISHED, PENDING_RESULTS, read_manifest, sha256
+from routeprism.runs import FINISHED, PENDING_RESULTS, STORE, read_manifest, sha256
 
 CASES = "cases.jsonl.gz"
 """The file with the results of a shard's pools."""
@@ -184,6 +184,20 @@ class ShardResults:
         """The runs whose answers and built memories belong to the whole."""
         return [directory / self.part for directory in self.directories]
 
+    def check(self, configuration: Mapping[str, object], inputs: Mapping[str, str]) -> None:
+        """Refuse shards of data, memories or options that are not those of the merged run."""
+        if self.part != Path():
+            return  # compared as a whole
+        expected = _list_shared({**configuration, "inputs": inputs})
+        for directory in self.directories:
+            manifest = read_manifest(directory)
+            contents = {**manifest["configuration"], "inputs": manifest.get("inputs")}
+            if names := _list_differences(_list_shared(contents), expected):
+                raise RunError(
+                    f"{directory} cannot be merged: {', '.join(names)} changed since it was made. "
+                    f"Restore what it was made of, or run the commands of all shards again"
+                )
+
     def read(self, number: int) -> Iterator[Any]:
         """Read the results of the next pass, pool by pool; refuse shards that lack some."""
         part = next(self.passes)
@@ -264,8 +278,7 @@ def check_shards(directories: Sequence[Path]) -> tuple[list[Path], list[str]]:
     first, expected, words = _read_shard(directories[0])
     for directory in directories:
         shard, configuration, _ = _read_shard(directory)
-        if expected != configuration:
-            names = [n for n in configuration if configuration[n] != expected.get(n)]
+        if names := _list_differences(configuration, expected):
             raise RunError(
                 f"{directory} does not belong to {directories[0]}: they differ in "
                 f"{', '.join(names)}"
@@ -278,6 +291,18 @@ def check_shards(directories: Sequence[Path]) -> tuple[list[Path], list[str]]:
     if missing:
         raise RunError(f"shards are missing: {', '.join(missing)}")
     return [shards[number] for number in sorted(shards)], _without_shard(words)
+
+
+def _list_shared(configuration: Mapping[str, object]) -> dict[str, Any]:
+    """Return what all shards of a command share, as a manifest contains it."""
+    parts = {n: value for n, value in configuration.items() if n not in ("shard", "command_line")}
+    shared: dict[str, Any] = json.loads(json.dumps(parts))
+    return shared
+
+
+def _list_differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
+    """Name the entries that differ, or that only one of two configurations has."""
+    return sorted(name for name in one.keys() | two.keys() if one.get(name) != two.get(name))
 
 
 def _read_shard(directory: Path) -> tuple[Shard, dict[str, Any], list[str]]:
@@ -299,6 +324,8 @@ def _read_shard(directory: Path) -> tuple[Shard, dict[str, Any], list[str]]:
         raise RunError(f"{directory} is not finished: run the command of shard {shard} again")
     if not (directory / CASES).exists():
         raise RunError(f"{directory} is not finished: shard {shard} has no {CASES}")
+    if not (directory / STORE).exists():  # it contains the replies that were paid for
+        raise RunError(f"{directory} is damaged: shard {shard} has no {STORE}")
     with _reading(directory), open_input(directory / CASES) as stream:
         if _read_head(directory, stream.readline(UNPACKED_LIMIT))[0] != digest:
             raise _refuse_results(directory, "it was written before the run was extended")

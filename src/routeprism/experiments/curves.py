@@ -118,8 +118,8 @@ def audit_budgets(
     points = _Points()
     directory = None if pacing.dry_run else execution.directory
     configuration = {**_describe(subject, curve, statistics), **execution.describe_shard()}
-    words = execution.command_line
-    with open_run(directory, configuration, benchmark, command_line=words) as run:
+    words, merged = execution.command_line, execution.merged
+    with open_run(directory, configuration, benchmark, command_line=words, merged=merged) as run:
         if run is not None:
             with run.writing():
                 pass  # empties the tables of an earlier call

@@ -31,11 +31,19 @@ from routeprism.runs._ledger import (
 )
 from routeprism.runs._rows import COLUMNS, IDENTITY, EstimateRow, Rows, format_interval, to_csv
 from routeprism.runs._run import Run, Writer
-from routeprism.runs._store import FINISHED, INCOMPLETE, PENDING_RESULTS, RUNNING, settle_store
+from routeprism.runs._store import (
+    FINISHED,
+    INCOMPLETE,
+    PENDING_RESULTS,
+    RUNNING,
+    STORE,
+    settle_store,
+)
 from routeprism.runs._stored_run import StoredRun, read_configuration, read_manifest
 from routeprism.runs._transfers import Cassette, check_cassette, unite_ledgers, write_cassette
 
 __all__ = [
+    "STORE",
     "COLUMNS",
     "CONTRASTS",
     "FINISHED",

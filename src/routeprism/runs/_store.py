@@ -168,7 +168,7 @@ def _open(path: Path) -> sqlite3.Connection:
                     f"{path} cannot be read here: the process that wrote it was killed, and SQLite "
                     f"must complete it first; copy the run to a directory that can be written"
                 ) from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the schema is read as text
             connection.close()
             raise _refusal(path, error) from error
         else:

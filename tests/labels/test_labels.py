@@ -11,6 +11,7 @@ import pytest
 
 from routeprism.errors import InputError, SpecError
 from routeprism.labels import (
+    LABELS,
     SCREEN,
     SUPPORT,
     Readings,
@@ -18,7 +19,6 @@ from routeprism.labels import (
     SupportReading,
     audited_labels,
     cards_for,
-    compare,
     load_readings,
     pass_statements,
     read_cards,
@@ -285,16 +285,26 @@ def test_screenings_are_no_labels(tiny: Benchmark, scripted: Any) -> None:
 # --- agreement -------------------------------------------------------------------------------
 
 
+PAIRS = [f"{a}~{b}" for a in LABELS["support"] for b in LABELS["support"]]
+
+
 def test_passes_agree_per_record_and_per_direct_set(tiny: Benchmark) -> None:
     one = reading(tiny, ["ddn", "nin", "nnn", "dnd"])
     other = reading(tiny, ["din", "nnn", "", "dnd"], "B")
-    found = compare(one, other, tiny)
-    # Nine records of three questions, bob's first being unread: ddn/din, nin/nnn and dnd/dnd.
-    assert (found.whole.agreed, found.whole.total, found.questions) == (7, 9, 3)
-    assert found.whole.counts == ((3, 1, 0), (0, 0, 1), (0, 0, 4))
-    assert found.sets == ((1, 2), (1, 1))
     rows = reading_rows(tiny, [one, other], seed=1, resamples=100)
     values = {(row.arm, row.quantity): row.estimate for row in rows}
+    # Nine records of three questions, bob's first being unread: ddn/din, nin/nnn and dnd/dnd.
+    assert (values["A~B", "count.agreed"], values["A~B", "count.compared"]) == (7, 9)
+    assert {row.queries for row in rows if row.arm == "A~B"} == {3}
+    met = {pair: values["A~B", f"count.{pair}"] for pair in PAIRS}
+    assert {pair: number for pair, number in met.items() if number} == {
+        "direct~direct": 3,
+        "direct~indirect": 1,
+        "indirect~none": 1,
+        "none~none": 4,
+    }
+    sets = [values["direct-sets:A~B", f"count.{name}"] for name in ("agreed", "compared")]
+    assert sets == [2, 3]
     assert values["A~B", "agreement"] == pytest.approx(7 / 9)
     # Rows 4, 1, 4; columns 3, 1, 5: chance 12 + 1 + 20 = 33, κ = (63 − 33) / (81 − 33).
     assert values["A~B", "kappa"] == pytest.approx(30 / 48)

@@ -3,7 +3,6 @@
 from routeprism.labels._agreement import (
     LabelledItem,
     LabelledItems,
-    compare,
     reading_rows,
     trace_items,
 )
@@ -122,7 +121,6 @@ __all__ = [
     "bundle",
     "cards_for",
     "combine",
-    "compare",
     "compiled_cards",
     "design",
     "gate",

@@ -42,46 +42,6 @@ from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, StoredQuestion
 
 
-@dataclass(frozen=True, slots=True)
-class PassComparison:
-    """Two passes, compared by item and by unit."""
-
-    units: tuple[Confusion, ...]
-    """The confusion matrix of each unit of the benchmark that has items."""
-    whole: Confusion
-    """The confusion matrix of all units together."""
-    questions: int
-    """The number of questions compared."""
-    sets: tuple[tuple[int, int], ...] = ()
-    """For support, each unit's (equal direct-support sets, sets compared)."""
-    members: tuple[Confusion, ...] = ()
-    """For support, each unit's membership in the direct-support sets, by record."""
-
-
-def compare(
-    first: Readings, second: Readings, benchmark: Benchmark, *, mask: Mask | None = None
-) -> PassComparison:
-    """Compare two passes over the same cards under the same rubric."""
-    same_cards([first, second])
-    labels = list_labels(first.kind)
-    units, sets, members = [], [], []
-    questions = 0
-    for cards in _list_units(first, benchmark, mask):
-        readable = list(_list_readable((first, second), cards))
-        questions += len(readable)
-        pairs = [(a[item], b[item]) for _, (a, b) in readable for item in a]
-        units.append(Confusion.of(pairs, labels))
-        if first.kind == "support":
-            triples = [
-                (_find_direct(first, card), _find_direct(second, card), tuple(items))
-                for card, (items, _) in readable
-            ]
-            sets.append((sum(a == b for a, b, _ in triples), len(triples)))
-            members.append(Confusion.of_sets(triples))
-    whole = sum(units, Confusion.of((), labels))
-    return PassComparison(tuple(units), whole, questions, tuple(sets), tuple(members))
-
-
 def reading_rows(
     benchmark: Benchmark,
     passes: Sequence[Readings],
@@ -196,22 +156,34 @@ class _RowMaker:
             )
 
     def describe_pair(self, pair: tuple[Readings, Readings]) -> Iterator[EstimateRow]:
-        comparison = compare(*pair, self.benchmark, mask=self.mask)
-        arm = "~".join(readings.name for readings in pair)
-        agreed = [(unit.agreed, unit.total) for unit in comparison.units]
-        parts = [(arm, comparison.units, agreed)]
-        if comparison.sets:
-            parts.append((f"{_SETS}{arm}", comparison.members, list(comparison.sets)))
-        questions = comparison.questions
-        for name, units, counts in parts:
+        """Yield how far two passes agree, by item and for support by set, and how labels meet."""
+        kind, arm = pair[0].kind, "~".join(readings.name for readings in pair)
+        labels = list_labels(kind)
+        units, sets, members = [], [], []
+        questions = 0
+        for cards in _list_units(pair[0], self.benchmark, self.mask):
+            readable = list(_list_readable(pair, cards))
+            questions += len(readable)
+            met = [(first[item], second[item]) for _, (first, second) in readable for item in first]
+            units.append(Confusion.of(met, labels))
+            direct = [
+                (_find_direct(pair[0], card), _find_direct(pair[1], card), tuple(items))
+                for card, (items, _) in (readable if kind == "support" else ())
+            ]
+            sets.append((sum(first == second for first, second, _ in direct), len(direct)))
+            members.append(Confusion.of_sets(direct))
+        parts = [(arm, units, [(unit.agreed, unit.total) for unit in units])]
+        if kind == "support":
+            parts.append((f"{_SETS}{arm}", members, sets))
+        for name, confusions, counts in parts:
             share, *rest = self.describe_share(name, counts, questions)
-            kappa = kappa_estimate(units, **self.drawing)
+            kappa = kappa_estimate(confusions, **self.drawing)
             yield from (share, self.make(name, "kappa", kappa, questions=questions), *rest)
-        labels = comparison.whole.labels
-        for row, first in enumerate(labels):
-            for column, second in enumerate(labels):
-                number = float(comparison.whole.counts[row][column])
-                yield self.make(arm, f"count.{first}~{second}", number, questions=questions)
+        whole = sum(units, Confusion.of((), labels))
+        for first, row in zip(labels, whole.counts, strict=True):
+            for second, number in zip(labels, row, strict=True):
+                quantity = f"count.{first}~{second}"
+                yield self.make(arm, quantity, float(number), questions=questions)
 
     def describe_share(
         self, arm: str, counts: Sequence[tuple[int, int]], questions: int

@@ -300,9 +300,10 @@ def _list_shared(configuration: Mapping[str, object]) -> dict[str, Any]:
     return shared
 
 
-def _list_differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
+def _list_differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     """Name the entries that differ, or that only one of two configurations has."""
-    return sorted(name for name in one.keys() | two.keys() if one.get(name) != two.get(name))
+    names = first.keys() | second.keys()
+    return sorted(name for name in names if first.get(name) != second.get(name))
 
 
 def _read_shard(directory: Path) -> tuple[Shard, dict[str, Any], list[str]]:

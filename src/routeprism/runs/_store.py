@@ -176,7 +176,7 @@ def _open(path: Path) -> sqlite3.Connection:
     raise AssertionError("the last way to open a store returns or raises")
 
 
-def _refusal(path: Path, error: sqlite3.Error) -> RunError:
+def _refusal(path: Path, error: Exception) -> RunError:
     return RunError(f"{path} cannot be read: {error}; nothing was changed")
 
 

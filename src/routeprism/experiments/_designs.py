@@ -70,12 +70,12 @@ class DesignDecision:
 
     def describe(self) -> dict[str, dict[str, object]]:
         """Describe for the store which records each design exchanges, or why it exchanges none."""
-        return {
-            name: {key: getattr(outcome, attribute) for key, attribute in stored.items()}
-            for arm, name in _STORED_ARMS.items()
-            if (outcome := self.outcomes.get(arm)) is not None
-            for stored in [_STORED[type(outcome)]]
-        }
+        described: dict[str, dict[str, object]] = {}
+        for arm, name in _STORED_ARMS.items():
+            if (outcome := self.outcomes.get(arm)) is not None:
+                attributes = _STORED[type(outcome)]
+                described[name] = {key: getattr(outcome, at) for key, at in attributes.items()}
+        return described
 
 
 _STORED_ARMS = {

@@ -163,14 +163,14 @@ Parts = dict[tuple[str, str, str], EstimateRow]
 
 
 def mechanism_statements(
-    rows: Sequence[EstimateRow], mechanisms: Sequence[Mechanism]
+    rows: Sequence[EstimateRow], effects: Sequence[Mechanism]
 ) -> Iterator[Statement]:
     """Describe each policy and schedule: its sources, and each model's answers."""
     places: dict[Place, Parts] = {}
     for row in Rows.of(rows).where(experiment="mechanism", stratum="all", mask="", batch=""):
         parts = places.setdefault((row.schedule, row.model, row.filler), {})
         parts[row.quantity, row.policy, row.arm] = row
-    for mechanism in mechanisms:
+    for mechanism in effects:
         for place, parts in places.items():
             readings = ("D_res", "H") if place[1] else ("J",)
             statements = (_describe(mechanism, name, place, parts) for name in readings)

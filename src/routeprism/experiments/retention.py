@@ -31,6 +31,117 @@ from routeprism.routes import Moment, list_moments, trace_moments
 from routeprism.runs import EstimateRow, Finding
 
 _SIDES = ("forward", "route")
+
+
+def tabulate_evidence(results: Results) -> list[Table]:
+    """Show how much of the evidence each route still has."""
+    groups = results.rows.where(experiment="retention", arm="").group(
+        "policy", "schedule", "labels"
+    )
+    quantities = [f"recall.{where}.{side}" for where in ("retained", "exposed") for side in _SIDES]
+    return make_table(
+        "evidence",
+        "What is left of the evidence",
+        "Share of the records that carry an answer that each route keeps and shows, and J^T, the "
+        "overlap of the evidence shown. The label source names where these labels come from.",
+        (
+            *("policy", "schedule", "labels", "kept, forward", "kept, other order"),
+            *("shown, forward", "shown, other order", "J^T"),
+        ),
+        [
+            (*place, *(format_row(group.get(q)) for q in quantities), format_row(group.get("J_T")))
+            for place, group in groups.items()
+            if any(quantity.startswith("recall.") for quantity in group)
+        ],
+        names=3,
+    )
+
+
+_PLACES = {"retained": "kept", "exposed": "shown to the question"}
+
+Cells = dict[tuple[str, str, str], EstimateRow]
+"""(policy, kind of question, side) → its recall."""
+
+
+def chart_evidence(results: Results) -> list[Chart]:
+    """Draw recall of the evidence by policy, and by kind of question for each policy."""
+    groups: dict[tuple[str, str], Cells] = {}
+    for row in results.rows.where(experiment="retention", mask="", arm=""):
+        quantity, _, rest = row.quantity.partition(".")
+        where, _, side = rest.partition(".")
+        if quantity == "recall" and side in _SIDES and row.estimate is not None:
+            cells = groups.setdefault((row.schedule, where), {})
+            cells[row.policy, row.stratum, side] = row
+    arms = list_arms(results)
+    charts: list[Chart] = []
+    for (schedule, where), cells in groups.items():
+        exposed = groups.get((schedule, "exposed"), {})
+        if where != "retained" or _read_estimates(cells) != _read_estimates(exposed):
+            charts += _chart_place(schedule, where, cells, arms)
+    return charts
+
+
+def _read_estimates(cells: Cells) -> dict[tuple[str, str, str], float | None]:
+    return {place: row.estimate for place, row in cells.items()}
+
+
+def _chart_place(schedule: str, where: str, cells: Cells, arms: Collection[str]) -> Iterator[Chart]:
+    policies = list(dict.fromkeys(policy for policy, _, _ in cells))
+    name = name_chart(where, schedule)
+    title = f"Evidence {_PLACES.get(where, where)}, {shorten(schedule)}"
+    if len(policies) > 1:
+        lines = {policy: (policy, "all") for policy in policies}
+        yield from _draw_pairs(f"coverage-{name}", f"{title}: by policy", lines, cells, schedule)
+    for policy in policies:
+        kinds = sorted({kind for owner, kind, _ in cells if owner == policy and kind != "all"})
+        if len(kinds) < 2 or policy in arms or not _changes_recall(cells, policy):
+            continue
+        yield from _draw_pairs(
+            f"coverage-{name_chart(policy, where, schedule)}-kinds",
+            f"{title}: {shorten(policy)} by kind of question",
+            {kind: (policy, kind) for kind in ("all", *kinds)},
+            cells,
+            schedule,
+        )
+
+
+def _changes_recall(cells: Cells, policy: str) -> bool:
+    return any(
+        row.estimate != cells[owner, kind, "route"].estimate
+        for (owner, kind, side), row in cells.items()
+        if owner == policy and side == "forward" and (owner, kind, "route") in cells
+    )
+
+
+def _draw_pairs(
+    name: str, title: str, lines: Mapping[str, tuple[str, str]], cells: Cells, schedule: str
+) -> Iterator[Chart]:
+    values: list[dict[str, Any]] = []
+    described = []
+    for label, (policy, kind) in lines.items():
+        forward, route = (cells.get((policy, kind, side)) for side in _SIDES)
+        for side, row in (("forward", forward), (shorten(schedule), route)):
+            if row is not None:
+                values.append({"label": shorten(label), "side": side, **read_limits(row)})
+        if forward and route:
+            described.append(f"{label} {forward.estimate:.3f} forward, {route.estimate:.3f} other")
+    if values:
+        words = f"Share of the evidence, forward and on {schedule}: {'; '.join(described[:24])}."
+        yield Chart(name, title, words, "pairs", tuple(values))
+
+
+evidence = Experiment(
+    name="evidence",
+    title="Evidence",
+    summary="Compare how much of the evidence each route keeps and shows.",
+    rank=5,
+    columns=("retention",),
+    row_filter=lambda row: not row.arm,
+    tables=tabulate_evidence,
+    charts=chart_evidence,
+)
+
+
 _SCHEDULE = "replay"
 _END = "t=all"
 
@@ -155,12 +266,8 @@ _MOST_MOMENTS = 8
 
 def tabulate_moments(results: Results) -> list[Table]:
     """Show the overlap of what is kept as a history grows."""
-    rows = results.rows.where(experiment="retention", quantity="overlap.retained", stratum="all")
-    groups: dict[str, dict[str, EstimateRow]] = {}
-    for row in rows.where(mask="", batch=""):
-        if row.arm.startswith("t="):
-            groups.setdefault(row.policy, {})[row.arm] = row
-    arms = sorted({arm for group in groups.values() for arm in group}, key=moment_of)
+    groups = _curves(results.rows.where(stratum="all", mask="", batch=""))
+    arms = sorted({arm for curve in groups.values() for arm in curve}, key=moment_of)
     caption = "Overlap of the records kept forward and reversed after the first t records."
     if len(arms) > _MOST_MOMENTS:
         arms = [arm for arm in arms if arm[2:] in ("all", *(str(2**at) for at in range(20)))]
@@ -170,105 +277,11 @@ def tabulate_moments(results: Results) -> list[Table]:
         "What is kept as the history grows",
         caption,
         ("policy", *arms),
-        [(policy, *(format_row(g.get(arm)) for arm in arms)) for policy, g in groups.items()],
-    )
-
-
-def tabulate_evidence(results: Results) -> list[Table]:
-    """Show how much of the evidence each route still has."""
-    groups = results.rows.where(experiment="retention", arm="").group(
-        "policy", "schedule", "labels"
-    )
-    quantities = [f"recall.{where}.{side}" for where in ("retained", "exposed") for side in _SIDES]
-    return make_table(
-        "evidence",
-        "What is left of the evidence",
-        "Share of the records that carry an answer that each route keeps and shows, and J^T, the "
-        "overlap of the evidence shown. The label source names where these labels come from.",
-        (
-            *("policy", "schedule", "labels", "kept, forward", "kept, other order"),
-            *("shown, forward", "shown, other order", "J^T"),
-        ),
         [
-            (*place, *(format_row(group.get(q)) for q in quantities), format_row(group.get("J_T")))
-            for place, group in groups.items()
-            if any(quantity.startswith("recall.") for quantity in group)
+            (policy, *(format_row(curve.get(arm, {}).get("overlap.retained")) for arm in arms))
+            for (policy, _), curve in groups.items()
         ],
-        names=3,
     )
-
-
-_PLACES = {"retained": "kept", "exposed": "shown to the question"}
-
-Cells = dict[tuple[str, str, str], EstimateRow]
-"""(policy, kind of question, side) → its recall."""
-
-
-def chart_evidence(results: Results) -> list[Chart]:
-    """Draw recall of the evidence by policy, and by kind of question for each policy."""
-    groups: dict[tuple[str, str], Cells] = {}
-    for row in results.rows.where(experiment="retention", mask="", arm=""):
-        quantity, _, rest = row.quantity.partition(".")
-        where, _, side = rest.partition(".")
-        if quantity == "recall" and side in _SIDES and row.estimate is not None:
-            cells = groups.setdefault((row.schedule, where), {})
-            cells[row.policy, row.stratum, side] = row
-    arms = list_arms(results)
-    charts: list[Chart] = []
-    for (schedule, where), cells in groups.items():
-        exposed = groups.get((schedule, "exposed"), {})
-        if where != "retained" or _read_estimates(cells) != _read_estimates(exposed):
-            charts += _chart_place(schedule, where, cells, arms)
-    return charts
-
-
-def _read_estimates(cells: Cells) -> dict[tuple[str, str, str], float | None]:
-    return {place: row.estimate for place, row in cells.items()}
-
-
-def _chart_place(schedule: str, where: str, cells: Cells, arms: Collection[str]) -> Iterator[Chart]:
-    policies = list(dict.fromkeys(policy for policy, _, _ in cells))
-    name = name_chart(where, schedule)
-    title = f"Evidence {_PLACES.get(where, where)}, {shorten(schedule)}"
-    if len(policies) > 1:
-        lines = {policy: (policy, "all") for policy in policies}
-        yield from _draw_pairs(f"coverage-{name}", f"{title}: by policy", lines, cells, schedule)
-    for policy in policies:
-        kinds = sorted({kind for owner, kind, _ in cells if owner == policy and kind != "all"})
-        if len(kinds) < 2 or policy in arms or not _changes_recall(cells, policy):
-            continue
-        yield from _draw_pairs(
-            f"coverage-{name_chart(policy, where, schedule)}-kinds",
-            f"{title}: {shorten(policy)} by kind of question",
-            {kind: (policy, kind) for kind in ("all", *kinds)},
-            cells,
-            schedule,
-        )
-
-
-def _changes_recall(cells: Cells, policy: str) -> bool:
-    return any(
-        row.estimate != cells[owner, kind, "route"].estimate
-        for (owner, kind, side), row in cells.items()
-        if owner == policy and side == "forward" and (owner, kind, "route") in cells
-    )
-
-
-def _draw_pairs(
-    name: str, title: str, lines: Mapping[str, tuple[str, str]], cells: Cells, schedule: str
-) -> Iterator[Chart]:
-    values: list[dict[str, Any]] = []
-    described = []
-    for label, (policy, kind) in lines.items():
-        forward, route = (cells.get((policy, kind, side)) for side in _SIDES)
-        for side, row in (("forward", forward), (shorten(schedule), route)):
-            if row is not None:
-                values.append({"label": shorten(label), "side": side, **read_limits(row)})
-        if forward and route:
-            described.append(f"{label} {forward.estimate:.3f} forward, {route.estimate:.3f} other")
-    if values:
-        words = f"Share of the evidence, forward and on {schedule}: {'; '.join(described[:24])}."
-        yield Chart(name, title, words, "pairs", tuple(values))
 
 
 _LINES = (
@@ -313,16 +326,6 @@ def _draw_curve(
     )
 
 
-evidence = Experiment(
-    name="evidence",
-    title="Evidence",
-    summary="Compare how much of the evidence each route keeps and shows.",
-    rank=5,
-    columns=("retention",),
-    row_filter=lambda row: not row.arm,
-    tables=tabulate_evidence,
-    charts=chart_evidence,
-)
 curves = Experiment(
     name="curves",
     title="Budgets and time",

@@ -229,50 +229,44 @@ def describe_record(record: Record) -> Mapping[str, JsonValue]:
     }
 
 
-def read_items(
-    reply: Mapping[str, Any], verb: str, arrived: frozenset[str], redactor: Redactor
+Fail = Callable[[str], Exception]
+"""Makes the error about a problem in words."""
+
+
+def read_blocks(
+    items: Any, arrived: Collection[str], redactor: Redactor, fail: Fail
 ) -> tuple[Block, ...]:
-    items = reply.get("items")
+    """Read a list of items with `text`, `sources` and, optionally, `kind`."""
     if not isinstance(items, list):
-        raise RouteError(f"{verb}: expected a list 'items' but got {type(items).__name__}")
+        raise fail(f"expected a list 'items' but got {type(items).__name__}")
     return tuple(
-        _block(item, f"{verb}: item {at}", arrived, redactor) for at, item in enumerate(items)
+        _read_block(item, f"item {at}", arrived, redactor, fail) for at, item in enumerate(items)
     )
 
 
-def _block(item: Any, where: str, arrived: frozenset[str], redactor: Redactor) -> Block:
+def _read_block(
+    item: Any, place: str, arrived: Collection[str], redactor: Redactor, fail: Fail
+) -> Block:
     text = item.get("text") if isinstance(item, Mapping) else None
     if not isinstance(text, str):
-        quoted = _quote(item, redactor)
-        raise RouteError(f"{where}: expected an object with 'text' but got {quoted}")
+        raise fail(f"{place}: expected an object with 'text' but got {_quote(item, redactor)}")
     kind = item.get("kind") or "item"
     if not isinstance(kind, str):
-        raise RouteError(f"{where}: expected a text 'kind' but got {type(kind).__name__}")
+        raise fail(f"{place}: expected a text 'kind' but got {type(kind).__name__}")
     sources = item.get("sources")
     if not isinstance(sources, list) or not sources:
-        raise RouteError(f"{where} names no sources: every item lists the ids it came from")
+        raise fail(f"{place} names no sources: every item lists the ids it came from")
     for source in sources:
         if not isinstance(source, str) or source not in arrived:
             quoted = _quote(source, redactor)
-            raise RouteError(f"{where} names the source {quoted}, which never arrived")
+            raise fail(f"{place} names the source {quoted}, which never arrived")
     return Block(redactor.redact(kind), redactor.redact(text), frozenset(sources))
-
-
-def read_state(reply: Mapping[str, Any], arrived: frozenset[str], redactor: Redactor) -> JsonValue:
-    """Return the state that a dump declares, else its items as they are."""
-    read_items(reply, "dump", arrived, redactor)  # refuse a dump that cannot be used
-    declared: JsonValue = reply.get("state")
-    state: JsonValue = declared if declared is not None else reply["items"]
-    try:
-        json.dumps(state)
-    except (RecursionError, ValueError):
-        raise RouteError("dump: the state is nested too deeply") from None
-    return state
 
 
 def read_events(
     reply: Mapping[str, Any], record: Record, at: int, arrived: frozenset[str], redactor: Redactor
 ) -> list[Event]:
+    """Read what the reply to an add reports about records that arrived."""
     entries = reply.get("events") or []
     if not isinstance(entries, list):
         raise RouteError(f"add: expected a list 'events' but got {type(entries).__name__}")
@@ -340,15 +334,23 @@ class RemoteMemory:
 
     def list_blocks(self) -> Sequence[Block]:
         """Return all items."""
-        return self._ask("dump", {})
+        return self._read_items(self._call("dump", {}), "dump")
 
     def state(self) -> JsonValue:
         """Return the declared state, otherwise the items as they are."""
-        return read_state(self._call("dump", {}), frozenset(self._arrived), self._redactor)
+        reply = self._call("dump", {})
+        self._read_items(reply, "dump")  # refuse a dump that cannot be used
+        declared: JsonValue = reply.get("state")
+        state: JsonValue = declared if declared is not None else reply["items"]
+        try:
+            json.dumps(state)
+        except (RecursionError, ValueError):
+            raise RouteError("dump: the state is nested too deeply") from None
+        return state
 
     def expose(self, query: str) -> Sequence[Block]:
         """Search for a question's text."""
-        return self._ask("search", {"query": query})
+        return self._read_items(self._call("search", {"query": query}), "search")
 
     def events(self) -> Sequence[Event]:
         """Return what each arrival did."""
@@ -362,6 +364,8 @@ class RemoteMemory:
         """End the program, or let the service forget the memory."""
         self._end()
 
-    def _ask(self, verb: str, content: dict[str, JsonValue]) -> tuple[Block, ...]:
-        arrived = frozenset(self._arrived)
-        return read_items(self._call(verb, content), verb, arrived, self._redactor)
+    def _read_items(self, reply: Mapping[str, Any], verb: str) -> tuple[Block, ...]:
+        def fail(problem: str) -> RouteError:
+            return RouteError(f"{verb}: {problem}")
+
+        return read_blocks(reply.get("items"), frozenset(self._arrived), self._redactor, fail)

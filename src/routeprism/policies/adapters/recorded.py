@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from routeprism.errors import ContractError, InputError
 from routeprism.files import read_input
 from routeprism.policies._contracts import Block, Event, JsonValue, Memory
 from routeprism.policies.adapters._systems import AdaptedMemory
-from routeprism.policies.adapters._wire import EVENT_KINDS
+from routeprism.policies.adapters._wire import EVENT_KINDS, read_blocks
 from routeprism.records import Case, Record, decode_utf8, parse_json
+from routeprism.redaction import Redactor
 from routeprism.specs import SpecName
 
 __all__ = ["Trace"]
@@ -159,20 +160,8 @@ class _Reading:
         return (user, arrivals), line
 
     def _items(self, items: Any, field: str, arrivals: Sequence[str]) -> tuple[Block, ...]:
-        if not isinstance(items, list):
-            raise self._wrong("Expected a list of items with 'text' and 'sources'", field)
-        blocks = []
-        for item in items:
-            text = item.get("text") if isinstance(item, Mapping) else None
-            if not isinstance(text, str):
-                raise self._wrong(f"Expected an item with 'text' but got {item!r:.60}", field)
-            sources = self._ids(item.get("sources"), field)
-            if not sources:
-                raise self._wrong("an item names no sources: list the ids it came from", field)
-            if unknown := sorted(set(sources) - set(arrivals)):
-                raise self._wrong(f"'{unknown[0]:.60}' is a source that never arrived", field)
-            blocks.append(Block(str(item.get("kind") or "item"), text, frozenset(sources)))
-        return tuple(blocks)
+        fail = partial(self._wrong, field=field)
+        return read_blocks(items, frozenset(arrivals), Redactor(), fail)
 
     def _ids(self, ids: Any, field: str) -> tuple[str, ...]:
         if not isinstance(ids, list) or not all(isinstance(record_id, str) for record_id in ids):

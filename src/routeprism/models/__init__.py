@@ -8,7 +8,15 @@ from routeprism.models._allowance import (
     is_remote,
     make_allowance,
 )
-from routeprism.models._contracts import Ask, Model, Reply, Usage
+from routeprism.models._contracts import (
+    Ask,
+    Model,
+    Reply,
+    Usage,
+    make_model,
+    make_models,
+    registered_models,
+)
 from routeprism.models._gateway import (
     GATEWAY,
     Endpoint,
@@ -18,7 +26,6 @@ from routeprism.models._gateway import (
     is_scripted,
     open_endpoint,
 )
-from routeprism.models._registry import make_model, make_models, registered_models
 from routeprism.models._replies import clean_reply
 from routeprism.models._scores import contrast_options
 from routeprism.models.recorded import Replayed, replay_model

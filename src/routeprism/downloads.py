@@ -1,7 +1,7 @@
-"""Getting benchmark files: resumable, checked, into a directory the user names.
+"""Downloads of benchmark files: resumed, checked, into a directory that the user names.
 
 A file grows as `NAME.part` and takes its name only when it is complete and its SHA-256 is right, so
-that no loader ever meets half a file.
+that no loader ever reads half a file.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class _Download:
         return self.part.stat().st_size if owns_part(self.part) else 0
 
     def _go_on(self) -> bool:
-        """Ask for the rest; say whether the file is complete."""
+        """Request the rest; return whether the file is complete."""
         have = self._have()
         tag = self._tag.read_text(encoding="utf-8") if owns_part(self._tag) else ""
         headers = {"User-Agent": "routeprism", "Accept-Encoding": "identity"}
@@ -301,7 +301,7 @@ class _Download:
         return total is None or have >= total
 
     def discard(self) -> None:
-        """Close the part."""
+        """Remove the part and its tag."""
         self.part.unlink(missing_ok=True)
         self._tag.unlink(missing_ok=True)
 

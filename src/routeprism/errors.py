@@ -5,7 +5,7 @@ RoutePrismError            everything this package raises on purpose; the comman
 ├── InputError             a file, a line or a field of the user's data cannot be used
 ├── SpecError              a policy, interface, schedule or benchmark was named or set up wrongly
 ├── ContractError          a policy broke the contract that makes an audit meaningful
-│   └── PeekError          … by wanting to see, or reacting to, what construction must not see
+│   └── PeekError          … by requesting, or reacting to, what construction must not see
 ├── OwnCodeError           code of the user's own, such as a memory class, raised an exception
 ├── RouteError             a memory system outside failed while one route was built or asked (3)
 │   └── InapplicableError  … because the memory cannot perform the procedure of the route
@@ -134,7 +134,7 @@ class InapplicableError(RouteError):
 
 
 class ModelError(RoutePrismError):
-    """A model that cannot be asked, or gave no answer. Its message never holds a key."""
+    """A model that cannot be asked, or gave no answer. Its message never contains a key."""
 
     def __init__(self, message: str, *, attempts: tuple[str, ...] = ()) -> None:
         super().__init__(message)

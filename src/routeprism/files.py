@@ -124,7 +124,7 @@ def _remove_draft(path: Path) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock an open file, where the system can; say whether that was possible."""
+    """Lock an open file where the system can; return whether that was possible."""
     if fcntl is None:
         return False
     try:

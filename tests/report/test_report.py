@@ -387,6 +387,20 @@ def test_charts_of_names_that_differ_in_a_mark_stay_apart(
 
 
 @pytest.mark.slow
+def test_every_share_has_a_bar(tmp_path: Path) -> None:
+    """Counts of arrival models are means over orders, so they may have a decimal."""
+    run = tmp_path / "run"
+    routeprism.audit("sample", "focal", arrivals=["late-batch"], resamples=100, run=run)
+    cells = re.findall(r'<td class="number">(<a [^>]*>[\d.]+ of \d+</a>.*?)</td>', read_page(run))
+    shares = [
+        re.search(r">([\d.]+) of (\d+)</a><.* style=\"--share:([\d.]+)\"", cell) for cell in cells
+    ]
+    assert all(shares) and any("." in share[1] for share in shares if share)
+    for share in filter(None, shares):
+        assert float(share[3]) == pytest.approx(float(share[1]) / float(share[2]), abs=1e-4)
+
+
+@pytest.mark.slow
 def test_a_page_without_room_lists_what_it_leaves_out(sample: Path, tmp_path: Path) -> None:
     small = write_report(sample, tmp_path / "small.html", megabytes=0).read_text("utf-8")
     assert "The texts of 30 of 30 pools are not in this page" in small

@@ -130,7 +130,7 @@ def _replicate(model: Model, cluster: RayCluster) -> Replicas | None:
 def answer_entry(
     submission: int, reply: Reply, options: Sequence[str], asked_at: str, latency: float
 ) -> Answer:
-    """Keep a reply with what it says."""
+    """Make the entry of a reply for the ledger, with the option or text that it states."""
     outcome, answer = parse(reply.raw, options)
     return Answer(
         submission=submission,
@@ -151,7 +151,7 @@ def answer_entry(
 
 
 def failure_entry(submission: int, error: ModelError, asked_at: str, latency: float) -> Failure:
-    """Keep what a failed request said."""
+    """Make the entry of a failed request for the ledger."""
     return Failure(
         submission=submission,
         error=repair_text(str(error)),

@@ -1,4 +1,4 @@
-"""Collecting: ask for what is missing, several at a time, and count an answer when it is kept."""
+"""Collect answers: request those that are missing, several at once, and store each before use."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _NEWS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the collecting stands."""
+    """How far answers have been collected."""
 
     done: int
-    """Answers that are kept, those from before included."""
+    """The number of stored answers, including those from before."""
     total: int
     failed: int
     rate: float
@@ -57,15 +57,15 @@ AnswerProgress = Callable[[str, Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The entries of the ledger for the cells of a collection."""
+    """The stored answers to the cells, and the requests that failed."""
 
     model: Model
     batch: str
     answers: Mapping[Key, Answer]
     failures: Mapping[Key, Failure]
-    """Requests that failed now; the next collection repeats them."""
+    """The requests that failed now; the next call repeats them."""
     new_requests: int
-    """The number of answers that were requested now; the rest were in the ledger."""
+    """The number of answers that were requested now; the others were stored before."""
     cost: float | None
     seconds: float
 
@@ -97,9 +97,9 @@ def collect(
     """Return an answer for each cell, asking for those that the run's ledger does not have.
 
     Args:
-        run: whose ledger is used; without one, answers live as long as this call.
-        model: who is asked.
-        cells: what is wanted; equal requests are made once, different draws never share.
+        run: the run whose ledger is used; without one, answers are not stored.
+        model: the model that answers.
+        cells: the answers to get; equal requests are made once, different draws never share.
         batch: names another, independent realisation of the same requests.
         pools: the number of the pool of each question, which decides the route that begins.
         progress: called from time to time, and at the end.

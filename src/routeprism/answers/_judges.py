@@ -38,7 +38,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A judge's word; None where it gave none that can be read."""
+    """A judge's verdict; `correct` is None if it cannot be read."""
 
     correct: bool | None
     raw: str = ""
@@ -52,11 +52,11 @@ class Judge(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the column `judge`."""
+        """The value of the column `judge`."""
 
     @property
     def embedded(self) -> bool:
-        """Whether it is built into this package, which every output then says."""
+        """Whether it is built into this package; every output then marks its verdicts."""
 
     def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
         """Judge one response."""
@@ -137,7 +137,7 @@ class ModelJudge:
 
     @property
     def embedded(self) -> bool:
-        """Whether its model is."""
+        """Whether its model is built into this package."""
         return self.model.embedded
 
     def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
@@ -160,12 +160,12 @@ class EmbeddedJudge:
 
     @property
     def name(self) -> str:
-        """Names it as embedded, with its threshold."""
+        """Its name, with the threshold."""
         return f"embedded:f1={self.threshold:g}"
 
     @property
     def embedded(self) -> bool:
-        """It is."""
+        """True: it is part of this package."""
         return True
 
     def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
@@ -185,12 +185,12 @@ class RecordedJudge:
 
     @property
     def name(self) -> str:
-        """Marks verdicts that come with the answers."""
+        """The name for verdicts that come with the answers."""
         return "recorded"
 
     @property
     def embedded(self) -> bool:
-        """The judge is not part of this package."""
+        """False: the verdicts come from elsewhere."""
         return False
 
     def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:

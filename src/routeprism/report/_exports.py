@@ -127,7 +127,7 @@ ANSWER_COLUMNS = (
 
 
 def write_answers(run: Path, file: Path) -> int:
-    """Write every answer that a run's numbers depend on, and say how many there are."""
+    """Write every answer that a run's numbers depend on; count them."""
     with StoredRun(run) as stored:
         rows = [[guard_cell(cell) for cell in row] for row in _rows(stored, run)]
     if not rows:

@@ -217,7 +217,7 @@ class _Style:
 
 
 _LONG = 40
-_SHARE = re.compile(r"(\d+) of (\d+)")
+_SHARE = re.compile(r"(\d+(?:\.\d)?) of (\d+)")
 _PERCENT = re.compile(r"(\d+)%")
 
 
@@ -244,7 +244,7 @@ def _cell(cell: Part, at: int, style: _Style) -> Markup:
 def _bar(text: str, is_bar: bool) -> Markup | None:
     """Draw a share as a bar: a count out of a number, or a percentage where one is wanted."""
     if share := _SHARE.fullmatch(text):
-        part, whole = map(int, share.groups())
+        part, whole = map(float, share.groups())
         value = part / whole if whole else 0
     elif is_bar and (percent := _PERCENT.fullmatch(text)):
         value = int(percent[1]) / 100

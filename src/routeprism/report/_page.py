@@ -72,7 +72,7 @@ class Material:
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        """The configuration of the run."""
+        """The settings of the run."""
         configuration: Mapping[str, Any] = self.manifest.get("configuration", {})
         return configuration
 

@@ -13,7 +13,7 @@ from routeprism.runs._rows import EstimateRow
 from routeprism.runs._stored_run import StoredRun
 
 CONTRASTS = "contrasts"
-"""Under this name stand the signed policies of each contrast, which is not an experiment."""
+"""The name under which the signed policies of contrasts are stored; it is not an experiment."""
 
 _STUDIES = ("screen", "support")
 """Commands whose experiments are passes over cards."""

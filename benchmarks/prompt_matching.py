@@ -36,7 +36,7 @@ def trace(benchmark: Benchmark, policy: str) -> list[Pair]:
 def match_all(found: list[Pair]) -> tuple[float, list[Prompt]]:
     """Draft, match and verify; the tokeniser remembers nothing from before."""
     tokens.encode("")
-    tokens._tokenizer("o200k_base").clear_cache()
+    tokens.find_tokenizer("o200k_base").clear_cache()
     prompts: list[Prompt] = []
     start = time.process_time()
     for pair in found:
@@ -54,7 +54,7 @@ def match_all(found: list[Pair]) -> tuple[float, list[Prompt]]:
 
 def tokenise_once(prompts: list[Prompt]) -> float:
     """Tokenise every matched prompt once."""
-    tokens._tokenizer("o200k_base").clear_cache()
+    tokens.find_tokenizer("o200k_base").clear_cache()
     start = time.process_time()
     for prompt in prompts:
         tokens.encode(prompt.text)

@@ -156,12 +156,12 @@ def test_each_text_is_tokenised_once_whatever_the_policies_and_schedules(monkeyp
 
     user_turns: list[str] = []
     encoded: list[str] = []
-    count_words, windows = focal.count_words, lexical.windows
+    count_words, cut_windows = focal.count_words, lexical.cut_windows
     monkeypatch.setattr(
         focal, "count_words", lambda text: user_turns.append(text) or count_words(text)
     )
     monkeypatch.setattr(
-        lexical, "windows", lambda text, size: encoded.append(text) or windows(text, size)
+        lexical, "cut_windows", lambda text, size: encoded.append(text) or cut_windows(text, size)
     )
     loaded = routeprism.load_benchmark("sample:seed=5")
     routeprism.audit(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress, repeat
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -122,12 +124,11 @@ def enter_all(
         counts = present[places].sum(axis=0).tolist()
         totals = filled[places].sum(axis=0).tolist()
         whole = stratum == "all" and not mask
-        for at, (column, total, count) in enumerate(zip(columns, totals, counts, strict=True)):
-            if count and plain and whole:
-                sums[column, stratum] = (total, count, (strata.questions, plain[at]))
-            elif count:
-                target = column._replace(mask=mask) if mask else column
-                sums[target, stratum] = (total, count)
+        by_question = [zip(repeat(strata.questions), plain)] if plain and whole else []
+        entries: Iterator[Any] = zip(totals, counts, *by_question, strict=True)
+        targets = [column._replace(mask=mask) for column in columns] if mask else columns
+        items = zip(zip(targets, repeat(stratum)), entries, strict=True)
+        sums.update(compress(items, counts))
 
 
 def restrict(values: Values, members: Iterable[bool]) -> Values:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 from itertools import chain, count, filterfalse, product
 
@@ -180,12 +180,13 @@ def similarities(sets: Sequence[Set[str]]) -> list[list[float]]:
     import numpy as np
 
     # A set becomes a number with a bit for each token: what two have in common is one operation.
-    places = dict(zip(frozenset().union(*sets), count(), strict=False))
+    places: defaultdict[str, int] = defaultdict(count().__next__)
     sizes = list(map(len, sets))
     rows = np.repeat(np.arange(len(sets)), sizes)
-    tokens = map(places.__getitem__, chain.from_iterable(sets))
+    every = map(places.__getitem__, chain.from_iterable(sets))
+    tokens = np.fromiter(every, np.intp, count=len(rows))
     marks = np.zeros((len(sets), len(places)), dtype=np.bool_)
-    marks[rows, np.fromiter(tokens, np.intp, count=len(rows))] = True
+    marks[rows, tokens] = True
     numbers = [int.from_bytes(row.tobytes(), "big") for row in np.packbits(marks, axis=1)]
     matrix = [[0.0] * len(sets) for _ in sets]
     for at, (first, size) in enumerate(zip(numbers, sizes, strict=True)):

@@ -49,7 +49,7 @@ class Reader:
     name = specs.SpecName("reader")
 
     temperature: float = 0.025
-    """Of the softmax over scores; 0 answers greedily, so that all draws of a prompt agree."""
+    """Temperature of the softmax over scores; with 0, all draws of a prompt agree."""
 
     embedded: ClassVar[bool] = True
     concurrency: ClassVar[int] = 64

@@ -33,7 +33,7 @@ class Dedup:
     """Compares each arrival with what is kept and drops one of two similar records."""
 
     threshold: float = 0.4
-    """From which share of common words on two records count as the same."""
+    """The share of common words that makes two records count as the same."""
     keep: Literal["first", "time"] = "first"
     """Whether the record that arrived first stays, or the one with the latest event time."""
     interface: Interface = field(default_factory=Budget)
@@ -53,7 +53,7 @@ class Dedup:
         return fold(self, arrivals)
 
     def start(self) -> Retention:
-        """Nothing has arrived."""
+        """Start without any arrival."""
         return Retention()
 
     def step(self, state: Retention, record: Record, /) -> Retention:

@@ -63,7 +63,7 @@ class Facts:
         return fold(self, arrivals)
 
     def start(self) -> Retention:
-        """Nothing has arrived."""
+        """Start without any arrival."""
         return Retention()
 
     def step(self, state: Retention, record: Record, /) -> Retention:

@@ -50,7 +50,7 @@ SHORTEST, LONGEST = 160, 320
 MOST_KEYWORDS = 16
 """How many keywords of a text are compared."""
 BUCKETS = 1024
-"""Of the hashed embedding."""
+"""The number of buckets of the hashed embedding."""
 
 _KEYWORD = re.compile(r"[A-Za-z0-9_]{3,}")
 _TOKEN = re.compile(r"[A-Za-z0-9_]+")

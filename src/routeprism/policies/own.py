@@ -382,7 +382,7 @@ def _as_block(item: Any, arrived: Mapping[str, Record], name: str) -> Block:
 
 
 def retained_ids(memory: Any, name: str = "the memory") -> frozenset[str]:
-    """Read the ids that a memory retains, from any iterable of records or ids."""
+    """Return the ids that a memory retains, from any iterable of records or ids."""
     ids = memory.retained()
     if isinstance(ids, frozenset):
         return ids if all(isinstance(item, str) for item in ids) else frozenset(map(_id, ids))

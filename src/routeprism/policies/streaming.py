@@ -69,9 +69,9 @@ class Streaming:
     k: int = 3
     """How many records it retains."""
     bonus: float = 0.35
-    """What the logarithm of 1 + the different tokens of the buffer counts."""
+    """The weight of the logarithm of 1 + the different tokens of the buffer."""
     penalty: float = 1.0
-    """Of the ridge regression."""
+    """The penalty of the ridge regression."""
     interface: Interface = field(default_factory=Budget)
     """What of the buffer reaches the prompt."""
     predictor: Predictor | None = None

@@ -156,7 +156,7 @@ def import_mem0() -> Any:
     module = import_system("mem0.memory.main", "mem0", _EXTRA)
     module.MEM0_TELEMETRY = False  # it may have been imported before
     sys.modules["mem0.memory.telemetry"].MEM0_TELEMETRY = False  # type: ignore[attr-defined]
-    logging.getLogger("mem0").setLevel(logging.CRITICAL)  # what fails is said by the route
+    logging.getLogger("mem0").setLevel(logging.CRITICAL)  # the route reports failures
     return module
 
 

@@ -220,9 +220,9 @@ class ClientSystem:
     k: int = 10
     """How many items a question brings. The default of the systems."""
     price_in: float | None = field(default=None, metadata={"named": False})
-    """For a million input tokens of the model, for `--dry-run` and `--max-cost`."""
+    """Price of a million input tokens of the model, for `--dry-run` and `--max-cost`."""
     price_out: float | None = field(default=None, metadata={"named": False})
-    """For a million output tokens of the model."""
+    """Price of a million output tokens of the model."""
     allowance: Allowance | None = field(default=None, compare=False, repr=False)
     """The calls and the money that the command may still spend; an audit sets it."""
     gateway: Gateway | None = field(default=None, compare=False, repr=False)

@@ -239,7 +239,7 @@ def _fill_segment(template: str, values: Values, role: str) -> str:
 def resolve_pointer(
     document: Any, pointer: str, redactor: Redactor, *, action: str, place: str
 ) -> Any:
-    """Follow a JSON pointer (RFC 6901); say what is there where it leads to nothing.
+    """Follow a JSON pointer (RFC 6901); report what is there if it leads to nothing.
 
     Args:
         document: the reply, or an item of it.

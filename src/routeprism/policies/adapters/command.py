@@ -135,7 +135,7 @@ class Program:
         self._sent = self._answered = 0
         self._threads = [
             threading.Thread(target=work, daemon=True)
-            for work in (self._write, self._listen, self._overhear)
+            for work in (self._write_requests, self._read_lines, self._read_errors)
         ]
         for thread in self._threads:
             thread.start()
@@ -211,7 +211,7 @@ class Program:
         else:
             self._process.kill()
 
-    def _write(self) -> None:
+    def _write_requests(self) -> None:
         stream = self._streams[0]
         with suppress(OSError):
             while (request := self._requests.get()) is not None:
@@ -220,7 +220,7 @@ class Program:
         with suppress(OSError):
             stream.close()
 
-    def _listen(self) -> None:
+    def _read_lines(self) -> None:
         with suppress(OSError, ValueError), self._streams[1] as stream:
             while line := stream.readline(LARGEST):
                 self._lines.put(line)
@@ -228,7 +228,7 @@ class Program:
                     break
         self._lines.put(None)
 
-    def _overhear(self) -> None:
+    def _read_errors(self) -> None:
         with suppress(OSError, ValueError), self._streams[2] as stream:
             while line := stream.readline(65536):
                 self._errors.append(line)

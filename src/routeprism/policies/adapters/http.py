@@ -98,7 +98,7 @@ class Http:
         return (api := self._api) is not None and api.isolation == "reset"
 
     def walk(self) -> Iterator[ProfileStep]:
-        """Try the steps of the profile one after the other, and say in words what each found."""
+        """Try the steps of the profile one after the other, and describe what each found."""
         if api := self._api:
             yield from walk_profile(api, self.timeout, discard=self.discard)
 

@@ -65,5 +65,5 @@ def test_the_audit_of_long_names_in_80_columns(cli, monkeypatch) -> None:
     found = cli("orders", "sample", "-p", long, "--resamples", "100")
     assert found.code == 0
     head = [line for line in found.out.splitlines() if line.startswith("policy")]
-    assert " ".join(head).split() == "policy arrival changed kept forward reverse".split()
-    assert "…" not in found.out.split("changed:")[0]
+    assert " ".join(head).split() == "policy arrival records kept order reverse".split()
+    assert "…" not in found.out.split("Different records:")[0]

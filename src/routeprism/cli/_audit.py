@@ -17,7 +17,7 @@ from routeprism.api.requests import RunRequest, prepare
 from routeprism.cli._app import COMMANDS, load_handler
 from routeprism.cli._console import SafeConsole, print_json, print_line
 from routeprism.cli._terminal import end_if_incomplete, execute, name_flags, shorten_notes
-from routeprism.exhibits import Statement, Table
+from routeprism.exhibits import Part, Statement, Table
 from routeprism.experiments import Audit, registered_experiments, tabulate_layers
 from routeprism.experiments.repairs import summarise_remedies
 from routeprism.experiments.severity import tabulate_verdicts
@@ -242,6 +242,26 @@ def show_merge(settings: Any) -> None:
 
 _LONGEST_NAME = 16
 """How wide the first column of names is at least, if its names are that long."""
+
+
+def fit_table(console: SafeConsole, table: Table) -> TerminalTable:
+    """Render a table with intervals, or with estimates alone where they would not fit."""
+    rendered = render_table(table)
+    unbound = console.options.update(width=_ANY)
+    if console.measure(rendered, options=unbound).maximum <= console.width:
+        return rendered
+    rows = tuple(tuple(map(_leave_out_limits, row)) for row in table.rows)
+    return render_table(replace(table, rows=rows))
+
+
+_ANY = 1000
+"""A width that no table needs."""
+
+
+def _leave_out_limits(cell: Part) -> Part:
+    if isinstance(cell, str) or cell.row.lower is None:
+        return cell
+    return replace(cell, text=f"{cell.row.estimate:.3f}")
 
 
 def render_table(table: Table) -> TerminalTable:

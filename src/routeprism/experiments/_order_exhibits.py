@@ -82,7 +82,7 @@ def _describe(quantities: Mapping[str, EstimateRow]) -> Iterator[Phrase]:
             if (name := f"support_kept.{side}") in quantities
         )
         yield compose_rows(
-            "evidence is kept in {row} of orders, {ends} (labels: {row:labels})",
+            "some evidence is kept in {row} of orders, {ends} (labels: {row:labels})",
             row=across,
             ends=join_phrases(ends, ", "),
         )
@@ -128,10 +128,10 @@ def _reordering_statements(findings: Iterable[Finding]) -> Iterator[Statement]:
         saved = [value for value in dropped if value["found"]]
         neighbours = sum(value["inversions"] == 1 for value in lost)
         text = (
-            f"of {len(retained)} questions whose evidence is kept in source order, {len(lost)} "
-            f"lose it in some order, {neighbours} of them if two neighbours change places; of "
-            f"{len(dropped)} whose evidence is dropped in source order, {len(saved)} keep it in "
-            f"some order"
+            f"of {len(retained)} questions with some evidence kept in source order, {len(lost)} "
+            f"lose all of it in some order, {neighbours} of them if two neighbours change places; "
+            f"of {len(dropped)} whose evidence is dropped in source order, {len(saved)} keep some "
+            f"of it in some order"
             f"{_describe_search(values)}"
         )
         yield Statement((text,), "orders", policy)
@@ -178,7 +178,7 @@ def position_statements(findings: Iterable[Finding], labels: str) -> Iterator[St
             continue
         for side, questions in value.items():
             text = (
-                f"{questions['questions']} questions keep their evidence {side[5:]} only; its mean "
+                f"{questions['questions']} questions keep some evidence {side[5:]} only; its mean "
                 f"position is {questions['mean_position']:.3f}"
             )
             yield Statement((text,), "orders", finding.policy)
@@ -197,9 +197,43 @@ _TABLES = {
 }
 
 
+_SHARES = {
+    "order_change": "different records",
+    "support_kept": "some evidence kept",
+    "support_kept.forward": "in source order",
+    "support_kept.reverse": "in reverse",
+    "order_failed": "failed",
+}
+"""The columns of numbers; over all orders, the share that keeps evidence has two names."""
+
+
+def tabulate_shares(results: Results) -> list[Table]:
+    """Show for each policy and arrival model how often order changes what is kept."""
+    rows = results.rows.where(experiment="orders", arm="")
+    lines: list[tuple[str, str, dict[str, EstimateRow]]] = []
+    for (policy, arrival), group in rows.group("policy", "schedule").items():
+        across = group.get("support_kept.uniform") or group.get("support_kept.arrival")
+        quantities = {**group, **({"support_kept": across} if across is not None else {})}
+        lines.append((policy, arrival, quantities))
+    columns = [name for name in _SHARES if any(name in quantities for *_, quantities in lines)]
+    return make_table(
+        "order-shares",
+        "How often order changes the memory",
+        "Different records: share of orders in which the memory keeps a different set of records "
+        "from source order. Some evidence kept: share of orders in which it keeps at least one "
+        "record with evidence for a question, then the same in source order and in reverse.",
+        ("policy", "arrival", *(_SHARES[name] for name in columns)),
+        [
+            (policy, arrival, *(format_row(quantities.get(name)) for name in columns))
+            for policy, arrival, quantities in lines
+        ],
+        names=2,
+    )
+
+
 def tabulate_orders(results: Results) -> list[Table]:
-    """List the orders that matter most, each with its sentence."""
-    tables: list[Table] = []
+    """Show how often order changes the memory, and list the orders that matter most."""
+    tables: list[Table] = tabulate_shares(results)
     for name, (title, caption) in _TABLES.items():
         findings = [f for f in results.findings.get(name, ()) if f.value.get("sentence")]
         findings.sort(key=lambda finding: _rank(finding.value))

@@ -14,7 +14,7 @@ from pathlib import Path
 from routeprism import specs
 from routeprism.answers import Cost
 from routeprism.errors import SpecError
-from routeprism.exhibits import Statement
+from routeprism.exhibits import Results, Statement, Table, format_row, make_table, name_chart
 from routeprism.experiments._audit import Tracing
 from routeprism.experiments._execution import Pacing, RunExecution, finish_run, open_run
 from routeprism.experiments._result import Audit
@@ -25,7 +25,7 @@ from routeprism.orders import Schedule
 from routeprism.policies import Interface, Policy, builder_model, describe_client, interface_of
 from routeprism.runs import EstimateRow, Finding, Rows, Shortfall
 
-__all__ = ["STABLE", "Budgets", "Curve", "audit_budgets"]
+__all__ = ["STABLE", "Budgets", "Curve", "audit_budgets", "tabulate_budgets"]
 
 STABLE = 0.9
 """The overlap of two routes at which a budget counts as stable."""
@@ -339,3 +339,36 @@ def _describe_budget(
         budget=budget,
         **values,
     )
+
+
+_COLUMNS = {
+    "overlap.retained": "retained overlap",
+    "recall.retained.forward": "recall forward",
+    "recall.retained.route": "recall route",
+    "overlap.exposed": "exposed overlap",
+    "recall.exposed.forward": "recall forward",
+    "recall.exposed.route": "recall route",
+}
+_UNLABELLED = {"J": "exposed overlap J"}
+
+
+def tabulate_budgets(results: Results) -> list[Table]:
+    """Show each budget in a table for each order and interface."""
+    rows = Rows.of(row for row in results.rows.where(stratum="all", mask="") if row.policy)
+    columns = _COLUMNS if rows.where(quantity="overlap.retained") else _UNLABELLED
+    tables: list[Table] = []
+    places = dict.fromkeys((row.schedule, row.interface) for row in rows)
+    orders = list(dict.fromkeys(schedule for schedule, _ in places))
+    for schedule, interface in sorted(places, key=lambda place: orders.index(place[0])):
+        budgets = rows.where(schedule=schedule, interface=interface).group("policy")
+        tables += make_table(
+            name_chart("budgets", schedule, interface),
+            f"{schedule}, shown through {interface}",
+            "How much two orders share, and the share of the evidence that each keeps or shows.",
+            ("policy", *columns.values()),
+            [
+                (policy, *(format_row(budget.get(name)) or "n/a" for name in columns))
+                for (policy,), budget in budgets.items()
+            ],
+        )
+    return tables

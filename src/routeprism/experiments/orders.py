@@ -34,6 +34,7 @@ from routeprism.experiments._order_exhibits import (
     order_statements,
     position_statements,
     tabulate_orders,
+    tabulate_shares,
 )
 from routeprism.experiments._order_search import STALE_ONLY
 from routeprism.experiments._order_sharing import (
@@ -65,7 +66,7 @@ from routeprism.records import Benchmark, Pool, choose_cases
 from routeprism.routes import CrossFit, choose_checks, cross_fit, describe_isolation
 from routeprism.runs import EstimateRow, Finding, Rows, Run, Shortfall
 
-__all__ = ["EveryOrder", "explore_subject"]
+__all__ = ["EveryOrder", "explore_subject", "tabulate_shares"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,10 +107,10 @@ def _list_sanity(verdict: MemoryVerdict) -> tuple[Part, ...]:
     values: tuple[tuple[str, Part | None], ...] = (
         ("records kept", _show_percent(verdict.find("kept.forward"))),
         (
-            "questions whose evidence is kept",
+            "questions with all evidence kept",
             _show_percent(verdict.find("all_covered.retained.forward")),
         ),
-        ("questions that are shown all of their evidence", _show_percent(verdict.find(EVIDENCE))),
+        ("questions with all evidence shown", _show_percent(verdict.find(EVIDENCE))),
         ("characters shown", characters),
     )
     phrases = [(f"{name} ", value) for name, value in values if value]

@@ -13,7 +13,7 @@ from routeprism.report._exhibits import chart_data, figure
 from routeprism.report._exports import write_page
 from routeprism.report._html import Markup, as_html, data_block, fold_rest, fragment, tag
 from routeprism.report._next_steps import name_data
-from routeprism.report._page import page_header, shell
+from routeprism.report._page import Part, make_panel, page_header, shell
 from routeprism.report._summary import show_verdicts
 from routeprism.review import RunComparison
 from routeprism.review.comparison import MAIN_QUANTITIES, Difference, SupportChange, name_quantity
@@ -28,26 +28,17 @@ def write_comparison(comparison: RunComparison, path: Path) -> Path:
     ordered = sorted(comparison.differences, key=lambda difference: difference.is_reversal)
     plain = [difference for difference in ordered if difference.is_plain]
     charts = _charts([item for item in plain if item.column.quantity in MAIN_QUANTITIES])
-    tabs: list[tuple[str, str, Markup | None]] = [
+    tabs: list[Part] = [
         ("summary", "Summary", _summary(comparison, plain, charts)),
         ("questions", "Questions", _tabulate_support(comparison.support)),
         ("numbers", "All numbers", as_html(_tabulate_all(plain)) if plain else None),
     ]
-    visible = [(name, title, content) for name, title, content in tabs if content]
-    panels = [
-        tag(
-            "div",
-            tag("section", tag("h2", title), content, aria_label=title),
-            id=f"tab-{name}",
-            class_="panel",
-        )
-        for name, title, content in visible
-    ]
     header = page_header(
         _headline(comparison),
         f"{comparison.benchmark} · from {comparison.first} to {comparison.second}",
-        [(name, title) for name, title, _ in visible],
+        [(name, title) for name, title, content in tabs if content],
     )
+    panels = [make_panel(tab[0], [tab]) for tab in tabs]
     title = f"RoutePrism: {comparison.first} against {comparison.second}"
     blocks = [data_block("rp-charts", chart_data(charts))]
     write_page(path, shell(title, header, fragment(panels), blocks, charted=bool(charts)))
@@ -327,7 +318,7 @@ def _title(
         return "this change makes the memory worse"
     if lost:
         number = len({change.question for change in lost})
-        return f"this change loses evidence on {number} question{'s' * (number != 1)}"
+        return f"this change loses evidence on {pluralise(number, 'question')}"
     return "this change makes the memory better" if better else "no change was shown"
 
 

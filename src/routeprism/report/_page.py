@@ -149,7 +149,7 @@ def page(material: Material) -> str:
         *(chart for section in sections for chart in section.charts),
         *(chart for group in forests.values() for chart in group),
     ]
-    panels = [(name, title, _panel(name, parts)) for name, title, parts in tabs]
+    panels = [(name, title, make_panel(name, parts)) for name, title, parts in tabs]
     titles = [(name, title) for name, title, panel in panels if panel]
     sentence = headline(summaries, is_complete, verdicts)
     name = str(material.configuration.get("benchmark", material.directory.name))
@@ -184,7 +184,7 @@ def _list_checks(material: Material) -> Iterator[Part]:
     yield "reproduction", "Published numbers", published
 
 
-def _panel(name: str, parts: Sequence[Part]) -> Markup | None:
+def make_panel(name: str, parts: Sequence[Part]) -> Markup | None:
     """Put the sections of a tab together, with links to them where there are many."""
     visible = [(anchor, title, content) for anchor, title, content in parts if content]
     if not visible:

@@ -26,6 +26,7 @@ from routeprism.policies import (
 )
 from routeprism.policies.own import retained_ids
 from routeprism.policies.remedies import Hold, Rebuild
+from routeprism.printing import pluralise
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
 from routeprism.review.breaches import Breach, Displacement, describe_breach
 from routeprism.routes import FIRST_POOLS, check_isolation, choose_checks, explain_loss
@@ -98,7 +99,7 @@ class Stability:
 
     def __str__(self) -> str:
         if not self.breaches:
-            pools = f"{self.pools} pool{'s' * (self.pools != 1)}"
+            pools = pluralise(self.pools, "pool")
             return f"{self.policy} is stable on {pools} under {self.arrival}: {self.reach.phrase}"
         return "\n".join(_describe(self))
 
@@ -422,7 +423,7 @@ def _describe(stability: Stability) -> Iterator[str]:
     """Describe the smallest breach: which records it loses, why, and what helps."""
     first = min(stability.breaches, key=lambda breach: (inversions(breach.order), breach.pool.user))
     more = len(stability.breaches) - 1
-    remainder = f", and on {more} more pool{'s' * (more != 1)}" if more else ""
+    remainder = f", and on {pluralise(more, 'more pool')}" if more else ""
     name = describe_arrival(stability.arrival)
     arrival = stability.arrival if name == stability.arrival else f"{name} ({stability.arrival})"
     if first.error:

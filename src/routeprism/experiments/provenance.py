@@ -60,23 +60,6 @@ CONTRASTS: tuple[tuple[Provenance, Provenance], ...] = (
 """The paired differences between instructions, first minus second."""
 
 
-def compare_instructions(
-    asking: Asking, arms: tuple[Provenance, ...], margin: float = MARGIN
-) -> ComparisonStage:
-    """Make the stage that asks every pair of routes under several instructions.
-
-    The instruction of `asking` is the first arm.
-    """
-    return ComparisonStage(
-        "routes",
-        asking,
-        partial(_compare, arms),
-        partial(_enter, arms),
-        partial(_finish, margin),
-        {"provenance_arms": list(arms), "margin": margin},
-    )
-
-
 def _compare(
     arms: tuple[Provenance, ...], traced: Traced, asking: Asking, case: Case, stored: StoredRun
 ) -> CaseComparisons:
@@ -258,7 +241,15 @@ def _stage(
         raise SpecError(f"Expected a margin between 0 and 1 but got margin={settings.margin}")
     if asking is None or len(asking.instructions) < 2:
         return None
-    return compare_instructions(asking, asking.instructions, settings.margin)
+    arms, margin = asking.instructions, settings.margin
+    return ComparisonStage(
+        "routes",
+        asking,
+        partial(_compare, arms),
+        partial(_enter, arms),
+        partial(_finish, margin),
+        {"provenance_arms": list(arms), "margin": margin},
+    )
 
 
 experiment = Experiment(

@@ -244,22 +244,11 @@ def shrink_anomaly(anomaly: Anomaly, *, limit: int = 200) -> Anomaly:
     """
     if anomaly.trial.policy.outside:
         return _shrink_outside(anomaly)
-    while True:
-        smaller, minimal = _find_smaller(anomaly, limit)
-        if smaller is None:
-            return anomaly
-        if minimal:
-            return smaller
-        anomaly = smaller
-
-
-def _find_smaller(anomaly: Anomaly, limit: int) -> tuple[Anomaly | None, bool]:
-    """Find the same anomaly in fewer writes, and give whether all smaller sets were tried."""
     for writes, minimal in _list_smaller_sets(anomaly.trial.writes, limit):
         smaller = _find_kind(replace(anomaly.trial, writes=writes), anomaly.kind, limit)
         if smaller is not None:
-            return smaller, minimal
-    return None, True
+            return smaller if minimal else shrink_anomaly(smaller, limit=limit)
+    return anomaly
 
 
 def _list_smaller_sets(

@@ -89,6 +89,22 @@ def test_progress_shows_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> N
         assert (quiet.pools, quiet.answers, quiet.steps) == (None, None, None)
 
 
+def test_the_bar_of_all_steps_promises_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report takes a second, so that half of the steps is not half of the time."""
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(_terminal, "SafeConsole", lambda **_: terminal)
+    with _terminal.progress(False, 1) as meter:
+        assert meter.answers is not None
+        for done in range(1, 31):
+            meter.answers("records added", Progress(done, 40, 0, 1.0, None, 10.0))
+    lines = re.split(r"[\r\n]+", screen.getvalue())
+    assert not [
+        line for line in lines if "memories" in line and re.search(r"[-\d]:[-\d]{2}:", line)
+    ]
+    assert [line for line in lines if "records added" in line and re.search(r"\d:\d\d:\d\d", line)]
+
+
 def test_progress_is_that_of_all_portions() -> None:
     """Three pools of ten answers, made ready two and then one at a time."""
     told: list[tuple[int, int, float | None]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,7 +15,6 @@ import pytest
 
 from routeprism import Record, audit, explore_orders
 from routeprism.errors import SpecError
-from routeprism.landscape import recent_keeps
 from routeprism.records import load_benchmark
 from routeprism.runs import StoredRun
 
@@ -63,10 +63,10 @@ def test_recent_keeps_support_as_its_closed_form_says(data: Path) -> None:
     found = explore_orders("personamem", "recent:k=3", data=data, resamples=100)
     users = []
     for case in load_benchmark("personamem", data).cases:
-        kept = [
-            float(recent_keeps(len(case.pool), 3, len(question.labels["reference-session"])))
-            for question in case.questions
-        ]
+        supports = [len(question.labels["reference-session"]) for question in case.questions]
+        # The probability that the window of three has one of the supporting records.
+        windows, size = math.comb(len(case.pool), 3), len(case.pool)
+        kept = [1 - math.comb(size - number, 3) / windows for number in supports]
         users.append(sum(kept) / len(kept))
     row = found.value("support_kept.uniform", stratum="all")
     assert row.estimate == pytest.approx(sum(users) / 37, abs=1e-9)

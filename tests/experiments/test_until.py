@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,10 @@ import routeprism
 from routeprism.errors import SpecError
 from routeprism.experiments import parse_until
 from routeprism.measures import sequence_limits
+from routeprism.records import Record
 from routeprism.runs import StoredRun
+
+from ..doubles import LastThree
 
 
 def test_statements_are_read() -> None:
@@ -68,6 +73,31 @@ def test_the_same_seed_takes_the_same_users_on_any_number_of_processes() -> None
     assert rows[0] == rows[1]
     other = routeprism.audit("sample", "focal", schedules=["replay"], until="J±0.2", seed=3)
     assert other.rows != rows[0]
+
+
+class Costly(LastThree):
+    """A memory that asks a model for each record, and counts its calls in a file."""
+
+    calls_per_add = 1
+
+    def add(self, record: Record) -> None:
+        with Path(os.environ["COSTLY_CALLS"]).open("a") as calls:
+            calls.write("x")
+        super().add(record)
+
+
+@pytest.mark.slow
+def test_no_user_is_paid_for_after_the_stop_on_several_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COSTLY_CALLS", str(tmp_path / "calls"))
+    options: Any = {"schedules": ["replay"], "until": "J±0.3", "workers": 2}
+    routeprism.audit("sample", Costly, **options)
+    calls = (tmp_path / "calls").stat().st_size
+    sizes = [len(case.pool) for case in routeprism.load_benchmark("sample").cases]
+    assert calls < 2 * sum(sizes)  # forward and reverse of all users
+    routeprism.audit("sample", Costly, **{**options, "workers": 1})
+    assert (tmp_path / "calls").stat().st_size == 2 * calls
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routeprism.landscape import explore, merge_states, recent_keeps
+from routeprism.landscape import explore, merge_states
 from routeprism.orders import parse_arrival
 from routeprism.policies import (
     Incremental,
@@ -146,6 +147,17 @@ def test_every_arrival_model_is_followed_exactly(name: str, arrival: str) -> Non
         merged = explore(policy, pool, arrival, method="merged")
         assert merged.retained == explore(policy, pool, arrival, method="replayed").retained
         assert merged.exact
+
+
+def recent_keeps(size: int, k: int, support: int) -> Fraction:
+    """Return the probability that a uniform order leaves one of the support records in the window.
+
+    Before the interface; 1 where the window holds the whole pool and there is support.
+    """
+    if support == 0:
+        return Fraction(0)
+    window = min(k, size)
+    return 1 - Fraction(math.comb(size - support, window), math.comb(size, window))
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 9])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routeprism.landscape import (
+    Move,
     OrderBuilds,
     Predicate,
     Reordering,
     RetainedValue,
-    apply_moves,
     describe_moves,
     explore,
     find_moves,
@@ -36,6 +36,15 @@ from routeprism.records import Case, Pool, Record, load_benchmark
 from ..doubles import LastThree
 
 CASES = load_benchmark("sample").cases
+
+
+def apply_moves(moves: Sequence[Move], size: int) -> Order:
+    """Carry moves out on source order."""
+    order = list(range(size))
+    for move in moves:
+        order.remove(move.record)
+        order.insert(0 if move.after is None else order.index(move.after) + 1, move.record)
+    return tuple(order)
 
 
 @given(st.integers(0, 9).flatmap(lambda size: st.permutations(range(size))))

@@ -351,3 +351,44 @@ def test_a_repaired_memory_is_revived_from_its_snapshot(repair: str) -> None:
     assert revived.retained() == built.retained()
     assert revived.counts() == built.counts()
     assert revived.expose("Which drink?").context == built.expose("Which drink?").context
+
+
+class AsyncDiary:
+    """A policy with `async` methods whose memories are stored."""
+
+    name = "diary"
+    deterministic = False
+
+    async def build(self, arrivals: Sequence[Record]) -> AsyncPages:
+        return AsyncPages([record.id for record in arrivals])
+
+    async def revive(self, arrivals: Sequence[Record], snapshot: Any) -> AsyncPages:
+        return AsyncPages(snapshot)
+
+
+@dataclass
+class AsyncPages:
+    pages: list[str]
+
+    async def retained(self) -> list[str]:
+        return self.pages
+
+    async def state(self) -> list[str]:
+        return self.pages
+
+    async def expose(self, query: str) -> list[str]:
+        return self.pages
+
+    async def snapshot(self) -> list[str]:
+        return self.pages
+
+
+def test_a_memory_of_an_asynchronous_policy_is_revived() -> None:
+    policy = as_policy(AsyncDiary())
+    records = load_benchmark("sample").cases[0].pool.records[::-1]
+    assert can_revive(policy)
+    built: Any = policy.build(records)
+    revived: Any = revive_memory(policy, records, built.snapshot())
+    assert revived.retained() == built.retained() == [record.id for record in records]
+    built.close()
+    revived.close()

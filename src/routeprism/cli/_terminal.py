@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.markup import escape
-from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from routeprism.answers import Cost, Progress
 from routeprism.cli._console import SafeConsole, print_json, print_line
@@ -150,7 +151,7 @@ class _BarMeter(ProgressMeter):
     def __init__(self, bar: Bar, further: int) -> None:
         self._bar, self._further = bar, further
         self._step, self._number = 0, 1
-        self._whole = bar.add_task("memories", total=1.0, count="", said="")
+        self._whole = bar.add_task("memories", total=1.0, count="", said="", has_steps=True)
         self._tasks: dict[str, TaskID] = {}
         self.pools = self._show_pools
         self.answers = self._show_answers
@@ -194,6 +195,13 @@ class _BarMeter(ProgressMeter):
         self._advance(now.done / max(now.total, 1))
 
 
+class _TimeLeftColumn(TimeRemainingColumn):
+    """Shows the time left of pools and answers; that of all steps is not known."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.fields.get("has_steps") else super().render(task)
+
+
 @contextmanager
 def progress(silent: bool, further: int = 0) -> Iterator[ProgressMeter]:
     """Show all steps, and pools or answers, with rate, cost and time left, on a terminal.
@@ -209,7 +217,7 @@ def progress(silent: bool, further: int = 0) -> Iterator[ProgressMeter]:
         BarColumn(),
         TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[said]}"),
-        TimeRemainingColumn(),
+        _TimeLeftColumn(),
     )
     with Bar(*columns, console=console, transient=True) as bar:
         yield _BarMeter(bar, further)

@@ -21,7 +21,7 @@ from routeprism.experiments._rows import Key, Setting
 from routeprism.experiments._stages import Stage, Traced
 from routeprism.experiments._storage import is_external
 from routeprism.experiments._subject import Statistics, Subject
-from routeprism.experiments._until import Stop, Until, open_watch, shuffle_cases, take_cases
+from routeprism.experiments._until import Stop, Until, Watch, open_watch, shuffle_cases, take_cases
 from routeprism.experiments.mechanism import contrasts
 from routeprism.measures import Tally
 from routeprism.models import ALLOWANCE, GATEWAY, Allowance, Gateway, Model
@@ -32,6 +32,7 @@ from routeprism.policies import (
     builder_model,
     can_limit_calls,
     interface_of,
+    makes_calls,
     meter_policy,
     route_policy,
     stores_states,
@@ -440,7 +441,7 @@ def trace_cases(audit: Preparation, run: Run | None) -> Traces:
             add,
             number,
             run,
-            audit.execution,
+            _choose_execution(audit, watch),
             until_limit=True,
             stop=None if watch is None else is_enough,
             resumable=audit.pacing.allowance is None and audit.gateway is None,
@@ -455,6 +456,13 @@ def trace_cases(audit: Preparation, run: Run | None) -> Traces:
     if run is not None and traces.findings:
         run.keep("builds", traces.findings)
     return traces
+
+
+def _choose_execution(audit: Preparation, watch: Watch | None) -> RunExecution:
+    """Use one process if calls are made until a stop: several would make calls beyond it."""
+    if watch is None or not any(map(makes_calls, audit.plan.policies)):
+        return audit.execution
+    return audit.execution.on_one_process()
 
 
 def prepare_memories(

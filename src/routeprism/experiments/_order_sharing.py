@@ -23,6 +23,7 @@ from routeprism.policies import (
     connect_model,
     describe_client,
     is_deterministic,
+    makes_calls,
     unwrap_policy,
 )
 from routeprism.policies.own import OwnMemory
@@ -152,11 +153,7 @@ class Sharing:
 
 def shares_beginnings(policy: Policy, method: Method | None) -> bool:
     """Whether orders share their beginnings: where building asks a model, or if that is chosen."""
-    if method is not None:
-        return method == "shared"
-    client = describe_client(policy)
-    asks = client is not None and bool(client.model or client.calls_per_add)
-    return asks or builder_model(policy) is not None
+    return makes_calls(policy) if method is None else method == "shared"
 
 
 def _whole_calls(calls: float) -> Iterator[int]:

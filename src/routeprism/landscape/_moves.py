@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 
 from routeprism.orders import Order
 
@@ -52,15 +51,6 @@ def find_moves(order: Order) -> tuple[Move, ...]:
     )
 
 
-def apply_moves(moves: Sequence[Move], size: int) -> Order:
-    """Carry moves out on source order."""
-    order = list(range(size))
-    for move in moves:
-        order.remove(move.record)
-        order.insert(0 if move.after is None else order.index(move.after) + 1, move.record)
-    return tuple(order)
-
-
 def format_count(number: int) -> str:
     """Write a number of orders; factorials of long pools have hundreds of digits."""
     if number < 10**9:
@@ -82,17 +72,6 @@ def describe_moves(moves: Sequence[Move]) -> str:
     return "Move " + (
         sentences[0] if len(sentences) == 1 else ", ".join(sentences[:-1]) + " and " + sentences[-1]
     )
-
-
-def recent_keeps(size: int, k: int, support: int) -> Fraction:
-    """Return the probability that a uniform order leaves one of the support records in the window.
-
-    Before the interface; 1 where the window holds the whole pool and there is support.
-    """
-    if support == 0:
-        return Fraction(0)
-    window = min(k, size)
-    return 1 - Fraction(math.comb(size - support, window), math.comb(size, window))
 
 
 BINS = ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))

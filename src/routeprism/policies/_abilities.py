@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 from routeprism import specs
 from routeprism.errors import ContractError, PeekError, SpecError
 from routeprism.models import Allowance, Gateway, Model
-from routeprism.policies._awaiting import AwaitedPolicy
+from routeprism.policies._awaiting import AwaitedPolicy, wrap_asynchronous
 from routeprism.policies._contracts import (
     Consult,
     Consulting,
@@ -195,6 +195,9 @@ def revive_memory(policy: Policy, arrivals: Sequence[Record], snapshot: JsonValu
     """Revive a memory from its snapshot."""
     if isinstance(policy, SourceOrder):
         return revive_memory(policy.inner, policy.sorted(arrivals), snapshot)
+    if isinstance(policy, AwaitedPolicy):
+        memory: Memory = wrap_asynchronous(revive_memory(policy.inner, arrivals, snapshot))
+        return memory
     if isinstance(policy, (NamedPolicy, Queue)):
         return revive_memory(policy.inner, arrivals, snapshot)
     if isinstance(policy, REPAIRS):
@@ -274,6 +277,13 @@ def describe_client(policy: Policy) -> Client | None:
         return None
     calls = getattr(kind, "calls_per_add", None)
     return Client(calls_per_add=check_calls(policy.name, calls))
+
+
+def makes_calls(policy: Policy) -> bool:
+    """Whether building asks a model, as far as is declared: RoutePrism's, or its own client's."""
+    client = describe_client(policy)
+    declared = client is not None and bool(client.model or client.calls_per_add)
+    return declared or builder_model(policy) is not None
 
 
 def count_calls(policy: Policy, counts: Mapping[str, int]) -> Mapping[str, int]:

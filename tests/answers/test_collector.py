@@ -333,7 +333,7 @@ def test_every_fault_of_a_server_ends_in_its_outcome_and_no_key_is_kept(tmp_path
             timeout=600,
             check=True,
         )
-        assert server.seen()["authorizations"] == [f"Bearer {KEY}"]
+        assert server.read_counts()["authorizations"] == [f"Bearer {KEY}"]
     with closing(sqlite3.connect(directory / "run.sqlite")) as store:
         rows = store.execute(
             "SELECT text, coalesce(outcome, 'failed'), answer FROM requests "
@@ -372,7 +372,7 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
             process.send_signal(signal.SIGINT)
             server.release()
             _, errors = process.communicate(timeout=600)
-        requests = server.seen()["total"]
+        requests = server.read_counts()["total"]
         assert process.returncode != 0
         assert "KeyboardInterrupt" in errors
         with closing(sqlite3.connect(directory / "run.sqlite")) as store:
@@ -380,4 +380,4 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
         # Nothing new was sent, and what was under way was waited for.
         assert 30 <= answers == requests < 400
         subprocess.run(command, check=True, timeout=600)
-        assert server.seen()["total"] == 400
+        assert server.read_counts()["total"] == 400

@@ -108,9 +108,9 @@ def test_verdicts_go_through_the_ledger(tmp_path: Path) -> None:
     model = Says("no")
     with Run.open(tmp_path / "run", {"a": 1}, inputs={}) as run:
         judge = ModelJudge(model, run)
-        other = Judged("Where?", "in Bern", "Basel")
-        assert judge_all(judge, [ITEM, other, ITEM]) == [Verdict(False, "no")] * 3
-        assert judge_all(judge, [ITEM, other]) == [Verdict(False, "no")] * 2
+        alternative = Judged("Where?", "in Bern", "Basel")
+        assert judge_all(judge, [ITEM, alternative, ITEM]) == [Verdict(False, "no")] * 3
+        assert judge_all(judge, [ITEM, alternative]) == [Verdict(False, "no")] * 2
         assert len(model.asked) == 2
         with run.ledger() as ledger:
             assert ledger.count() == 2

@@ -49,7 +49,7 @@ def test_ten_kills_lose_nothing_and_repeat_only_what_was_under_way(tmp_path: Pat
 
         lost = 0
         for _ in range(KILLS):
-            replies = server.seen()["total"] + moments.randint(20, 45)
+            replies = server.read_counts()["total"] + moments.randint(20, 45)
             server.hold(replies)  # so that the collection cannot end before it is killed
             with subprocess.Popen(command(directory), stdout=subprocess.DEVNULL) as process:
                 server.wait_for(replies + 1)
@@ -66,8 +66,8 @@ def test_ten_kills_lose_nothing_and_repeat_only_what_was_under_way(tmp_path: Pat
         subprocess.run(command(directory), check=True, stdout=subprocess.DEVNULL, timeout=600)
         answers = read_ledger(directory)
         assert len(answers) == ANSWERS
-        assert server.seen()["total"] == ANSWERS + lost  # each lost one again, none else
-        assert server.seen()["peak"] <= CONCURRENCY
+        assert server.read_counts()["total"] == ANSWERS + lost  # each lost one again, none else
+        assert server.read_counts()["peak"] <= CONCURRENCY
 
         undisturbed = tmp_path / "undisturbed"
         subprocess.run(command(undisturbed), check=True, stdout=subprocess.DEVNULL, timeout=600)

@@ -125,8 +125,8 @@ def test_every_letter_is_read_in_every_plain_form(count: int, data: st.DataObjec
     letter = data.draw(st.sampled_from(string.ascii_lowercase[:count]))
     options = [f"option number {n}" for n in range(count)]
     for form in ("{}", "({})", "{}.", "{})", "Answer: {}", "**{}**", "{}) because of it"):
-        for written in (letter, letter.upper()):
-            assert parse(form.format(written), options) == ("answered", letter)
+        for content in (letter, letter.upper()):
+            assert parse(form.format(content), options) == ("answered", letter)
 
 
 @pytest.mark.parametrize(

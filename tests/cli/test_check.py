@@ -59,10 +59,10 @@ def test_junit_and_annotations_hold_hostile_text(
     failure = suite[0].find("failure")
     assert failure is not None and failure.text is not None
     assert "</failure>" in failure.text and "\x01" not in failure.text
-    told = json.loads(ended.out)
-    assert told["passed"] is False
-    assert [gate["passed"] for gate in told["gates"]] == [False, True]
-    assert told["gates"][0]["questions"][0]["id"] == HOSTILE
+    document = json.loads(ended.out)
+    assert document["passed"] is False
+    assert [gate["passed"] for gate in document["gates"]] == [False, True]
+    assert document["gates"][0]["questions"][0]["id"] == HOSTILE
 
 
 def test_compare_prints_and_gives_json(cli: Callable[..., Any], run: Path, tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_compare_prints_and_gives_json(cli: Callable[..., Any], run: Path, tmp_p
     assert "overlap with source order" in ended.out  # in plain words
     assert "recent:k=4, source order: the new version gains evidence for 1 question" in ended.out
     assert "Evidence gained (1):" in ended.out
-    told = json.loads(cli("compare", run, tmp_path / "later", "--json").out)
-    assert told["policies"] == [["recent:k=1", "recent:k=4"]]
-    assert [(c["schedule"], c["lost"], c["kept"]) for c in told["support"]] == [
+    document = json.loads(cli("compare", run, tmp_path / "later", "--json").out)
+    assert document["policies"] == [["recent:k=1", "recent:k=4"]]
+    assert [(c["schedule"], c["lost"], c["kept"]) for c in document["support"]] == [
         ("forward", [], ["r0"])
     ]
     assert cli("compare", run, tmp_path / "later", "--policy-a", "recent:k=1").code == 2

@@ -73,7 +73,7 @@ number = 5
 
 
 @pytest.fixture
-def mine(own_data: OwnData) -> Path:
+def own_data_path(own_data: OwnData) -> Path:
     return own_data(RECORDS, QUESTIONS)
 
 
@@ -90,17 +90,19 @@ def my_memory(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.slow
-def test_an_audit_says_what_changed_and_where_it_is_kept(cli: Cli, mine: Path) -> None:
-    ended = cli("audit", mine, "-p", "recent:k=1", "-p", "raw", "--run", "out", "--verbose")
+def test_an_audit_says_what_changed_and_where_it_is_kept(cli: Cli, own_data_path: Path) -> None:
+    ended = cli(
+        "audit", own_data_path, "-p", "recent:k=1", "-p", "raw", "--run", "out", "--verbose"
+    )
     assert (ended.code, ended.err) == (0, "")
     assert ended.left == ("out", *(f"out/{name}" for name in FILES))
-    said = ended.out.splitlines()
-    assert said[0] == "mydata: 2 pools, 6 records, 3 questions"
-    cells = [line.split() for line in said]
+    lines = ended.out.splitlines()
+    assert lines[0] == "mydata: 2 pools, 6 records, 3 questions"
+    cells = [line.split() for line in lines]
     recent = ["recent:k=1", *"33% 50% 67% 75% 100% evidence lost".split()]
     assert recent in cells
     assert ["raw", *"100% 100% 0% 0% 0% internal only".split()] in cells
-    at = said.index("Where order enters")
+    at = lines.index("Where order enters")
     layers = [line for line in cells[at:] if line and line[0] == "replay"][:2]
     assert layers[0] == [
         *"replay 3 of 3 3 of 3 3 of 3 3 of 3".split(),
@@ -114,12 +116,12 @@ def test_an_audit_says_what_changed_and_where_it_is_kept(cli: Cli, mine: Path) -
         "[1.000,",
         "1.000]",
     ]
-    sentences = [line for line in said if line.startswith("recent:k=1: ")]
+    sentences = [line for line in lines if line.startswith("recent:k=1: ")]
     assert "replay: every pair changed its sources" in sentences[-1]
     assert "J = 0.000 [0.000, 0.000]" in sentences[-1]
-    (sentence,) = [line for line in said if line.startswith("raw: Only internal state differs")]
+    (sentence,) = [line for line in lines if line.startswith("raw: Only internal state differs")]
     assert sentence.endswith("questions see the same")
-    assert said[-2:] == [
+    assert lines[-2:] == [
         "Run: out (estimates.csv, run.sqlite, manifest.json)",
         "Report: out/report.html",
     ]
@@ -133,8 +135,8 @@ def test_the_sample_is_called_synthetic(cli: Cli) -> None:
     assert "Note: The sample is synthetic: written by a generator with seed 20240607." in ended.out
 
 
-def test_json_is_all_that_is_printed_and_has_every_row(cli: Cli, mine: Path) -> None:
-    ended = cli("audit", mine, "-p", "recent:k=2", "--json", "--run", "out")
+def test_json_is_all_that_is_printed_and_has_every_row(cli: Cli, own_data_path: Path) -> None:
+    ended = cli("audit", own_data_path, "-p", "recent:k=2", "--json", "--run", "out")
     assert (ended.code, ended.err) == (0, "")
     document = json.loads(ended.out)
     assert document["counts"] == {"pools": 2, "records": 6, "questions": 3}
@@ -152,27 +154,29 @@ def test_json_is_all_that_is_printed_and_has_every_row(cli: Cli, mine: Path) -> 
 
 
 @pytest.mark.slow
-def test_without_a_directory_the_same_command_meets_its_own_run(cli: Cli, mine: Path) -> None:
-    first = cli("audit", mine, "-p", "raw", "--resamples", "100")
-    again = cli("audit", mine, "-p", "raw", "--resamples", "100")
-    outcome = cli("audit", mine, "-p", "recent", "--resamples", "100")
-    assert (first.code, again.code, outcome.code) == (0, 0, 0)
-    assert first.left == again.left
+def test_without_a_directory_the_same_command_meets_its_own_run(
+    cli: Cli, own_data_path: Path
+) -> None:
+    first = cli("audit", own_data_path, "-p", "raw", "--resamples", "100")
+    repetition = cli("audit", own_data_path, "-p", "raw", "--resamples", "100")
+    outcome = cli("audit", own_data_path, "-p", "recent", "--resamples", "100")
+    assert (first.code, repetition.code, outcome.code) == (0, 0, 0)
+    assert first.left == repetition.left
     runs = {Path(name).parts[1] for name in outcome.left if len(Path(name).parts) == 3}
     assert len(runs) == 2
     assert all(name.startswith("mydata-") for name in runs)
 
 
-def test_names_of_ones_own_are_no_markup(cli: Cli, mine: Path, my_memory: str) -> None:
-    ended = cli("audit", mine, "-p", f"{my_memory}:Named", "--run", "out")
+def test_names_of_ones_own_are_no_markup(cli: Cli, own_data_path: Path, my_memory: str) -> None:
+    ended = cli("audit", own_data_path, "-p", f"{my_memory}:Named", "--run", "out")
     assert ended.code == 0
-    told = ended.out.partition("Note: ")[0]  # notes name it, too
+    reports = ended.out.partition("Note: ")[0]  # notes name it, too
     # In the table and in its statements it is written as it is named.
-    assert told.count("v2") == told.count("mine[bold]v2[/bold]") >= 2
+    assert reports.count("v2") == reports.count("mine[bold]v2[/bold]") >= 2
 
 
 @pytest.mark.parametrize(
-    ("what", "names"),
+    ("subject", "names"),
     [
         ("policies", {"raw", "recent:k=…", "source-order(SPEC)", "package.module:Name"}),
         ("benchmarks", {"sample", "personamem", "locomo", "longmemeval", "DIRECTORY"}),
@@ -181,9 +185,9 @@ def test_names_of_ones_own_are_no_markup(cli: Cli, mine: Path, my_memory: str) -
         ("coordinates", {"J", "V_changed", "C_changed", "I_changed", "retained_changed"}),
     ],
 )
-def test_list_says_what_can_be_named(cli: Cli, what: str, names: set[str]) -> None:
-    outcome = cli("list", what)
-    document = json.loads(cli("list", what, "--json").out)
+def test_list_says_what_can_be_named(cli: Cli, subject: str, names: set[str]) -> None:
+    outcome = cli("list", subject)
+    document = json.loads(cli("list", subject, "--json").out)
     assert outcome.code == 0
     assert names <= set(document)
     assert all(meaning for meaning in document.values())
@@ -199,9 +203,9 @@ def test_list_says_what_can_be_named(cli: Cli, what: str, names: set[str]) -> No
     [("LastTwo", 1 / 3), ("LastTwo:k=1", 0.0), ("LastTwo:k=3", 1.0), ("make", 1 / 3)],
 )
 def test_a_class_beside_the_caller_is_found(
-    cli: Cli, mine: Path, my_memory: str, name: str, overlap: float
+    cli: Cli, own_data_path: Path, my_memory: str, name: str, overlap: float
 ) -> None:
-    ended = cli("audit", mine, "-p", f"{my_memory}:{name}", "--json", "--run", "out")
+    ended = cli("audit", own_data_path, "-p", f"{my_memory}:{name}", "--json", "--run", "out")
     assert (ended.code, ended.err) == (0, "")
     (row,) = [
         row
@@ -213,9 +217,9 @@ def test_a_class_beside_the_caller_is_found(
 
 
 def test_a_class_that_raises_is_shown_where_and_leaves_nothing(
-    cli: Cli, mine: Path, my_memory: str
+    cli: Cli, own_data_path: Path, my_memory: str
 ) -> None:
-    ended = cli("audit", mine, "-p", f"{my_memory}:Breaks", "--run", "new/out")
+    ended = cli("audit", own_data_path, "-p", f"{my_memory}:Breaks", "--run", "new/out")
     assert (ended.code, ended.out) == (2, "")  # 1 would say that a gate failed
     assert 'raise ValueError("no room for bob")' in ended.err
     assert (
@@ -397,21 +401,27 @@ def test_help_groups_options_and_shows_whole_summaries(
     overview = cli("--help").out
     assert "  compare        Report what changed between two runs.\n" in overview
     assert max(map(len, overview.splitlines())) <= 80
-    shown = cli("audit", "--help").out
-    assert max(map(len, shown.splitlines())) <= 80
-    headings = [line[:-1] for line in shown.splitlines() if line[:1] != " " and line[-1:] == ":"]
+    help_text = cli("audit", "--help").out
+    assert max(map(len, help_text.splitlines())) <= 80
+    headings = [
+        line[:-1] for line in help_text.splitlines() if line[:1] != " " and line[-1:] == ":"
+    ]
     assert headings == [
         *("What to audit", "Arrivals", "Answers", "Statistics", "Money", "Execution", "Output"),
         *("Research", "Examples"),
     ]
     for option in ("-p, --policy TEXT", "--display TEXT", "--reuse", "--margin NUMBER"):
-        assert f"  {option} " in shown
+        assert f"  {option} " in help_text
 
 
-def test_another_run_in_the_directory_is_refused_with_the_difference(cli: Cli, mine: Path) -> None:
-    assert cli("audit", mine, "-p", "raw", "--run", "out").code == 0
+def test_another_run_in_the_directory_is_refused_with_the_difference(
+    cli: Cli, own_data_path: Path
+) -> None:
+    assert cli("audit", own_data_path, "-p", "raw", "--run", "out").code == 0
     before = {name: Path("out", name).read_bytes() for name in FILES}
-    ended = cli("audit", mine, "-p", "raw", "-p", "recent:k=1", "--run", "out", "--seed", "5")
+    ended = cli(
+        "audit", own_data_path, "-p", "raw", "-p", "recent:k=1", "--run", "out", "--seed", "5"
+    )
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == (
         "routeprism: out holds another run; choose a different directory. It differs in:\n"
@@ -422,20 +432,20 @@ def test_another_run_in_the_directory_is_refused_with_the_difference(cli: Cli, m
     assert {name: Path("out", name).read_bytes() for name in FILES} == before
 
 
-def test_changed_data_is_another_run(cli: Cli, mine: Path) -> None:
-    assert cli("audit", mine, "-p", "raw", "--run", "out").code == 0
-    with (mine / "records.jsonl").open("a") as records:
+def test_changed_data_is_another_run(cli: Cli, own_data_path: Path) -> None:
+    assert cli("audit", own_data_path, "-p", "raw", "--run", "out").code == 0
+    with (own_data_path / "records.jsonl").open("a") as records:
         records.write(json.dumps({"user": "ann", "id": "new", "text": "I moved."}))
-    ended = cli("audit", mine, "-p", "raw", "--run", "out")
+    ended = cli("audit", own_data_path, "-p", "raw", "--run", "out")
     assert ended.code == 2
     changed = [line.split(":")[0].strip() for line in ended.err.splitlines()[1:]]
     assert changed == ["fingerprint", "inputs"]
 
 
-def test_foreign_files_are_left_alone(cli: Cli, mine: Path) -> None:
+def test_foreign_files_are_left_alone(cli: Cli, own_data_path: Path) -> None:
     Path("out").mkdir()
     Path("out/thesis.txt").write_text("years of work")
-    ended = cli("audit", mine, "-p", "raw", "--run", "out")
+    ended = cli("audit", own_data_path, "-p", "raw", "--run", "out")
     assert (ended.code, ended.left) == (2, ("out", "out/thesis.txt"))
     assert ended.err == (
         "routeprism: out contains files that do not belong to a run; choose an empty directory\n"
@@ -443,12 +453,14 @@ def test_foreign_files_are_left_alone(cli: Cli, mine: Path) -> None:
     assert Path("out/thesis.txt").read_text() == "years of work"
 
 
-def test_control_c_leaves_nothing(cli: Cli, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_c_leaves_nothing(
+    cli: Cli, own_data_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Raw, "build", interrupt)
-    ended = cli("audit", mine, "-p", "raw", "--run", "out", "--workers", "1")
+    ended = cli("audit", own_data_path, "-p", "raw", "--run", "out", "--workers", "1")
     assert (ended.code, ended.out, ended.left) == (130, "", ())
     assert ended.err.startswith("routeprism: stopped. Answers and checkpoints are kept")
 

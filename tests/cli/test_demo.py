@@ -16,8 +16,8 @@ def test_the_demonstration_runs_the_whole_protocol(demonstration: Any) -> None:
     run = demonstration.directory / "runs" / "demo"
     with StoredRun(run) as stored:
         rows = stored.estimates()
-        found = {row.experiment for row in rows}
-        assert found == {
+        names = {row.experiment for row in rows}
+        assert names == {
             "routes", "retention", "mechanism", "support", "restoration", "display", "reuse",
             "orders", "readouts",
         }  # fmt: skip

@@ -62,8 +62,8 @@ def test_a_table_that_fits_is_left_as_it_is() -> None:
 def test_the_audit_of_long_names_in_80_columns(cli, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     long = "focal:threshold=0.0625,survivor=first-arrival"
-    found = cli("orders", "sample", "-p", long, "--resamples", "100")
-    assert found.code == 0
-    head = [line for line in found.out.splitlines() if line.startswith("policy")]
+    call = cli("orders", "sample", "-p", long, "--resamples", "100")
+    assert call.code == 0
+    head = [line for line in call.out.splitlines() if line.startswith("policy")]
     assert " ".join(head).split() == "policy arrival records kept order reverse".split()
-    assert "…" not in found.out.split("Different records:")[0]
+    assert "…" not in call.out.split("Different records:")[0]

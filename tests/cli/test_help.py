@@ -82,5 +82,5 @@ def test_a_default_of_one_command_replaces_the_general_one() -> None:
 
 if __name__ == "__main__":
     GOLDEN.mkdir(exist_ok=True)
-    for one in NAMES:
-        golden_file(one).write_text(show_help(one), encoding="utf-8")
+    for command_name in NAMES:
+        golden_file(command_name).write_text(show_help(command_name), encoding="utf-8")

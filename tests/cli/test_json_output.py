@@ -28,7 +28,7 @@ def validate(kind: str, text: str) -> Any:
 
 
 @pytest.fixture
-def mine(own_data: Callable[..., Path]) -> Path:
+def own_data_path(own_data: Callable[..., Path]) -> Path:
     return own_data(
         [{"user": u, "id": f"{u}{n}", "text": f"w{n} tea"} for u in "abc" for n in range(5)],
         [
@@ -48,34 +48,36 @@ def test_the_schema_is_valid_and_covers_every_command_with_json() -> None:
         if any(option.name == "json" for option in options_of(settings_for(name)))
     }
     assert set(SCHEMA["commands"]) == covered
-    named = {kind for kinds in SCHEMA["commands"].values() for kind in kinds}
-    assert named <= set(SCHEMA["$defs"])
+    names = {kind for kinds in SCHEMA["commands"].values() for kind in kinds}
+    assert names <= set(SCHEMA["$defs"])
 
 
 @pytest.mark.slow
-def test_commands_that_build_memories_follow_the_schema(cli: Cli, mine: Path) -> None:
+def test_commands_that_build_memories_follow_the_schema(cli: Cli, own_data_path: Path) -> None:
     few = ("--resamples", "100", "--workers", "1", "--json")
-    answered = ("-p", "recent:k=2", "-m", "reader", *few)
+    answers = ("-p", "recent:k=2", "-m", "reader", *few)
     for command, arguments in {
-        "audit": (mine, *answered),
-        "restore": (mine, *answered),
-        "remedy": (mine, "-p", "recent:k=2", *few),
-        "orders": (mine, "-p", "recent:k=2", "--shrink", "support", *few),
-        "curve": (mine, "--budget", "k=1,2", *few),
+        "audit": (own_data_path, *answers),
+        "restore": (own_data_path, *answers),
+        "remedy": (own_data_path, "-p", "recent:k=2", *few),
+        "orders": (own_data_path, "-p", "recent:k=2", "--shrink", "support", *few),
+        "curve": (own_data_path, "--budget", "k=1,2", *few),
     }.items():
         ended = cli(command, *arguments)
         assert ended.code == 0, ended.err
         value = validate(SCHEMA["commands"][command][0], ended.out)
         assert value["benchmark"] == "mydata" and value["estimates"]
-    priced = cli("audit", mine, "-p", "raw", "-m", "reader", "--dry-run", "--json")
+    priced = cli("audit", own_data_path, "-p", "raw", "-m", "reader", "--dry-run", "--json")
     assert "reader" in validate("costs", priced.out)
 
 
 @pytest.mark.slow
-def test_commands_that_read_runs_follow_the_schema(cli: Cli, mine: Path) -> None:
+def test_commands_that_read_runs_follow_the_schema(cli: Cli, own_data_path: Path) -> None:
     for run, policy in (("a", "recent:k=3"), ("b", "recent:k=2")):
         few = ("-s", "replay", "--resamples", "100", "--workers", "1", "--quiet")
-        assert cli("audit", mine, "-p", policy, "-m", "reader", "--run", run, *few).code == 0
+        assert (
+            cli("audit", own_data_path, "-p", policy, "-m", "reader", "--run", run, *few).code == 0
+        )
     pair = ("--policy-a", "recent:k=3", "--policy-b", "recent:k=2")
     compared = validate("compare", cli("compare", "a", "b", *pair, "--json").out)
     assert compared["policies"] == [["recent:k=3", "recent:k=2"]]
@@ -90,13 +92,13 @@ def test_commands_that_read_runs_follow_the_schema(cli: Cli, mine: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_rest_follows_the_schema(cli: Cli, mine: Path) -> None:
+def test_the_rest_follows_the_schema(cli: Cli, own_data_path: Path) -> None:
     assert "focal" in str(validate("list", cli("list", "--json").out))
     checks = validate("check-adapter", cli("check-adapter", "recent:k=3", "--json").out)
     assert checks["adapter"] == "recent:k=3"
     assert cli("check-adapter", "recent:k=3", "--quiet").out == "recent:k=3 can be audited\n"
-    one = cli("reproduce", "tab:mechanism-state", "--quiet")
-    assert (one.code, one.out) == (0, "12 numbers: reproduced: measured 12\n")
+    call = cli("reproduce", "tab:mechanism-state", "--quiet")
+    assert (call.code, call.out) == (0, "12 numbers: reproduced: measured 12\n")
     counts = (
         "2280 numbers: reproduced: measured 42, reproduced: denominators 36, reproduced: "
         "arithmetic 14, differs 15, machinery 2106, not derivable 67\n"
@@ -104,7 +106,7 @@ def test_the_rest_follows_the_schema(cli: Cli, mine: Path) -> None:
     assert cli("reproduce", "--quiet").out == counts
     table = cli("reproduce", "tab:mechanism-state", "--json").out
     assert validate("reproduce", table)["tables"][0]["label"] == "tab:mechanism-state"
-    sheet = validate("cards", cli("support", mine, "--export", "cards.csv", "--json").out)
+    sheet = validate("cards", cli("support", own_data_path, "--export", "cards.csv", "--json").out)
     assert sheet["sheet"] == "cards.csv"
     with Path("cards.csv").open(encoding="utf-8", newline="") as stream:
         rows = [{**row, "label": "direct"} for row in csv.DictReader(stream)]
@@ -113,16 +115,16 @@ def test_the_rest_follows_the_schema(cli: Cli, mine: Path) -> None:
         writer.writeheader()
         writer.writerows(rows)
     passes = ("--pass", "a=cards.csv", "--primary", "a", "--resamples", "100")
-    study = validate("study", cli("support", mine, *passes, "--json").out)
+    study = validate("study", cli("support", own_data_path, *passes, "--json").out)
     assert study["primary"] == "a" and study["labels"]["source"] == "audited:a"
 
 
-def test_screening_and_merging_follow_the_schema(cli: Cli, mine: Path) -> None:
-    sheet = cli("screen", mine, "--export", "cards.csv", "--json")
+def test_screening_and_merging_follow_the_schema(cli: Cli, own_data_path: Path) -> None:
+    sheet = cli("screen", own_data_path, "--export", "cards.csv", "--json")
     assert validate("cards", sheet.out)["cards"] == 6
     few = ("-p", "recent:k=2", "-s", "replay", "--resamples", "100", "--workers", "1")
     for part in ("1", "2"):
-        ended = cli("audit", mine, *few, "--shard", f"{part}/2", "--run", part, "--quiet")
+        ended = cli("audit", own_data_path, *few, "--shard", f"{part}/2", "--run", part, "--quiet")
         assert ended.code == 0, ended.err
     merged = cli("merge", "1", "2", "--run", "whole", "--json")
     assert merged.code == 0, merged.err

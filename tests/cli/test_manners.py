@@ -80,11 +80,11 @@ def test_progress_shows_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> N
             meter.pools(done, 40)
         meter.steps("estimates", 2, 3)
         meter.begin_last("report")
-    shown = screen.getvalue()
-    assert "30/40" in shown
-    assert "step 1 of 4" in shown and "step 4 of 4" in shown
-    assert re.search(r"\d+\.\d/s", shown)
-    assert re.search(r"\d:\d\d:\d\d", shown)
+    text = screen.getvalue()
+    assert "30/40" in text
+    assert "step 1 of 4" in text and "step 4 of 4" in text
+    assert re.search(r"\d+\.\d/s", text)
+    assert re.search(r"\d:\d\d:\d\d", text)
     with _terminal.progress(True) as quiet:
         assert (quiet.pools, quiet.answers, quiet.steps) == (None, None, None)
 
@@ -107,15 +107,15 @@ def test_the_bar_of_all_steps_promises_no_time(monkeypatch: pytest.MonkeyPatch) 
 
 def test_progress_is_that_of_all_portions() -> None:
     """Three pools of ten answers, made ready two and then one at a time."""
-    told: list[tuple[int, int, float | None]] = []
+    reports: list[tuple[int, int, float | None]] = []
     overall = PortionProgress(
-        lambda _, now: told.append((now.done, now.total, now.seconds_left)), 3
+        lambda _, now: reports.append((now.done, now.total, now.seconds_left)), 3
     )
     for pools, totals in ((2, 20), (1, 10)):
         overall.begin_portion(pools)
         for done in (5, totals):
             overall("reader", Progress(done, totals, 0, 5.0, None, None))
-    assert told == [(5, 30, 5.0), (20, 30, 2.0), (25, 30, 1.0), (30, 30, 0.0)]
+    assert reports == [(5, 30, 5.0), (20, 30, 2.0), (25, 30, 1.0), (30, 30, 0.0)]
 
 
 def test_the_shell_completes_commands(
@@ -172,14 +172,14 @@ def test_what_libraries_log_is_shown_only_if_asked_for(workers: str, tmp_path: P
         "-q",
     ]
     environment = {name: value for name, value in os.environ.items() if name != "ROUTEPRISM_LOG"}
-    for shown in (False, True):
-        more = {"ROUTEPRISM_LOG": "1"} if shown else {}
+    for is_shown in (False, True):
+        more = {"ROUTEPRISM_LOG": "1"} if is_shown else {}
         done = subprocess.run(
             call, cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
-        assert ("INFO:httpx" in done.stderr) is shown
-        assert ("WARNING:library" in done.stderr) is shown
+        assert ("INFO:httpx" in done.stderr) is is_shown
+        assert ("WARNING:library" in done.stderr) is is_shown
 
 
 @pytest.mark.slow

@@ -42,9 +42,9 @@ def test_labels_from_a_sheet_steer_a_restoration(
     question = {card.id: card.question for card in cards_for(sample, SUPPORT)}
 
     def label(row: dict[str, str]) -> None:
-        asked = question[row["card"]]
-        record = pools[asked][int(row["record"]) - 1]
-        row["label"] = "direct" if record in support[asked] else "none"
+        question_id = question[row["card"]]
+        record = pools[question_id][int(row["record"]) - 1]
+        row["label"] = "direct" if record in support[question_id] else "none"
 
     sheet = tmp_path / "support.csv"
     run("support", "sample", "--export", str(sheet))
@@ -61,10 +61,10 @@ def test_labels_from_a_sheet_steer_a_restoration(
     run(*base, "--run", str(tmp_path / "b"))
     published = json.loads(capsys.readouterr().out)
 
-    def contrast(found: dict[str, object], labels: str) -> list[object]:
+    def contrast(result: dict[str, object], labels: str) -> list[object]:
         return [
             (row["estimate"], row["queries"])
-            for row in found["estimates"]
+            for row in result["estimates"]
             if row["quantity"] == "restored-absent"
             and row["stratum"] == "all"
             and not row["arm"]
@@ -132,9 +132,9 @@ def test_outdated_evidence_from_two_sheets_with_agreement(
     question = {card.id: card.question for card in cards_for(sample, STALE)}
 
     def label(row: dict[str, str]) -> None:
-        asked = question[row["card"]]
-        record = pools[asked][int(row["record"]) - 1]
-        row["label"] = "direct" if record in stale[asked] else "none"
+        question_id = question[row["card"]]
+        record = pools[question_id][int(row["record"]) - 1]
+        row["label"] = "direct" if record in stale[question_id] else "none"
 
     def overlook(row: dict[str, str]) -> None:
         label(row)
@@ -149,7 +149,7 @@ def test_outdated_evidence_from_two_sheets_with_agreement(
     labelled = tmp_path / "labels"
     run(
         *("support", "sample-updates", "--stale", "--json", "--run", str(labelled)),
-        *(word for one in passes for word in ("--pass", one)),
+        *(word for item in passes for word in ("--pass", item)),
     )
     study = json.loads(capsys.readouterr().out)
     assert study["rubric"] == "stale"

@@ -61,5 +61,5 @@ def test_columns_fold_and_no_number_is_cut(capsys: pytest.CaptureFixture[str]) -
 def test_notes_name_the_options_of_the_command_line() -> None:
     settings = make_settings(settings_for("audit"), {"benchmark": "sample", "policies": ["raw"]})
     note = "memochat:model=m: pass arrivals=MODEL; rebuilds=N builds N routes"
-    shown = "memochat:model=m: pass --arrival MODEL; --rebuilds N builds N routes"
-    assert name_flags(note, settings) == shown
+    text = "memochat:model=m: pass --arrival MODEL; --rebuilds N builds N routes"
+    assert name_flags(note, settings) == text

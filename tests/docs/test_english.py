@@ -30,8 +30,8 @@ def test_docs_and_source_contain_no_pattern_of_the_list(
 def test_an_occurrence_names_file_line_and_advice(english: ModuleType, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Page\n\nThe count\nrests on it.\n", encoding="utf-8")
-    (found,) = english.find_occurrences(page, english.read_patterns())
-    assert str(found) == "page.md:4: 'rests on': \"depends on\""
+    (occurrence,) = english.find_occurrences(page, english.read_patterns())
+    assert str(occurrence) == "page.md:4: 'rests on': \"depends on\""
 
 
 def test_docstrings_and_messages_are_read_and_code_is_not(
@@ -42,8 +42,8 @@ def test_docstrings_and_messages_are_read_and_code_is_not(
         '"""Help nobody here."""\n\nnobody = "nobody"\nmessage = f"ask {nobody} or somebody"\n',
         encoding="utf-8",
     )
-    found = english.find_occurrences(module, english.read_patterns())
-    assert [(one.line, one.words) for one in found] == [(1, "nobody"), (4, "somebody")]
+    occurrences = english.find_occurrences(module, english.read_patterns())
+    assert [(item.line, item.words) for item in occurrences] == [(1, "nobody"), (4, "somebody")]
     page = tmp_path / "code.md"
     page.write_text("Use `nobody`:\n\n```text\nnobody\n```\n", encoding="utf-8")
     assert not english.find_occurrences(page, english.read_patterns())

@@ -77,11 +77,11 @@ def watching(points: Points, below: Path) -> Iterator[None]:
                 return super().execute(statement, *values)
 
         def executemany(self, statement: str, rows: Any) -> Any:
-            listed = list(rows)
+            entries = list(rows)
             points()
-            super().executemany(statement, listed[: len(listed) // 2])
+            super().executemany(statement, entries[: len(entries) // 2])
             points()
-            return super().executemany(statement, listed[len(listed) // 2 :])
+            return super().executemany(statement, entries[len(entries) // 2 :])
 
         def executescript(self, script: str) -> Any:
             with _around(points):
@@ -225,13 +225,13 @@ def in_child(work: Callable[[], Any]) -> tuple[int, Any]:
             os._exit(code)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        written = pipe.read()
+        content = pipe.read()
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return os.WTERMSIG(status), None
     if os.WEXITSTATUS(status):
         raise RuntimeError("the command failed; what it raised is printed above")
-    return 0, json.loads(written)
+    return 0, json.loads(content)
 
 
 def perform(scenario: Scenario, data: Path, place: Path, fatal: int | None) -> dict[str, int]:
@@ -256,25 +256,25 @@ def answers(place: Path) -> int:
 
 def left(place: Path) -> dict[str, Any]:
     """Give everything below a directory: files as they are, stores by their rows but for clocks."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for path in sorted(place.rglob("*")):
         name = str(path.relative_to(place))
         if path.suffix == ".sqlite":
-            found[name] = _rows(path)
+            values[name] = _rows(path)
         else:
-            found[name] = path.read_bytes().hex() if path.is_file() else "directory"
-    return found
+            values[name] = path.read_bytes().hex() if path.is_file() else "directory"
+    return values
 
 
 def _rows(path: Path) -> dict[str, list[str]]:
     with closing(sqlite3.connect(path)) as connection:
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        found = {}
+        values = {}
         for (table,) in tables.fetchall():
             columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-            kept = ", ".join(name for name in columns if name not in CLOCKS)
-            found[table] = sorted(map(repr, connection.execute(f"SELECT {kept} FROM {table}")))
-        return found
+            text = ", ".join(name for name in columns if name not in CLOCKS)
+            values[table] = sorted(map(repr, connection.execute(f"SELECT {text} FROM {table}")))
+        return values
 
 
 def exported(place: Path) -> str | None:
@@ -318,22 +318,22 @@ def try_points(name: str, data: Path, scratch: Path, every: int = 1) -> Outcome:
     for point in tried:
         shutil.copytree(first, place)
         ended, _ = in_child(lambda: perform(scenario, data, place, point))  # noqa: B023
-        present, seen = answers(place), exported(place)
-        _, again = in_child(lambda: perform(scenario, data, place, None))
-        found = left(place)
+        present, observations = answers(place), exported(place)
+        _, repetition = in_child(lambda: perform(scenario, data, place, None))
+        result = left(place)
         problems = {
             "it was not killed": ended != signal.SIGKILL and point < counted["points"] - 10,
-            "answers were lost or requested twice": present + again["asked"] != total,
-            "readers saw neither state of the run": seen not in (None, before, after),
-            f"it differs in {_unlike(found, expected)}": found != expected,
+            "answers were lost or requested twice": present + repetition["asked"] != total,
+            "readers saw neither state of the run": observations not in (None, before, after),
+            f"it differs in {_unlike(result, expected)}": result != expected,
         }
         failures += [f"point {point}: {text}" for text, wrong in problems.items() if wrong]
         shutil.rmtree(place)
     return Outcome(counted["points"], len(tried), failures)
 
 
-def _unlike(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+def _unlike(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
+    return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
 
 
 if __name__ == "__main__":

@@ -22,13 +22,13 @@ from routeprism.review.tracing import trace_row
 from routeprism.runs import Column, EstimateRow, StoredRun
 
 READERS: dict[str, Callable[[Path, Path], Any]] = {
-    "check": lambda run, other: check_run(run, ["J>=0"]),
-    "baseline": lambda run, other: check_run(other, [], run),
-    "compare": lambda run, other: compare_runs(other, run),
-    "trace": lambda run, other: trace_row(run, "1"),
-    "plan": lambda run, other: plan_study(run, "J", half_width=0.1, schedule="replay"),
-    "answers": lambda run, other: write_answers(run, run.parent / "answers.csv"),
-    "compiled": lambda run, other: routes_of(run),
+    "check": lambda run, changed: check_run(run, ["J>=0"]),
+    "baseline": lambda run, changed: check_run(changed, [], run),
+    "compare": lambda run, changed: compare_runs(changed, run),
+    "trace": lambda run, changed: trace_row(run, "1"),
+    "plan": lambda run, changed: plan_study(run, "J", half_width=0.1, schedule="replay"),
+    "answers": lambda run, changed: write_answers(run, run.parent / "answers.csv"),
+    "compiled": lambda run, changed: routes_of(run),
 }
 
 
@@ -107,14 +107,16 @@ def test_an_extension_has_the_numbers_of_a_run_that_was_made_at_once(
     audit(small_data, finished, draws=2)
     audit(small_data, tmp_path / "once", draws=2)
     with StoredRun(finished) as extended, StoredRun(tmp_path / "once") as once:
-        rows = [[row for row in one.estimates() if not dispatched(row)] for one in (extended, once)]
+        rows = [
+            [row for row in item.estimates() if not dispatched(row)] for item in (extended, once)
+        ]
         values = [
             {
                 column: by_user
-                for column, by_user in one.per_question().items()
+                for column, by_user in item.per_question().items()
                 if not dispatched(column)
             }
-            for one in (extended, once)
+            for item in (extended, once)
         ]
     assert rows[0] == rows[1] and rows[0]
     assert values[0] == values[1] and values[0]

@@ -28,7 +28,7 @@ def answer(run: Run) -> None:
     key = Key.of("openai:m", SETTINGS, "why?", batch="", draw=0)
     with run.ledger() as ledger:
         (submission,) = ledger.reserve(SETTINGS, [Request(key, "why?")]).result()
-        kept = Answer(
+        stored_answer = Answer(
             submission=submission,
             outcome="answered",
             answer="a",
@@ -36,7 +36,7 @@ def answer(run: Run) -> None:
             asked_at="2026-01-02T03:04:05.000+00:00",
             latency=0.1,
         )
-        ledger.put(kept).result()
+        ledger.put(stored_answer).result()
 
 
 def answers(directory: Path) -> int:

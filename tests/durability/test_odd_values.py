@@ -115,8 +115,8 @@ def test_an_odd_value_is_refused_in_one_line(
 def test_more_streams_than_records_end_at_once(split: str) -> None:
     """Streams without a record are not listed, however many there are."""
     for size in (0, 1, 5):
-        drawn = parse_schedule(f"interleave:k={HUGE}{split},seed=1").order(size, "user")
-        assert sorted(drawn) == list(range(size))
+        order = parse_schedule(f"interleave:k={HUGE}{split},seed=1").order(size, "user")
+        assert sorted(order) == list(range(size))
 
 
 @pytest.mark.parametrize("megabytes", [float("nan"), float("inf"), -1.0])

@@ -26,7 +26,7 @@ def pools() -> Callable[..., Benchmark]:
             records = tuple(
                 Record(f"{name}r{at}", at, f"{WORDS} number{at} {name}") for at in range(4)
             )
-            asked = tuple(
+            pool_questions = tuple(
                 Question(
                     f"{name}{question}",
                     name,
@@ -39,7 +39,7 @@ def pools() -> Callable[..., Benchmark]:
                 )
                 for question in questions
             )
-            cases.append(Case(Pool(name, records), asked))
+            cases.append(Case(Pool(name, records), pool_questions))
         labels = ("own",) if support else ()
         return Benchmark("tiny", tuple(cases), "0" * 64, interface="all", labels=labels)
 

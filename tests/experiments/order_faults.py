@@ -64,8 +64,8 @@ class MergesIntoFirst(AppendOnly):
             self.merge(twin, record)
         self.arrived += 1
 
-    def resemble(self, one: Record, two: Record) -> bool:
-        places = sorted((one.position, two.position))
+    def resemble(self, record: Record, two: Record) -> bool:
+        places = sorted((record.position, two.position))
         return places in ([1, 2], [2, 3])
 
     def merge(self, twin: Record, record: Record) -> None:
@@ -121,7 +121,7 @@ class DeduplicatesUpdates(DiscardsNearDuplicates):
 class ResolvesByTime(Repaired):
     """Keeps the newest record of each fact by timestamp, and shows facts by time."""
 
-    def kept(self) -> list[Record]:
+    def list_retained(self) -> list[Record]:
         return sorted(self.held.values(), key=lambda record: str(record.timestamp))
 
 

@@ -25,7 +25,7 @@ def benchmark(users: int = 4, questions: int = 3, options: tuple[str, ...] = ("o
     for user in range(users):
         name = f"u{user}"
         records = tuple(Record(f"{name}r{at}", at, f"{WORDS} number{at} {name}") for at in range(3))
-        asked = tuple(
+        pool_questions = tuple(
             Question(
                 f"{name}q{at}",
                 name,
@@ -35,7 +35,7 @@ def benchmark(users: int = 4, questions: int = 3, options: tuple[str, ...] = ("o
             )
             for at in range(questions)
         )
-        cases.append(Case(Pool(name, records), asked))
+        cases.append(Case(Pool(name, records), pool_questions))
     return Benchmark("tiny", tuple(cases), "0" * 64, interface="all")
 
 
@@ -48,8 +48,12 @@ def uneven(questions: int) -> Benchmark:
             pool=Pool(
                 case.pool.user,
                 tuple(
-                    Record(one.id, one.position, f"{one.text}{' walnut' * 9 * one.position}")
-                    for one in case.pool.records
+                    Record(
+                        record.id,
+                        record.position,
+                        f"{record.text}{' walnut' * 9 * record.position}",
+                    )
+                    for record in case.pool.records
                 ),
             ),
         )
@@ -65,7 +69,7 @@ def by_last_record(ask: Ask) -> str:
 
 def test_the_profile_of_a_certain_model_by_hand() -> None:
     model = Scripted(by_last_record)
-    found = routeprism.audit(benchmark(8), "focal", models=[model], draws=3, resamples=200)
+    result = routeprism.audit(benchmark(8), "focal", models=[model], draws=3, resamples=200)
     expected = {
         "H": 1,
         "Delta": 1,
@@ -85,21 +89,21 @@ def test_the_profile_of_a_certain_model_by_hand() -> None:
         "dispatch.H": 0,
     }
     where = {"model": "scripted", "arm": "", "mask": "", "experiment": "routes"}
-    assert {name: found.value(name, **where).estimate for name in expected} == expected
-    row = found.value("D_res", **where)
+    assert {name: result.value(name, **where).estimate for name in expected} == expected
+    row = result.value("D_res", **where)
     assert (row.prompt_control, row.filler, row.draws, row.queries) == ("exact", "A", 3, 24)
-    assert "the routes disagree more than the model disagrees with itself" in found.sentences[-1]
+    assert "the routes disagree more than the model disagrees with itself" in result.sentences[-1]
 
 
 def test_draws_are_never_shared_inside_a_comparison() -> None:
     # raw shows the same on both routes: one prompt, and yet every draw of its own.
     model = Scripted(lambda ask: "a" if ask.draw % 2 else "b")
-    found = routeprism.audit(benchmark(1, 1), "raw", models=[model], draws=2, resamples=100)
+    result = routeprism.audit(benchmark(1, 1), "raw", models=[model], draws=2, resamples=100)
     assert len({ask.text for ask in model.asked}) == 1
     assert sorted(ask.draw for ask in model.asked) == [0, 1, 2, 3]
-    assert found.value("count.identical_prompts", experiment="routes").estimate == 1
+    assert result.value("count.identical_prompts", experiment="routes").estimate == 1
     # Draws b a | b a: across 2 of 4 differ, within always.
-    assert found.value("D_res", arm="", mask="").estimate == 0.5 - 1
+    assert result.value("D_res", arm="", mask="").estimate == 0.5 - 1
 
 
 def test_prompts_are_matched_and_blind() -> None:
@@ -112,16 +116,16 @@ def test_prompts_are_matched_and_blind() -> None:
     lengths: dict[tuple[str, bool], set[int]] = {}
     for ask in model.asked:
         lengths.setdefault((ask.question, " x x" in ask.memory), set()).add(count(ask.text))
-    assert all(len(found) == 1 for found in lengths.values())
+    assert all(len(length) == 1 for length in lengths.values())
     assert not any("gold" in ask.text.lower() for ask in model.asked)
 
 
 def test_fillers_are_reported_apart_and_averaged() -> None:
     model = Scripted(lambda ask: "a" if " x x" in ask.memory or "number0" in ask.memory else "b")
-    found = routeprism.audit(
+    result = routeprism.audit(
         benchmark(), "focal", models=[model], fillers=["A", "B"], control="aligned", resamples=100
     )
-    got = {f: found.value("H", filler=f, arm="", mask="").estimate for f in ("A", "B", "A+B")}
+    got = {f: result.value("H", filler=f, arm="", mask="").estimate for f in ("A", "B", "A+B")}
     assert got == {"A": 1, "B": 0, "A+B": 0.5}
 
 
@@ -129,7 +133,7 @@ def test_fillers_are_reported_apart_and_averaged() -> None:
 @pytest.mark.parametrize("schedules", [["replay"], ["replay", "half-swap"]])
 def test_each_route_is_asked_first_in_half_of_the_pairs(fillers, schedules) -> None:
     model = Scripted(lambda ask: f"{'ab'[len(ask.text) % 2]}")
-    found = routeprism.audit(
+    result = routeprism.audit(
         uneven(questions=4),
         "focal",
         schedules=schedules,
@@ -142,9 +146,9 @@ def test_each_route_is_asked_first_in_half_of_the_pairs(fillers, schedules) -> N
         where = {"schedule": "replay", "filler": filler, "mask": "", "stratum": "all"}
         pairs = 16 * (2 if "+" in filler else 1)
         for name in ("forward", "route"):
-            count = found.value(f"count.{name}_first", arm="", **where)
+            count = result.value(f"count.{name}_first", arm="", **where)
             assert (count.estimate, count.queries) == (pairs / 2, 16)
-        row = found.value("dispatch.H", arm="", **where)
+        row = result.value("dispatch.H", arm="", **where)
         assert (row.units, row.queries) == (4, 16)
 
 
@@ -158,19 +162,19 @@ def test_the_combined_row_files_every_pair_by_its_own_order() -> None:
         return "ab"[place % 2] if "number0" in ask.memory else "a"
 
     model = Scripted(say, concurrency=1)
-    found = routeprism.audit(
+    result = routeprism.audit(
         uneven(3), "focal", models=[model], fillers=["A", "B"], control="aligned", resamples=100
     )
     where = {"experiment": "routes", "mask": "", "stratum": "all"}
     for filler in ("A", "B", "A+B"):
         got = {
-            arm: found.value("H", arm=arm, filler=filler, **where).estimate
+            arm: result.value("H", arm=arm, filler=filler, **where).estimate
             for arm in ("forward-first", "route-first")
         }
         assert got == {"forward-first": 1, "route-first": 0}
-        assert found.value("dispatch.H", arm="", filler=filler, **where).estimate == 1
-    assert found.value("H", arm="", filler="A+B", **where).estimate == 0.5
-    combined = found.value("H", arm="forward-first", filler="A+B", **where)
+        assert result.value("dispatch.H", arm="", filler=filler, **where).estimate == 1
+    assert result.value("H", arm="", filler="A+B", **where).estimate == 0.5
+    combined = result.value("H", arm="forward-first", filler="A+B", **where)
     assert (combined.queries, combined.units) == (12, 4)
 
 
@@ -183,7 +187,7 @@ def test_localisation_counts_every_route_and_padding_pair(pools, scripted, tmp_p
         wrong = "q0" in ask.question and "number0 u0" in ask.memory and " x x" in ask.memory
         return "b" if wrong or ("q1" in ask.question and "number0" in ask.memory) else "a"
 
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(3, list(support), support=lambda question: support[question]),
         "recent:k=2",
         models=[scripted(say)],
@@ -197,7 +201,7 @@ def test_localisation_counts_every_route_and_padding_pair(pools, scripted, tmp_p
     def counts(filler: str, mask: str = "") -> dict[str, float | None]:
         return {
             row.quantity.removeprefix("count."): row.estimate
-            for row in found.rows
+            for row in result.rows
             if row.experiment == "support" and (row.filler, row.mask) == (filler, mask)
         }
 
@@ -220,7 +224,7 @@ def test_localisation_counts_every_route_and_padding_pair(pools, scripted, tmp_p
     disjoint = ("same_right_disjoint_support", "users.same_right_disjoint_support")
     assert [[counts(filler)[name] for name in disjoint] for filler in "AB"] == [[3, 3], [2, 2]]
     assert [counts("A+B", "part")[name] for name in disjoint] == [3, 2]
-    numbers = [at for at, row in enumerate(found.rows, 1) if row.experiment == "support"]
+    numbers = [at for at, row in enumerate(result.rows, 1) if row.experiment == "support"]
     assert all(trail.agrees for trail in trace_rows(tmp_path / "run", numbers))
 
 
@@ -231,32 +235,32 @@ def test_refused_and_unparsable_answers_are_their_own() -> None:
         return "either of them" if "is 0" in ask.question else "a"
 
     model = Scripted(say)
-    found = routeprism.audit(benchmark(), "focal", models=[model], resamples=100)
-    assert found.value("H", arm="", mask="").estimate == 1
-    assert found.value("accuracy.route", arm="").estimate == 0
-    assert found.value("accuracy.forward", arm="").estimate == pytest.approx(2 / 3)
-    notes = "\n".join(found.notes)
+    result = routeprism.audit(benchmark(), "focal", models=[model], resamples=100)
+    assert result.value("H", arm="", mask="").estimate == 1
+    assert result.value("accuracy.route", arm="").estimate == 0
+    assert result.value("accuracy.forward", arm="").estimate == pytest.approx(2 / 3)
+    notes = "\n".join(result.notes)
     assert "12 answers were refused" in notes
     assert "4 answers were unparsable" in notes
 
 
 def test_gamma_subtracts_the_comparator_question_by_question() -> None:
     model = Scripted(by_last_record)
-    found = routeprism.audit(
+    result = routeprism.audit(
         benchmark(), "focal", models=[model], draws=2, comparators=True, resamples=100
     )
-    gamma = found.value("Gamma.D_res", policy="focal")
+    gamma = result.value("Gamma.D_res", policy="focal")
     assert (gamma.estimate, gamma.arm) == (1, "ordered-comparator")
 
 
 def test_readouts_count_misses_and_extra_flags() -> None:
     # Every prompt changes under focal; the answer never does, so both readouts of it miss all.
-    found = routeprism.audit(benchmark(), "focal", "raw", models=[Scripted(lambda ask: "b")])
+    result = routeprism.audit(benchmark(), "focal", "raw", models=[Scripted(lambda ask: "b")])
     focal = {"policy": "focal", "experiment": "readouts"}
-    assert found.value("count.changed_prompts", **focal).estimate == 12
-    assert found.value("miss.sources", **focal).estimate == 0
-    assert found.value("miss.answer", **focal).estimate == 12
-    assert found.value("miss.correctness", **focal).estimate == 12
+    assert result.value("count.changed_prompts", **focal).estimate == 12
+    assert result.value("miss.sources", **focal).estimate == 0
+    assert result.value("miss.answer", **focal).estimate == 12
+    assert result.value("miss.correctness", **focal).estimate == 12
     # raw: the same prompt on both routes, answers by draw number: the forward one is draw 0.
     flips = routeprism.audit(benchmark(), "raw", models=[Scripted(lambda ask: "ab"[ask.draw])])
     raw = {"policy": "raw", "experiment": "readouts"}
@@ -270,9 +274,9 @@ def test_duplicate_options_are_excluded_under_a_mask() -> None:
     mixed = Benchmark(
         "mixed", (*benchmark(2).cases, *(Case(*_renamed(c)) for c in same.cases[:1])), "0" * 64
     )
-    found = routeprism.audit(mixed, "focal", models=[Scripted(by_last_record)], resamples=100)
-    assert found.value("H", mask="", arm="").queries == 9
-    assert found.value("H", mask="distinct-options").queries == 6
+    result = routeprism.audit(mixed, "focal", models=[Scripted(by_last_record)], resamples=100)
+    assert result.value("H", mask="", arm="").queries == 9
+    assert result.value("H", mask="distinct-options").queries == 6
 
 
 def test_a_mask_also_cuts_duplicate_options_and_leave_one_out_limits() -> None:
@@ -282,7 +286,7 @@ def test_a_mask_also_cuts_duplicate_options_and_leave_one_out_limits() -> None:
         "mixed", (*benchmark(3).cases, *(Case(*_renamed(c)) for c in same.cases[:1])), "0" * 64
     )
     primary = {"u0q0", "u1q0", "u1q1", "xu0q0"}
-    found = routeprism.audit(
+    result = routeprism.audit(
         mixed,
         "focal",
         models=[Scripted(lambda ask: "b" if "u1" in ask.memory else by_last_record(ask))],
@@ -297,7 +301,7 @@ def test_a_mask_also_cuts_duplicate_options_and_leave_one_out_limits() -> None:
             "primary:distinct-options",
             "outside-primary:distinct-options",
         )
-        for row in [found.value("H", mask=mask, arm="")]
+        for row in [result.value("H", mask=mask, arm="")]
     }
     assert sizes == {
         "primary": (4, 3),
@@ -307,7 +311,7 @@ def test_a_mask_also_cuts_duplicate_options_and_leave_one_out_limits() -> None:
     }
     # Within the mask: H is 1 for u0, 0 for u1 and 1 for x. Without duplicates x is not there.
     limits = {
-        mask: [found.value(f"{name}.H", mask=mask).estimate for name in ("loo_min", "loo_max")]
+        mask: [result.value(f"{name}.H", mask=mask).estimate for name in ("loo_min", "loo_max")]
         for mask in ("primary", "primary:distinct-options")
     }
     assert limits == {"primary": [0.5, 1], "primary:distinct-options": [0, 1]}
@@ -324,17 +328,17 @@ def test_questions_count_equally_beside_users() -> None:
         interface="all",
     )
     model = Scripted(lambda ask: "b" if "u1" in ask.memory else by_last_record(ask))
-    found = routeprism.audit(uneven, "focal", models=[model], resamples=100)
-    assert found.value("H", arm="", mask="").estimate == 0.5
-    row = found.value("by_question.H")
+    result = routeprism.audit(uneven, "focal", models=[model], resamples=100)
+    assert result.value("H", arm="", mask="").estimate == 0.5
+    row = result.value("by_question.H")
     assert (row.estimate, row.queries, row.units) == (0.75, 4, 2)
-    assert found.value("by_question.Delta").estimate == 0.75
+    assert result.value("by_question.Delta").estimate == 0.75
 
 
 def _renamed(case: Case) -> tuple[Pool, tuple[Question, ...]]:
     records = tuple(Record(f"x{r.id}", r.position, r.text) for r in case.pool.records)
-    asked = tuple(Question(f"x{q.id}", "x", q.text, q.options, q.gold) for q in case.questions)
-    return Pool("x", records), asked
+    questions = tuple(Question(f"x{q.id}", "x", q.text, q.options, q.gold) for q in case.questions)
+    return Pool("x", records), questions
 
 
 def test_batches_are_independent_and_compared(tmp_path: Path) -> None:
@@ -342,11 +346,11 @@ def test_batches_are_independent_and_compared(tmp_path: Path) -> None:
     run = tmp_path / "run"
     routeprism.audit(benchmark(), "focal", models=[model], run=run, resamples=100)
     first = len(model.asked)
-    found = routeprism.audit(
+    result = routeprism.audit(
         benchmark(), "focal", models=[model], batches=["", "again"], run=run, resamples=100
     )
     assert (first, len(model.asked)) == (24, 48)  # the first batch was there
-    row = found.value("Gamma.H", experiment="replication")
+    row = result.value("Gamma.H", experiment="replication")
     assert (row.batch, row.arm) == ("again", "again-default")
 
 
@@ -356,19 +360,19 @@ def test_a_finished_run_asks_nothing_again_and_more_draws_ask_only_for_them(tmp_
     settings = {"models": [model], "run": run, "resamples": 100}
     routeprism.audit(benchmark(), "focal", draws=2, **settings)
     before = (run / "estimates.csv").read_bytes()
-    asked = len(model.asked)
+    number = len(model.asked)
     routeprism.audit(benchmark(), "focal", draws=2, **settings)
-    assert len(model.asked) == asked
+    assert len(model.asked) == number
     assert (run / "estimates.csv").read_bytes() == before
 
 
 def test_a_dry_run_asks_nobody_and_leaves_nothing(tmp_path: Path) -> None:
     model = Scripted(by_last_record)
     run = tmp_path / "run"
-    found = routeprism.audit(
+    result = routeprism.audit(
         benchmark(), "focal", models=[model], draws=2, dry_run=True, run=run, resamples=100
     )
-    plan = found.costs["scripted"]
+    plan = result.costs["scripted"]
     assert (plan.calls, plan.kept, model.asked) == (48, 0, [])
     assert plan.input_tokens > 48 * 50
     assert not run.exists()
@@ -396,10 +400,12 @@ def test_pairs_that_cannot_be_matched_are_reported_and_left_out(
 
 def test_free_text_is_judged_and_has_no_letters() -> None:
     model = Scripted(lambda ask: "It is an oak." if "number0" in ask.memory else "An elm.")
-    found = routeprism.audit(benchmark(options=()), "focal", models=[model], draws=2, resamples=100)
-    row = found.value("Delta_rep", arm="", mask="")
+    result = routeprism.audit(
+        benchmark(options=()), "focal", models=[model], draws=2, resamples=100
+    )
+    row = result.value("Delta_rep", arm="", mask="")
     assert (row.estimate, row.judge, row.flags) == (1, "embedded:f1=0.5", "embedded;degenerate")
-    assert not [r for r in found.rows if r.quantity in ("H", "D_res") and r.model]
+    assert not [r for r in result.rows if r.quantity in ("H", "D_res") and r.model]
     assert not any("a) " in ask.text for ask in model.asked)
 
 
@@ -447,18 +453,18 @@ def test_prompts_are_made_ready_in_portions_and_give_the_same_numbers(limit, mon
 
 @pytest.mark.slow
 def test_the_reader_on_the_sample() -> None:
-    found = routeprism.audit("sample", "focal", "lexical", models=["reader"], draws=3)
-    focal = found.value("D_res", policy="focal", arm="", mask="")
+    result = routeprism.audit("sample", "focal", "lexical", models=["reader"], draws=3)
+    focal = result.value("D_res", policy="focal", arm="", mask="")
     assert focal.lower > 0.2
     assert focal.flags == "synthetic;embedded"
-    lexical = found.value("D_res", policy="lexical", arm="", mask="")
+    lexical = result.value("D_res", policy="lexical", arm="", mask="")
     assert lexical.lower <= 0 <= lexical.upper
 
 
 @pytest.mark.realdata
 @pytest.mark.slow
 def test_the_reader_on_personamem_fact_recall(data: Path) -> None:
-    found = routeprism.audit(
+    result = routeprism.audit(
         "personamem",
         "focal",
         "recent:k=3",
@@ -470,13 +476,13 @@ def test_the_reader_on_personamem_fact_recall(data: Path) -> None:
         data=data,
     )
     for policy in ("focal", "recent:k=3"):
-        row = found.value("D_res", policy=policy, arm="", mask="")
+        row = result.value("D_res", policy=policy, arm="", mask="")
         assert (row.queries, row.units) == (146, 37)
         assert row.lower > 0
-    lexical = found.value("D_res", policy="lexical", arm="", mask="")
+    lexical = result.value("D_res", policy="lexical", arm="", mask="")
     assert lexical.lower <= 0 <= lexical.upper
-    assert found.value("H", policy="focal", mask="distinct-options").queries == 130
-    assert found.value("count.unmatched", policy="focal").estimate == 0
+    assert result.value("H", policy="focal", mask="distinct-options").queries == 130
+    assert result.value("count.unmatched", policy="focal").estimate == 0
 
 
 def test_recorded_answers_are_found_by_question_and_route(tmp_path: Path) -> None:
@@ -493,12 +499,12 @@ def test_recorded_answers_are_found_by_question_and_route(tmp_path: Path) -> Non
                 lines.append(f"{question.id},raw,replay,{draw},a")
     file = tmp_path / "matrix.csv"
     file.write_text("\n".join(lines) + "\n")
-    found = routeprism.audit(
+    result = routeprism.audit(
         small, "focal", "raw", models=[f"recorded:{file}"], draws=2, resamples=100
     )
-    got = {p: found.value("D_res", policy=p, arm="", mask="").estimate for p in ("focal", "raw")}
+    got = {p: result.value("D_res", policy=p, arm="", mask="").estimate for p in ("focal", "raw")}
     assert got == {"focal": 1, "raw": 0}
-    assert found.value("Delta_rep", policy="focal", arm="", mask="").estimate == 1
+    assert result.value("Delta_rep", policy="focal", arm="", mask="").estimate == 1
 
 
 @pytest.mark.slow
@@ -518,9 +524,9 @@ def test_recorded_answers_of_the_four_conditions(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="for design=single and for design=bundle"):
         call(designs=["single", "bundle"])
-    found = call(designs=["single"])
-    assert found.value("restored-absent", arm="").estimate == 1
-    assert found.value("restored-present", arm="").estimate == 0
+    result = call(designs=["single"])
+    assert result.value("restored-absent", arm="").estimate == 1
+    assert result.value("restored-present", arm="").estimate == 0
 
 
 def test_a_judge_that_says_neither_yes_nor_no_is_told_of(tmp_path: Path) -> None:
@@ -536,8 +542,8 @@ def test_a_judge_that_says_neither_yes_nor_no_is_told_of(tmp_path: Path) -> None
         '{"user": "ann", "id": "q1", "text": "What did Ann sell?", "gold": "the boat"}\n',
         encoding="utf-8",
     )
-    for judge, told in (("reader", True), ("embedded", False)):
+    for judge, reports in (("reader", True), ("embedded", False)):
         run = tmp_path / judge
-        found = routeprism.audit(home, "raw", models=["reader"], judge=judge, run=run, workers=1)
+        result = routeprism.audit(home, "raw", models=["reader"], judge=judge, run=run, workers=1)
         note = "reader: 2 answers were given neither yes nor no by the judge; each counts as wrong"
-        assert (note in found.notes) is told
+        assert (note in result.notes) is reports

@@ -24,8 +24,8 @@ def write_pool(own_data: OwnData, size: int, support: list[str] | None = None) -
     return own_data(records, [question | ({"support": support} if support else {})])
 
 
-def overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other)
+def overlap(first: frozenset[str], second: frozenset[str]) -> float:
+    return len(first & second) / len(first | second)
 
 
 @pytest.mark.parametrize("policy", ["recent:k=2", "focal"])
@@ -74,12 +74,12 @@ def test_plausible_arrivals_and_reversal_are_the_default(own_data: OwnData) -> N
     assert audit.rows.where(quantity="J").values("schedule") == (
         *("jitter:w=2", "late-batch", "replay"),
     )
-    named = routeprism.audit(data, "recent:k=1", schedules=["odd-even"])
-    assert named.rows.where(quantity="J").values("schedule") == ("odd-even",)
+    result = routeprism.audit(data, "recent:k=1", schedules=["odd-even"])
+    assert result.rows.where(quantity="J").values("schedule") == ("odd-even",)
 
 
 def test_named_arrival_models_are_answered_on_one_drawn_order(own_data: OwnData) -> None:
     data = write_pool(own_data, 3)
     audit = routeprism.audit(data, "recent:k=1", arrivals=["jitter:w=1"], models=["reader"])
-    answered = [row for row in audit.rows if row.model]
-    assert {row.schedule for row in answered} == {"jitter:w=1,seed=0"}
+    rows = [row for row in audit.rows if row.model]
+    assert {row.schedule for row in rows} == {"jitter:w=1,seed=0"}

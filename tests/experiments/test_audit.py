@@ -39,35 +39,35 @@ def benchmark(weighting: str = "unit", users: int = 3) -> Benchmark:
 
 
 def test_focal_merges_all_and_keeps_one_end() -> None:
-    found = routeprism.audit(benchmark(), "focal", resamples=100)
-    assert found.value("J").estimate == 0
-    assert found.value("V_changed_count").estimate == 9  # 2 + 3 + 4 questions
-    assert found.value("retained_changed").estimate == 1
-    assert found.value("J").flags == "degenerate"
+    result = routeprism.audit(benchmark(), "focal", resamples=100)
+    assert result.value("J").estimate == 0
+    assert result.value("V_changed_count").estimate == 9  # 2 + 3 + 4 questions
+    assert result.value("retained_changed").estimate == 1
+    assert result.value("J").flags == "degenerate"
 
 
 def test_strata_hold_their_own_questions() -> None:
-    found = routeprism.audit(benchmark(), "focal", resamples=100)
-    sizes = {s: found.value("J", stratum=s).queries for s in ("all", "even", "odd")}
+    result = routeprism.audit(benchmark(), "focal", resamples=100)
+    sizes = {s: result.value("J", stratum=s).queries for s in ("all", "even", "odd")}
     assert sizes == {"all": 9, "even": 5, "odd": 4}
 
 
 def test_recall_reads_labels_and_skips_questions_without_them() -> None:
     # recent:k=2 keeps r2, r3 forward and r0, r1 on replay; q0…q2 are labelled r0…r2.
-    found = routeprism.audit(benchmark(), "recent:k=2", resamples=100)
-    row = found.value("recall.retained.forward")
+    result = routeprism.audit(benchmark(), "recent:k=2", resamples=100)
+    row = result.value("recall.retained.forward")
     assert row.queries == 8  # q3 of the third user has no label
     # Users have recalls (0,0), (0,0,1), (0,0,1): means 0, 1/3, 1/3.
     assert row.estimate == pytest.approx(2 / 9)
-    assert found.value("recall.retained.route").estimate == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+    assert result.value("recall.retained.route").estimate == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
     assert row.experiment == "retention"
 
 
 def test_gamma_is_the_paired_difference_from_the_comparator() -> None:
-    found = routeprism.audit(benchmark(), "recent:k=2", comparators=True, resamples=100)
-    own = found.value("V_changed", policy="recent:k=2")
-    twin = found.value("V_changed", policy="source-order(recent:k=2)")
-    gamma = found.value("Gamma.V_changed", policy="recent:k=2")
+    result = routeprism.audit(benchmark(), "recent:k=2", comparators=True, resamples=100)
+    own = result.value("V_changed", policy="recent:k=2")
+    twin = result.value("V_changed", policy="source-order(recent:k=2)")
+    gamma = result.value("Gamma.V_changed", policy="recent:k=2")
     assert (own.estimate, twin.estimate, gamma.estimate) == (1, 0, 1)
     assert gamma.arm == "ordered-comparator"
 
@@ -86,36 +86,36 @@ def test_a_memory_without_state_has_no_internal_rows() -> None:
         def expose(self, query: str) -> list[Record]:
             return self.kept
 
-    found = routeprism.audit(benchmark(), Own, resamples=100)
-    assert not [row for row in found.rows if row.quantity.startswith("I_changed")]
-    assert found.value("V_changed_count").estimate == 9
+    result = routeprism.audit(benchmark(), Own, resamples=100)
+    assert not [row for row in result.rows if row.quantity.startswith("I_changed")]
+    assert result.value("V_changed_count").estimate == 9
 
 
 def test_question_weighting_gives_the_question_mean() -> None:
-    found = routeprism.audit(benchmark("question"), "recent:k=2", resamples=100)
-    assert found.value("recall.retained.forward").estimate == pytest.approx(2 / 8)
+    result = routeprism.audit(benchmark("question"), "recent:k=2", resamples=100)
+    assert result.value("recall.retained.forward").estimate == pytest.approx(2 / 8)
 
 
 def test_one_unit_is_flagged() -> None:
-    found = routeprism.audit(benchmark(users=1), "focal", resamples=100)
-    row = found.value("J")
+    result = routeprism.audit(benchmark(users=1), "focal", resamples=100)
+    row = result.value("J")
     assert (row.lower, row.upper, row.flags) == (None, None, "single-unit")
 
 
 def test_synthetic_data_is_called_that_everywhere() -> None:
-    found = routeprism.audit("sample", "focal", resamples=100)
-    assert all("synthetic" in row.flags.split(";") for row in found.rows)
-    layers = [str(statement) for statement in found.statements if statement.kind == "layers"]
+    result = routeprism.audit("sample", "focal", resamples=100)
+    assert all("synthetic" in row.flags.split(";") for row in result.rows)
+    layers = [str(statement) for statement in result.statements if statement.kind == "layers"]
     assert layers
     assert all("synthetic" in sentence for sentence in layers)
-    assert any("synthetic" in note for note in found.notes)
+    assert any("synthetic" in note for note in result.notes)
 
 
 def test_estimates_have_unique_names_and_the_documented_columns() -> None:
-    found = routeprism.audit(
+    result = routeprism.audit(
         "sample", "focal", "recent:k=3", "lexical", comparators=True, ties=True, resamples=100
     )
-    rows = list(csv.DictReader(io.StringIO(to_csv(found.rows))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(result.rows))))
     assert tuple(rows[0]) == COLUMNS
     numbers = {"estimate", "lower", "upper", "queries", "units", "draws", "seed"}
     names = [tuple(v for k, v in row.items() if k not in numbers) for row in rows]
@@ -130,7 +130,7 @@ def test_an_audit_needs_an_order_and_known_labels() -> None:
 
 
 def test_two_policies_of_one_name_are_refused() -> None:
-    class Named:
+    class WithName:
         name = "mine"
 
         def __init__(self, k: int) -> None:
@@ -140,13 +140,13 @@ def test_two_policies_of_one_name_are_refused() -> None:
             raise AssertionError("never built")
 
     with pytest.raises(SpecError, match="two different policies are called 'mine'"):
-        routeprism.audit(benchmark(), Named(1), Named(2))
+        routeprism.audit(benchmark(), WithName(1), WithName(2))
 
 
 def test_value_wants_exactly_one_row() -> None:
-    found = routeprism.audit(benchmark(), "focal", "raw", resamples=100)
+    result = routeprism.audit(benchmark(), "focal", "raw", resamples=100)
     with pytest.raises(LookupError, match="2 rows"):
-        found.value("J")
+        result.value("J")
 
 
 @pytest.mark.slow

@@ -59,9 +59,9 @@ def memochat(model: Any) -> MemoChat:
 NAME = "memochat:words=5,model=scripted"
 
 
-def rows(found: routeprism.Audit, *quantities: str) -> list[float | None]:
+def rows(result: routeprism.Audit, *quantities: str) -> list[float | None]:
     return [
-        found.value(quantity, policy=NAME, schedule="replay").estimate for quantity in quantities
+        result.value(quantity, policy=NAME, schedule="replay").estimate for quantity in quantities
     ]
 
 
@@ -77,12 +77,12 @@ def test_every_reply_is_kept_under_its_route_and_build(tmp_path: Path) -> None:
     model = Scripted(topic)
     audit(benchmark(), memochat(model), run=tmp_path / "run")
     assert len(model.asked) == CALLS
-    kept = table(
+    rows_of_requests = table(
         tmp_path / "run",
         "SELECT batch, question, route, count(*) FROM requests JOIN answers USING (submission) "
         "GROUP BY batch ORDER BY batch",
     )
-    assert kept == [
+    assert rows_of_requests == [
         (f"build 0 of {NAME}, user u{user}, order {order}", f"u{user}", route, RECORDS)
         for user in range(USERS)
         for order, route in (("0-1-2", "forward"), ("2-1-0", "replay"))
@@ -116,12 +116,12 @@ def test_lost_states_are_built_again_from_the_ledger(tmp_path: Path) -> None:
 def test_another_experiment_on_the_run_exposes_the_same_states(tmp_path: Path) -> None:
     """Answers are asked of the contexts that the first building gave."""
     model = Scripted(topic)
-    told = [
+    results = [
         audit(benchmark(), memochat(model), models=["reader"], draws=draws, run=tmp_path / "run")
         for draws in (1, 2)
     ]
     assert len(model.asked) == CALLS
-    contexts = [one.value("C_changed", policy=NAME, schedule="replay") for one in told]
+    contexts = [item.value("C_changed", policy=NAME, schedule="replay") for item in results]
     assert contexts[0] == contexts[1]
 
 
@@ -162,12 +162,12 @@ def test_a_prompt_that_one_build_repeats_is_another_draw(tmp_path: Path) -> None
 
     model = Scripted(topic)
     audit(benchmark(), Twice(words=5, model=model), run=tmp_path / "run")
-    drawn = table(
+    draws = table(
         tmp_path / "run",
         "SELECT draw, count(*) FROM requests JOIN prompts ON sha256 = prompt_sha256 "
         "WHERE text = 'again' GROUP BY draw",
     )
-    assert drawn == [(0, 2 * USERS), (1, 2 * USERS)]
+    assert draws == [(0, 2 * USERS), (1, 2 * USERS)]
 
 
 def test_a_comparator_is_built_with_the_model_too() -> None:
@@ -248,8 +248,8 @@ def test_what_an_embedded_model_wrote_is_flagged() -> None:
     result = audit(benchmark(), memochat(Embedded(topic, embedded=True)))
     traced = [row for row in result.rows if row.policy == NAME]
     assert traced and all("embedded" in row.flags for row in traced)
-    other = audit(benchmark(), memochat(Scripted(topic)))
-    assert not any("embedded" in row.flags for row in other.rows)
+    alternative = audit(benchmark(), memochat(Scripted(topic)))
+    assert not any("embedded" in row.flags for row in alternative.rows)
 
 
 # --- who asks --------------------------------------------------------------------------------
@@ -266,8 +266,8 @@ def test_a_dry_run_counts_and_asks_nobody(tmp_path: Path) -> None:
     assert model.asked == [] and not (tmp_path / "run").exists()
     audit(benchmark(), memochat(model), run=tmp_path / "run")
     before = table(tmp_path / "run", "SELECT * FROM states")
-    again = audit(benchmark(), memochat(model), dry_run=True, run=tmp_path / "run")
-    (cost,) = again.costs.values()
+    repetition = audit(benchmark(), memochat(model), dry_run=True, run=tmp_path / "run")
+    (cost,) = repetition.costs.values()
     assert (cost.calls, cost.kept, cost.input_tokens) == (0, CALLS, 0)
     assert table(tmp_path / "run", "SELECT * FROM states") == before
 
@@ -331,23 +331,23 @@ def test_a_failing_endpoint_stops_the_run_and_the_same_command_goes_on(
     tmp_path: Path, server: Any, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-    said = '[[say:{"topic": "meals", "summary": "On food."}]]'
+    text = '[[say:{"topic": "meals", "summary": "On food."}]]'
     # The last user's first record is refused once: a status that no retry cures.
     data = own(
         tmp_path / "data",
-        lambda user, at: f"{said} tea" + (" [[400:1]]" if (user, at) == (2, 0) else ""),
+        lambda user, at: f"{text} tea" + (" [[400:1]]" if (user, at) == (2, 0) else ""),
     )
     policy = "memochat:words=5,model=(openai:m,concurrency=1)"
     call = (
         *("audit", data, "-p", policy, "--base-url", server.url),
         *("--run", tmp_path / "run", "--json", "--resamples", "100"),
     )
-    before = server.seen()["total"]
+    before = server.read_counts()["total"]
     counted = cli(*call, "--dry-run")
     assert counted.code == 0
     (cost,) = json.loads(counted.out).values()
     assert cost["calls"] == CALLS
-    assert server.seen()["total"] == before
+    assert server.read_counts()["total"] == before
 
     failed = cli(*call)
     assert failed.code == 3
@@ -363,22 +363,22 @@ def test_a_failing_endpoint_stops_the_run_and_the_same_command_goes_on(
         done = cli(*call)
         faults = len(table(tmp_path / "run", "SELECT * FROM failures"))
     assert done.code == 0, done.err
-    assert server.seen()["total"] == before + CALLS + faults
+    assert server.read_counts()["total"] == before + CALLS + faults
     assert len(table(tmp_path / "run", "SELECT * FROM answers")) == CALLS
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL, which Windows does not have")
 def test_a_killed_run_pays_for_no_reply_twice(tmp_path: Path, server: Any) -> None:
-    said = '[[say:{"topic": "meals", "summary": "On food."}]]'
-    data = own(tmp_path / "data", lambda user, at: f"{said} tea")
+    text = '[[say:{"topic": "meals", "summary": "On food."}]]'
+    data = own(tmp_path / "data", lambda user, at: f"{text} tea")
     command = [
         *(sys.executable, "-c", "from routeprism.cli import main; main()", "audit", str(data)),
         *("-p", "memochat:words=5,model=(openai:killed,concurrency=2)", "--base-url", server.url),
         *("--run", str(tmp_path / "run"), "--resamples", "100", "--json"),
     ]
     environment = {**os.environ, "OPENAI_API_KEY": "sk-none"}
-    before = server.seen()["total"]
+    before = server.read_counts()["total"]
     server.hold(before + 6)  # so that the audit cannot end before it is killed
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         server.wait_for(before + 7)
@@ -389,7 +389,7 @@ def test_a_killed_run_pays_for_no_reply_twice(tmp_path: Path, server: Any) -> No
     lost = total - before - paid
     assert 0 < paid < CALLS and 0 <= lost <= 2  # what was under way
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    assert server.seen()["total"] == before + CALLS + lost
+    assert server.read_counts()["total"] == before + CALLS + lost
     assert len(table(tmp_path / "run", "SELECT * FROM answers")) == CALLS
 
 
@@ -429,9 +429,9 @@ def test_orders_of_a_memory_that_a_model_builds_share_their_beginnings(tmp_path:
     landscape = explore(benchmark(), memochat(model))
     assert len(model.asked) == beginnings  # one window for each arrival
     assert landscape.value("orders_covered", policy=NAME).estimate == 1.0
-    again = explore(benchmark(), memochat(model))
+    repetition = explore(benchmark(), memochat(model))
     assert len(model.asked) == beginnings  # the ledger has every reply
-    assert again.rows == landscape.rows
+    assert repetition.rows == landscape.rows
 
 
 def test_a_limit_on_calls_chooses_orders_before_the_model_is_asked() -> None:

@@ -31,12 +31,12 @@ class Dice:
         chance = random.Random(next(self.seeds))  # noqa: S311
         ordered = sorted(arrivals, key=lambda record: record.position)
         newest = chance.random() < self.newest
-        return Drawn(list(arrivals)[-2:] if newest else chance.sample(ordered, 2))
+        return RandomMemory(list(arrivals)[-2:] if newest else chance.sample(ordered, 2))
 
 
-class Drawn:
-    def __init__(self, kept: list[Record]) -> None:
-        self.kept = sorted(kept, key=lambda record: record.position)
+class RandomMemory:
+    def __init__(self, records: list[Record]) -> None:
+        self.kept = sorted(records, key=lambda record: record.position)
 
     def retained(self) -> frozenset[str]:
         return frozenset(record.id for record in self.kept)
@@ -56,53 +56,55 @@ class LoadedDice(Dice):
 
 
 def test_chance_alone_is_not_called_an_effect_of_order() -> None:
-    found = routeprism.audit("sample", Dice(), builds=3, resamples=2000, schedules=["replay"])
-    row = found.value("D_build", policy="dice")
+    result = routeprism.audit("sample", Dice(), builds=3, resamples=2000, schedules=["replay"])
+    row = result.value("D_build", policy="dice")
     assert row.lower is not None
     assert row.lower <= 0 <= row.upper
-    assert found.value("J", policy="dice").estimate < 0.6  # which looks like an effect
-    within = found.value("J_within", policy="dice").estimate
-    across = found.value("J_cross", policy="dice").estimate
+    assert result.value("J", policy="dice").estimate < 0.6  # which looks like an effect
+    within = result.value("J_within", policy="dice").estimate
+    across = result.value("J_cross", policy="dice").estimate
     assert row.estimate == pytest.approx(within - across)
     start = "dice, replay: order is not shown to change its sources more than"
-    (sentence,) = [text for text in found.sentences if text.startswith(start)]
+    (sentence,) = [text for text in result.sentences if text.startswith(start)]
     assert "3 builds" in sentence
 
 
 def test_an_effect_of_order_beside_chance_is_found() -> None:
-    found = routeprism.audit("sample", LoadedDice(), builds=3, resamples=2000, schedules=["replay"])
-    row = found.value("D_build", policy="loaded")
+    result = routeprism.audit(
+        "sample", LoadedDice(), builds=3, resamples=2000, schedules=["replay"]
+    )
+    row = result.value("D_build", policy="loaded")
     assert row.lower is not None
     assert row.lower > 0
-    assert found.value("D_build.C", policy="loaded").estimate > 0
+    assert result.value("D_build.C", policy="loaded").estimate > 0
     claim = "order changes its sources more than building again does"
-    assert any(claim in sentence for sentence in found.sentences)
+    assert any(claim in sentence for sentence in result.sentences)
 
 
 def test_built_once_nothing_is_claimed() -> None:
-    found = routeprism.audit("sample", Dice(), resamples=100, schedules=["replay"])
-    (sentence,) = [str(one) for one in found.statements if one.kind == "builds"]
+    result = routeprism.audit("sample", Dice(), resamples=100, schedules=["replay"])
+    (sentence,) = [str(statement) for statement in result.statements if statement.kind == "builds"]
     assert "cannot be distinguished from" in sentence
     assert "audit again with --builds 3" in sentence
-    assert not [row for row in found.rows if row.quantity == "D_build"]
+    assert not [row for row in result.rows if row.quantity == "D_build"]
 
 
 def test_without_chance_several_builds_say_the_same_as_one() -> None:
-    found = routeprism.audit("sample", "recent:k=3", builds=2, resamples=100, schedules=["replay"])
+    result = routeprism.audit("sample", "recent:k=3", builds=2, resamples=100, schedules=["replay"])
     once = routeprism.audit("sample", "recent:k=3", resamples=100, schedules=["replay"])
-    assert found.value("J_within", policy="recent:k=3").estimate == 1
-    value = found.value("D_build", policy="recent:k=3")
+    assert result.value("J_within", policy="recent:k=3").estimate == 1
+    value = result.value("D_build", policy="recent:k=3")
     assert value.estimate == pytest.approx(1 - once.value("J", policy="recent:k=3").estimate)
-    assert found.sentences == once.sentences
+    assert result.sentences == once.sentences
 
 
 def test_undeclared_chance_is_refused_unless_it_is_measured() -> None:
     policy = type("Secret", (Dice,), {"deterministic": True, "name": "secret"})
     with pytest.raises(ContractError, match="two builds from the same records"):
         routeprism.audit("sample", policy(), resamples=100)
-    found = routeprism.audit("sample", policy(), builds=2, resamples=100, schedules=["replay"])
+    result = routeprism.audit("sample", policy(), builds=2, resamples=100, schedules=["replay"])
     start = "secret, replay: order is not shown"
-    assert any(sentence.startswith(start) for sentence in found.sentences)
+    assert any(sentence.startswith(start) for sentence in result.sentences)
 
 
 @pytest.mark.slow

@@ -32,24 +32,24 @@ def history(own_data: Callable[..., Path]) -> Path:
 
 def test_a_curve_is_the_audits_at_its_budgets(history: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    found = routeprism.curve(
+    result = routeprism.curve(
         history, budgets="k=2,6,4", contexts="k=2,1", interface="bm25", run=run
     )
-    for shown in ("bm25:k=1", "bm25:k=2"):
+    for interface in ("bm25:k=1", "bm25:k=2"):
         for k in (2, 4, 6):
-            alone = routeprism.audit(history, f"recent:k={k}", interface=shown)
+            alone = routeprism.audit(history, f"recent:k={k}", interface=interface)
             for quantity in ("overlap.retained", "recall.exposed.route", "recall.exposed.forward"):
-                where = {"policy": f"recent:k={k}", "schedule": "replay", "interface": shown}
-                assert found.value(quantity, **where) == alone.value(quantity, **where)
+                where = {"policy": f"recent:k={k}", "schedule": "replay", "interface": interface}
+                assert result.value(quantity, **where) == alone.value(quantity, **where)
     with StoredRun(run) as stored:
         curves = {
-            (one.interface, one.schedule): one
-            for one in stored.findings("retention", "budget_curve")
+            (finding.interface, finding.schedule): finding
+            for finding in stored.findings("retention", "budget_curve")
         }
         contexts = stored.findings("retention", "context_curve")
     assert set(curves) == {
-        (shown, schedule)
-        for shown in ("bm25:k=1", "bm25:k=2")
+        (interface, schedule)
+        for interface in ("bm25:k=1", "bm25:k=2")
         for schedule in ("replay", "jitter:w=2")
     }
     curve = curves["bm25:k=2", "replay"].value
@@ -61,13 +61,13 @@ def test_a_curve_is_the_audits_at_its_budgets(history: Path, tmp_path: Path) -> 
     # Forward has b's support alone, and replay a's alone, until the budget holds all.
     assert [point["recall.retained.forward"][0] for point in curve["points"]] == [0.5, 0.5, 1]
     assert [point["recall.retained.route-forward"][0] for point in curve["points"]] == [0, 0, 0]
-    assert {one.policy for one in contexts} == {"recent:k=2", "recent:k=4", "recent:k=6"}
+    assert {finding.policy for finding in contexts} == {"recent:k=2", "recent:k=4", "recent:k=6"}
     assert [point["interface"] for point in contexts[0].value["points"]] == ["bm25:k=1", "bm25:k=2"]
 
 
 def test_it_says_which_budget_buys_stability(history: Path) -> None:
-    found = routeprism.curve(history, budgets="k=2,4,6", schedules=["replay"], interface="all")
-    assert found.sentences == (
+    curve = routeprism.curve(history, budgets="k=2,4,6", schedules=["replay"], interface="all")
+    assert curve.sentences == (
         "recent, replay, shown through all: k=6 is the smallest budget at which the two orders "
         "share 0.9 of what is retained (1.000); k=6 is the smallest budget at which the two "
         "orders share 0.9 of what is exposed (1.000); exposed evidence recall, forward / replay, "
@@ -83,8 +83,8 @@ def test_it_says_which_budget_buys_stability(history: Path) -> None:
 def test_without_labels_there_is_still_overlap(own_data: Callable[..., Path]) -> None:
     records = [{"user": "a", "id": f"r{n}", "text": f"word{n}"} for n in range(4)]
     data = own_data(records, [{"user": "a", "id": "q", "text": "word1?"}])
-    found = routeprism.curve(data, budgets="k=2,4", schedules=["replay"], interface="all")
-    assert found.sentences == (
+    curve = routeprism.curve(data, budgets="k=2,4", schedules=["replay"], interface="all")
+    assert curve.sentences == (
         "recent, replay, shown through all: k=4 is the smallest budget at which the two orders "
         "share 0.9 of what is exposed (1.000)",
     )
@@ -97,7 +97,7 @@ def test_budgets_are_numbers_of_one_parameter(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "written"),
+    ("spec", "content"),
     [
         ("recent", "recent:k=2"),
         ("focal:threshold=0.1", "focal:threshold=0.1,k=2"),
@@ -105,8 +105,8 @@ def test_budgets_are_numbers_of_one_parameter(text: str) -> None:
         ("my.module:Memory:size=3", "my.module:Memory:size=3,k=2"),
     ],
 )
-def test_a_budget_is_written_behind_what_it_is_of(spec: str, written: str) -> None:
-    assert Budgets.parse("k=2").of(spec) == [written]
+def test_a_budget_is_written_behind_what_it_is_of(spec: str, content: str) -> None:
+    assert Budgets.parse("k=2").of(spec) == [content]
 
 
 def test_a_curve_is_of_a_named_policy(history: Path) -> None:
@@ -126,8 +126,8 @@ def test_the_command_prints_a_table_and_keeps_the_run(
     ended = cli(*command)
     assert ended.code == 0, ended.err
     assert "jitter:w=2, shown through budget" in ended.out and "recent:k=4" in ended.out
-    told = json.loads(cli(*command, "--json").out)  # the same run, again
-    assert {row["experiment"] for row in told["estimates"]} == {"routes", "retention"}
+    document = json.loads(cli(*command, "--json").out)  # the same run, again
+    assert {row["experiment"] for row in document["estimates"]} == {"routes", "retention"}
     refused = cli("curve", history, "--budget", "k=3", "--run", tmp_path / "run")
     assert refused.code == 2
     assert "holds another run" in refused.err

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("only_reversal")
 
 def benchmark(questions: int = 4) -> Benchmark:
     records = tuple(Record(f"r{at}", at, f"note {at}") for at in range(4))
-    asked = tuple(Question(f"q{at}", "u", f"What of {at}?") for at in range(questions))
-    return Benchmark("tiny", (Case(Pool("u", records), asked),), "0" * 64, interface="all")
+    pool_questions = tuple(Question(f"q{at}", "u", f"What of {at}?") for at in range(questions))
+    return Benchmark("tiny", (Case(Pool("u", records), pool_questions),), "0" * 64, interface="all")
 
 
 class Memory:
@@ -118,17 +118,17 @@ CASES = [
 
 @pytest.mark.parametrize(("memory", "questions", "expected"), CASES)
 def test_each_rule(memory, questions, expected) -> None:
-    found = routeprism.audit(benchmark(questions), memory, resamples=100)
+    result = routeprism.audit(benchmark(questions), memory, resamples=100)
     name = memory if isinstance(memory, str) else memory.__name__
-    (layers,) = [str(statement) for statement in found.statements if statement.kind == "layers"]
+    (layers,) = [str(statement) for statement in result.statements if statement.kind == "layers"]
     assert layers.startswith(f"{name}: {expected}; J = ")
 
 
 def test_schedules_that_say_the_same_are_said_together() -> None:
-    found = routeprism.audit(
+    result = routeprism.audit(
         benchmark(), "recent:k=2", Quiet, schedules=["replay", "half-swap"], resamples=100
     )
-    layers = tuple(str(statement) for statement in found.statements if statement.kind == "layers")
+    layers = tuple(str(statement) for statement in result.statements if statement.kind == "layers")
     assert layers == (
         "recent:k=2: replay and half-swap: every pair changed its sources: different records are "
         "kept; J = 0.000 (one user, no interval)",
@@ -142,8 +142,10 @@ def test_the_table_is_kept_with_the_run(tmp_path: Path) -> None:
     run = tmp_path / "run"
     routeprism.audit("sample", "raw", "focal", models=["reader"], draws=2, resamples=100, run=run)
     with StoredRun(run) as stored:
-        lines = {one.policy: one for one in stored.findings("routes", "layers")}
-        said = {one.policy: one.value for one in stored.findings("routes", "diagnosis")}
+        lines = {finding.policy: finding for finding in stored.findings("routes", "layers")}
+        values = {
+            finding.policy: finding.value for finding in stored.findings("routes", "diagnosis")
+        }
     raw = lines["raw"]
     assert (raw.interface, raw.schedule) == ("budget", "replay")
     assert {name: raw.value[name] for name in ("pairs", "retained", "V", "C", "I", "blocks")} == {
@@ -157,7 +159,7 @@ def test_the_table_is_kept_with_the_run(tmp_path: Path) -> None:
     assert raw.value["J"] == [1, 1, 1]
     assert set(raw.value["answers"]["reader"]) == {"H", "D_res", "Delta_rep"}
     assert lines["focal"].value["V"] == lines["focal"].value["blocks"] == 165
-    assert said["raw"].startswith("raw: every pair changed its internal state")
+    assert values["raw"].startswith("raw: every pair changed its internal state")
 
 
 def test_losses_beyond_those_that_are_stored_are_counted() -> None:

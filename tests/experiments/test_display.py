@@ -32,12 +32,12 @@ LAYOUT_ARMS = ("display:forward", "display:route", "display")
 
 def numbers(ask: Ask) -> list[int]:
     """Read the records in the order in which they are shown."""
-    return [int(found) for found in re.findall(r"number(\d)", ask.memory)]
+    return [int(result) for result in re.findall(r"number(\d)", ask.memory)]
 
 
-def estimates(found: routeprism.Audit, quantity: str, arms: tuple[str, ...]) -> list[float | None]:
+def estimates(result: routeprism.Audit, quantity: str, arms: tuple[str, ...]) -> list[float | None]:
     where = {"experiment": "display", "mask": ""}
-    return [found.value(quantity, arm=arm, **where).estimate for arm in arms]
+    return [result.value(quantity, arm=arm, **where).estimate for arm in arms]
 
 
 def test_a_model_that_reads_the_last_block_has_a_display_effect_alone(pools, scripted) -> None:
@@ -96,19 +96,19 @@ def test_the_four_prompts_have_one_length_and_the_same_blocks(pools, tmp_path: P
     manner = Manner(fillers=("A", "B"), control="aligned")
     schedules = [parse_schedule("replay")]
     with StoredRun(tmp_path / "run") as stored:
-        made = list(
+        result = list(
             compare_layouts(tiny.cases[0], stored, policies, schedules, manner, ["reversed"])
         )
-    assert [one.filler for one in made] == ["A", "B"]
-    for one in made:
-        assert len({prompt.tokens for prompt in one.prompts}) == 1
-        assert {name: numbers(prompt.ask(0)) for name, prompt in one.sides} == {
+    assert [item.filler for item in result] == ["A", "B"]
+    for item in result:
+        assert len({prompt.tokens for prompt in item.prompts}) == 1
+        assert {name: numbers(prompt.ask(0)) for name, prompt in item.sides} == {
             "forward-native": [2, 3],
             "route-native": [0, 1],
             "forward-reversed": [3, 2],
             "route-reversed": [1, 0],
         }
-        lines = [sorted(prompt.text.splitlines()) for prompt in one.prompts]
+        lines = [sorted(prompt.text.splitlines()) for prompt in item.prompts]
         assert lines[0] == lines[2]  # the same blocks, byte for byte
         assert lines[1] == lines[3]
 
@@ -119,11 +119,11 @@ def test_no_two_cells_share_a_draw(pools, scripted) -> None:
     audit = routeprism.audit(
         pools(1, ["q0"]), "raw", models=[model], draws=2, display=["source"], resamples=100
     )
-    asked: dict[str, set[int]] = {}
+    values: dict[str, set[int]] = {}
     for ask in model.asked:
-        asked.setdefault(ask.text, set()).add(ask.draw)
+        values.setdefault(ask.text, set()).add(ask.draw)
     # Forward and route of the plain pair and three cells: 0 1 | 2 3, and 0 1 | 4 5 | 6 7.
-    assert sorted(map(sorted, asked.values())) == [[0, 1, 2, 3, 4, 5, 6, 7], [2, 3]]
+    assert sorted(map(sorted, values.values())) == [[0, 1, 2, 3, 4, 5, 6, 7], [2, 3]]
     where = {"experiment": "display", "arm": "serialisation"}
     assert audit.value("count.rearranged.forward", **where).estimate == 0
     assert audit.value("count.rearranged.route", **where).estimate == 1
@@ -291,7 +291,7 @@ def test_the_native_order_is_what_arrival_display_shows(
             resamples=100,
         )
         stored[display] = StoredRun(tmp_path / display)
-    made = {d: make_policy(policy, parse_interface(f"all:display={d}")) for d in stored}
+    values = {d: make_policy(policy, parse_interface(f"all:display={d}")) for d in stored}
     names = {d: "own" if policy.startswith("lexical") else f"all:display={d}" for d in stored}
     names["source"] = names["source"].replace("all:display=source", "all")
     schedules = [parse_schedule(schedule)]
@@ -300,19 +300,19 @@ def test_the_native_order_is_what_arrival_display_shows(
             cell
             for case in sample.cases
             for cell in compare_layouts(
-                case, source, [made["source"]], schedules, Manner(), ["source"]
+                case, source, [values["source"]], schedules, Manner(), ["source"]
             )
         ]
         assert any(cell.detail.rearranged[1] for cell in cells)  # else this would compare nothing
-        for one in cells:
+        for item in cells:
             for at, name in enumerate(("forward", schedule)):
-                expected = arrival.exposure(policy, names["arrival"], name, one.question.id)
+                expected = arrival.exposure(policy, names["arrival"], name, item.question.id)
                 context = "\n\n".join(text for _, text, _ in expected.blocks)
-                assert evidence(one.prompts[at]) == context
-                canonical = source.exposure(policy, names["source"], name, one.question.id)
+                assert evidence(item.prompts[at]) == context
+                canonical = source.exposure(policy, names["source"], name, item.question.id)
                 if not policy.startswith("lexical"):  # which shows by rank, not in source order
                     context = "\n\n".join(text for _, text, _ in canonical.blocks)
-                    assert evidence(one.prompts[2 + at]) == context
+                    assert evidence(item.prompts[2 + at]) == context
 
 
 # --- memochat, whose context has three kinds of blocks ---------------------------------------
@@ -326,11 +326,11 @@ def test_memochat_on_the_sample_is_refused_nowhere_and_partly_reversed(scripted)
     audit = routeprism.audit(
         small, "memochat", models=[model], display=["reversed", "source"], resamples=100
     )
-    asked = sum(len(case.questions) for case in small.cases)
+    total = sum(len(case.questions) for case in small.cases)
     where = {"experiment": "display", "arm": "display", "mask": ""}
     assert audit.value("count.refused", **where).estimate == 0
     for state in ("forward", "route"):
-        assert audit.value(f"count.rearranged.{state}", **where).estimate == asked
+        assert audit.value(f"count.rearranged.{state}", **where).estimate == total
     assert any("some kind has one block, which stays" in note for note in audit.notes)
     assert audit.value("count.refused", experiment="display", arm="serialisation").estimate > 0
     assert audit.value("H", arm="construction", experiment="display").estimate == 0
@@ -361,12 +361,12 @@ blocks = st.lists(
 @pytest.mark.slow
 @given(blocks)
 def test_reversal_keeps_kinds_in_place_and_every_text(given_blocks: list[Block]) -> None:
-    found = reversed_within_kinds(given_blocks)
-    assert [block.kind for block in found] == [block.kind for block in given_blocks]
-    assert reversed_within_kinds(found) == tuple(given_blocks)
+    result = reversed_within_kinds(given_blocks)
+    assert [block.kind for block in result] == [block.kind for block in given_blocks]
+    assert reversed_within_kinds(result) == tuple(given_blocks)
     for kind in "abc":
         before = [block for block in given_blocks if block.kind == kind]
-        assert [block for block in found if block.kind == kind] == before[::-1]
+        assert [block for block in result if block.kind == kind] == before[::-1]
 
 
 # --- as a run --------------------------------------------------------------------------------
@@ -392,10 +392,10 @@ def test_a_dry_run_counts_what_is_asked_and_a_resumed_run_asks_nothing(
     assert not model.asked
     first = routeprism.audit(pools(2), "recent:k=2", "raw", **settings)
     assert len(model.asked) == costs["scripted"].calls
-    written = (tmp_path / "run" / "estimates.csv").read_bytes()
+    content = (tmp_path / "run" / "estimates.csv").read_bytes()
     second = routeprism.audit(pools(2), "recent:k=2", "raw", **settings)
     assert len(model.asked) == costs["scripted"].calls
-    assert (tmp_path / "run" / "estimates.csv").read_bytes() == written
+    assert (tmp_path / "run" / "estimates.csv").read_bytes() == content
     assert first.sentences == second.sentences
     arms = {row.filler for row in first.rows if row.experiment == "display" and row.model}
     assert arms == {"A", "B", "A+B"}

@@ -20,7 +20,7 @@ from routeprism.errors import LimitError, SpecError
 from routeprism.models import Ask, Reply
 
 DRAWS = 10
-ASKED: dict[str, Any] = {"schedules": ["replay"], "draws": DRAWS, "allocate": True}
+REQUESTS: dict[str, Any] = {"schedules": ["replay"], "draws": DRAWS, "allocate": True}
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,10 @@ def read_run(directory: Path, query: str) -> list[Any]:
 @pytest.mark.slow
 def test_answers_are_drawn_where_they_differ_for_the_same_calls(tmp_path: Path) -> None:
     equal, model = Noisy(), Noisy()
-    routeprism.audit("sample", "recent:k=2", models=[equal], **ASKED | {"allocate": False})
-    found = routeprism.audit("sample", "recent:k=2", models=[model], run=tmp_path / "run", **ASKED)
+    routeprism.audit("sample", "recent:k=2", models=[equal], **REQUESTS | {"allocate": False})
+    result = routeprism.audit(
+        "sample", "recent:k=2", models=[model], run=tmp_path / "run", **REQUESTS
+    )
     assert 0.98 * len(equal.asks) < len(model.asks) <= len(equal.asks)
     assert len({*model.asks}) == len(model.asks)
     texts = dict(read_run(tmp_path / "run", "SELECT id, text FROM questions"))
@@ -61,7 +63,7 @@ def test_answers_are_drawn_where_they_differ_for_the_same_calls(tmp_path: Path) 
     for question, number in read_run(tmp_path / "run", "SELECT question, draws FROM comparisons"):
         draws[is_noisy(texts[question])].append(number)
     assert fmean(draws[True]) > DRAWS > fmean(draws[False])
-    assert any("after a pilot of 2 draws of each prompt" in note for note in found.notes)
+    assert any("after a pilot of 2 draws of each prompt" in note for note in result.notes)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["configuration"]["allocate"] is True
 
@@ -70,7 +72,7 @@ def test_answers_are_drawn_where_they_differ_for_the_same_calls(tmp_path: Path) 
 def test_the_pilot_counts_a_fifth_whatever_number_follows(tmp_path: Path) -> None:
     """The accuracy of every question, from the answers in the ledger."""
     directory = tmp_path / "run"
-    found = routeprism.audit("sample", "recent:k=2", models=[Noisy()], run=directory, **ASKED)
+    result = routeprism.audit("sample", "recent:k=2", models=[Noisy()], run=directory, **REQUESTS)
     gold = dict(read_run(directory, "SELECT id, gold FROM questions"))
     right: dict[str, list[bool]] = defaultdict(list)
     for question, answer in read_run(
@@ -86,21 +88,26 @@ def test_the_pilot_counts_a_fifth_whatever_number_follows(tmp_path: Path) -> Non
         for question, verdicts in right.items()
     }
     name = "recent:k=2, noisy, forward: accuracy"
-    stored = {row["question"]: row[name] for row in found.questions()}
+    stored = {row["question"]: row[name] for row in result.questions()}
     assert stored == pytest.approx(expected)
 
 
 @pytest.mark.slow
 def test_a_run_that_reached_its_limit_continues_with_the_missing_answers(tmp_path: Path) -> None:
     whole = Noisy()
-    routeprism.audit("sample", "recent:k=2", models=[whole], run=tmp_path / "whole", **ASKED)
+    routeprism.audit("sample", "recent:k=2", models=[whole], run=tmp_path / "whole", **REQUESTS)
     first, second = Noisy(), Noisy()
     limit = len(whole.asks) // 2
     with pytest.raises(LimitError):
         routeprism.audit(
-            "sample", "recent:k=2", models=[first], run=tmp_path / "run", max_calls=limit, **ASKED
+            "sample",
+            "recent:k=2",
+            models=[first],
+            run=tmp_path / "run",
+            max_calls=limit,
+            **REQUESTS,
         )
-    routeprism.audit("sample", "recent:k=2", models=[second], run=tmp_path / "run", **ASKED)
+    routeprism.audit("sample", "recent:k=2", models=[second], run=tmp_path / "run", **REQUESTS)
     assert len(first.asks) == limit
     assert sorted([*first.asks, *second.asks]) == sorted(whole.asks)
     files = [(tmp_path / name / "estimates.csv").read_bytes() for name in ("whole", "run")]
@@ -120,4 +127,4 @@ def test_what_cannot_be_allocated_is_refused(
     if "run" in settings:
         settings = settings | {"run": tmp_path / settings["run"]}
     with pytest.raises(SpecError, match=message):
-        routeprism.audit("sample", "recent:k=2", models=[Noisy()], **ASKED | settings)
+        routeprism.audit("sample", "recent:k=2", models=[Noisy()], **REQUESTS | settings)

@@ -37,8 +37,8 @@ class Flaky:
         outer = self
 
         class Service(SERVER["Service"]):  # type: ignore[misc]
-            def answer(self, verb: str, asked: dict[str, Any]) -> Any:
-                return outer.answer(super().answer, verb, asked)
+            def answer(self, verb: str, body: dict[str, Any]) -> Any:
+                return outer.answer(super().answer, verb, body)
 
             def handle_error(self, request: Any, address: Any) -> None:
                 """Broken connections are meant."""
@@ -47,19 +47,19 @@ class Flaky:
         self.thread = threading.Thread(target=self.service.serve_forever, args=(0.01,))
         self.thread.start()
 
-    def answer(self, usual: Callable[..., Any], verb: str, asked: dict[str, Any]) -> Any:
-        memory = asked["memory"]
+    def answer(self, usual: Callable[..., Any], verb: str, request: dict[str, Any]) -> Any:
+        memory = request["memory"]
         if verb == "add":
-            user = asked["record"]["id"].partition("-")[0]
+            user = request["record"]["id"].partition("-")[0]
             self.builds[user] += memory not in self.filled
             self.filled.add(memory)
             if user == self.user and self.fault is not None:
                 self.sick.add(memory)
         if memory in self.sick and self.fault is not None:
-            said = self.fault(verb, asked)
-            if said is not None:
-                return said
-        return usual(verb, asked)
+            text = self.fault(verb, request)
+            if text is not None:
+                return text
+        return usual(verb, request)
 
     @property
     def policy(self) -> Http:
@@ -68,28 +68,28 @@ class Flaky:
 
 @pytest.fixture
 def flaky() -> Iterator[Flaky]:
-    one = Flaky()
-    yield one
-    one.service.shutdown()
-    one.thread.join()
-    one.service.server_close()
+    item = Flaky()
+    yield item
+    item.service.shutdown()
+    item.thread.join()
+    item.service.server_close()
 
 
-def hangs(verb: str, asked: Mapping[str, Any]) -> None:
+def hangs(verb: str, request: Mapping[str, Any]) -> None:
     if verb == "search":
         time.sleep(10)
 
 
-def breaks(verb: str, asked: Mapping[str, Any]) -> Any:
+def breaks(verb: str, request: Mapping[str, Any]) -> Any:
     raise KeyError("no such table")
 
 
-def unknown_sources(verb: str, asked: Mapping[str, Any]) -> Any:
+def unknown_sources(verb: str, request: Mapping[str, Any]) -> Any:
     return {"items": [{"text": "x", "sources": ["u99-r0"]}]} if verb == "search" else None
 
 
-def dies(verb: str, asked: Mapping[str, Any]) -> Any:
-    if verb == "add" and asked["record"]["id"].endswith("r2"):
+def dies(verb: str, request: Mapping[str, Any]) -> Any:
+    if verb == "add" and request["record"]["id"].endswith("r2"):
         raise ConnectionAbortedError  # the connection closes without a reply
     return None
 
@@ -138,26 +138,26 @@ def test_a_failed_route_is_said_left_out_and_tried_again_alone(
 def test_one_failed_side_leaves_the_other_routes(flaky: Flaky, tmp_path: Path) -> None:
     """Only the replayed route fails: half-swap still has its pair."""
 
-    def replayed(verb: str, asked: Mapping[str, Any]) -> Any:
-        memory = flaky.service.memories.get(asked["memory"])
+    def replayed(verb: str, request: Mapping[str, Any]) -> Any:
+        memory = flaky.service.memories.get(request["memory"])
         if verb == "dump" and memory is not None and memory.items[-1]["sources"] == ["u03-r0"]:
             raise KeyError("backwards")
 
     flaky.fault = replayed
     schedules = ["replay", "half-swap"]
-    found = routeprism.audit(
+    result = routeprism.audit(
         SMALL, flaky.policy, "recent:k=2", schedules=schedules, comparators=True, resamples=100
     )
-    units = {s: found.value("J", policy=flaky.policy.name, schedule=s).units for s in schedules}
+    units = {s: result.value("J", policy=flaky.policy.name, schedule=s).units for s in schedules}
     assert units == {"replay": 5, "half-swap": 6}
-    gamma = found.value("Gamma.J", policy=flaky.policy.name, schedule="replay")
+    gamma = result.value("Gamma.J", policy=flaky.policy.name, schedule="replay")
     assert gamma.units == 5  # a contrast needs both of its sides
-    assert found.value("J", policy="recent:k=2", schedule="replay").units == 6
+    assert result.value("J", policy="recent:k=2", schedule="replay").units == 6
 
 
 def test_answers_are_asked_of_what_did_not_fail(flaky: Flaky, tmp_path: Path) -> None:
     flaky.fault = breaks
-    found = routeprism.audit(
+    result = routeprism.audit(
         SMALL,
         flaky.policy,
         models=["reader"],
@@ -165,17 +165,19 @@ def test_answers_are_asked_of_what_did_not_fail(flaky: Flaky, tmp_path: Path) ->
         run=tmp_path / "r",
         resamples=100,
     )
-    row = found.value("H", policy=flaky.policy.name, filler="A", arm="", mask="", schedule="replay")
+    row = result.value(
+        "H", policy=flaky.policy.name, filler="A", arm="", mask="", schedule="replay"
+    )
     assert row.units == 5
 
 
 def test_a_service_that_is_not_there_fails_every_route(tmp_path: Path) -> None:
     policy = Http("http://127.0.0.1:9")
-    found = routeprism.audit(SMALL, policy, "recent:k=2", run=tmp_path / "run", resamples=100)
-    assert found.value("count.failed_pairs", policy=policy.name).estimate == QUESTIONS
-    assert not [row for row in found.rows if row.policy == policy.name and row.quantity == "J"]
-    assert any(note.startswith(f"12 routes of {policy.name} failed") for note in found.notes)
-    assert found.value("J", policy="recent:k=2").units == 6
+    result = routeprism.audit(SMALL, policy, "recent:k=2", run=tmp_path / "run", resamples=100)
+    assert result.value("count.failed_pairs", policy=policy.name).estimate == QUESTIONS
+    assert not [row for row in result.rows if row.policy == policy.name and row.quantity == "J"]
+    assert any(note.startswith(f"12 routes of {policy.name} failed") for note in result.notes)
+    assert result.value("J", policy="recent:k=2").units == 6
 
 
 @pytest.mark.slow
@@ -183,9 +185,9 @@ def test_the_command_says_it(cli: Callable[..., Any], flaky: Flaky) -> None:
     flaky.fault = breaks
     outcome = cli("audit", "sample", "-p", flaky.policy.name, "--json", "--run", "run")
     assert outcome.code == 3
-    found = json.loads(outcome.out)
-    assert any("2 routes of" in note and "failed" in note for note in found["notes"])
-    assert (found["missing"]["answers"], found["missing"]["routes"]) == (0, 2)
+    document = json.loads(outcome.out)
+    assert any("2 routes of" in note and "failed" in note for note in document["notes"])
+    assert (document["missing"]["answers"], document["missing"]["routes"]) == (0, 2)
     assert "2 routes are missing" in outcome.err
 
 
@@ -193,10 +195,10 @@ def test_a_failed_order_is_counted_and_the_others_continue(flaky: Flaky) -> None
     """The service refuses builds of one user that do not begin with the first record."""
     first: dict[str, str] = {}
 
-    def refuses_late_starts(verb: str, asked: Mapping[str, Any]) -> Any:
+    def refuses_late_starts(verb: str, request: Mapping[str, Any]) -> Any:
         if verb == "add":
-            first.setdefault(asked["memory"], asked["record"]["id"])
-        if not first[asked["memory"]].endswith("-r0"):
+            first.setdefault(request["memory"], request["record"]["id"])
+        if not first[request["memory"]].endswith("-r0"):
             raise KeyError("the first record is missing")
 
     flaky.fault = refuses_late_starts

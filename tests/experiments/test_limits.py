@@ -49,16 +49,16 @@ def test_the_declared_interval_is_used_unless_another_is_named(
     sample: Benchmark, call: str, tmp_path: Path
 ) -> None:
     printed = replace(sample, interval="percentile")  # as a benchmark of the published protocol
-    found = {
+    values = {
         "own": CALLS[call](sample, resamples=500, run=tmp_path / "run"),
         "own, percentile": CALLS[call](sample, resamples=500, interval="percentile"),
         "printed": CALLS[call](printed, resamples=500),
         "printed, expanded": CALLS[call](printed, resamples=500, interval="expanded"),
     }
-    rows = {name: one.rows for name, one in found.items()}
+    rows = {name: item.rows for name, item in values.items()}
     assert rows["own"] == rows["printed, expanded"]
     assert rows["printed"] == rows["own, percentile"] != rows["own"]
-    assert (found["own"].limits, found["printed"].limits) == (OWN, PUBLISHED)
+    assert (values["own"].limits, values["printed"].limits) == (OWN, PUBLISHED)
     # Twelve units are enough for expanded limits and few for percentile ones.
     few = {name: any("few-units" in row.flags for row in rows[name]) for name in rows}
     assert few["printed"]
@@ -67,7 +67,9 @@ def test_the_declared_interval_is_used_unless_another_is_named(
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
     assert manifest["configuration"]["interval"] == "expanded"
     assert manifest["limits"] == OWN
-    assert {one["analysis"]["interval"] for one in manifest["experiments"].values()} == {"expanded"}
+    assert {item["analysis"]["interval"] for item in manifest["experiments"].values()} == {
+        "expanded"
+    }
     write_report(tmp_path / "run")
     page = (tmp_path / "run/report.html").read_text()
     assert f"<dt>95% limits</dt><dd>{OWN.partition(': ')[2]}</dd>" in page
@@ -89,9 +91,11 @@ def test_a_comparison_reads_limits_as_its_runs_do(sample: Benchmark, tmp_path: P
     )
     assert mixed.limits == "95% limits: percentile bootstrap"
 
-    def width(found: Any) -> float:
-        one = next(one for one in found.differences if one.column.quantity == "J").difference
-        return float(one.upper - one.lower)
+    def width(result: Any) -> float:
+        difference = next(
+            difference for difference in result.differences if difference.column.quantity == "J"
+        ).difference
+        return float(difference.upper - difference.lower)
 
     assert width(both) > width(mixed) > 0
 
@@ -104,11 +108,11 @@ def test_agreement_of_passes_is_read_the_same_way(sample: Benchmark, tmp_path: P
         labels = ("admissible" if at % turn else "ambiguous" for at in range(len(cards)))
         lines = (f"{card.question},{label}" for card, label in zip(cards, labels, strict=True))
         sheets[name].write_text("\n".join(["question,label", *lines]) + "\n")
-    found = {
+    values = {
         interval: run_study(sample, cards, SCREEN, sheets, seed=1, resamples=500, interval=interval)
         for interval in (None, "expanded", "percentile", "bca")
     }
-    rows = {name: one.rows for name, one in found.items()}
+    rows = {name: item.rows for name, item in values.items()}
     assert rows[None] == rows["expanded"] != rows["percentile"]
     kappas = {
         name: next(row for row in own if row.quantity == "kappa") for name, own in rows.items()
@@ -117,18 +121,18 @@ def test_agreement_of_passes_is_read_the_same_way(sample: Benchmark, tmp_path: P
     assert kappas["expanded"].lower < kappas["percentile"].lower
     assert kappas["percentile"].flags == "synthetic;few-units"
     assert kappas["expanded"].flags == "synthetic"
-    assert found[None].limits == OWN
+    assert values[None].limits == OWN
 
 
 @pytest.mark.realdata
 def test_published_benchmarks_give_published_limits(data: Path) -> None:
     """PersonaMem, 589 questions of 37 users: 0.045 [0.009, 0.081] is printed (PROTOCOL §4)."""
-    found = routeprism.audit("personamem", "focal", data=data)
-    row = found.value("J")
+    result = routeprism.audit("personamem", "focal", data=data)
+    row = result.value("J")
     assert [round(value, 3) for value in (row.estimate, row.lower, row.upper)] == [
         *(0.045, 0.009, 0.081)
     ]
-    assert found.limits == PUBLISHED
+    assert result.limits == PUBLISHED
     expanded = routeprism.audit("personamem", "focal", data=data, interval="expanded")
     assert expanded.value("J").upper > row.upper
     assert expanded.limits == (f"{OWN}; interval=percentile gives those of the published protocol")
@@ -138,13 +142,13 @@ def test_published_benchmarks_give_published_limits(data: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_says_it(cli: Callable[..., Any]) -> None:
-    told = cli("audit", "sample", "-p", "recent:k=3", "--resamples", "200", "--verbose")
-    assert OWN in told.out
-    other = cli(
+    reports = cli("audit", "sample", "-p", "recent:k=3", "--resamples", "200", "--verbose")
+    assert OWN in reports.out
+    call = cli(
         *("audit", "sample", "-p", "recent:k=3", "--resamples", "200", "--interval", "bca"),
         "--json",
     )
-    assert json.loads(other.out)["limits"] == (
+    assert json.loads(call.out)["limits"] == (
         "95% limits: bias-corrected and accelerated bootstrap"
     )
     orders = cli("orders", "sample", "-p", "recent:k=3", "--resamples", "200")

@@ -27,8 +27,8 @@ def index(data: Path) -> Audit:
     )
 
 
-def retained(found: Audit, quantity: str, policy: str, **where: str) -> float:
-    row = found.value(quantity, policy=policy, experiment="retention", **where)
+def retained(result: Audit, quantity: str, policy: str, **where: str) -> float:
+    row = result.value(quantity, policy=policy, experiment="retention", **where)
     assert row.estimate is not None
     return row.estimate
 
@@ -142,7 +142,7 @@ def test_a_change_is_taken_question_by_question(own_data: Callable[..., Path]) -
 
 def long_history(own_data: Callable[..., Path]) -> Path:
     """Write six sessions; `one` has a sole evidence session that forward loses, `two` has two."""
-    said = ["brass lamp", "tin kettle", "clay pot", "pine chair", "oak table", "iron bell"]
+    texts = ["brass lamp", "tin kettle", "clay pot", "pine chair", "oak table", "iron bell"]
     records = [
         {
             "user": user,
@@ -151,7 +151,7 @@ def long_history(own_data: Callable[..., Path]) -> Path:
             "timestamp": f"2024-05-0{n + 1}",
         }
         for user in "ab"
-        for n, words in enumerate(said)
+        for n, words in enumerate(texts)
     ]
     questions = [
         {
@@ -264,7 +264,7 @@ def test_a_judge_is_asked_where_the_models_are(
         # The server answers with letters, of which none is yes or no.
         judged = cli(*arguments, "--judge", "openai:some-judge", "--base-url", server.url)
         assert "8 answers were given neither yes nor no by the judge" in judged.out
-        assert server.seen()["total"] > 0
+        assert server.read_counts()["total"] > 0
 
 
 def test_spending_on_a_judge_is_asked_about(

@@ -29,9 +29,9 @@ class Turned(Everything):
 
     def retained(self) -> list[str]:
         places = [record.position for record in self.records]
-        falls = sum(one > other for one, other in itertools.pairwise(places))
-        kept = [record for record in self.records if record.position]
-        return [r.id for r in (self.records if 3 * falls >= len(places) else kept)]
+        falls = sum(first > second for first, second in itertools.pairwise(places))
+        entries = [record for record in self.records if record.position]
+        return [r.id for r in (self.records if 3 * falls >= len(places) else entries)]
 
 
 class Strict(Everything):
@@ -48,12 +48,12 @@ def test_what_drawn_orders_show_a_search_does_not_deny() -> None:
         benchmark(60), Turned, orders=20, shrink="support", worst="support", resamples=100
     )
     assert exploration.value("support_kept.uniform").estimate > 0
-    (told,) = [
+    (report,) = [
         sentence for sentence in exploration.sentences if "keep it in some order" in sentence
     ]
-    assert "of 1 whose evidence is dropped in source order, 1 keep it in some order" in told
-    assert told.endswith("(these are results of a search, which can miss reorderings)")
-    (finding,) = [one for one in exploration.findings if one.name == "smallest_reordering"]
+    assert "of 1 whose evidence is dropped in source order, 1 keep it in some order" in report
+    assert report.endswith("(these are results of a search, which can miss reorderings)")
+    (finding,) = [item for item in exploration.findings if item.name == "smallest_reordering"]
     assert finding.value["sentence"].endswith(
         "(found by a search: a smaller reordering may exist)."
     )

@@ -48,11 +48,13 @@ class Three:
         def pick(operation, at):
             return (arrivals if operation in self.operations else source)[at]
 
-        kept = {r.id: r for r in (pick("first", 0), pick("middle", -2), pick("last", -1))}
-        return whole_records(All(), arrivals, tuple(kept.values()), state=sorted(kept))
+        chosen_records = {r.id: r for r in (pick("first", 0), pick("middle", -2), pick("last", -1))}
+        return whole_records(
+            All(), arrivals, tuple(chosen_records.values()), state=sorted(chosen_records)
+        )
 
 
-def kept(following: tuple[str, ...], n: int) -> set[int]:
+def chosen_records(following: tuple[str, ...], n: int) -> set[int]:
     """Say by hand which positions `Three` keeps on replay."""
     first = n - 1 if "first" in following else 0
     middle = 1 if "middle" in following else n - 2
@@ -61,21 +63,21 @@ def kept(following: tuple[str, ...], n: int) -> set[int]:
 
 
 def overlap(following: tuple[str, ...], n: int) -> float:
-    forward, replay = {0, n - 2, n - 1}, kept(following, n)
+    forward, replay = {0, n - 2, n - 1}, chosen_records(following, n)
     return len(forward & replay) / len(forward | replay)
 
 
 def test_arms_of_three_operations_are_all_combinations() -> None:
-    found = make_arms(Three())
-    assert len(found) == 8
-    assert found["first", "middle", "last"] == Three()
-    assert found["last",].name == "three[first+middle fixed]"
-    assert found[()].name == "three[first+middle+last fixed]"
+    arms = make_arms(Three())
+    assert len(arms) == 8
+    assert arms["first", "middle", "last"] == Three()
+    assert arms["last",].name == "three[first+middle fixed]"
+    assert arms[()].name == "three[first+middle+last fixed]"
 
 
 def test_main_effects_pairs_and_the_whole_of_three_operations(tmp_path) -> None:
     run = tmp_path / "run"
-    found = routeprism.audit(benchmark(), Three(), mechanism=True, resamples=100, run=run)
+    result = routeprism.audit(benchmark(), Three(), mechanism=True, resamples=100, run=run)
     operations = ("first", "middle", "last")
     sizes = (6, 6, 7)
 
@@ -85,52 +87,52 @@ def test_main_effects_pairs_and_the_whole_of_three_operations(tmp_path) -> None:
     assert mean(()) == 1
     for size in (1, 2, 3):
         for following in combinations(operations, size):
-            row = found.value("delta_op.J", arm="+".join(following))
+            row = result.value("delta_op.J", arm="+".join(following))
             assert row.experiment == "mechanism"
             assert row.estimate == pytest.approx(mean(following) - 1)
     for pair in combinations(operations, 2):
         expected = mean(pair) - mean(pair[:1]) - mean(pair[1:]) + 1
-        row = found.value("interaction.J", arm="×".join(pair))
+        row = result.value("interaction.J", arm="×".join(pair))
         assert row.estimate == pytest.approx(expected)
-    three = found.value("interaction.J", arm="first×middle×last").estimate
+    three = result.value("interaction.J", arm="first×middle×last").estimate
     signed = mean(operations) - 1
     for size, sign in ((1, 1), (2, -1)):
         signed += sign * sum(mean(part) for part in combinations(operations, size))
     assert three == pytest.approx(signed)
     with StoredRun(run) as stored:
-        (listed,) = stored.findings("mechanism", "arms")
-    assert listed.policy == "three"
-    assert {"operations": ["last"], "policy": "three[first+middle fixed]"} in listed.value
+        (entries,) = stored.findings("mechanism", "arms")
+    assert entries.policy == "three"
+    assert {"operations": ["last"], "policy": "three[first+middle fixed]"} in entries.value
 
 
 def test_four_operations_have_singles_pairs_and_all() -> None:
     class Four(Three):
         pass
 
-    found = make_arms(Four(operations=("a", "b", "c", "d")))
-    assert sorted(map(len, found)) == [0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 4]
+    arms = make_arms(Four(operations=("a", "b", "c", "d")))
+    assert sorted(map(len, arms)) == [0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 4]
 
 
 def test_focal_is_told_apart_at_the_sources() -> None:
-    found = routeprism.audit("sample", "focal", mechanism=True, resamples=500)
-    assert {row.policy for row in found.rows if row.quantity == "J"} == {
+    result = routeprism.audit("sample", "focal", mechanism=True, resamples=500)
+    assert {row.policy for row in result.rows if row.quantity == "J"} == {
         "focal",
         "focal:cluster=source",
         "focal:survivor=source-position",
         "focal:cluster=source,survivor=source-position",
     }
-    both = found.value("delta_op.J", arm="clustering+survivor")
-    survivor = found.value("delta_op.J", arm="survivor")
+    both = result.value("delta_op.J", arm="clustering+survivor")
+    survivor = result.value("delta_op.J", arm="survivor")
     assert both.upper < 0
     assert survivor.upper < 0
-    (said,) = [s for s in found.sentences if "against its canonical arm" in s]
-    assert said.startswith("focal, replay, against its canonical arm: J changes by -0.9")
-    assert "survivor alone accounts for half of it or more" in said
+    (text,) = [s for s in result.sentences if "against its canonical arm" in s]
+    assert text.startswith("focal, replay, against its canonical arm: J changes by -0.9")
+    assert "survivor alone accounts for half of it or more" in text
 
 
 @pytest.mark.slow
 def test_and_at_the_answers() -> None:
-    found = routeprism.audit(
+    result = routeprism.audit(
         "sample", "focal", mechanism=True, models=["reader"], draws=2, resamples=500
     )
     for quantity in ("H", "Delta", "D_res", "Delta_rep"):
@@ -140,16 +142,16 @@ def test_and_at_the_answers() -> None:
             ("focal:cluster=source", "survivor"),
             ("focal:survivor=source-position", "clustering"),
         ):
-            one, other = (
-                found.value(quantity, policy=name, arm="", model="reader", mask="").estimate
+            first, second = (
+                result.value(quantity, policy=name, arm="", model="reader", mask="").estimate
                 for name in (policy, canonical)
             )
-            contrast = found.value(f"delta_op.{quantity}", arm=arm, model="reader", mask="")
-            assert contrast.estimate == pytest.approx(one - other)
-        found.value(f"interaction.{quantity}", arm="clustering×survivor", model="reader", mask="")
-    assert found.value("delta_op.D_res", arm="survivor", model="reader", mask="").lower > 0
-    said = [s for s in found.sentences if "read by reader" in s and "canonical arm" in s]
-    assert len(said) == 1
+            contrast = result.value(f"delta_op.{quantity}", arm=arm, model="reader", mask="")
+            assert contrast.estimate == pytest.approx(first - second)
+        result.value(f"interaction.{quantity}", arm="clustering×survivor", model="reader", mask="")
+    assert result.value("delta_op.D_res", arm="survivor", model="reader", mask="").lower > 0
+    texts = [s for s in result.sentences if "read by reader" in s and "canonical arm" in s]
+    assert len(texts) == 1
 
 
 def test_no_operations_no_mechanism() -> None:
@@ -172,8 +174,8 @@ def test_operations_of_a_policy_without_a_name() -> None:
             order = sorted(arrivals, key=lambda r: r.position) if self.tied else arrivals
             return whole_records(All(), order, order[-1:])
 
-    found = routeprism.audit(benchmark(), as_policy(Unnamed), mechanism=True, resamples=100)
-    assert found.value("delta_op.V_changed", policy="Unnamed").estimate == 1
+    result = routeprism.audit(benchmark(), as_policy(Unnamed), mechanism=True, resamples=100)
+    assert result.value("delta_op.V_changed", policy="Unnamed").estimate == 1
 
 
 def test_operations_that_cannot_be_fixed_together_are_refused() -> None:

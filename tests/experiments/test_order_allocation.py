@@ -62,42 +62,44 @@ def benchmark(tmp_path: Path) -> str:
 def explore(benchmark: str, **settings: Any) -> tuple[Any, int]:
     """Return the result, and how often a record was added."""
     Changeable.adds = 0
-    found = routeprism.explore_orders(benchmark, Changeable, **ORDERS | settings)
-    return found, Changeable.adds
+    exploration = routeprism.explore_orders(benchmark, Changeable, **ORDERS | settings)
+    return exploration, Changeable.adds
 
 
 def test_orders_are_drawn_where_they_differ_for_the_same_adds(benchmark: str) -> None:
     equal, _ = explore(benchmark)
-    found, _ = explore(benchmark, allocate=True)
-    (allocation,) = [finding for finding in found.findings if finding.name == "order_allocation"]
+    result, _ = explore(benchmark, allocate=True)
+    (allocation,) = [finding for finding in result.findings if finding.name == "order_allocation"]
     orders = allocation.value["orders"]
     assert allocation.value["pilot"] == 4
     assert min(orders["a"], orders["b"]) > 20 > max(orders[user] for user in "cdefghij")
-    assert allocation.value["adds"] == count_planned(found) <= count_planned(equal)
+    assert allocation.value["adds"] == count_planned(result) <= count_planned(equal)
     assert allocation.value["variance_ratio"] > 1
-    assert any("after a pilot of 4 orders in each of 10 pools" in note for note in found.notes)
-    distributions = [f for f in found.findings if f.name == "order_distribution"]
+    assert any("after a pilot of 4 orders in each of 10 pools" in note for note in result.notes)
+    distributions = [f for f in result.findings if f.name == "order_distribution"]
     assert {f.user: f.value["orders"] for f in distributions} == orders
     for finding in distributions:
         value = finding.value
         assert value["lower"] <= value["changed"] <= value["upper"]
         assert (finding.user in "ab") == (value["changed"] > 0)
     # Two users of ten change with most orders, the others never.
-    assert found.value("order_change").estimate == pytest.approx(
+    assert result.value("order_change").estimate == pytest.approx(
         equal.value("order_change").estimate, abs=0.05
     )
 
 
-def count_planned(found: Any) -> int:
+def count_planned(result: Any) -> int:
     """Count the adds that were planned; memories that turn out equal save some of them."""
-    distributions = [f.value for f in found.findings if f.name == "order_distribution"]
+    distributions = [f.value for f in result.findings if f.name == "order_distribution"]
     return sum(value["building"]["planned"] for value in distributions)
 
 
 def test_the_weight_of_the_pilot_does_not_depend_on_what_it_shows(benchmark: str) -> None:
     """The value of a pool is a fifth of its pilot's mean and four fifths of the later draws'."""
-    found, _ = explore(benchmark, allocate=True)
-    (value,) = [f.value for f in found.findings if f.name == "order_distribution" and f.user == "a"]
+    result, _ = explore(benchmark, allocate=True)
+    (value,) = [
+        f.value for f in result.findings if f.name == "order_distribution" and f.user == "a"
+    ]
     changed = [orders_changed(benchmark, number) for number in (4, value["orders"])]
     later = (changed[1] - changed[0]) / (value["orders"] - 4)
     assert value["changed"] == pytest.approx(0.2 * changed[0] / 4 + 0.8 * later)
@@ -105,8 +107,10 @@ def test_the_weight_of_the_pilot_does_not_depend_on_what_it_shows(benchmark: str
 
 def orders_changed(benchmark: str, number: int) -> float:
     """Count which of the first orders of user a change what is kept: draws come in sequence."""
-    found, _ = explore(benchmark, orders=number)
-    (value,) = [f.value for f in found.findings if f.name == "order_distribution" and f.user == "a"]
+    result, _ = explore(benchmark, orders=number)
+    (value,) = [
+        f.value for f in result.findings if f.name == "order_distribution" and f.user == "a"
+    ]
     return float(value["changed"] * number)
 
 

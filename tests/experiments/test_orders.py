@@ -34,7 +34,7 @@ def test_the_permutation_rows_of_the_paper(data: Path) -> None:
         for rule in published
         for threshold in thresholds
     }
-    found = explore_orders("personamem", *names.values(), data=data, resamples=100)
+    exploration = explore_orders("personamem", *names.values(), data=data, resamples=100)
     plain = {  # defaults are not written in a policy's name
         key: name.replace("threshold=0.055,", "").replace(",survivor=last-arrival", "")
         for key, name in names.items()
@@ -42,16 +42,16 @@ def test_the_permutation_rows_of_the_paper(data: Path) -> None:
     plain["last-arrival", 0.055] = "focal"
     for (rule, threshold), policy in plain.items():
         at = thresholds.index(threshold)
-        change = found.value("order_change", policy=policy, mask="")
+        change = exploration.value("order_change", policy=policy, mask="")
         assert change.estimate == pytest.approx(published[rule][at], abs=5e-5)
         assert (change.units, change.queries) == (37, 589)
-        number = found.value("mean_clusters", policy=policy)
+        number = exploration.value("mean_clusters", policy=policy)
         assert number.estimate == pytest.approx(clusters[at], abs=5e-5)
-    distributions = [f for f in found.findings if f.name == "order_distribution"]
-    one = [f.value for f in distributions if f.policy == "focal"]
-    assert len(one) == 37
-    assert sum(value["orders"] for value in one) == 20_400
-    assert all(value["method"] == "enumerated" for value in one)
+    distributions = [f for f in exploration.findings if f.name == "order_distribution"]
+    values = [f.value for f in distributions if f.policy == "focal"]
+    assert len(values) == 37
+    assert sum(value["orders"] for value in values) == 20_400
+    assert all(value["method"] == "enumerated" for value in values)
     canonical = explore_orders(
         "personamem", "focal:cluster=source,survivor=source-position", data=data, resamples=100
     )
@@ -60,22 +60,22 @@ def test_the_permutation_rows_of_the_paper(data: Path) -> None:
 
 @pytest.mark.realdata
 def test_recent_keeps_support_as_its_closed_form_says(data: Path) -> None:
-    found = explore_orders("personamem", "recent:k=3", data=data, resamples=100)
+    exploration = explore_orders("personamem", "recent:k=3", data=data, resamples=100)
     users = []
     for case in load_benchmark("personamem", data).cases:
         supports = [len(question.labels["reference-session"]) for question in case.questions]
         # The probability that the window of three has one of the supporting records.
         windows, size = math.comb(len(case.pool), 3), len(case.pool)
-        kept = [1 - math.comb(size - number, 3) / windows for number in supports]
-        users.append(sum(kept) / len(kept))
-    row = found.value("support_kept.uniform", stratum="all")
+        shares = [1 - math.comb(size - number, 3) / windows for number in supports]
+        users.append(sum(shares) / len(shares))
+    row = exploration.value("support_kept.uniform", stratum="all")
     assert row.estimate == pytest.approx(sum(users) / 37, abs=1e-9)
     assert (row.labels, row.schedule) == ("reference-session", "uniform")
 
 
 @pytest.mark.slow
 def test_rows_and_findings_of_the_sample(tmp_path: Path) -> None:
-    found = explore_orders(
+    exploration = explore_orders(
         "sample",
         "focal",
         arrivals=["uniform", "jitter:w=1"],
@@ -84,7 +84,7 @@ def test_rows_and_findings_of_the_sample(tmp_path: Path) -> None:
         resamples=100,
         run=tmp_path / "run",
     )
-    quantities = {(row.schedule, row.quantity) for row in found.rows}
+    quantities = {(row.schedule, row.quantity) for row in exploration.rows}
     assert {
         ("uniform", "order_change"),
         ("uniform", "support_kept.forward"),
@@ -93,13 +93,13 @@ def test_rows_and_findings_of_the_sample(tmp_path: Path) -> None:
         ("uniform", "mean_clusters"),
         ("jitter:w=1", "support_kept.arrival"),
     } <= quantities
-    assert all("synthetic" in row.flags for row in found.rows)
+    assert all("synthetic" in row.flags for row in exploration.rows)
     routes = audit("sample", "focal", schedules=["replay"], resamples=100)
-    kept = found.value("support_kept.forward", schedule="uniform").estimate
+    forward_share = exploration.value("support_kept.forward", schedule="uniform").estimate
     # With one support record, keeping one is keeping all; others keep one at least as often.
-    assert kept >= routes.value("all_covered.retained.forward").estimate  # type: ignore[operator]
+    assert forward_share >= routes.value("all_covered.retained.forward").estimate  # type: ignore[operator]
     with StoredRun(tmp_path / "run") as stored:
-        assert len(stored.findings("orders")) == len(found.findings)
+        assert len(stored.findings("orders")) == len(exploration.findings)
         survival = stored.findings("orders", "survival")
         assert {finding.schedule for finding in survival} == {"uniform", "jitter:w=1"}
         record, position, share = survival[0].value[0]
@@ -109,26 +109,32 @@ def test_rows_and_findings_of_the_sample(tmp_path: Path) -> None:
         bins = [count for *_, count in overall.value["bins"]]
         assert sum(bins) == overall.value["instances"]
         worst = stored.findings("orders", "worst_order")
-        assert all(one.value["exact"] for one in worst)
-        assert all(one.value["value"] <= one.value["forward"] for one in worst)
+        assert all(reordering.value["exact"] for reordering in worst)
+        assert all(reordering.value["value"] <= reordering.value["forward"] for reordering in worst)
         reorderings = stored.findings("orders", "smallest_reordering")
         assert len(reorderings) == 165
-        first = next(one for one in reorderings if one.question and one.user == "u01")
+        first = next(
+            reordering
+            for reordering in reorderings
+            if reordering.question and reordering.user == "u01"
+        )
         assert "supporting «" in first.value["sentence"]
-        told = {one.value["sentence"] for one in reorderings}
+        sentences = {reordering.value["sentence"] for reordering in reorderings}
         assert (
             "Move record 2 after record 3, and the only record supporting «Who sold Ottilie the "
-            "telescope?» is dropped." in told
+            "telescope?» is dropped." in sentences
         )
-        assert any(said.startswith("In source order the only record supporting «") for said in told)
+        assert any(
+            text.startswith("In source order the only record supporting «") for text in sentences
+        )
 
 
 def test_survival_adds_up_to_what_is_retained() -> None:
-    found = explore_orders("sample", "recent:k=3", "utility:k=2", resamples=100)
-    for finding in found.findings:
+    exploration = explore_orders("sample", "recent:k=3", "utility:k=2", resamples=100)
+    for finding in exploration.findings:
         if finding.name == "survival":
-            held = 3 if finding.policy.startswith("recent") else 2
-            assert sum(share for *_, share in finding.value) == pytest.approx(held)
+            size = 3 if finding.policy.startswith("recent") else 2
+            assert sum(share for *_, share in finding.value) == pytest.approx(size)
 
 
 def own(own_data: Callable[..., Path], size: int) -> Path:
@@ -138,11 +144,15 @@ def own(own_data: Callable[..., Path], size: int) -> Path:
 
 
 def test_a_long_pool_says_that_orders_were_drawn(own_data: Callable[..., Path]) -> None:
-    found = explore_orders(own(own_data, 60), "recent:k=3", orders=50, shrink=True, resamples=100)
-    row = found.value("order_change")
+    exploration = explore_orders(
+        own(own_data, 60), "recent:k=3", orders=50, shrink=True, resamples=100
+    )
+    row = exploration.value("order_change")
     assert "sampled" in row.flags
-    assert any("a pool of 60 has 8.32e+81 orders under uniform" in note for note in found.notes)
-    (shrunk,) = [f.value for f in found.findings if f.name == "smallest_reordering"]
+    assert any(
+        "a pool of 60 has 8.32e+81 orders under uniform" in note for note in exploration.notes
+    )
+    (shrunk,) = [f.value for f in exploration.findings if f.name == "smallest_reordering"]
     assert (shrunk["exact"], shrunk["inversions"], shrunk["moves"]) == (False, 3, [[59, 55]])
 
 
@@ -165,14 +175,14 @@ class Touchy:
 
 
 def test_an_error_on_some_order_is_a_note_with_the_order(own_data: Callable[..., Path]) -> None:
-    found = explore_orders(own(own_data, 4), Touchy, resamples=100)
-    note, checked = found.notes
+    exploration = explore_orders(own(own_data, 4), Touchy, resamples=100)
+    note, checked = exploration.notes
     assert note == (
         "Touchy raised an error in 6 of 24 orders of user 'ann', such as 3-0-1-2: ValueError: not "
         "first. It comes again with schedule explicit:order=3-0-1-2"
     )
     assert "no build influenced another" in checked
-    assert "support_kept.reverse" not in {row.quantity for row in found.rows}
+    assert "support_kept.reverse" not in {row.quantity for row in exploration.rows}
 
 
 def test_users_may_shrink_what_they_like(own_data: Callable[..., Path]) -> None:
@@ -181,8 +191,8 @@ def test_users_may_shrink_what_they_like(own_data: Callable[..., Path]) -> None:
     def oldest(memory: Any, question: Any) -> bool:
         return "r3" in memory.retained()
 
-    found = explore_orders(directory, "recent:k=2", shrink=oldest, resamples=100)
-    (shrunk,) = [f.value for f in found.findings if f.name == "smallest_reordering"]
+    exploration = explore_orders(directory, "recent:k=2", shrink=oldest, resamples=100)
+    (shrunk,) = [f.value for f in exploration.findings if f.name == "smallest_reordering"]
     # Exchanging r2 and r3 pushes r3 out of the last two.
     assert (shrunk["order"], shrunk["outcome"]) == ((0, 1, 3, 2, 4), "own")
     with pytest.raises(SpecError, match=r"There is no outcome 'suport'. Did you mean 'support'"):
@@ -194,10 +204,10 @@ def test_users_may_shrink_what_they_like(own_data: Callable[..., Path]) -> None:
 def test_limits_are_read_as_asked(tmp_path: Path) -> None:
     rows = {}
     for name in ("percentile", "expanded"):
-        found = explore_orders(
+        exploration = explore_orders(
             "sample", "recent:k=3", resamples=200, interval=name, run=tmp_path / name
         )
-        rows[name] = found.value("support_kept.uniform")
+        rows[name] = exploration.value("support_kept.uniform")
         manifest = json.loads((tmp_path / name / "manifest.json").read_text())
         assert manifest["configuration"]["interval"] == name
     assert rows["expanded"].estimate == rows["percentile"].estimate
@@ -211,14 +221,16 @@ def test_own_data_without_labels_needs_another_outcome(own_data: Callable[..., P
     directory = own_data(records, [{"user": "ann", "id": "q", "text": "which?"}])
     with pytest.raises(SpecError, match="has no support labels; shrink another outcome"):
         explore_orders(directory, "recent:k=1", shrink=True)
-    found = explore_orders(directory, "recent:k=1", shrink="retained", worst="J", resamples=100)
-    assert {f.name for f in found.findings} == {
+    exploration = explore_orders(
+        directory, "recent:k=1", shrink="retained", worst="J", resamples=100
+    )
+    assert {f.name for f in exploration.findings} == {
         "survival",
         "order_distribution",
         "worst_order",
         "smallest_reordering",
     }
-    assert found.value("order_change").estimate == pytest.approx(2 / 3, abs=1e-9)
+    assert exploration.value("order_change").estimate == pytest.approx(2 / 3, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -230,8 +242,8 @@ def test_the_command(cli: Callable[..., Any]) -> None:
     assert "Smallest reorderings that change the outcome (records are numbered from 0" in done.out
     assert "focal, uniform: in 0.836 [" in done.out
     assert "] of orders the memory keeps a different set of records from source order" in done.out
-    told = cli("orders", "sample", "-p", "recent:k=3", "-a", "redeliver", "--json", *calm)
-    read = json.loads(told.out)
+    call = cli("orders", "sample", "-p", "recent:k=3", "-a", "redeliver", "--json", *calm)
+    read = json.loads(call.out)
     assert {row["experiment"] for row in read["estimates"]} == {"orders"}
     assert {finding["name"] for finding in read["findings"]} >= {"survival", "order_distribution"}
     wrong = cli("orders", "sample", "-p", "focal", "-a", "jiter")
@@ -240,7 +252,7 @@ def test_the_command(cli: Callable[..., Any]) -> None:
 
 @pytest.mark.slow
 def test_bytes_do_not_depend_on_workers_or_hash_seed(tmp_path: Path) -> None:
-    written = []
+    content = []
     for seed, workers in (("1", "1"), ("2", "2")):
         directory = tmp_path / f"run{seed}"
         subprocess.run(
@@ -256,5 +268,5 @@ def test_bytes_do_not_depend_on_workers_or_hash_seed(tmp_path: Path) -> None:
         )
         with StoredRun(directory) as stored:
             findings = [finding.row() for finding in stored.findings("orders")]
-        written.append(((directory / "estimates.csv").read_bytes(), findings))
-    assert written[0] == written[1]
+        content.append(((directory / "estimates.csv").read_bytes(), findings))
+    assert content[0] == content[1]

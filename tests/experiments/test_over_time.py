@@ -18,22 +18,22 @@ def benchmark() -> Benchmark:
     cases = []
     for user, size in (("a", 4), ("b", 6)):
         records = tuple(Record(f"{user}{at}", at, f"note {at}") for at in range(size))
-        asked = tuple(
+        questions = tuple(
             Question(
                 f"{user}q{at}", user, "What?", labels={"benchmark": frozenset({f"{user}{at}"})}
             )
             for at in (0, size - 1)
         )
-        cases.append(Case(Pool(user, records), asked))
+        cases.append(Case(Pool(user, records), questions))
     return Benchmark("tiny", tuple(cases), "0" * 64, labels=("benchmark",), interface="all")
 
 
 def test_a_window_over_time(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    found = routeprism.audit(benchmark(), "recent:k=2", over_time=True, resamples=100, run=run)
+    result = routeprism.audit(benchmark(), "recent:k=2", over_time=True, resamples=100, run=run)
 
     def at(quantity: str, arm: str) -> tuple[float | None, int | None]:
-        row = found.value(quantity, arm=arm, experiment="retention")
+        row = result.value(quantity, arm=arm, experiment="retention")
         return row.estimate, row.units
 
     # The last two of t against the first two: all, all, one of three, none.
@@ -47,7 +47,7 @@ def test_a_window_over_time(tmp_path: Path) -> None:
     assert at("recall.retained.route", "t=3") == (1, 2)
     # At t=4 the last record of the pool of four has arrived, and forward holds it.
     assert at("recall.retained.forward", "t=4") == (pytest.approx((1 / 2 + 0) / 2), 2)
-    assert found.sentences[-1].startswith(
+    assert result.sentences[-1].startswith(
         "recent:k=2, over time: the retained records depend on order from t=3 on; "
         "in the end overlap 0.000"
     )
@@ -89,7 +89,7 @@ def test_a_memory_on_which_order_has_no_lasting_effect() -> None:
 
 def test_the_end_is_what_the_audit_finds() -> None:
     policies = ("focal", "streaming", "source-order(utility:k=3)")
-    found = routeprism.audit("sample", *policies, over_time=True, resamples=100)
+    result = routeprism.audit("sample", *policies, over_time=True, resamples=100)
     for policy in policies:
         for quantity in (
             "overlap.retained",
@@ -97,8 +97,8 @@ def test_the_end_is_what_the_audit_finds() -> None:
             "recall.retained.route",
         ):
             where = {"policy": policy, "experiment": "retention"}
-            plain = found.value(quantity, arm="", **where)
-            end = found.value(quantity, arm="t=all", **where)
+            plain = result.value(quantity, arm="", **where)
+            end = result.value(quantity, arm="t=all", **where)
             assert (end.estimate, end.lower, end.upper) == pytest.approx(
                 (plain.estimate, plain.lower, plain.upper)
             )

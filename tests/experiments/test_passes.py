@@ -14,15 +14,15 @@ def benchmark() -> Benchmark:
     cases = []
     for user in ("a", "b"):
         records = tuple(Record(f"{user}{at}", at, f"note {at}") for at in range(4))
-        asked = tuple(Question(f"{user}q{at}", user, f"What of {at}?") for at in range(4))
-        cases.append(Case(Pool(user, records), asked))
+        questions = tuple(Question(f"{user}q{at}", user, f"What of {at}?") for at in range(4))
+        cases.append(Case(Pool(user, records), questions))
     return Benchmark("tiny", tuple(cases), "0" * 64, interface="all")
 
 
 def passes(second: dict[str, set[str]]) -> Benchmark:
     first = {f"{user}q{at}": frozenset({f"{user}{at}"}) for user in "ab" for at in range(4)}
-    one = with_labels(benchmark(), "audited:one", first)
-    return with_labels(one, "audited:two", {key: frozenset(v) for key, v in second.items()})
+    item = with_labels(benchmark(), "audited:one", first)
+    return with_labels(item, "audited:two", {key: frozenset(v) for key, v in second.items()})
 
 
 def test_agreement_and_kappa_by_hand() -> None:
@@ -38,24 +38,24 @@ def test_agreement_and_kappa_by_hand() -> None:
         "bq2": set(),
         "bq3": {"b0", "b1", "b2", "b3"},
     }
-    found = routeprism.audit(
+    result = routeprism.audit(
         passes(second), "recent:k=2", "raw", labels="audited:one", resamples=100
     )
     where = {"arm": "support-change", "experiment": "support", "policy": "recent:k=2"}
-    row = found.value("agreement", **where)
+    row = result.value("agreement", **where)
     assert (row.estimate, row.queries, row.units) == (pytest.approx(5 / 7), 7, 2)
     assert row.labels == "audited:one~audited:two"
-    assert found.value("count.changed~changed", **where).estimate == 5
-    assert found.value("count.changed~preserved", **where).estimate == 2
-    assert found.value("count.preserved~preserved", **where).estimate == 0
+    assert result.value("count.changed~changed", **where).estimate == 5
+    assert result.value("count.changed~preserved", **where).estimate == 2
+    assert result.value("count.preserved~preserved", **where).estimate == 0
     # One pass only says "changed": agreement is what chance gives, and κ is 0.
-    assert found.value("kappa", **where).estimate == 0
+    assert result.value("kappa", **where).estimate == 0
     # raw exposes everything on both routes: both passes say "preserved", and κ is undefined.
     still = {**where, "policy": "raw"}
-    assert found.value("agreement", **still).estimate == 1
-    assert found.value("kappa", **still).estimate is None
+    assert result.value("agreement", **still).estimate == 1
+    assert result.value("kappa", **still).estimate is None
     assert any(
-        "agree on whether the exposed support changed in 0.714" in s for s in found.sentences
+        "agree on whether the exposed support changed in 0.714" in s for s in result.sentences
     )
 
 
@@ -67,15 +67,15 @@ def test_kappa_where_both_passes_say_both() -> None:
     for name, labels in (("one", first), ("two", second)):
         sets = {key: frozenset(value) for key, value in labels.items()}
         loaded = with_labels(loaded, f"audited:{name}", sets)
-    found = routeprism.audit(loaded, "recent:k=2", labels="audited:one", resamples=100)
+    result = routeprism.audit(loaded, "recent:k=2", labels="audited:one", resamples=100)
     # 4 of 5 agree; by chance (3·2 + 2·3)/25 = 12/25; κ = (20 − 12)/(25 − 12).
-    assert found.value("agreement", arm="support-change").estimate == pytest.approx(4 / 5)
-    assert found.value("kappa", arm="support-change").estimate == pytest.approx(8 / 13)
+    assert result.value("agreement", arm="support-change").estimate == pytest.approx(4 / 5)
+    assert result.value("kappa", arm="support-change").estimate == pytest.approx(8 / 13)
 
 
 def test_masks_cut_it_and_one_pass_has_none() -> None:
     second = {f"{user}q{at}": {f"{user}{at}"} for user in "ab" for at in range(4)}
-    found = routeprism.audit(
+    result = routeprism.audit(
         passes(second),
         "recent:k=2",
         labels="audited:one",
@@ -83,7 +83,7 @@ def test_masks_cut_it_and_one_pass_has_none() -> None:
         resamples=100,
     )
     sizes = {
-        mask: found.value("agreement", arm="support-change", mask=mask).queries
+        mask: result.value("agreement", arm="support-change", mask=mask).queries
         for mask in ("", "few", "outside-few")
     }
     assert sizes == {"": 8, "few": 2, "outside-few": 6}
@@ -103,9 +103,9 @@ def test_restoration_has_it_too() -> None:
     }
     for name in ("one", "two"):
         sample = with_labels(sample, f"audited:{name}", labels)
-    found = routeprism.restore(
+    restoration = routeprism.restore(
         sample, "focal", models=["reader"], labels="audited:two", draws=1, resamples=100
     )
-    row = found.value("agreement", arm="support-change")
+    row = restoration.value("agreement", arm="support-change")
     assert (row.estimate, row.flags) == (1, "synthetic;degenerate")
-    assert found.value("kappa", arm="support-change").estimate == 1
+    assert restoration.value("kappa", arm="support-change").estimate == 1

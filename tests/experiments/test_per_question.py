@@ -33,7 +33,7 @@ def test_the_means_are_those_of_the_table(run: Path) -> None:
     with StoredRun(run) as stored:
         rows = [row for row in stored.estimates() if row.stratum == "all"]
         values = stored.per_question()
-    found = 0
+    number = 0
     for row in rows:
         column = Column(**{name: getattr(row, name) for name in Column._fields})
         if column not in values or row.quantity.startswith(("count.", "miss.", "extra.")):
@@ -42,12 +42,12 @@ def test_the_means_are_those_of_the_table(run: Path) -> None:
         for numbers in values[column].values():
             if numbers:
                 tally.append({"": (sum(numbers.values()), len(numbers))})
-        again = tally.estimates(interval="percentile", seed=1, resamples=100)[""]
-        assert again.value == pytest.approx(row.estimate, abs=1e-12)
-        assert (again.queries, again.units) == (row.queries, row.units)
-        found += 1
+        repetition = tally.estimates(interval="percentile", seed=1, resamples=100)[""]
+        assert repetition.value == pytest.approx(row.estimate, abs=1e-12)
+        assert (repetition.queries, repetition.units) == (row.queries, row.units)
+        number += 1
     # Two policies and their comparators: 7 coordinates of routes, 11 of retention, answers beside.
-    assert found > 4 * (7 + 11)
+    assert number > 4 * (7 + 11)
 
 
 @pytest.mark.slow
@@ -59,24 +59,24 @@ def test_values_have_their_question(run: Path) -> None:
         values = stored.per_question(
             policy="focal", quantity="J", experiment="routes", schedule="replay"
         )[column]
-        asked = {question.id: question.user for question in stored.questions().values()}
-        assert {q: user for user, found in values.items() for q in found} == asked
-        for question, user in list(asked.items())[:9]:
-            one, other = (
+        users = {question.id: question.user for question in stored.questions().values()}
+        assert {q: user for user, result in values.items() for q in result} == users
+        for question, user in list(users.items())[:9]:
+            first, second = (
                 stored.exposure("focal", "budget", schedule, question).sources
                 for schedule in ("forward", "replay")
             )
-            assert values[user][question] == len(one & other) / len(one | other)
+            assert values[user][question] == len(first & second) / len(first | second)
 
 
 def test_questions_are_kept_as_they_were(run: Path) -> None:
     with StoredRun(run) as stored:
-        kept = stored.questions()
+        questions = stored.questions()
     loaded = [q for case in load_benchmark("sample", None).cases for q in case.questions]
-    assert len(kept) == len(loaded)
+    assert len(questions) == len(loaded)
     for question in loaded:
-        one = kept[question.id]
-        assert (one.user, one.text, one.kind) == (question.user, question.text, question.kind)
-        assert one.options == tuple(question.options)
-        assert one.gold == question.gold
-        assert one.labels == dict(question.labels)
+        item = questions[question.id]
+        assert (item.user, item.text, item.kind) == (question.user, question.text, question.kind)
+        assert item.options == tuple(question.options)
+        assert item.gold == question.gold
+        assert item.labels == dict(question.labels)

@@ -19,7 +19,7 @@ SCHEDULES = ("replay", "half-swap", "odd-even")
 
 
 @pytest.fixture(scope="module")
-def found(data: Path) -> Audit:
+def audited(data: Path) -> Audit:
     return routeprism.audit(
         "personamem",
         BOTH,
@@ -35,18 +35,20 @@ def found(data: Path) -> Audit:
     )
 
 
-def test_focal_overlap_and_limits(found: Audit) -> None:
-    row = found.value("J", policy=BOTH, schedule="replay")
+def test_focal_overlap_and_limits(audited: Audit) -> None:
+    row = audited.value("J", policy=BOTH, schedule="replay")
     assert row.estimate == pytest.approx(0.045045, abs=5e-7)
     assert row.lower == pytest.approx(0.0090, abs=0.003)
     assert row.upper == pytest.approx(0.0811, abs=0.003)
     assert (row.queries, row.units, row.unit) == (589, 37, "user")
 
 
-def test_focal_on_fact_recall(found: Audit) -> None:
-    row = found.value("J", policy=BOTH, schedule="replay", stratum="fact-recall")
+def test_focal_on_fact_recall(audited: Audit) -> None:
+    row = audited.value("J", policy=BOTH, schedule="replay", stratum="fact-recall")
     assert 1 - row.estimate == pytest.approx(0.954955, abs=5e-7)
-    changed = found.value("V_changed_count", policy=BOTH, schedule="replay", stratum="fact-recall")
+    changed = audited.value(
+        "V_changed_count", policy=BOTH, schedule="replay", stratum="fact-recall"
+    )
     assert (changed.estimate, changed.queries) == (146, 146)
 
 
@@ -63,50 +65,50 @@ def test_focal_on_fact_recall(found: Audit) -> None:
     ],
 )
 def test_mechanism_arms(
-    found: Audit, policy: str, quantity: str, expected: tuple[float, ...]
+    audited: Audit, policy: str, quantity: str, expected: tuple[float, ...]
 ) -> None:
-    got = [found.value(quantity, policy=policy, schedule=s).estimate for s in SCHEDULES]
+    got = [audited.value(quantity, policy=policy, schedule=s).estimate for s in SCHEDULES]
     assert got == [pytest.approx(value, abs=5e-7) for value in expected]
 
 
-def test_operation_contrasts_are_against_the_canonical_arm(found: Audit) -> None:
+def test_operation_contrasts_are_against_the_canonical_arm(audited: Audit) -> None:
     # The canonical arm has J = 1 everywhere, so delta_op.J is J − 1, jointly resampled.
     for policy, arm in (
         (BOTH, "clustering+survivor"),
         (SURVIVOR_ONLY, "survivor"),
         (CLUSTERING_ONLY, "clustering"),
     ):
-        overlap = found.value("J", policy=policy, schedule="replay")
-        contrast = found.value("delta_op.J", policy=policy, schedule="replay", arm=arm)
+        overlap = audited.value("J", policy=policy, schedule="replay")
+        contrast = audited.value("delta_op.J", policy=policy, schedule="replay", arm=arm)
         assert contrast.experiment == "mechanism"
         assert contrast.estimate == pytest.approx(overlap.estimate - 1, abs=1e-9)
         assert contrast.lower == pytest.approx(overlap.lower - 1, abs=1e-9)
-    crossed = found.value("interaction.J", policy=BOTH, schedule="odd-even")
+    crossed = audited.value("interaction.J", policy=BOTH, schedule="odd-even")
     # 0.400901 − 0.414414 − 0.986486 + 1
     assert crossed.estimate == pytest.approx(0.0, abs=2e-6)
 
 
 @pytest.mark.parametrize(("schedule", "expected"), [("forward", 15), ("replay", 12)])
-def test_tie_audit(found: Audit, schedule: str, expected: int) -> None:
+def test_tie_audit(audited: Audit, schedule: str, expected: int) -> None:
     where = {"policy": BOTH, "schedule": schedule, "stratum": "fact-recall"}
-    assert found.value("count.representative_ties", **where).estimate == expected
-    assert found.value("count.assignment_ties", **where).estimate == 0
+    assert audited.value("count.representative_ties", **where).estimate == expected
+    assert audited.value("count.assignment_ties", **where).estimate == 0
 
 
-def test_duplicate_options(found: Audit) -> None:
-    row = found.value("count.duplicate_options", stratum="fact-recall")
+def test_duplicate_options(audited: Audit) -> None:
+    row = audited.value("count.duplicate_options", stratum="fact-recall")
     assert (row.estimate, row.queries) == (16, 146)
 
 
-def test_recent_after_the_budget(found: Audit) -> None:
-    row = found.value("J", policy="recent:k=3", schedule="replay")
+def test_recent_after_the_budget(audited: Audit) -> None:
+    row = audited.value("J", policy="recent:k=3", schedule="replay")
     assert row.estimate == pytest.approx(0.1209, abs=5e-5)
     assert row.lower == pytest.approx(0.087, abs=0.003)
     assert row.upper == pytest.approx(0.154, abs=0.003)
 
 
-def test_recent_before_the_budget(found: Audit) -> None:
-    row = found.value("overlap.retained", policy="recent:k=3", schedule="replay")
+def test_recent_before_the_budget(audited: Audit) -> None:
+    row = audited.value("overlap.retained", policy="recent:k=3", schedule="replay")
     assert row.estimate == pytest.approx(0.1703, abs=5e-5)
     assert row.labels == "reference-session"
 
@@ -115,34 +117,36 @@ def test_recent_before_the_budget(found: Audit) -> None:
     ("policy", "forward", "replay"),
     [("recent:k=3", 6716.48, 6966.53), (BOTH, 2766.14, 4181.30)],
 )
-def test_context_lengths(found: Audit, policy: str, forward: float, replay: float) -> None:
+def test_context_lengths(audited: Audit, policy: str, forward: float, replay: float) -> None:
     where = {"policy": policy, "schedule": "replay"}
-    got = found.value("context_length.forward", **where).estimate
+    got = audited.value("context_length.forward", **where).estimate
     assert got == pytest.approx(forward, abs=0.005)
-    assert found.value("context_length.route", **where).estimate == pytest.approx(replay, abs=0.005)
+    assert audited.value("context_length.route", **where).estimate == pytest.approx(
+        replay, abs=0.005
+    )
 
 
 @pytest.mark.parametrize(
     ("interface", "length"), [("budget", 6716.48), ("budget:admit=source", 6867.73)]
 )
 def test_recent_comparator_lengths(data: Path, interface: str, length: float) -> None:
-    found = routeprism.audit(
+    audited = routeprism.audit(
         "personamem", "source-order(recent:k=3)", interface=interface, data=data, resamples=100
     )
     for side in ("forward", "route"):
-        got = found.value(f"context_length.{side}", experiment="routes").estimate
+        got = audited.value(f"context_length.{side}", experiment="routes").estimate
         assert got == pytest.approx(length, abs=0.005)
-    assert found.value("J").estimate == 1
+    assert audited.value("J").estimate == 1
 
 
-def test_lexical_moves_internal_state_alone(found: Audit) -> None:
+def test_lexical_moves_internal_state_alone(audited: Audit) -> None:
     for schedule in SCHEDULES:
         where = {"policy": "lexical", "schedule": schedule}
-        counts = [found.value(f"{x}_changed_count", **where).estimate for x in ("V", "C", "I")]
+        counts = [audited.value(f"{x}_changed_count", **where).estimate for x in ("V", "C", "I")]
         assert counts == [0, 0, 589]
 
 
-def test_idf_overlap_retriever_shows_the_same_as_bm25(data: Path, found: Audit) -> None:
+def test_idf_overlap_retriever_shows_the_same_as_bm25(data: Path, audited: Audit) -> None:
     """The paper's identity check: under focal, the other retriever compiles the same contexts."""
     check = routeprism.audit(
         "personamem",
@@ -156,13 +160,13 @@ def test_idf_overlap_retriever_shows_the_same_as_bm25(data: Path, found: Audit) 
         for quantity in ("J", "context_length.route"):
             where = {"policy": BOTH, "schedule": schedule}
             assert check.value(quantity, **where).estimate == pytest.approx(
-                found.value(quantity, **where).estimate, abs=1e-9
+                audited.value(quantity, **where).estimate, abs=1e-9
             )
 
 
 def test_sentences_say_at_which_layer_order_showed(data: Path) -> None:
-    found = routeprism.audit("personamem", BOTH, "lexical", data=data)
-    layers = tuple(str(statement) for statement in found.statements if statement.kind == "layers")
+    audited = routeprism.audit("personamem", BOTH, "lexical", data=data)
+    layers = tuple(str(statement) for statement in audited.statements if statement.kind == "layers")
     assert layers == (
         "focal: every pair changed its sources: different records are kept; "
         "J = 0.045 [0.009, 0.081]",
@@ -183,9 +187,9 @@ def test_sentences_say_at_which_layer_order_showed(data: Path) -> None:
 def test_locomo_retention(
     data: Path, policy: str, overlap: float, forward: float, replay: float
 ) -> None:
-    found = routeprism.audit("locomo", policy, data=data, resamples=1000)
+    audited = routeprism.audit("locomo", policy, data=data, resamples=1000)
     rows = [
-        found.value(name)
+        audited.value(name)
         for name in ("overlap.retained", "recall.retained.forward", "recall.retained.route")
     ]
     assert [row.estimate for row in rows] == [

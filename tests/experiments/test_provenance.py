@@ -27,21 +27,21 @@ def obedient(ask: Ask) -> str:
 def test_arms_and_contrasts_by_hand(pools, scripted) -> None:
     # recent:k=2 shows number0 on replay only: wrong forward, right on replay, unless gated.
     model = scripted(obedient)
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(), "recent:k=2", models=[model], draws=2, provenance=ALL, resamples=200
     )
 
     def value(quantity: str, arm: str) -> float | None:
-        return found.value(quantity, experiment="routes", arm=arm, mask="").estimate
+        return result.value(quantity, experiment="routes", arm=arm, mask="").estimate
 
     assert [value("D_res", arm) for arm in ("", *ALL)] == [1, 1, 0, 1, 1]
     assert [value("accuracy.forward", arm) for arm in ALL] == [0, 1, 0, 0]
     expected = {"H": -1, "D_res": -1, "Delta_rep": -1, "accuracy.forward": 1, "accuracy.route": 0}
-    for other in ("preserved", "neutral", "placebo"):
-        arm = f"gated-{other}"
+    for alternative in ("preserved", "neutral", "placebo"):
+        arm = f"gated-{alternative}"
         assert {name: value(f"Gamma.{name}", arm) for name in expected} == expected
     assert value("Gamma.D_res", "neutral-placebo") == 0
-    rows = [row for row in found.rows if row.quantity == "Gamma.H" and row.stratum == "all"]
+    rows = [row for row in result.rows if row.quantity == "Gamma.H" and row.stratum == "all"]
     assert [row.arm for row in rows] == [
         "gated-preserved",
         "neutral-preserved",
@@ -62,7 +62,7 @@ def test_arms_show_order_of_arrival(pools, scripted, tmp_path: Path) -> None:
         last = max("0123", key=lambda at: ask.memory.rindex(f"number{at}"))
         return "a" if last == "3" or "session number, as its header" in ask.text else "b"
 
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(),
         "raw",
         models=[scripted(by_last)],
@@ -72,21 +72,21 @@ def test_arms_show_order_of_arrival(pools, scripted, tmp_path: Path) -> None:
     )
 
     def value(quantity: str, arm: str, mask: str = "") -> float | None:
-        return found.value(quantity, experiment="routes", arm=arm, mask=mask).estimate
+        return result.value(quantity, experiment="routes", arm=arm, mask=mask).estimate
 
     assert [value("H", arm) for arm in ("", "preserved", "gated")] == [0, 1, 0]
     assert value("Gamma.H", "gated-preserved") == -1
     assert value("count.identical_prompts", "") == 12
     # The same sources in another text: a stratum of the arms, and not of the plain routes.
     assert value("H", "preserved", "fixed-source") == 1
-    assert not [row for row in found.rows if row.mask == "fixed-source" and not row.arm]
+    assert not [row for row in result.rows if row.mask == "fixed-source" and not row.arm]
     numbers = [
         at
-        for at, row in enumerate(found.rows, 1)
+        for at, row in enumerate(result.rows, 1)
         if row.quantity == "H" and row.arm in ("", "preserved") and row.stratum == "all"
     ]
     replies = {
-        trail.row.arm: {(one.answer.condition, one.answer.answer) for one in trail.answers}
+        trail.row.arm: {(answer.answer.condition, answer.answer.answer) for answer in trail.answers}
         for trail in trace_rows(tmp_path / "run", numbers)
         if not trail.row.mask
     }
@@ -112,8 +112,8 @@ def test_non_inferiority_is_said_against_the_margin(pools, scripted) -> None:
         weighed = "weigh what each of them says" in ask.text
         return "b" if weighed and "q0" in ask.question and "u0" in ask.memory else "a"
 
-    def said(margin: float) -> str:
-        found = routeprism.audit(
+    def list_sentences(margin: float) -> str:
+        result = routeprism.audit(
             pools(),
             "raw",
             models=[scripted(careless)],
@@ -121,20 +121,20 @@ def test_non_inferiority_is_said_against_the_margin(pools, scripted) -> None:
             margin=margin,
             resamples=200,
         )
-        row = found.value("Gamma.accuracy.forward", arm="neutral-preserved")
+        row = result.value("Gamma.accuracy.forward", arm="neutral-preserved")
         assert row.estimate == pytest.approx(-1 / 12)
         assert row.lower < -0.02 < row.upper
-        return next(s for s in found.sentences if "neutral minus preserved" in s)
+        return next(s for s in result.sentences if "neutral minus preserved" in s)
 
-    assert "that neutral is at most 0.02 worse than preserved is not shown" in said(0.02)
-    assert "that neutral is at most 0.5 worse than preserved is shown" in said(0.5)
+    assert "that neutral is at most 0.02 worse than preserved is not shown" in list_sentences(0.02)
+    assert "that neutral is at most 0.5 worse than preserved is shown" in list_sentences(0.5)
 
 
 def test_one_instruction_is_no_comparison(pools, scripted) -> None:
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(1), "raw", models=[scripted(obedient)], provenance="gated", resamples=100
     )
-    assert not [row for row in found.rows if row.arm in ALL]
+    assert not [row for row in result.rows if row.arm in ALL]
     for wrong, message in (
         ({"margin": 0.0}, "margin between 0 and 1"),
         ({"provenance": []}, "at least one instruction"),
@@ -153,7 +153,7 @@ def test_without_a_right_answer_instructions_are_compared_by_the_answers(pools, 
             for case in tiny.cases
         ),
     )
-    found = routeprism.audit(
+    result = routeprism.audit(
         unknown,
         "recent:k=2",
         models=[scripted(obedient)],
@@ -163,15 +163,15 @@ def test_without_a_right_answer_instructions_are_compared_by_the_answers(pools, 
         display=["reversed", "source"],
         resamples=100,
     )
-    sentence = next(s for s in found.sentences if "gated minus preserved" in s)
+    sentence = next(s for s in result.sentences if "gated minus preserved" in s)
     assert "H -1.000 [-1.000, -1.000] (6 pairs, 2 users)" in sentence
-    assert not [row for row in found.rows if row.quantity == "Gamma.accuracy.forward"]
+    assert not [row for row in result.rows if row.quantity == "Gamma.accuracy.forward"]
 
 
 def test_free_text_is_compared_by_correctness_alone(pools, scripted) -> None:
     # The embedded judge knows the gold answer; recent:k=2 shows number0 on replay alone.
     model = scripted(lambda ask: "oak" if "number0" in ask.memory else "I cannot tell")
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(2, options=()),
         "recent:k=2",
         models=[model],
@@ -181,11 +181,13 @@ def test_free_text_is_compared_by_correctness_alone(pools, scripted) -> None:
         display=["reversed", "source"],
         resamples=100,
     )
-    assert found.value("D_correct", experiment="display", arm="construction").estimate == 1
-    assert found.value("D_correct", experiment="display", arm="display").estimate == 0
-    assert any("construction D_correct = 1.000" in sentence for sentence in found.sentences)
-    assert any("gated minus preserved: Delta_rep 0.000" in sentence for sentence in found.sentences)
-    assert found.value("Delta_rep", experiment="reuse", arm="").estimate == 1
+    assert result.value("D_correct", experiment="display", arm="construction").estimate == 1
+    assert result.value("D_correct", experiment="display", arm="display").estimate == 0
+    assert any("construction D_correct = 1.000" in sentence for sentence in result.sentences)
+    assert any(
+        "gated minus preserved: Delta_rep 0.000" in sentence for sentence in result.sentences
+    )
+    assert result.value("Delta_rep", experiment="reuse", arm="").estimate == 1
 
 
 def test_recorded_answers_name_the_instruction_as_condition(pools, tmp_path: Path) -> None:
@@ -196,16 +198,16 @@ def test_recorded_answers_name_the_instruction_as_condition(pools, tmp_path: Pat
         for schedule in ("forward", "replay"):
             for condition, answer in (("", "a"), ("preserved", "b"), ("gated", "a")):
                 writer.writerow(["u0q0", "raw", schedule, condition, 0, answer])
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(1, ["q0"]),
         "raw",
         models=[f"recorded:{file}"],
         provenance=["preserved", "gated"],
         resamples=100,
     )
-    assert found.value("accuracy.route", arm="", mask="").estimate == 1
-    assert found.value("accuracy.route", arm="preserved").estimate == 0
-    assert found.value("accuracy.route", arm="gated").estimate == 1
+    assert result.value("accuracy.route", arm="", mask="").estimate == 1
+    assert result.value("accuracy.route", arm="preserved").estimate == 0
+    assert result.value("accuracy.route", arm="gated").estimate == 1
 
 
 # --- the fixed-source stratum ----------------------------------------------------------------
@@ -236,15 +238,15 @@ def test_the_same_sources_in_another_text_are_a_stratum(pools, scripted) -> None
     model = scripted(
         lambda ask: "a" if ask.memory.rindex("number3") > ask.memory.rindex("number0") else "b"
     )
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(3), Diary, models=[model], draws=2, provenance=["preserved", "neutral"], resamples=100
     )
     for arm in ("", "preserved", "neutral"):
         where = {"experiment": "routes", "arm": arm, "mask": "fixed-source"}
         for name, expected in (("D_res", 1), ("D_correct", 1), ("Delta_rep", -1), ("H_within", 0)):
-            row = found.value(name, **where)
+            row = result.value(name, **where)
             assert (row.estimate, row.queries, row.units) == (expected, 6, 2)
-        whole = found.value("D_correct", experiment="routes", arm=arm, mask="")
+        whole = result.value("D_correct", experiment="routes", arm=arm, mask="")
         assert whole.estimate == pytest.approx(2 / 3)
     cut = routeprism.audit(
         pools(3), Diary, models=[model], draws=2, masks={"primary": {"u0q0", "u1q0"}}, resamples=100
@@ -254,12 +256,12 @@ def test_the_same_sources_in_another_text_are_a_stratum(pools, scripted) -> None
     assert any(
         "where sources agree and texts differ (6 pairs, 2 users), D_res = 1.000" in sentence
         and "D_correct = 1.000" in sentence
-        for sentence in found.sentences
+        for sentence in result.sentences
     )
 
 
 def test_where_sources_or_texts_agree_there_is_no_such_stratum(pools, scripted) -> None:
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(2), "raw", "recent:k=2", models=[scripted(obedient)], draws=2, resamples=100
     )
-    assert not [row for row in found.rows if row.mask == "fixed-source"]
+    assert not [row for row in result.rows if row.mask == "fixed-source"]

@@ -28,8 +28,8 @@ HARDLY = "Order changes the text, but hardly the records (1 of 20)"
 
 def benchmark(questions: int = 20) -> Benchmark:
     records = tuple(Record(f"r{at}", at, f"note {at}") for at in range(4))
-    asked = tuple(Question(f"q{at}", "u", f"What of {at}?") for at in range(questions))
-    return Benchmark("tiny", (Case(Pool("u", records), asked),), "0" * 64, interface="all")
+    pool_questions = tuple(Question(f"q{at}", "u", f"What of {at}?") for at in range(questions))
+    return Benchmark("tiny", (Case(Pool("u", records), pool_questions),), "0" * 64, interface="all")
 
 
 class Mostly:
@@ -88,11 +88,11 @@ def test_the_outermost_layer_decides(changes: LayerChanges, layer: str, title: s
 
 def test_terminal_report_check_compare_and_plugin_agree(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    found = routeprism.audit(benchmark(), Mostly, resamples=100, run=run)
-    assert any("but hardly the sources (1 of 20)" in text for text in found.sentences)
-    (reach,) = found.reaches
+    result = routeprism.audit(benchmark(), Mostly, resamples=100, run=run)
+    assert any("but hardly the sources (1 of 20)" in text for text in result.sentences)
+    (reach,) = result.reaches
     assert (reach.layer, reach.title) == ("context", HARDLY)
-    assert summarise_reaches(found.reaches) == (
+    assert summarise_reaches(result.reaches) == (
         "Arrival order changes the text that is shown, but hardly which records it comes from "
         "(1 of 20 pairs)."
     )
@@ -101,9 +101,9 @@ def test_terminal_report_check_compare_and_plugin_agree(tmp_path: Path) -> None:
     assert HARDLY in page
     assert "Arrival order changes which records this memory shows" not in page
     assert check_run(run, ["J>=0"]).reaches == (reach,)
-    again = tmp_path / "again"
-    routeprism.audit(benchmark(), Mostly, resamples=100, run=again)
-    compared = compare_runs(run, again)
+    expected = tmp_path / "again"
+    routeprism.audit(benchmark(), Mostly, resamples=100, run=expected)
+    compared = compare_runs(run, expected)
     assert compared.reaches == ((reach, reach),)
     assert compared.sentences[0] == (
         "Mostly: in both versions: different records, evidence unknown"
@@ -116,9 +116,9 @@ def test_terminal_report_check_compare_and_plugin_agree(tmp_path: Path) -> None:
 
 
 def test_a_memory_that_keeps_its_records_is_not_called_unchanged() -> None:
-    asked = ["What of 1?"]
+    requests = ["What of 1?"]
     records = [["a tea", "a boat", "a bee"]]
-    stable = order_stability(Mostly, records, questions=asked, arrival="uniform")
+    stable = order_stability(Mostly, records, questions=requests, arrival="uniform")
     assert not stable.breaches
     assert str(stable) == (
         "Mostly is stable on 1 pool under uniform: order changes the text, not the records"
@@ -127,8 +127,8 @@ def test_a_memory_that_keeps_its_records_is_not_called_unchanged() -> None:
 
 def test_chance_is_not_reported_as_order(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    found = routeprism.audit(benchmark(), Chancy(), resamples=100, run=run)
-    (reach,) = found.reaches
+    result = routeprism.audit(benchmark(), Chancy(), resamples=100, run=run)
+    (reach,) = result.reaches
     assert reach.layer == "unknown"
     assert "Arrival order changes" not in write_report(run).read_text().split("<main")[0]
     with StoredRun(run) as stored:
@@ -136,12 +136,12 @@ def test_chance_is_not_reported_as_order(tmp_path: Path) -> None:
 
 
 def test_a_comparator_does_not_hide_the_memory_that_is_compared() -> None:
-    found = routeprism.audit(benchmark(), "recent:k=1", "source-order(recent:k=1)", resamples=100)
-    assert [reach.aside for reach in found.reaches] == [False, True]
-    assert summarise_reaches(found.reaches) == (
+    result = routeprism.audit(benchmark(), "recent:k=1", "source-order(recent:k=1)", resamples=100)
+    assert [reach.aside for reach in result.reaches] == [False, True]
+    assert summarise_reaches(result.reaches) == (
         "Arrival order changes which records this memory shows."
     )
-    alone = [replace(reach, aside=False) for reach in found.reaches[1:]]
+    alone = [replace(reach, aside=False) for reach in result.reaches[1:]]
     assert summarise_reaches(alone) == "Arrival order changes nothing that this memory shows."
 
 
@@ -189,11 +189,13 @@ def test_a_memory_whose_evidence_cannot_be_seen_gets_no_all_clear(
 
 def test_a_memory_that_names_no_sources_is_not_said_to_lack_evidence() -> None:
     """The sample has labels, and the text may contain every record."""
-    found = routeprism.audit("sample", Unsourced, resamples=100)
-    [verdict] = found.verdicts
+    result = routeprism.audit("sample", Unsourced, resamples=100)
+    [verdict] = result.verdicts
     assert verdict.level == "different records, evidence unknown"
     assert not verdict.lacks_evidence
-    (sentence,) = [str(one) for one in found.statements if one.kind == "severity"]
+    (sentence,) = [
+        str(statement) for statement in result.statements if statement.kind == "severity"
+    ]
     assert "it does not name its records, so it is not known whether evidence is lost" in sentence
     assert "labels" not in sentence
 

@@ -28,10 +28,10 @@ def few() -> Benchmark:
     return replace(sample, cases=tuple(sample.cases[1:4]))
 
 
-def rows_of(found: Audit) -> list[Mapping[str, Any]]:
+def rows_of(result: Audit) -> list[Mapping[str, Any]]:
     """Give all numbers, but who answered and whether they are embedded."""
     rows = []
-    for row in found.rows:
+    for row in result.rows:
         flags = ";".join(flag for flag in row.flags.split(";") if flag != "embedded")
         rows.append({**asdict(row), "model": bool(row.model), "flags": flags})
     return rows
@@ -43,12 +43,12 @@ def read(file: Path) -> list[Row]:
 
 
 def write(file: Path, rows: Iterable[Mapping[str, str]], columns: Iterable[str] = ()) -> Path:
-    listed = list(rows)
-    names = list(columns or listed[0])
+    entries = list(rows)
+    names = list(columns or entries[0])
     with file.open("w", newline="", encoding="utf-8") as lines:
         writer = csv.DictWriter(lines, names, extrasaction="ignore")
         writer.writeheader()
-        writer.writerows(listed)
+        writer.writerows(entries)
     return file
 
 
@@ -56,10 +56,10 @@ def both_ways(
     call: Callable[..., Audit], tmp_path: Path, model: str = "reader", **settings: Any
 ) -> tuple[Audit, Audit, Path]:
     """Ask a model, write its answers to a file, and do the same with that file."""
-    asked = call(models=[model], run=tmp_path / "asked", **settings)
+    result = call(models=[model], run=tmp_path / "asked", **settings)
     file = tmp_path / "answers.csv"
     write_answers(tmp_path / "asked", file)
-    return asked, call(models=[f"recorded:{file}"], **settings), file
+    return result, call(models=[f"recorded:{file}"], **settings), file
 
 
 @pytest.mark.slow
@@ -87,10 +87,10 @@ def test_every_answer_of_an_audit_goes_out_and_in_again(
 ) -> None:
     masks = {"some": [case.questions[0].id for case in few.cases]}
     call = partial(routeprism.audit, few, "focal", draws=2, masks=masks, resamples=100, **settings)
-    asked, again, file = both_ways(call, tmp_path)
-    assert rows_of(again) == rows_of(asked)
-    assert {row.experiment for row in again.rows if row.model} == experiments
-    assert not [note for note in again.notes if "belong to no comparison" in note]
+    request, repetition, file = both_ways(call, tmp_path)
+    assert rows_of(repetition) == rows_of(request)
+    assert {row.experiment for row in repetition.rows if row.model} == experiments
+    assert not [note for note in repetition.notes if "belong to no comparison" in note]
     assert tuple(read(file)[0]) == ANSWER_COLUMNS
 
 
@@ -101,13 +101,13 @@ def test_every_answer_of_a_restoration_goes_out_and_in_again(
     call = partial(
         routeprism.restore, few, "focal", "recent:k=2", draws=2, fillers=["A", "B"], resamples=100
     )
-    asked, again, file = both_ways(call, tmp_path)
-    assert rows_of(again) == rows_of(asked)
+    request, repetition, file = both_ways(call, tmp_path)
+    assert rows_of(repetition) == rows_of(request)
     rows = read(file)
     assert {row["design"] for row in rows} == {"single", "bundle", "identity-swap"}
     # The same question has both designs, whose conditions have the same names.
-    named = {(r["question"], r["policy"], r["condition"], r["design"]) for r in rows}
-    assert any((*one, "single") in named and (*one, "bundle") in named for *one, _ in named)
+    names = {(r["question"], r["policy"], r["condition"], r["design"]) for r in rows}
+    assert any((*item, "single") in names and (*item, "bundle") in names for *item, _ in names)
 
 
 @pytest.fixture(scope="module")
@@ -127,24 +127,26 @@ def one_pool(few: Benchmark) -> Benchmark:
 
 
 def lookup(few: Benchmark, file: Path, **settings: Any) -> Audit:
-    told = {"draws": 2, "fillers": ["A", "B"], "resamples": 100, **settings}
-    return routeprism.audit(one_pool(few), "focal", models=[f"recorded:{file}"], **told)
+    options = {"draws": 2, "fillers": ["A", "B"], "resamples": 100, **settings}
+    return routeprism.audit(one_pool(few), "focal", models=[f"recorded:{file}"], **options)
 
 
 def test_missing_answers_are_counted_and_named_before_anything_is_computed(
     few: Benchmark, matrix: list[Row], tmp_path: Path
 ) -> None:
-    kept = [row for row in matrix if not (row["draw"] == "1" and row["filler"] == "B")]
-    file = write(tmp_path / "answers.csv", kept)
-    first = next(row for row in matrix if row not in kept)
+    entries = [row for row in matrix if not (row["draw"] == "1" and row["filler"] == "B")]
+    file = write(tmp_path / "answers.csv", entries)
+    first = next(row for row in matrix if row not in entries)
     with pytest.raises(InputError) as caught:
         lookup(few, file, run=tmp_path / "run")
-    said = str(caught.value)
-    assert said.startswith(f"{file}: {len(matrix) - len(kept)} answers that this run needs are not")
+    text = str(caught.value)
+    assert text.startswith(
+        f"{file}: {len(matrix) - len(entries)} answers that this run needs are not"
+    )
     assert (
         f"question={first['question']}, policy=focal, schedule=forward, pair=replay, filler=B, "
         f"prompt_control=exact, draw=1"
-    ) in said
+    ) in text
     assert not (tmp_path / "run" / "estimates.csv").exists()
 
 
@@ -174,15 +176,15 @@ def test_a_column_that_leaves_no_doubt_may_lack(
     some = [row for row in matrix if row["filler"] == "A"]
     names = ("question", "policy", "schedule", "draw", "answer")
     file = write(tmp_path / "answers.csv", some, names)
-    found = lookup(few, file, fillers=["A"], batches=["one"])
+    result = lookup(few, file, fillers=["A"], batches=["one"])
     whole = lookup(few, write(tmp_path / "whole.csv", matrix), fillers=["A"], batches=["one"])
     first = {row.identity[:-1]: row.estimate for row in whole.rows if row.quantity == "H_cross"}
-    again = {row.identity[:-1]: row.estimate for row in found.rows if row.quantity == "H_cross"}
-    assert len(first) == len(again) > 0
-    assert list(first.values()) == list(again.values())
+    values = {row.identity[:-1]: row.estimate for row in result.rows if row.quantity == "H_cross"}
+    assert len(first) == len(values) > 0
+    assert list(first.values()) == list(values.values())
     # In which order they were asked for is not known, so nothing is said of it.
     assert [row for row in whole.rows if row.arm == "forward-first"]
-    assert not [row for row in found.rows if row.arm == "forward-first"]
+    assert not [row for row in result.rows if row.arm == "forward-first"]
 
 
 @pytest.mark.parametrize(
@@ -214,11 +216,11 @@ def test_rows_that_say_the_same_of_different_width_are_refused(tmp_path: Path) -
 
 def test_answers_without_a_use_are_noted(few: Benchmark, matrix: list[Row], tmp_path: Path) -> None:
     spare = [{**row, "policy": "another"} for row in matrix[:3]]
-    found = lookup(few, write(tmp_path / "answers.csv", [*matrix, *spare]))
+    result = lookup(few, write(tmp_path / "answers.csv", [*matrix, *spare]))
     assert (
         f"3 of {len(matrix) + 3} recorded answers belong to no comparison of this run, "
         f"the first in line {len(matrix) + 2}"
-    ) in " ".join(found.notes)
+    ) in " ".join(result.notes)
 
 
 @pytest.mark.slow
@@ -227,17 +229,17 @@ def test_several_models_in_one_file_are_several_models(
 ) -> None:
     changed = [{**row, "model": "other", "answer": "a", "correct": ""} for row in matrix]
     file = write(tmp_path / "answers.csv", [*matrix, *changed])
-    found = lookup(few, file)
+    result = lookup(few, file)
     names = [f"recorded:{file},model={name}" for name in ("reader", "other")]
-    assert list(dict.fromkeys(row.model for row in found.rows if row.model)) == names
+    assert list(dict.fromkeys(row.model for row in result.rows if row.model)) == names
     where = {"filler": "A+B", "arm": "", "mask": "", "batch": ""}
-    assert found.value("H_cross", model=names[1], **where).estimate == 0
+    assert result.value("H_cross", model=names[1], **where).estimate == 0
     alone = routeprism.audit(
         one_pool(few), "focal", models=[names[0]], draws=2, fillers=["A", "B"], resamples=100
     )
     assert (
         alone.value("H_cross", model=names[0], **where).estimate
-        == found.value("H_cross", model=names[0], **where).estimate
+        == result.value("H_cross", model=names[0], **where).estimate
     )
 
 
@@ -256,12 +258,12 @@ GOLD = "It was the old oak"
 def free_text() -> Benchmark:
     records = tuple(Record(f"r{at}", at, f"The {kind} by the river") for at, kind in
                     enumerate(("oak", "elm", "ash", "fir")))  # fmt: skip
-    asked = tuple(Question(f"q{at}", "u", "Which tree is by the river?", gold=GOLD)
+    questions = tuple(Question(f"q{at}", "u", "Which tree is by the river?", gold=GOLD)
                   for at in range(2))  # fmt: skip
     cases = tuple(
         Case(
             Pool(user, records),
-            tuple(replace(question, id=user + question.id, user=user) for question in asked),
+            tuple(replace(question, id=user + question.id, user=user) for question in questions),
         )
         for user in ("u", "v")
     )
@@ -280,8 +282,8 @@ def spoken(verdict: str = "") -> list[Row]:
 
 
 def heard(file: Path, **settings: Any) -> Audit:
-    told = {"draws": 2, "resamples": 100, **settings}
-    return routeprism.audit(free_text(), "recent:k=2", models=[f"recorded:{file}"], **told)
+    options = {"draws": 2, "resamples": 100, **settings}
+    return routeprism.audit(free_text(), "recent:k=2", models=[f"recorded:{file}"], **options)
 
 
 @pytest.mark.slow
@@ -293,7 +295,7 @@ def test_recorded_verdicts_on_free_text_are_taken_or_the_text_is_judged(tmp_path
     assert not [row for row in by_file.rows if "embedded" in row.flags]
     by_words = heard(file, judge="embedded")
     trail = trace_row(tmp_path / "run", "quantity=Delta_rep,arm=,mask=,stratum=all")
-    assert {(one.answer.side, one.correct) for one in trail.answers} == {
+    assert {(answer.answer.side, answer.correct) for answer in trail.answers} == {
         ("forward", False), ("replay", True)
     }  # fmt: skip
     judged = by_words.value("Delta_rep", judge="embedded:f1=0.5", arm="", mask="")
@@ -312,12 +314,14 @@ def test_recorded_verdicts_on_free_text_are_taken_or_the_text_is_judged(tmp_path
 @pytest.mark.slow
 def test_free_text_goes_out_and_in_again_with_its_verdicts(tmp_path: Path) -> None:
     call = partial(routeprism.audit, free_text(), "recent:k=2", "raw", draws=2, resamples=100)
-    asked, again, file = both_ways(call, tmp_path)
+    request, repetition, file = both_ways(call, tmp_path)
     assert {row["correct"] for row in read(file)} <= {"true", "false"}
     # The verdicts are taken from the file, and are the same.
-    taken = {"judge": "recorded"}
-    assert rows_of(again) == [row | taken if row["judge"] else row for row in rows_of(asked)]
-    assert rows_of(call(models=[f"recorded:{file}"], judge="embedded")) == rows_of(asked)
+    values = {"judge": "recorded"}
+    assert rows_of(repetition) == [
+        row | values if row["judge"] else row for row in rows_of(request)
+    ]
+    assert rows_of(call(models=[f"recorded:{file}"], judge="embedded")) == rows_of(request)
 
 
 def test_a_verdict_that_lacks_among_others_is_refused(tmp_path: Path) -> None:
@@ -340,16 +344,18 @@ def test_answers_are_written_by_the_command_and_nothing_is_asked_again(
 ) -> None:
     audit = ("audit", "sample", "-p", "recent:k=2", "--kind", "plan", "--resamples", "100")
     assert cli(*audit, "-m", "reader", "--run", "asked").code == 0
-    told = cli("report", "asked", "--answers", "answers.csv")
-    assert told.code == 0
-    assert "in answers.csv; --model recorded:answers.csv reads them" in told.out
-    again = cli(*audit, "-m", "recorded:answers.csv", "--run", "again", "--json")
-    assert again.code == 0, again.err
+    call = cli("report", "asked", "--answers", "answers.csv")
+    assert call.code == 0
+    assert "in answers.csv; --model recorded:answers.csv reads them" in call.out
+    repetition = cli(*audit, "-m", "recorded:answers.csv", "--run", "again", "--json")
+    assert repetition.code == 0, repetition.err
     for row in read(Path("again/estimates.csv")):
         assert row["model"] in ("", "recorded:answers.csv")
         assert "embedded" not in row["flags"]
     assert cli("report", "asked", "--answers", tmp_path / "no" / "where.csv").code == 2
     assert cli("report", "again", "--answers", "twice.csv").code == 0
-    asked, twice = (read(Path(name)) for name in ("answers.csv", "twice.csv"))
+    request, twice = (read(Path(name)) for name in ("answers.csv", "twice.csv"))
     names = [name for name in ANSWER_COLUMNS if name != "model"]
-    assert [[row[n] for n in names] for row in asked] == [[row[n] for n in names] for row in twice]
+    assert [[row[n] for n in names] for row in request] == [
+        [row[n] for n in names] for row in twice
+    ]

@@ -53,8 +53,8 @@ def test_a_row_belongs_to_one_experiment(row: EstimateRow, name: str) -> None:
     assert [experiment.name for experiment in registered_experiments() if experiment.owns(row)] == [
         name
     ]
-    found = find_experiment(row)
-    assert found is not None and found.name == name
+    result = find_experiment(row)
+    assert result is not None and result.name == name
 
 
 def test_derived_experiments_read_the_answers_of_the_routes() -> None:

@@ -35,18 +35,18 @@ def decided(
         for case in benchmark.cases:
             if case.questions:
                 rules = DesignRules(labels, 16_000)
-                found = decide_designs(
+                result = decide_designs(
                     case, stored, policies, [parse_schedule("replay")], manner, rules
                 )
-                for verdict, made in found:
-                    yield case, verdict, made
+                for verdict, outcome in result:
+                    yield case, verdict, outcome
 
 
-def check_bytes(case: Case, verdict: DesignDecision, one: Comparison) -> None:
+def check_bytes(case: Case, verdict: DesignDecision, first: Comparison) -> None:
     """Apart from the exchanged record and padding, the prompts are the same, byte for byte."""
-    design = verdict.outcomes[one.condition]
+    design = verdict.outcomes[first.condition]
     assert isinstance(design, Design)
-    prompts = dict(one.sides)
+    prompts = dict(first.sides)
     block = {record.id: record_block(record).text for record in case.pool.records}
     frames = set()
     for name, prompt in prompts.items():
@@ -54,7 +54,7 @@ def check_bytes(case: Case, verdict: DesignDecision, one: Comparison) -> None:
         assert prompt.evidence == evidence
         before = prompt.text[: prompt.evidence_span.start]
         after = prompt.text[prompt.evidence_span.end :]
-        word = {"A": " one", "B": " x"}[one.filler]
+        word = {"A": " one", "B": " x"}[first.filler]
         assert before.count(word * 32) == 1  # the same prefix of fillers for all
         frames.add((before, after.replace(word * prompt.padding[1], "", 1)))
     assert len(frames) == 1
@@ -80,12 +80,12 @@ def check_bytes(case: Case, verdict: DesignDecision, one: Comparison) -> None:
 def test_every_sample_pair_is_byte_checked(tmp_path: Path) -> None:
     sample = load_benchmark("sample")
     checked = 0
-    for case, verdict, made in decided(
+    for case, verdict, result in decided(
         sample, ["focal", "recent:k=3", "utility:k=3", "streaming"], "benchmark", tmp_path / "run"
     ):
-        for one in made:
-            if one.condition != "bundle":
-                check_bytes(case, verdict, one)
+        for item in result:
+            if item.condition != "bundle":
+                check_bytes(case, verdict, item)
                 checked += 1
     assert checked > 2 * 40 * 2  # at least 40 pairs each for focal and recent, two fillers
 
@@ -100,15 +100,15 @@ def test_every_personamem_pair_is_byte_checked(
 ) -> None:
     """The counts are this package's own: the published labels are not public."""
     facts = only_kinds(load_benchmark("personamem", data), ["fact-recall"])
-    found = dict.fromkeys(eligible, 0)
-    for case, verdict, made in decided(
+    result = dict.fromkeys(eligible, 0)
+    for case, verdict, outcome in decided(
         facts, list(eligible), "reference-session", tmp_path / "run", interface=interface
     ):
-        found[verdict.policy] += isinstance(verdict.outcomes[""], Design)
-        for one in made:
-            assert one.prompts, one.reason
-            check_bytes(case, verdict, one)
-    assert found == eligible
+        result[verdict.policy] += isinstance(verdict.outcomes[""], Design)
+        for item in outcome:
+            assert item.prompts, item.reason
+            check_bytes(case, verdict, item)
+    assert result == eligible
 
 
 @pytest.mark.slow
@@ -122,9 +122,9 @@ def test_the_reader_on_the_sample() -> None:
             assert row.flags.startswith("synthetic;embedded")
     same = restoration.value("restored-present", policy="focal", arm="")
     assert same.lower <= 0 <= same.upper
-    said = [s for s in restoration.sentences if "putting the displaced record back recovers" in s]
-    assert len(said) == 2
-    assert "labels benchmark" in said[0]
+    texts = [s for s in restoration.sentences if "putting the displaced record back recovers" in s]
+    assert len(texts) == 2
+    assert "labels benchmark" in texts[0]
 
 
 def test_streaming_is_restored_and_its_identity_swaps_stand_apart() -> None:
@@ -241,7 +241,7 @@ def test_the_four_conditions_by_hand() -> None:
 
 def test_the_eligibility_rule_decides_whether_absent_may_show_support(tmp_path: Path) -> None:
     """recent:k=4 of six shows r2…r5 forward, r0…r3 on replay; r0 and r2 support the answer."""
-    found = {
+    values = {
         rule: routeprism.restore(
             pool([0, 2]),
             "recent:k=4",
@@ -258,18 +258,18 @@ def test_the_eligibility_rule_decides_whether_absent_may_show_support(tmp_path: 
             audit.value(f"count.{name}", arm="").estimate
             for name in ("eligible", "eligible.none", "eligible.one-fewer")
         ]
-        for rule, audit in found.items()
+        for rule, audit in values.items()
     }
     assert counts == {"one-fewer": [2, 0, 2], "none": [0, 0, 2]}
-    assert found["none"].value("count.support-left", arm="").estimate == 2
+    assert values["none"].value("count.support-left", arm="").estimate == 2
     # Absent still shows r2, and so its answers are right.
-    assert found["one-fewer"].value("accuracy.absent", arm="").estimate == 1
-    assert not [row for row in found["none"].rows if row.quantity == "accuracy.absent"]
-    said = "2 of 2 pairs are eligible (0 by the rule none, 2 by the rule one-fewer)"
-    assert any(said in sentence for sentence in found["one-fewer"].sentences)
-    for rule in found:
-        made = json.loads((tmp_path / rule / "manifest.json").read_text())["configuration"]
-        assert made["eligibility"] == rule
+    assert values["one-fewer"].value("accuracy.absent", arm="").estimate == 1
+    assert not [row for row in values["none"].rows if row.quantity == "accuracy.absent"]
+    text = "2 of 2 pairs are eligible (0 by the rule none, 2 by the rule one-fewer)"
+    assert any(text in sentence for sentence in values["one-fewer"].sentences)
+    for rule in values:
+        result = json.loads((tmp_path / rule / "manifest.json").read_text())["configuration"]
+        assert result["eligibility"] == rule
 
 
 def test_restoration_without_duplicate_options_within_a_mask() -> None:
@@ -316,9 +316,11 @@ def test_two_conditions_need_no_replacement() -> None:
     # With two records there is none that could be put in: four conditions are not possible.
     assert rows["count.no-replacement", ""].estimate == 2
     assert ("accuracy.restored", "presence") not in rows
-    shown, gone = (rows[f"accuracy.{name}", "presence"].estimate for name in ("present", "absent"))
-    assert shown is not None and gone is not None
-    assert rows["present-absent", "presence"].estimate == shown - gone
+    display, losses = (
+        rows[f"accuracy.{name}", "presence"].estimate for name in ("present", "absent")
+    )
+    assert display is not None and losses is not None
+    assert rows["present-absent", "presence"].estimate == display - losses
     assert ("H", "presence:present-absent") in rows
     assert any(
         "the route that shows the displaced record gains" in sentence
@@ -389,11 +391,11 @@ def test_masks_cut_the_same_answers_without_asking_again(tmp_path: Path) -> None
     model = informed_model()
     run = tmp_path / "run"
     routeprism.restore(pool([0]), "focal", models=[model], run=run, resamples=100)
-    asked = len(model.asked)
+    number = len(model.asked)
     restoration = routeprism.restore(
         pool([0]), "focal", models=[model], run=run, masks={"primary": {"u0q"}}, resamples=100
     )
-    assert len(model.asked) == asked
+    assert len(model.asked) == number
     sizes = {
         mask: restoration.value("restored-absent", arm="", mask=mask).queries
         for mask in ("", "primary", "outside-primary")

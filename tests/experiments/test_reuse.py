@@ -27,10 +27,12 @@ def by_first_record(ask: Ask) -> str:
 def test_estimates_are_over_the_targets_alone(pools, scripted) -> None:
     model = scripted(by_first_record)
     tiny = pools(4, ["q9", "q10", "q2"])
-    found = routeprism.audit(tiny, "recent:k=2", models=[model], draws=2, reuse=True, resamples=100)
-    routes = found.value("Delta_rep", experiment="routes", arm="", mask="")
+    result = routeprism.audit(
+        tiny, "recent:k=2", models=[model], draws=2, reuse=True, resamples=100
+    )
+    routes = result.value("Delta_rep", experiment="routes", arm="", mask="")
     assert (routes.estimate, routes.queries) == (pytest.approx(2 / 3), 12)
-    row = found.value("Delta_rep", experiment="reuse", arm="")
+    row = result.value("Delta_rep", experiment="reuse", arm="")
     assert (row.estimate, row.queries, row.units) == (1, 8, 4)
     where = {"experiment": "reuse"}
     expected = {
@@ -44,10 +46,10 @@ def test_estimates_are_over_the_targets_alone(pools, scripted) -> None:
         "accuracy.forward": 0,
         "accuracy.route": 1,
     }
-    assert {name: found.value(name, **where).estimate for name in expected} == expected
+    assert {name: result.value(name, **where).estimate for name in expected} == expected
     assert (
         "8 different questions of 4 users (4 with two or more) were asked of one state per route; "
-        "sources changed in 8, contexts in 8" in found.sentences[-1]
+        "sources changed in 8, contexts in 8" in result.sentences[-1]
     )
 
 
@@ -58,18 +60,20 @@ def test_a_mask_and_a_kind_have_their_own_anchor(pools, scripted, tmp_path: Path
         replace(
             case,
             questions=tuple(
-                replace(one, kind="early" if one.id[-1] in "01" else "late")
-                for one in case.questions
+                replace(question, kind="early" if question.id[-1] in "01" else "late")
+                for question in case.questions
             ),
         )
         for case in tiny.cases
     ]
-    masked = [one.id for case in cases for one in case.questions if one.id[-1] in "123"]
+    masked = [
+        question.id for case in cases for question in case.questions if question.id[-1] in "123"
+    ]
     # Only q1 and q2 are answered differently on the two routes.
     model = scripted(
         lambda ask: "a" if "number0" in ask.memory or ask.question.count("q3") else "b"
     )
-    found = routeprism.audit(
+    result = routeprism.audit(
         replace(tiny, cases=tuple(cases)),
         "recent:k=2",
         models=[model],
@@ -80,7 +84,7 @@ def test_a_mask_and_a_kind_have_their_own_anchor(pools, scripted, tmp_path: Path
     )
     rows = {
         (row.mask, row.stratum): (row.estimate, row.queries, row.units)
-        for row in found.rows
+        for row in result.rows
         if row.experiment == "reuse" and row.quantity == "H" and not row.arm
     }
     assert rows == {
@@ -89,9 +93,9 @@ def test_a_mask_and_a_kind_have_their_own_anchor(pools, scripted, tmp_path: Path
         ("", "late"): (0, 4, 4),  # q3
         ("primary", "all"): (0.5, 8, 4),  # q2 q3
     }
-    several = found.value("count.several_targets", mask="primary", experiment="reuse")
+    several = result.value("count.several_targets", mask="primary", experiment="reuse")
     assert (several.estimate, several.queries) == (4, 8)
-    numbers = [at for at, row in enumerate(found.rows, 1) if row.experiment == "reuse"]
+    numbers = [at for at, row in enumerate(result.rows, 1) if row.experiment == "reuse"]
     assert all(trail.agrees for trail in trace_rows(tmp_path / "run", numbers))
 
 
@@ -101,26 +105,28 @@ def test_support_strata_and_their_difference_within_users(pools, scripted) -> No
     support = {"q0": [0], "q1": [0], "q2": []}
     model = scripted(lambda ask: "a" if "number0" in ask.memory and "q1" in ask.question else "b")
     tiny = pools(3, ["q0", "q1", "q2"], support=lambda question: support[question])
-    found = routeprism.audit(tiny, "recent:k=2", models=[model], reuse=True, resamples=100)
-    changed = found.value("Delta_rep", experiment="reuse", arm="support-changed")
+    result = routeprism.audit(tiny, "recent:k=2", models=[model], reuse=True, resamples=100)
+    changed = result.value("Delta_rep", experiment="reuse", arm="support-changed")
     assert (changed.estimate, changed.queries, changed.labels) == (1, 3, "own")
     # q2 was read and no record supports it: its (empty) exposed support does not change.
-    preserved = found.value("Delta_rep", experiment="reuse", arm="support-preserved")
+    preserved = result.value("Delta_rep", experiment="reuse", arm="support-preserved")
     assert (preserved.estimate, preserved.queries) == (0, 3)
     with pytest.raises(LookupError):  # every question has been read
-        found.value("Delta_rep", experiment="reuse", arm="support-unlabelled")
+        result.value("Delta_rep", experiment="reuse", arm="support-unlabelled")
 
     both = {"q0": [0], "q1": [0], "q2": [1], "q3": [3]}
     tiny = pools(3, list(both), support=lambda question: both[question])
-    found = routeprism.audit(tiny, "recent:k=3", models=[model], reuse=True, draws=2, resamples=100)
+    result = routeprism.audit(
+        tiny, "recent:k=3", models=[model], reuse=True, draws=2, resamples=100
+    )
     # recent:k=3 shows 1 2 3 forward and 0 1 2 on replay: q2 keeps its support, q1 and q3 do not.
-    changed = found.value("Delta_rep", experiment="reuse", arm="support-changed")
-    kept = found.value("Delta_rep", experiment="reuse", arm="support-preserved")
+    changed = result.value("Delta_rep", experiment="reuse", arm="support-changed")
+    row = result.value("Delta_rep", experiment="reuse", arm="support-preserved")
     assert (changed.estimate, changed.queries) == (0.5, 6)
-    assert (kept.estimate, kept.queries) == (0, 3)
-    gap = found.value("changed-preserved.Delta_rep", experiment="reuse")
+    assert (row.estimate, row.queries) == (0, 3)
+    gap = result.value("changed-preserved.Delta_rep", experiment="reuse")
     assert (gap.estimate, gap.units) == (0.5, 3)
-    assert "changed minus preserved within users 0.500 [0.500, 0.500]" in found.sentences[-1]
+    assert "changed minus preserved within users 0.500 [0.500, 0.500]" in result.sentences[-1]
 
 
 def test_changed_minus_absent_is_a_difference_of_means_and_apart_within_users(
@@ -159,25 +165,25 @@ def test_changed_minus_absent_is_a_difference_of_means_and_apart_within_users(
             return "a" if "q2" in ask.question and "number0" in ask.memory else "b"
         return "a" if "u0" in ask.memory and "number0" in ask.memory else "b"
 
-    found = routeprism.audit(
+    result = routeprism.audit(
         tiny, "recent:k=2", models=[scripted(say)], draws=2, reuse=True, resamples=1000
     )
     where = {"experiment": "reuse"}
-    changed = found.value("Delta_rep", arm="support-changed", **where)
-    absent = found.value("Delta_rep", arm="support-absent", **where)
+    changed = result.value("Delta_rep", arm="support-changed", **where)
+    absent = result.value("Delta_rep", arm="support-absent", **where)
     # Changed: u0 1, u1 0, so 0.5. Absent: u1 1, u2 0, so 0.5.
     assert (changed.estimate, changed.units) == (0.5, 2)
     assert (absent.estimate, absent.units) == (0.5, 2)
-    means = found.value("changed-absent.Delta_rep", **where)
+    means = result.value("changed-absent.Delta_rep", **where)
     assert (means.estimate, means.queries, means.units) == (0, 6, 3)
-    within = found.value("changed-absent.within.Delta_rep", **where)
+    within = result.value("changed-absent.within.Delta_rep", **where)
     assert (within.estimate, within.queries, within.units) == (-1, 2, 1)
 
 
 def test_pairs_that_show_no_support_at_all_are_also_given_apart(pools, scripted) -> None:
     support = {"q0": [0], "q1": [1], "q2": [3]}
     tiny = pools(2, list(support), support=lambda question: support[question])
-    found = routeprism.audit(
+    result = routeprism.audit(
         tiny,
         "recent:k=1",
         models=[scripted(lambda ask: "a")],
@@ -185,8 +191,8 @@ def test_pairs_that_show_no_support_at_all_are_also_given_apart(pools, scripted)
         reuse=True,
         resamples=100,
     )
-    absent = found.value("H", experiment="reuse", arm="support-absent")
-    preserved = found.value("H", experiment="reuse", arm="support-preserved")
+    absent = result.value("H", experiment="reuse", arm="support-absent")
+    preserved = result.value("H", experiment="reuse", arm="support-preserved")
     assert (absent.queries, preserved.queries) == (2, 4)
 
 
@@ -204,8 +210,8 @@ def test_a_user_with_one_question_has_no_target(pools, scripted) -> None:
     mixed = Benchmark(
         "mixed", (pools(1, ["q0"]).cases[0], *pools(3).cases[1:]), "0" * 64, interface="all"
     )
-    found = routeprism.audit(
+    result = routeprism.audit(
         mixed, "recent:k=2", models=[scripted(lambda ask: "a")], reuse=True, resamples=100
     )
-    assert found.value("H", experiment="reuse").units == 2
-    assert "reuse: one user has one question, and so no target" in found.notes
+    assert result.value("H", experiment="reuse").units == 2
+    assert "reuse: one user has one question, and so no target" in result.notes

@@ -25,7 +25,7 @@ from . import order_faults as faults
 
 HOLD = "hold:w=2"
 LOG = "log-fallback:k=3"
-KEPT = "different records, evidence kept"
+CAPACITY = "different records, evidence kept"
 CASES = [
     (faults.OverwritesByArrival, "evidence lost", "older overwrote newer", HOLD),
     (faults.ShortWindow, "evidence lost", "window too short", HOLD),
@@ -62,17 +62,17 @@ def audit(benchmark: Benchmark, memory: Any, **more: Any) -> Audit:
 @pytest.mark.parametrize(("memory", "level", "cause", "remedy"), CASES)
 def test_severity_and_cause(memory: Any, level: str, cause: str | None, remedy: str | None) -> None:
     builds = {"builds": 3} if memory is faults.KeepsAtRandom else {}
-    found = audit(load_part(memory), memory, **builds)
-    (verdict,) = decide_verdicts(found.rows)
+    result = audit(load_part(memory), memory, **builds)
+    (verdict,) = decide_verdicts(result.rows)
     assert verdict.ordinary_level == level
     assert verdict.lacks_evidence is (remedy == LOG)
-    kinds = [statement.kind for statement in found.statements]
+    kinds = [statement.kind for statement in result.statements]
     assert kinds[0] == ("sanity" if remedy == LOG else "source order")
-    losses = [loss for f in found.findings if f.name == "losses" for loss in f.value]
+    losses = [loss for f in result.findings if f.name == "losses" for loss in f.value]
     if cause is None:
         assert losses == []
         return
-    first = next(s for s in found.statements if s.kind == "causes")
+    first = next(s for s in result.statements if s.kind == "causes")
     own = [loss for loss in losses if loss["schedule"] == first.schedule]
     assert {loss["cause"] for loss in own if loss["record"] or remedy != HOLD} <= {cause}
     assert any(loss["cause"] == cause for loss in own)
@@ -84,8 +84,8 @@ def test_the_recommended_remedy_works(
     memory: Any, level: str, cause: str | None, remedy: str | None
 ) -> None:
     benchmark = load_part(memory)
-    found = routeprism.remedy(benchmark, memory, resamples=100, workers=1)
-    (advice,) = [s for s in found.statements if s.kind == "recommendation"]
+    remedies = routeprism.remedy(benchmark, memory, resamples=100, workers=1)
+    (advice,) = [s for s in remedies.statements if s.kind == "recommendation"]
     if remedy is None:
         assert advice.next_step == ""
         assert str(advice).startswith(f"{memory.__name__}: Recommended: nothing to repair.")
@@ -94,31 +94,31 @@ def test_the_recommended_remedy_works(
     assert advice.next_step == f"routeprism audit {benchmark.name} --policy '{spec}'"
     repaired = parse_remedy(spec, lambda _: as_policy(memory))
     assert isinstance(repaired, Policy)
-    again = audit(benchmark, repaired)
-    (verdict,) = decide_verdicts(again.rows)
+    repetition = audit(benchmark, repaired)
+    (verdict,) = decide_verdicts(repetition.rows)
     assert not verdict.lacks_evidence
-    (recommended,) = found.remedies()
+    (recommended,) = remedies.remedies()
     if remedy == HOLD:
         assert verdict.levels["jitter:w=2"] == "stable"
-        assert again.value("J", schedule="jitter:w=2").estimate == 1
+        assert repetition.value("J", schedule="jitter:w=2").estimate == 1
         assert recommended.levels == verdict.levels  # late batch and reversal, as promised
         assert recommended.thorough is not None
         thorough = parse_remedy(recommended.thorough.policy, lambda _: as_policy(memory))
         (whole,) = audit(benchmark, thorough).verdicts
         assert set(whole.levels.values()) == {"stable"}
     else:
-        shown = again.value("all_covered.exposed.forward", schedule="jitter:w=2")
-        assert shown.estimate == 1
+        row = repetition.value("all_covered.exposed.forward", schedule="jitter:w=2")
+        assert row.estimate == 1
 
 
 def test_rebuilding_gives_full_overlap_on_every_arrival() -> None:
-    found = audit(load_part(faults.ShortWindow), "rebuild(recent:k=3)")
-    overlaps = found.rows.where(quantity="J", experiment="routes", stratum="all")
+    result = audit(load_part(faults.ShortWindow), "rebuild(recent:k=3)")
+    overlaps = result.rows.where(quantity="J", experiment="routes", stratum="all")
     assert [row.schedule for row in overlaps] == ["jitter:w=2", "late-batch", "replay"]
     assert {row.estimate for row in overlaps} == {1.0}
 
 
-class One(faults.AppendOnly):
+class SingleRecord(faults.AppendOnly):
     """Has room for one record."""
 
     def add(self, record: Record) -> None:
@@ -156,7 +156,7 @@ DAYS = [f"2025-03-0{day}" for day in range(1, 7)]
 @pytest.mark.parametrize(
     ("memory", "cause", "blamed"),
     [
-        (One, "the memory was full, and later arrivals pushed the record out", "when "),
+        (SingleRecord, "the memory was full, and later arrivals pushed the record out", "when "),
         (
             RefusesLate,
             "the record was discarded because it arrived too late",
@@ -167,8 +167,8 @@ DAYS = [f"2025-03-0{day}" for day in range(1, 7)]
 def test_a_cause_names_record_question_and_arrival(
     memory: Any, cause: str, blamed: str, tmp_path: Path
 ) -> None:
-    found = audit(write_desk(tmp_path, DAYS), memory)
-    texts = [s.text for s in found.statements if s.kind == "causes" and s.schedule != "forward"]
+    result = audit(write_desk(tmp_path, DAYS), memory)
+    texts = [s.text for s in result.statements if s.kind == "causes" and s.schedule != "forward"]
     assert f"{cause} (" in texts[0]
     assert re.search(
         "“(city|plan): value number .” of user '[a-z]+', for the question “Which", texts[0]
@@ -177,8 +177,8 @@ def test_a_cause_names_record_question_and_arrival(
 
 
 def test_a_memory_that_shows_nothing_gets_no_verdict_about_order(tmp_path: Path) -> None:
-    found = audit(write_desk(tmp_path, DAYS), faults.ForgetsAll)
-    texts = {statement.kind: statement.text for statement in found.statements}
+    result = audit(write_desk(tmp_path, DAYS), faults.ForgetsAll)
+    texts = {statement.kind: statement.text for statement in result.statements}
     assert texts["severity"] == "Nothing is shown, so order has nothing to change"
     assert "Next: check that `add` stores records" in texts["causes"]
 
@@ -196,9 +196,9 @@ class LastOfFact(faults.AppendOnly):
 def test_missing_timestamps_do_not_turn_a_repair_into_a_loss(
     days: Sequence[str | None], tmp_path: Path
 ) -> None:
-    found = routeprism.remedy(write_desk(tmp_path, days), LastOfFact, resamples=100, workers=1)
+    remedies = routeprism.remedy(write_desk(tmp_path, days), LastOfFact, resamples=100, workers=1)
     for repair in ("hold:w=2", "rebuild", "checkpoint:every=8"):
-        row = found.value(
+        row = remedies.value(
             "recall.exposed.route", policy=f"{repair}(LastOfFact)", schedule="jitter:w=2"
         )
         assert row.estimate == 1
@@ -207,24 +207,26 @@ def test_missing_timestamps_do_not_turn_a_repair_into_a_loss(
 def test_a_repair_that_loses_evidence_in_source_order_prevents_nothing(tmp_path: Path) -> None:
     """The file is not in event order: rebuilding by time drops what source order shows."""
     days = [*DAYS[:4], "2025-01-01", "2025-01-02"]
-    found = routeprism.remedy(write_desk(tmp_path, days), LastOfFact, resamples=100, workers=1)
+    remedies = routeprism.remedy(write_desk(tmp_path, days), LastOfFact, resamples=100, workers=1)
     outcomes = {
         outcome.repair.label: outcome
-        for outcome in compare_repairs(found.rows, read_repairs(found.results))
+        for outcome in compare_repairs(remedies.rows, read_repairs(remedies.results))
         if outcome.schedule == "jitter:w=2"
     }
     rebuilt = outcomes["rebuild"]
     assert rebuilt.forfeited == 1
     assert rebuilt.prevented is not None and rebuilt.prevented < 0
-    (advice,) = found.remedies()
+    (advice,) = remedies.remedies()
     assert advice.repair is not None and not advice.repair.label.startswith(("rebuild", "check"))
 
 
 @pytest.mark.slow
 def test_a_repair_of_order_is_not_recommended_for_a_lack_of_evidence() -> None:
     """Held records are shown besides what is retrieved, but that is no larger memory."""
-    found = routeprism.remedy(load_part(faults.ShortWindow), "recent:k=1", resamples=100, workers=1)
-    (advice,) = found.remedies()
+    remedies = routeprism.remedy(
+        load_part(faults.ShortWindow), "recent:k=1", resamples=100, workers=1
+    )
+    (advice,) = remedies.remedies()
     assert advice.repair is not None and not advice.repair.only_reorders
 
 
@@ -241,10 +243,12 @@ def test_where_source_order_shows_no_evidence_none_is_said_to_be_kept() -> None:
         )
         for case in whole.cases[:6]
     )
-    found = audit(replace(whole, cases=cases), "recent:k=2", schedules=["replay"])
-    (verdict,) = found.verdicts
+    result = audit(replace(whole, cases=cases), "recent:k=2", schedules=["replay"])
+    (verdict,) = result.verdicts
     assert verdict.level == "different records, evidence unknown"
-    (sentence,) = [str(one) for one in found.statements if one.kind == "severity"]
+    (sentence,) = [
+        str(statement) for statement in result.statements if statement.kind == "severity"
+    ]
     assert "and source order shows no evidence that could be lost" in sentence
 
 
@@ -256,10 +260,12 @@ def test_pools_of_one_record_give_no_all_clear() -> None:
     )
     questions = [(replace(case.questions[0], labels={}),) for case in whole.cases[:3]]
     single = [replace(case, questions=own) for case, own in zip(cases, questions, strict=True)]
-    found = audit(replace(whole, cases=tuple(single), labels=()), "recent:k=2")
-    (sentence,) = [str(one) for one in found.statements if one.kind == "severity"]
+    result = audit(replace(whole, cases=tuple(single), labels=()), "recent:k=2")
+    (sentence,) = [
+        str(statement) for statement in result.statements if statement.kind == "severity"
+    ]
     assert "Every pool has one record and so one order: nothing can be concluded" in sentence
-    assert "Order changes nothing" not in str(found)
+    assert "Order changes nothing" not in str(result)
 
 
 class Costly(LastOfFact):
@@ -274,8 +280,8 @@ class Costly(LastOfFact):
     ],
 )
 def test_a_single_schedule_has_a_cause_as_well(memory: Any, cause: str, tmp_path: Path) -> None:
-    found = audit(write_desk(tmp_path, DAYS), memory, schedules=["replay"])
-    (statement,) = [s for s in found.statements if s.kind == "causes"]
+    result = audit(write_desk(tmp_path, DAYS), memory, schedules=["replay"])
+    (statement,) = [s for s in result.statements if s.kind == "causes"]
     assert f"Likely cause under reversal: {cause}" in statement.text
 
 

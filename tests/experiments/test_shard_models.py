@@ -86,11 +86,11 @@ def list_studies() -> dict[str, Any]:
 
     def study(function: Any, *policies: Any, free: bool = False, **options: Any) -> Any:
         def perform(model: Counting, **more: Any) -> Any:
-            made = [make(model) if callable(make) else make for make in policies]
+            values = [make(model) if callable(make) else make for make in policies]
             filled = {
                 name: value(model) if callable(value) else value for name, value in options.items()
             }
-            return function(make_benchmark(free=free), *made, **filled, **more)
+            return function(make_benchmark(free=free), *values, **filled, **more)
 
         return perform
 
@@ -120,7 +120,7 @@ def list_studies() -> dict[str, Any]:
 
 STUDIES = list_studies()
 LONG_STUDIES = ("remedy", "builds")
-WRITTEN = ("configuration", "counts", "statements", "notes", "limits", "missing", "experiments")
+FILES = ("configuration", "counts", "statements", "notes", "limits", "missing", "experiments")
 
 
 def read_manifest(run: Path) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def test_shards_pay_for_their_own_pools_and_merging_for_nothing(
     assert parts.asks == model.asks
     perform(Counting(asks=parts.asks), run=tmp_path / "run", shards=runs)
     assert parts.asks == model.asks
-    for part in WRITTEN:
+    for part in FILES:
         assert read_manifest(tmp_path / "run")[part] == read_manifest(tmp_path / "whole")[part]
     estimates = (tmp_path / "run" / "estimates.csv").read_bytes()
     assert estimates == (tmp_path / "whole" / "estimates.csv").read_bytes()

@@ -50,9 +50,9 @@ def test_shards_give_the_numbers_of_a_single_run(name: str, tmp_path: Path) -> N
         assert notes[0].startswith(f"These numbers are those of shard 1/{count} alone")
         merged = perform(run=tmp_path / f"merged-{count}", shards=runs[::-1])
         assert (tmp_path / f"merged-{count}" / "estimates.csv").read_bytes() == expected
-        again = read_manifest(tmp_path / f"merged-{count}")
+        repetition = read_manifest(tmp_path / f"merged-{count}")
         for part in ("configuration", "counts", "statements", "notes", "limits"):
-            assert again[part] == manifest[part], part
+            assert repetition[part] == manifest[part], part
         assert merged.reaches == whole.reaches
         assert merged.findings == whole.findings
 
@@ -103,8 +103,8 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
 
 
 def test_every_pool_is_in_one_shard() -> None:
-    chosen = Counter(at for number in (1, 2, 3) for at in parse_shard(f"{number}/3").choose(8))
-    assert chosen == Counter(range(8))
+    counts = Counter(at for number in (1, 2, 3) for at in parse_shard(f"{number}/3").choose(8))
+    assert counts == Counter(range(8))
     with pytest.raises(SpecError, match="Expected at most 2 shards"):
         parse_shard("1/3").choose(2)
 

@@ -45,18 +45,18 @@ TYPES = (
     Type(0.25, forward=0.60, replay=0.15, restored=0.50, replacement=0.20),
 )
 LAW: Mapping[tuple[str, str, str], Callable[[Type], float]] = {
-    (FOCAL, "forward", ""): lambda one: one.forward,
-    (FOCAL, "replay", ""): lambda one: one.replay,
-    (SOURCE, "forward", ""): lambda one: one.forward,
-    (SOURCE, "replay", ""): lambda one: one.forward,  # a comparator knows no order
-    (FOCAL, "replay", "present"): lambda one: one.forward,
-    (FOCAL, "replay", "absent"): lambda one: one.replay,
-    (FOCAL, "replay", "restored"): lambda one: one.restored,
-    (FOCAL, "replay", "replacement"): lambda one: one.replacement,
+    (FOCAL, "forward", ""): lambda study: study.forward,
+    (FOCAL, "replay", ""): lambda study: study.replay,
+    (SOURCE, "forward", ""): lambda study: study.forward,
+    (SOURCE, "replay", ""): lambda study: study.forward,  # a comparator knows no order
+    (FOCAL, "replay", "present"): lambda study: study.forward,
+    (FOCAL, "replay", "absent"): lambda study: study.replay,
+    (FOCAL, "replay", "restored"): lambda study: study.restored,
+    (FOCAL, "replay", "replacement"): lambda study: study.replacement,
 }
 """(policy, schedule, condition) → the probability of the right option."""
 OF_ROUTES = ("H", "Delta", "H_cross", "H_within", "D_res", "Delta_rep", "accuracy.route")
-OF_PAIRS = {name: one for one in ANSWER_COORDINATES if (name := one.name) in OF_ROUTES}
+OF_PAIRS = {name: study for study in ANSWER_COORDINATES if (name := study.name) in OF_ROUTES}
 DIFFERENCES = (("restored", "absent"), ("restored", "replacement"), ("present", "absent"))
 
 Matrix = dict[tuple[str, str, str, str], tuple[str, ...]]
@@ -64,22 +64,25 @@ Matrix = dict[tuple[str, str, str, str], tuple[str, ...]]
 
 
 def expected(value: Callable[[Type], float]) -> float:
-    return sum(one.share * value(one) for one in TYPES)
+    return sum(study.share * value(study) for study in TYPES)
 
 
-def agreement(one: float, other: float) -> float:
+def agreement(study: float, second: float) -> float:
     """Say how likely two answers are the same, with four options of which one is right."""
-    return one * other + (1 - one) * (1 - other) / 3
+    return study * second + (1 - study) * (1 - second) / 3
 
 
 def truth() -> dict[str, float]:
-    def differ(one: Type) -> float:
-        return 1 - agreement(one.forward, one.replay)
+    def differ(study: Type) -> float:
+        return 1 - agreement(study.forward, study.replay)
 
-    def noise(one: Type) -> float:
-        return 1 - (agreement(one.forward, one.forward) + agreement(one.replay, one.replay)) / 2
+    def noise(study: Type) -> float:
+        return (
+            1
+            - (agreement(study.forward, study.forward) + agreement(study.replay, study.replay)) / 2
+        )
 
-    change = expected(lambda one: one.replay - one.forward)
+    change = expected(lambda study: study.replay - study.forward)
     residual = expected(differ) - expected(noise)
     return {
         "H": expected(differ),
@@ -88,20 +91,20 @@ def truth() -> dict[str, float]:
         "D_res": residual,
         "Delta": change,
         "Delta_rep": change,
-        "accuracy.route": expected(lambda one: one.replay),
-        "lost": expected(lambda one: one.forward * (1 - one.replay)),
+        "accuracy.route": expected(lambda study: study.replay),
+        "lost": expected(lambda study: study.forward * (1 - study.replay)),
         "Gamma.D_res": residual,  # the comparator's own residual is 0
         "Gamma.Delta_rep": change,
-        "restored-absent": expected(lambda one: one.restored - one.replay),
-        "restored-replacement": expected(lambda one: one.restored - one.replacement),
-        "present-absent": expected(lambda one: one.forward - one.replay),
+        "restored-absent": expected(lambda study: study.restored - study.replay),
+        "restored-replacement": expected(lambda study: study.restored - study.replacement),
+        "present-absent": expected(lambda study: study.forward - study.replay),
     }
 
 
 def simulated(sample: Benchmark, seed: int) -> Matrix:
     """Draw a type for every user, then every answer."""
     random = np.random.default_rng(seed)
-    shares = [one.share for one in TYPES]
+    shares = [study.share for study in TYPES]
     matrix: Matrix = {}
     for case in sample.cases:
         kind = TYPES[random.choice(len(TYPES), p=shares)]
@@ -110,11 +113,11 @@ def simulated(sample: Benchmark, seed: int) -> Matrix:
         right = random.random(size) < np.array(chances)[None, :, None]
         wrong = random.integers(3, size=size)
         for at, question in enumerate(case.questions):
-            others = [letter for letter in "abcd" if letter != question.gold]
+            letters = [letter for letter in "abcd" if letter != question.gold]
             for place, cell in enumerate(LAW):
                 matrix[(question.id, *cell)] = tuple(
-                    str(question.gold) if hit else others[other]
-                    for hit, other in zip(right[at, place], wrong[at, place], strict=True)
+                    str(question.gold) if hit else letters[second]
+                    for hit, second in zip(right[at, place], wrong[at, place], strict=True)
                 )
     return matrix
 
@@ -130,8 +133,8 @@ def values_of(
 ) -> Iterator[tuple[str, float]]:
     """Give every quantity of one question."""
     pairs = {policy: draws_of(matrix, question, policy) for policy in (FOCAL, SOURCE)}
-    found = {name: one.value(pairs[FOCAL]) for name, one in OF_PAIRS.items()}
-    yield from ((name, value) for name, value in found.items() if value is not None)
+    values = {name: study.value(pairs[FOCAL]) for name, study in OF_PAIRS.items()}
+    yield from ((name, value) for name, value in values.items() if value is not None)
     yield "lost", float(transition(pairs[FOCAL]) == "CI")
     for name in ("D_res", "Delta_rep"):
         sides = [OF_PAIRS[name].value(pairs[policy]) for policy in (FOCAL, SOURCE)]
@@ -139,24 +142,24 @@ def values_of(
     if question.id in eligible:
         accuracy = {}
         for condition in ("present", "absent", "restored", "replacement"):
-            said = matrix[question.id, FOCAL, "replay", condition]
-            accuracy[condition] = sum(answer == question.gold for answer in said) / len(said)
-        for one, other in DIFFERENCES:
-            yield f"{one}-{other}", accuracy[one] - accuracy[other]
+            text = matrix[question.id, FOCAL, "replay", condition]
+            accuracy[condition] = sum(answer == question.gold for answer in text) / len(text)
+        for study, second in DIFFERENCES:
+            yield f"{study}-{second}", accuracy[study] - accuracy[second]
 
 
 def estimated(
     sample: Benchmark,
     matrix: Matrix,
     eligible: frozenset[str],
-    inside: frozenset[str] | None = None,
+    subset: frozenset[str] | None = None,
 ) -> Mapping[str, Estimate]:
     """Sum a matrix up user by user, as the experiments do."""
     tally: Tally[str] = Tally(sample.weighting)
     for case in sample.cases:
         sums: dict[str, tuple[float, int]] = {}
         for question in case.questions:
-            if inside is not None and question.id not in inside:
+            if subset is not None and question.id not in subset:
                 continue
             for name, value in values_of(matrix, question, eligible):
                 total, count = sums.get(name, (0.0, 0))
@@ -174,22 +177,22 @@ def sample() -> Benchmark:
 def eligible(sample: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
     """The questions of which one record is displaced; labels and sources decide it, no answer."""
     run = tmp_path_factory.mktemp("eligible") / "run"
-    file = written(simulated(sample, 0), run.parent / "answers.csv")
+    file = write_matrix(simulated(sample, 0), run.parent / "answers.csv")
     routeprism.restore(
         sample, FOCAL, models=[f"recorded:{file}"], designs=["single"], draws=1, resamples=100,
         run=run,
     )  # fmt: skip
     with StoredRun(run) as stored:
         findings = stored.findings("restoration", "eligibility")
-    return frozenset(one.question for one in findings if "support" in one.value["single"])
+    return frozenset(study.question for study in findings if "support" in study.value["single"])
 
 
-def written(matrix: Matrix, file: Path) -> Path:
+def write_matrix(matrix: Matrix, file: Path) -> Path:
     with file.open("w", newline="", encoding="utf-8") as lines:
         writer = csv.writer(lines)
         writer.writerow(["question", "policy", "schedule", "condition", "draw", "answer"])
-        for cell, said in matrix.items():
-            writer.writerows([*cell, draw, answer] for draw, answer in enumerate(said))
+        for cell, text in matrix.items():
+            writer.writerows([*cell, draw, answer] for draw, answer in enumerate(text))
     return file
 
 
@@ -198,14 +201,14 @@ def test_true_values_lie_within_the_limits_at_the_nominal_rate(
     sample: Benchmark, eligible: frozenset[str]
 ) -> None:
     true = truth()
-    held = dict.fromkeys(true, 0)
+    counts = dict.fromkeys(true, 0)
     for seed in range(1, DATA_SETS + 1):
-        found = estimated(sample, simulated(sample, seed), eligible)
-        assert found.keys() == true.keys()
-        for name, estimate in found.items():
+        result = estimated(sample, simulated(sample, seed), eligible)
+        assert result.keys() == true.keys()
+        for name, estimate in result.items():
             assert estimate.lower is not None and estimate.upper is not None
-            held[name] += estimate.lower <= true[name] <= estimate.upper
-    rates = {name: number / DATA_SETS for name, number in held.items()}
+            counts[name] += estimate.lower <= true[name] <= estimate.upper
+    rates = {name: number / DATA_SETS for name, number in counts.items()}
     # docs/statistics.md: from 93% to 97% of data sets with 30 users; and three standard errors.
     margin = 3 * (0.95 * 0.05 / DATA_SETS) ** 0.5
     assert all(0.93 - margin <= rate <= 0.97 + margin for rate in rates.values()), rates
@@ -217,7 +220,7 @@ def test_a_matrix_gives_the_same_numbers_through_the_command_line(
 ) -> None:
     """One file has the routes and the conditions; labels and a mask come along."""
     matrix = simulated(sample, 1)
-    file = written(matrix, tmp_path / "answers.csv")
+    file = write_matrix(matrix, tmp_path / "answers.csv")
     questions = [question for case in sample.cases for question in case.questions]
     labels = tmp_path / "mine.csv"
     rows = [f"{q.id},{record}" for q in questions for record in sorted(q.labels["benchmark"])]
@@ -225,35 +228,35 @@ def test_a_matrix_gives_the_same_numbers_through_the_command_line(
     some = frozenset(question.id for question in questions[::3])
     mask = tmp_path / "some.txt"
     mask.write_text("\n".join(sorted(some)) + "\n")
-    told = {}
+    values = {}
     for command, options in (
         ("audit", ["--comparators"]),
         ("restore", ["--design", "single"]),
     ):
-        said = cli(
+        call = cli(
             *(command, "sample", "-p", FOCAL, *options, "--model", f"recorded:{file}"),
             *("--draws", str(DRAWS), "--resamples", str(RESAMPLES), "--json"),
             *("--readings", labels, "--labels", "audited:mine", "--mask", f"some={mask}"),
         )
-        assert said.code == 0, said.err
-        for row in json.loads(said.out)["estimates"]:
+        assert call.code == 0, call.err
+        for row in json.loads(call.out)["estimates"]:
             if row["policy"] == FOCAL and row["stratum"] == "all" and row["model"]:
-                told[row["experiment"], row["quantity"], row["arm"], row["mask"]] = row
+                values[row["experiment"], row["quantity"], row["arm"], row["mask"]] = row
                 assert "embedded" not in row["flags"]
-    assert told["support", "count.visible_change", "", ""]["labels"] == "audited:mine"
-    for where, inside in (("", None), ("some", some)):
-        found = estimated(sample, matrix, eligible, inside)
-        for name, estimate in found.items():
+    assert values["support", "count.visible_change", "", ""]["labels"] == "audited:mine"
+    for where, subset in (("", None), ("some", some)):
+        result = estimated(sample, matrix, eligible, subset)
+        for name, estimate in result.items():
             if name == "lost":
                 continue
             experiment = "restoration" if name in map("-".join, DIFFERENCES) else "routes"
             arm = "ordered-comparator" if name.startswith("Gamma.") else ""
-            row = told[experiment, name, arm, where]
+            row = values[experiment, name, arm, where]
             numbers = (row["estimate"], row["lower"], row["upper"], row["units"])
             assert numbers == (estimate.value, estimate.lower, estimate.upper, estimate.units)
         lost = sum(
             transition(draws_of(matrix, question, FOCAL)) == "CI"
             for question in questions
-            if inside is None or question.id in inside
+            if subset is None or question.id in subset
         )
-        assert told["routes", "count.transition.CI", "", where]["estimate"] == lost
+        assert values["routes", "count.transition.CI", "", where]["estimate"] == lost

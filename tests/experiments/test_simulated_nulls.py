@@ -94,10 +94,10 @@ def make_memory(number: int) -> type[Any]:
             return [record.id for record in self.records]
 
         def expose(self, query: str) -> list[Block]:
-            shown = sorted(self.records, key=lambda record: record.position)
+            records = sorted(self.records, key=lambda record: record.position)
             return [
                 Block("title", f"memory {number}", frozenset()),
-                *(Block("record", record.text, frozenset((record.id,))) for record in shown),
+                *(Block("record", record.text, frozenset((record.id,))) for record in records),
             ]
 
     Everything.__name__ = Everything.__qualname__ = f"Everything{number}"
@@ -108,7 +108,7 @@ def make_memory(number: int) -> type[Any]:
 def test_a_whole_audit_of_twenty_memories_claims_nothing() -> None:
     """For this seed, as for 95% of all: no verdict and no statement, whatever p-values say."""
     sample = routeprism.load_benchmark("sample")
-    found = routeprism.audit(
+    result = routeprism.audit(
         replace(sample, cases=sample.cases[:7]),
         *map(make_memory, range(20)),
         models=[RandomAnswers(seed=1)],
@@ -117,8 +117,8 @@ def test_a_whole_audit_of_twenty_memories_claims_nothing() -> None:
         resamples=200,
         workers=1,
     )
-    assert {verdict.level for verdict in found.verdicts} == {"stable"}
-    assert [s for s in found.statements if s.severity == "problem"] == []
-    assert not any("order changes" in sentence for sentence in found.sentences)
-    tested = found.rows.where(quantity=("p.Delta_rep", "p.D_res"))
+    assert {verdict.level for verdict in result.verdicts} == {"stable"}
+    assert [s for s in result.statements if s.severity == "problem"] == []
+    assert not any("order changes" in sentence for sentence in result.sentences)
+    tested = result.rows.where(quantity=("p.Delta_rep", "p.D_res"))
     assert len(tested) == 40

@@ -32,16 +32,16 @@ def test_statements_are_read() -> None:
 
 
 def test_users_are_taken_until_the_statement_holds(tmp_path: Path) -> None:
-    found = routeprism.audit(
+    result = routeprism.audit(
         "sample", "focal", schedules=["replay"], until="J±0.2", run=tmp_path / "run"
     )
-    row = found.value("J", experiment="routes", policy="focal")
+    row = result.value("J", experiment="routes", policy="focal")
     assert row.units is not None and 5 < row.units < 30
     assert row.lower is not None and row.upper is not None
     assert row.upper - row.lower <= 0.4
     assert "sequential" in row.flags.split(";") and "fixed-limits" not in row.flags
-    assert all("sequential" in each.flags.split(";") for each in found.rows)
-    assert not any(each.quantity.startswith("p.") for each in found.rows)
+    assert all("sequential" in each.flags.split(";") for each in result.rows)
+    assert not any(each.quantity.startswith("p.") for each in result.rows)
     with StoredRun(tmp_path / "run") as stored:
         (stop,) = [f for f in stored.findings("until") if f.name == "sequential_stop"]
         column = next(
@@ -57,7 +57,7 @@ def test_users_are_taken_until_the_statement_holds(tmp_path: Path) -> None:
     # One user fewer was not enough.
     lower, upper = sequence_limits(means[:-1])
     assert upper - lower > 0.4
-    assert any(f"held after {row.units} of 30 users" in note for note in found.notes)
+    assert any(f"held after {row.units} of 30 users" in note for note in result.notes)
     assert (
         json.loads((tmp_path / "run" / "manifest.json").read_text())["configuration"]["until"]
         == "J±0.2"
@@ -71,8 +71,8 @@ def test_the_same_seed_takes_the_same_users_on_any_number_of_processes() -> None
         for n in (1, 2)
     ]
     assert rows[0] == rows[1]
-    other = routeprism.audit("sample", "focal", schedules=["replay"], until="J±0.2", seed=3)
-    assert other.rows != rows[0]
+    result = routeprism.audit("sample", "focal", schedules=["replay"], until="J±0.2", seed=3)
+    assert result.rows != rows[0]
 
 
 class Costly(LastThree):
@@ -106,17 +106,19 @@ def test_answers_are_collected_until_the_statement_holds_and_calls_are_saved(
 ) -> None:
     options = {"schedules": ["replay"], "models": ["reader"], "draws": 2}
     run = tmp_path / "run"
-    found = routeprism.audit("sample", "focal", **options, until="Delta_rep±0.3", run=run)
-    row = found.value("Delta_rep", experiment="routes", policy="focal", model="reader", arm="")
+    result = routeprism.audit("sample", "focal", **options, until="Delta_rep±0.3", run=run)
+    row = result.value("Delta_rep", experiment="routes", policy="focal", model="reader", arm="")
     assert row.units is not None and row.units < 30
-    assert found.value("J", experiment="routes", policy="focal").units == 30
+    assert result.value("J", experiment="routes", policy="focal").units == 30
     with StoredRun(run) as stored:
         (stop,) = stored.findings("until")
     whole = routeprism.audit("sample", "focal", **options, run=tmp_path / "whole")
-    asked, all_asked = (_count_answers(each) for each in (run, tmp_path / "whole"))
-    assert stop.value["calls_saved"] == all_asked - asked > 0
-    again = routeprism.audit("sample", "focal", **options, until="Delta_rep±0.3", run=run)
-    assert again.rows == found.rows and _count_answers(run) == asked  # nothing is asked twice
+    request, all_asked = (_count_answers(each) for each in (run, tmp_path / "whole"))
+    assert stop.value["calls_saved"] == all_asked - request > 0
+    repetition = routeprism.audit("sample", "focal", **options, until="Delta_rep±0.3", run=run)
+    assert (
+        repetition.rows == result.rows and _count_answers(run) == request
+    )  # nothing is asked twice
     assert (
         whole.value("Delta_rep", experiment="routes", policy="focal", model="reader", arm="").units
         == 30
@@ -130,11 +132,11 @@ def _count_answers(run: Path) -> int:
 
 
 def test_a_verdict_is_settled_once_every_quantity_is_decided() -> None:
-    found = routeprism.audit("sample", "focal", schedules=["replay"], until="verdict")
-    units = found.value("J", experiment="routes", policy="focal").units
+    result = routeprism.audit("sample", "focal", schedules=["replay"], until="verdict")
+    units = result.value("J", experiment="routes", policy="focal").units
     assert units is not None and units < 10  # nearly every question loses evidence
-    assert found.verdict == "evidence lost"
-    row = found.value("evidence_lost", experiment="retention", policy="focal")
+    assert result.verdict == "evidence lost"
+    row = result.value("evidence_lost", experiment="retention", policy="focal")
     assert row.lower is not None and row.lower > 0
 
 

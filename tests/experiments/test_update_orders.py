@@ -28,13 +28,13 @@ RECORDS = [
 QUESTION = {"user": "ann", "id": "q", "text": "Where do I live?", "support": ["b"]}
 
 
-def values(found: Audit) -> dict[str, float | None]:
-    rows = found.rows.where(experiment="orders", stratum="all", mask="")
+def values(result: Audit) -> dict[str, float | None]:
+    rows = result.rows.where(experiment="orders", stratum="all", mask="")
     return {row.quantity: row.estimate for row in rows if row.quantity.startswith("stale_only.")}
 
 
-def sentences(found: Audit, name: str) -> list[str]:
-    return [finding.value["sentence"] for finding in found.findings if finding.name == name]
+def sentences(result: Audit, name: str) -> list[str]:
+    return [finding.value["sentence"] for finding in result.findings if finding.name == name]
 
 
 def explore(data: Any, policy: Any, **more: Any) -> Audit:
@@ -44,15 +44,15 @@ def explore(data: Any, policy: Any, **more: Any) -> Audit:
 def test_a_window_of_one_record(own_data: OwnData) -> None:
     """Of three records in six orders, the old one is last in two."""
     data = own_data(RECORDS, [QUESTION])
-    found = explore(data, "recent:k=1", shrink="stale-only", worst="stale-only")
-    assert values(found) == pytest.approx(
+    exploration = explore(data, "recent:k=1", shrink="stale-only", worst="stale-only")
+    assert values(exploration) == pytest.approx(
         {"stale_only.forward": 0, "stale_only.uniform": 1 / 3, "stale_only.reverse": 1}
     )
-    assert sentences(found, "smallest_reordering") == [
+    assert sentences(exploration, "smallest_reordering") == [
         "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory shows "
         "only the old value for «Where do I live?»."
     ]
-    assert sentences(found, "worst_order") == [
+    assert sentences(exploration, "worst_order") == [
         "ann: share of questions that do not end with the old value alone 0.000 in the worst order "
         "(Move record 0 after record 2), 1.000 forward"
     ]
@@ -61,9 +61,9 @@ def test_a_window_of_one_record(own_data: OwnData) -> None:
 def test_a_memory_that_keeps_everything_never_ends_with_the_old_value_alone(
     own_data: OwnData,
 ) -> None:
-    found = explore(own_data(RECORDS, [QUESTION]), "raw", shrink="stale-only")
-    assert set(values(found).values()) == {0}
-    assert sentences(found, "smallest_reordering") == [
+    exploration = explore(own_data(RECORDS, [QUESTION]), "raw", shrink="stale-only")
+    assert set(values(exploration).values()) == {0}
+    assert sentences(exploration, "smallest_reordering") == [
         "In no order does «Where do I live?» end with the old value alone."
     ]
 
@@ -88,61 +88,64 @@ class ShowsTheLastArrival:
 @pytest.mark.parametrize("method", [None, "replayed", "shared"])
 def test_what_a_question_is_shown_decides(own_data: OwnData, method: Any) -> None:
     """The memory keeps both records in every order; in half of them it shows the old one."""
-    found = explore(
+    exploration = explore(
         own_data(RECORDS, [QUESTION]),
         ShowsTheLastArrival,
         method=method,
         shrink="stale-only",
         worst="stale-only",
     )
-    assert values(found) == pytest.approx(
+    assert values(exploration) == pytest.approx(
         {"stale_only.forward": 0, "stale_only.uniform": 1 / 2, "stale_only.reverse": 1}
     )
-    assert found.rows.one(quantity="order_change", stratum="all").estimate == 0
-    assert sentences(found, "smallest_reordering") == [
+    assert exploration.rows.one(quantity="order_change", stratum="all").estimate == 0
+    assert sentences(exploration, "smallest_reordering") == [
         "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory shows "
         "only the old value for «Where do I live?»."
     ]
-    assert "0.000 in the worst order" in sentences(found, "worst_order")[0]
+    assert "0.000 in the worst order" in sentences(exploration, "worst_order")[0]
 
 
 @pytest.mark.parametrize("method", ["enumerated", "merged", "replayed"])
 def test_an_interface_that_hides_the_new_record_misleads(own_data: OwnData, method: Any) -> None:
     """One of two kept records is shown, and the question's words are those of the old one."""
     question = {**QUESTION, "text": "Where is Elm Street?"}
-    found = explore(
+    exploration = explore(
         own_data(RECORDS, [question]), "recent:k=2", interface="bm25:k=1", method=method
     )
     # Kept are {a, x}, {x, b} or {a, b}, each in a third of the orders; `a` is shown of two of them.
-    assert values(found)["stale_only.uniform"] == pytest.approx(2 / 3)
+    assert values(exploration)["stale_only.uniform"] == pytest.approx(2 / 3)
 
 
 def test_a_model_has_one_name_for_pools_of_all_sizes(own_data: OwnData) -> None:
     """With w=1 a pool of two records has every order, a pool of three has three of six."""
     short = [{**record, "user": "bob"} for record in (RECORDS[0], RECORDS[2])]
-    asked = {**QUESTION, "user": "bob", "id": "q2"}
-    data = own_data([*RECORDS, *short], [QUESTION, asked])
-    found = explore(data, "recent:k=1", arrivals=["jitter:w=1"])
+    question = {**QUESTION, "user": "bob", "id": "q2"}
+    data = own_data([*RECORDS, *short], [QUESTION, question])
+    exploration = explore(data, "recent:k=1", arrivals=["jitter:w=1"])
     # a b, b a: one of two orders ends with `a`; a x b, x a b, a b x: none of three.
-    row = found.rows.one(quantity="stale_only.arrival", stratum="all")
+    row = exploration.rows.one(quantity="stale_only.arrival", stratum="all")
     assert (row.estimate, row.units) == (pytest.approx(1 / 4), 2)
-    assert "stale_only.uniform" not in values(found)
-    assert found.rows.one(quantity="support_kept.arrival", stratum="all").units == 2
+    assert "stale_only.uniform" not in values(exploration)
+    assert exploration.rows.one(quantity="support_kept.arrival", stratum="all").units == 2
 
 
 def test_pools_whose_questions_are_left_out_are_not_explored(own_data: OwnData) -> None:
-    others = [{**record, "user": "bob"} for record in RECORDS]
-    asked = [{**QUESTION, "kind": "moves"}, {**QUESTION, "user": "bob", "id": "q2", "kind": "rest"}]
-    found = explore(own_data([*RECORDS, *others], asked), "recent:k=1", kinds=["moves"])
-    assert {finding.user for finding in found.findings if finding.user} == {"ann"}
-    assert found.rows.one(quantity="stale_only.uniform", stratum="all").units == 1
+    rest = [{**record, "user": "bob"} for record in RECORDS]
+    questions = [
+        {**QUESTION, "kind": "moves"},
+        {**QUESTION, "user": "bob", "id": "q2", "kind": "rest"},
+    ]
+    exploration = explore(own_data([*RECORDS, *rest], questions), "recent:k=1", kinds=["moves"])
+    assert {finding.user for finding in exploration.findings if finding.user} == {"ann"}
+    assert exploration.rows.one(quantity="stale_only.uniform", stratum="all").units == 1
 
 
 def test_where_source_order_ends_with_the_old_value(own_data: OwnData) -> None:
     backwards = own_data(RECORDS[::-1], [QUESTION])
-    found = explore(backwards, "recent:k=1", shrink="stale-only")
-    assert values(found)["stale_only.forward"] == 1
-    (sentence,) = sentences(found, "smallest_reordering")
+    exploration = explore(backwards, "recent:k=1", shrink="stale-only")
+    assert values(exploration)["stale_only.forward"] == 1
+    (sentence,) = sentences(exploration, "smallest_reordering")
     assert sentence == (
         "In source order «Where do I live?» ends with the old value alone; move record 1 after "
         "record 2, and it does not."

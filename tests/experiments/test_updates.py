@@ -31,15 +31,15 @@ def audit(memory: Any, *schedules: str) -> Audit:
     )
 
 
-def numbers(found: Audit, schedule: str) -> Mapping[str, float | None]:
-    rows = found.rows.where(experiment="updates", stratum="all", schedule=schedule, model="")
+def numbers(result: Audit, schedule: str) -> Mapping[str, float | None]:
+    rows = result.rows.where(experiment="updates", stratum="all", schedule=schedule, model="")
     return {row.quantity: row.estimate for row in rows if row.policy}
 
 
-def told(found: Audit, schedule: str = "") -> list[str]:
+def list_texts(result: Audit, schedule: str = "") -> list[str]:
     return [
         "".join(map(str, statement.parts))
-        for statement in found.statements
+        for statement in result.statements
         if statement.kind == "updates" and schedule in ("", statement.schedule)
     ]
 
@@ -51,40 +51,40 @@ CLEAN = (
 
 
 def test_the_repaired_memory_comes_out_clean() -> None:
-    found = audit(Repaired, "replay", REDELIVERY)
-    assert told(found) == [CLEAN, CLEAN]
+    result = audit(Repaired, "replay", REDELIVERY)
+    assert list_texts(result) == [CLEAN, CLEAN]
     for schedule in ("replay", REDELIVERY):
-        values = numbers(found, schedule)
+        values = numbers(result, schedule)
         assert values["stale_only.route"] == values["count.inverted_supersessions"] == 0
         assert values["count.discarded_updates"] == values["both_exposed.route"] == 0
         assert values["current_exposed.route"] == 1
 
 
 def test_last_ingested_wins() -> None:
-    found = audit(LastIngestedWins, "replay")
-    assert told(found) == [
+    result = audit(LastIngestedWins, "replay")
+    assert list_texts(result) == [
         "144 of 144 questions about updates end with the old value when records arrive in this "
         "order; resolving by event time prevents all of them",
         "an older record displaced a newer one in this order (96 in all)",
     ]
-    assert numbers(found, "replay")["stale_only.forward"] == 0
+    assert numbers(result, "replay")["stale_only.forward"] == 0
 
 
 def test_near_duplicates_are_discarded() -> None:
-    found = audit(DiscardsNearDuplicates, "replay")
+    result = audit(DiscardsNearDuplicates, "replay")
     # 96 updates in 48 chains: all are discarded in source order; in reverse none is.
-    assert told(found) == [
+    assert list_texts(result) == [
         "144 of 144 questions about updates end with the old value in source order already",
         "96 updates were discarded in source order although nothing newer had arrived",
     ]
-    assert numbers(found, "replay")["count.discarded_updates"] == 0
-    assert numbers(found, "replay")["stale_only.route"] == 0
+    assert numbers(result, "replay")["count.discarded_updates"] == 0
+    assert numbers(result, "replay")["stale_only.route"] == 0
 
 
 def test_deleting_without_adding() -> None:
-    found = audit(DeletesWithoutAdding, "replay")
+    result = audit(DeletesWithoutAdding, "replay")
     # Of a chain of 2 or 4 values nothing is left, of a chain of 3 the last arrival.
-    assert told(found) == [
+    assert list_texts(result) == [
         "48 of 144 questions about updates end with the old value when records arrive in this "
         "order; resolving by event time prevents all of them",
         "96 of 144 questions about updates end with neither value in this order",
@@ -93,26 +93,26 @@ def test_deleting_without_adding() -> None:
         "an older record displaced a newer one in this order (64 in all)",
         "64 updates were discarded in source order although nothing newer had arrived",
     ]
-    values = numbers(found, "forward")
+    values = numbers(result, "forward")
     assert values["count.discarded_updates"] == 64  # 16·1 + 16·1 + 16·2 deletions without an add
 
 
 def test_adding_only() -> None:
-    found = audit(AddsOnly, "replay")
-    assert told(found) == [
+    result = audit(AddsOnly, "replay")
+    assert list_texts(result) == [
         "144 of 144 questions are shown both values in this order, and the old one comes last in "
         "144",
         "144 of 144 questions are shown both values in source order, and the old one comes last "
         "in 0",
     ]
-    assert numbers(found, "replay")["stale_last.forward"] == 0
+    assert numbers(result, "replay")["stale_last.forward"] == 0
 
 
 def test_reimports_of_old_documents() -> None:
-    found = audit(TrustsReimports, "replay", REDELIVERY)
-    assert told(found, "replay") == [CLEAN]
-    stale, displaced = told(found, REDELIVERY)
-    values = numbers(found, REDELIVERY)
+    result = audit(TrustsReimports, "replay", REDELIVERY)
+    assert list_texts(result, "replay") == [CLEAN]
+    stale, displaced = list_texts(result, REDELIVERY)
+    values = numbers(result, REDELIVERY)
     number = round(values["stale_only.by_order_count"] or 0)
     assert number > 0
     assert stale == (
@@ -125,7 +125,7 @@ def test_reimports_of_old_documents() -> None:
 @pytest.mark.slow
 def test_facts_by_arrival_is_wrong_where_the_schedule_says_so() -> None:
     schedules = ("replay", "half-swap", "odd-even", "random:seed=4", "event-time")
-    found = routeprism.audit(
+    result = routeprism.audit(
         "sample-updates",
         "facts:by=arrival",
         "facts:by=time",
@@ -145,8 +145,10 @@ def test_facts_by_arrival_is_wrong_where_the_schedule_says_so() -> None:
             for question in case.questions:
                 (newest,) = question.labels["benchmark"]
                 older = question.stale["benchmark"]
-                expected += max(place[one] for one in older) > place[newest]
-        rows = found.rows.where(quantity="stale_only.route_count", stratum="all", schedule=schedule)
+                expected += max(place[item] for item in older) > place[newest]
+        rows = result.rows.where(
+            quantity="stale_only.route_count", stratum="all", schedule=schedule
+        )
         assert {row.policy: row.estimate for row in rows} == {
             "facts:by=arrival": expected,
             "facts:by=time": 0,
@@ -163,18 +165,18 @@ def test_expectations_over_an_arrival_model_are_means_over_its_orders(own_data: 
     ]
     records[1]["supersedes"] = ["a"]  # type: ignore[assignment]
     question = {"user": "ann", "id": "q", "text": "Where do I live?", "support": ["b"]}
-    found = routeprism.audit(
+    result = routeprism.audit(
         own_data(records, [question]),
         LastOfTwoWins,
         schedules=[],
         arrivals=["jitter:w=1"],
         resamples=100,
     )
-    values = numbers(found, "jitter:w=1")
+    values = numbers(result, "jitter:w=1")
     assert values["stale_only.route"] == pytest.approx(1 / 3)
     assert values["current_exposed.route"] == pytest.approx(2 / 3)
     assert values["stale_only.forward"] == 0
-    assert told(found, "jitter:w=1") == [
+    assert list_texts(result, "jitter:w=1") == [
         "on average 0.3 of 1 questions about updates end with the old value under 1-place "
         "disorder; resolving by event time prevents all of them"
     ]
@@ -223,7 +225,7 @@ def test_where_source_order_is_not_event_time_the_schedule_decides(own_data: Own
     data = write_pool(own_data, dates=("2024-03-05", "2024-03-03"))
     recent = {"policies": "recent:k=1", "resamples": 100}
     alone = routeprism.audit(data, schedules="odd-even", **recent)  # type: ignore[arg-type]
-    assert told(alone) == [
+    assert list_texts(alone) == [
         "1 of 1 questions about updates end with the old value in source order already",
         "an older record displaced a newer one in this order (1 in all)",
         "an older record displaced a newer one in source order (1 in all)",
@@ -240,23 +242,31 @@ def write_chain(own_data: OwnData, texts: str, **question: Any) -> Path:
         for at, name in enumerate(texts, start=1)
     ]
     records[texts.index("b")]["supersedes"] = ["a"]  # type: ignore[assignment]
-    asked = {"user": "ann", "id": "q", "text": "Which letter?", "support": ["b"], **question}
-    return own_data(records, [asked])
+    question_entry = {
+        "user": "ann",
+        "id": "q",
+        "text": "Which letter?",
+        "support": ["b"],
+        **question,
+    }
+    return own_data(records, [question_entry])
 
 
 def test_a_question_that_loses_both_values_is_not_clean(own_data: OwnData) -> None:
-    found = routeprism.audit(
+    result = routeprism.audit(
         write_chain(own_data, "xayzb"), "recent:k=1", schedules="replay", resamples=100
     )
-    assert told(found) == ["1 of 1 questions about updates end with neither value in this order"]
+    assert list_texts(result) == [
+        "1 of 1 questions about updates end with neither value in this order"
+    ]
 
 
 def test_a_question_that_source_order_shows_both_values_is_not_clean(own_data: OwnData) -> None:
     """In the order b x a a window of two holds x and a; in a x b it holds x and b."""
-    found = routeprism.audit(
+    result = routeprism.audit(
         write_chain(own_data, "xab"), "recent:k=2", schedules="explicit:order=1-0-2", resamples=100
     )
-    assert told(found) == [
+    assert list_texts(result) == [
         "1 of 1 questions are shown both values in source order, and the old one comes last in 0"
     ]
 
@@ -269,9 +279,9 @@ def test_prevention_is_counted_question_by_question(own_data: OwnData) -> None:
         import json
 
         file.write(json.dumps({**past, "stale": ["b"]}) + "\n")
-    found = routeprism.audit(data, "recent:k=1", schedules="replay", resamples=100)
-    assert numbers(found, "replay")["count.stale_only_prevented"] == 1
-    assert told(found)[0] == (
+    result = routeprism.audit(data, "recent:k=1", schedules="replay", resamples=100)
+    assert numbers(result, "replay")["count.stale_only_prevented"] == 1
+    assert list_texts(result)[0] == (
         "1 of 2 questions about updates end with the old value when records arrive in this order "
         "(1 of 2 in source order); resolving by event time prevents all of them"
     )
@@ -280,10 +290,10 @@ def test_prevention_is_counted_question_by_question(own_data: OwnData) -> None:
 def test_losing_both_values_prevents_nothing(own_data: OwnData) -> None:
     """A window of one record ends with small talk in source order, and with `a` in x b a."""
     order = "explicit:order=2-1-0"
-    found = routeprism.audit(
+    result = routeprism.audit(
         write_chain(own_data, "abx"), "recent:k=1", schedules=order, resamples=100
     )
-    assert told(found, order)[0] == (
+    assert list_texts(result, order)[0] == (
         "1 of 1 questions about updates end with the old value when records arrive in this order; "
         "adding the records in event-time order prevents none of them"
     )
@@ -307,37 +317,37 @@ def test_an_order_without_a_route_by_event_time_is_not_judged(own_data: OwnData)
 
 def test_displacements_over_an_arrival_model_are_means_over_its_orders(own_data: OwnData) -> None:
     """With w=1 the orders are a b x, b a x and a x b: in b a x, `a` is displaced by x alone."""
-    found = routeprism.audit(
+    result = routeprism.audit(
         write_chain(own_data, "abx"),
         "recent:k=1",
         schedules=[],
         arrivals=["jitter:w=1"],
         resamples=100,
     )
-    values = numbers(found, "jitter:w=1")
+    values = numbers(result, "jitter:w=1")
     # b a x: `a` pushes the newer `b` out of the window.
     assert values["count.inverted_supersessions"] == pytest.approx(1 / 3)
-    late = found.rows.where(quantity="count.updates_out_of_order", schedule="jitter:w=1")
+    late = result.rows.where(quantity="count.updates_out_of_order", schedule="jitter:w=1")
     assert [row.estimate for row in late] == pytest.approx([1 / 3])
 
 
 def test_a_recommended_repair_names_what_it_does_to_old_values(own_data: OwnData) -> None:
     """A window of one record, reversed: `a` is left; held back with w=1, both are shown."""
-    found = routeprism.remedy(
+    remedies = routeprism.remedy(
         write_chain(own_data, "ab"), "recent:k=1", schedules=["replay"], arrivals=[], resamples=100
     )
-    (advice,) = (s for s in found.statements if s.kind == "recommendation")
+    (advice,) = (s for s in remedies.statements if s.kind == "recommendation")
     assert "".join(map(str, advice.parts)).endswith(
         "Questions that end with the old value: 0 of 1 instead of 1 under reversal"
     )
-    (benefit, _) = summarise_remedies(found.results)
+    (benefit, _) = summarise_remedies(remedies.results)
     column = benefit.columns.index("old value alone")
     assert {line[0]: line[column] for line in benefit.rows}["(no repair)"] == "1 of 1"
 
 
 def test_a_record_that_arrives_again_counts_with_its_last_arrival(own_data: OwnData) -> None:
     data = write_chain(own_data, "ab")
-    found = routeprism.audit(data, "raw", schedules="redeliver:copies=1,seed=4", resamples=100)
+    result = routeprism.audit(data, "raw", schedules="redeliver:copies=1,seed=4", resamples=100)
     from routeprism.orders import parse_schedule
     from routeprism.records import load_benchmark
 
@@ -347,14 +357,14 @@ def test_a_record_that_arrives_again_counts_with_its_last_arrival(own_data: OwnD
         order = parse_schedule(name).on(case.pool)
         places = {position: at for at, position in enumerate(order)}
         expected[name] = float(places[0] > places[1])
-    rows = found.rows.where(quantity="count.updates_out_of_order")
+    rows = result.rows.where(quantity="count.updates_out_of_order")
     assert {row.schedule: row.estimate for row in rows} == expected
 
 
 def test_an_audit_without_labels_has_no_such_rows() -> None:
-    found = routeprism.audit("sample", "recent:k=3", resamples=100)
-    assert len(Rows.of(found.rows).where(experiment="updates")) == 0
-    assert told(found) == []
+    result = routeprism.audit("sample", "recent:k=3", resamples=100)
+    assert len(Rows.of(result.rows).where(experiment="updates")) == 0
+    assert list_texts(result) == []
 
 
 def test_not_applicable_stays_not_applicable(own_data: OwnData) -> None:
@@ -364,8 +374,8 @@ def test_not_applicable_stays_not_applicable(own_data: OwnData) -> None:
         import json
 
         file.write(json.dumps(plain) + "\n")
-    found = routeprism.audit(data, "recent:k=1", models=["reader:temperature=0"], resamples=100)
-    rows = found.rows.where(experiment="updates", stratum="all", mask="", arm="")
+    result = routeprism.audit(data, "recent:k=1", models=["reader:temperature=0"], resamples=100)
+    rows = result.rows.where(experiment="updates", stratum="all", mask="", arm="")
     by_name = {row.quantity: row for row in rows if row.policy}
     assert by_name["stale_only.route"].queries == 1
     assert by_name["outdated_answer.route"].queries == 1

@@ -30,7 +30,7 @@ def test_a_fall_of_accuracy_is_not_called_no_disagreement(scripted, pools) -> No
             return "b" if noisy and ask.draw % 2 else "a"
         return "c" if noisy and ask.draw % 2 else "b"
 
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(8, options=("oak", "elm", "ash")),
         "focal",
         models=[scripted(say)],
@@ -38,51 +38,51 @@ def test_a_fall_of_accuracy_is_not_called_no_disagreement(scripted, pools) -> No
         interval="percentile",
         resamples=400,
     )
-    (told,) = [sentence for sentence in found.sentences if ", read by scripted" in sentence]
-    assert "no disagreement beyond the model's own is shown" not in told
-    assert "accuracy 0.750 forward, 0.000 on replay (-0.750 [-0.875, -0.562]); " in told
+    (report,) = [sentence for sentence in result.sentences if ", read by scripted" in sentence]
+    assert "no disagreement beyond the model's own is shown" not in report
+    assert "accuracy 0.750 forward, 0.000 on replay (-0.750 [-0.875, -0.562]); " in report
     assert (
         "order changes the answers, although disagreement beyond the model's own is not shown by "
         "itself (D_res = 0.375 [-0.094, 0.688])"
-    ) in told
+    ) in report
 
 
 def test_answers_that_nobody_could_read_are_not_called_equal(scripted, pools) -> None:
     for draws in (1, 2):
-        found = routeprism.audit(
+        result = routeprism.audit(
             pools(), "focal", models=[scripted(lambda ask: "hm")], draws=draws, resamples=100
         )
-        (told,) = [sentence for sentence in found.sentences if ", read by scripted" in sentence]
-        assert told.endswith(
+        (report,) = [sentence for sentence in result.sentences if ", read by scripted" in sentence]
+        assert report.endswith(
             f"none of the {24 * draws} answers could be read (refused or unparsable), so nothing "
             "can be concluded about order"
         )
         where = {"arm": "", "mask": "", "experiment": "routes"}
-        assert found.value("count.no_answer.forward", **where).estimate == 12 * draws
+        assert result.value("count.no_answer.forward", **where).estimate == 12 * draws
 
 
 def test_one_route_that_nobody_could_read_is_named(scripted, pools) -> None:
     model = scripted(lambda ask: "a" if in_source_order(ask) else "hm")
-    found = routeprism.audit(pools(), "focal", models=[model], resamples=100)
-    (told,) = [sentence for sentence in found.sentences if ", read by scripted" in sentence]
-    assert "none of the 12 answers on replay could be read" in told
-    (plain,) = [str(one) for one in found.statements if one.kind == "accuracy"]
+    result = routeprism.audit(pools(), "focal", models=[model], resamples=100)
+    (report,) = [sentence for sentence in result.sentences if ", read by scripted" in sentence]
+    assert "none of the 12 answers on replay could be read" in report
+    (plain,) = [str(statement) for statement in result.statements if statement.kind == "accuracy"]
     assert "scripted: none of the 12 answers under reversal could be read" in plain
-    assert not [row for row in found.rows if row.quantity == "count.no_answer.forward"]
+    assert not [row for row in result.rows if row.quantity == "count.no_answer.forward"]
 
 
 def test_unread_answers_in_every_experiment(scripted, pools) -> None:
     """Twelve questions, four conditions and three draws each."""
-    found = routeprism.restore(
+    restoration = routeprism.restore(
         pools(support=lambda question: [3]),
         "recent:k=2",
         models=[scripted(lambda ask: "hm")],
         resamples=100,
     )
-    (told,) = [sentence for sentence in found.sentences if "could be read" in sentence]
-    assert told.startswith("scripted: none of its 144 answers for restoration could be read")
-    assert told in str(found)
-    assert not any("is not shown to help" in sentence for sentence in found.sentences)
+    (report,) = [sentence for sentence in restoration.sentences if "could be read" in sentence]
+    assert report.startswith("scripted: none of its 144 answers for restoration could be read")
+    assert report in str(restoration)
+    assert not any("is not shown to help" in sentence for sentence in restoration.sentences)
 
 
 def test_a_judge_at_floor_concludes_nothing(scripted, pools, tmp_path: Path) -> None:
@@ -90,31 +90,31 @@ def test_a_judge_at_floor_concludes_nothing(scripted, pools, tmp_path: Path) -> 
     run = tmp_path / "run"
     free = pools(options=(), support=lambda question: [3])
     model = scripted(lambda ask: "pine" if in_source_order(ask) else "fir")
-    found = routeprism.restore(free, "recent:k=2", models=[model], resamples=100, run=run)
-    (told,) = [sentence for sentence in found.sentences if ", read by scripted" in sentence]
+    restoration = routeprism.restore(free, "recent:k=2", models=[model], resamples=100, run=run)
+    (report,) = [sentence for sentence in restoration.sentences if ", read by scripted" in sentence]
     assert (
         "no answer is correct, so the model or the judge embedded:f1=0.5 is at floor and "
         "accuracy allows no conclusion about the displaced record"
-    ) in told
-    assert "not shown to help" not in told
-    row = found.value("restored-absent", arm="", mask="", experiment="restoration")
+    ) in report
+    assert "not shown to help" not in report
+    row = restoration.value("restored-absent", arm="", mask="", experiment="restoration")
     assert "floor" in row.flags.split(";")
     (verdict,) = check_run(run, ["arm=:restored-absent.lower<=0.1"]).verdicts
     assert "at floor and accuracy allows no conclusion" in verdict.sentence
 
 
 def test_a_model_at_floor_concludes_nothing_from_accuracy(scripted, pools) -> None:
-    found = routeprism.audit(
+    result = routeprism.audit(
         pools(), "focal", models=[scripted(lambda ask: "b")], draws=2, resamples=100
     )
-    (told,) = [sentence for sentence in found.sentences if ", read by scripted" in sentence]
-    assert "the model is at floor and accuracy allows no conclusion" in told
-    (plain,) = [str(one) for one in found.statements if one.kind == "accuracy"]
+    (report,) = [sentence for sentence in result.sentences if ", read by scripted" in sentence]
+    assert "the model is at floor and accuracy allows no conclusion" in report
+    (plain,) = [str(statement) for statement in result.statements if statement.kind == "accuracy"]
     assert "0% in source order, 0% under reversal: no answer is correct, so the model is" in plain
     assert "small" not in plain
 
 
 def test_a_model_that_is_sometimes_right_has_no_floor(scripted, pools) -> None:
     model = scripted(lambda ask: "a" if "u1" in ask.memory else "b")
-    found = routeprism.audit(pools(), "focal", models=[model], draws=2, resamples=100)
-    assert not any("floor" in row.flags.split(";") for row in found.rows if row.stratum == "all")
+    result = routeprism.audit(pools(), "focal", models=[model], draws=2, resamples=100)
+    assert not any("floor" in row.flags.split(";") for row in result.rows if row.stratum == "all")

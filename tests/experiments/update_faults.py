@@ -25,21 +25,21 @@ class Repaired:
         return name_fact(record) or record.id
 
     def add(self, record: Record) -> None:
-        held = self.held.get(self.key(record))
-        if held is None:
+        stored_record = self.held.get(self.key(record))
+        if stored_record is None:
             self.store(record, "add")
-        elif held.id != record.id:
-            self.resolve(held, record)
+        elif stored_record.id != record.id:
+            self.resolve(stored_record, record)
         self.arrived += 1
 
-    def resolve(self, held: Record, record: Record) -> None:
-        if self.is_later(record, held):
-            self.store(record, "overwrite", held)
+    def resolve(self, stored_record: Record, record: Record) -> None:
+        if self.is_later(record, stored_record):
+            self.store(record, "overwrite", stored_record)
         else:
             self.note("skip", record, record)
 
-    def is_later(self, record: Record, held: Record) -> bool:
-        return str(record.timestamp) > str(held.timestamp)
+    def is_later(self, record: Record, stored_record: Record) -> bool:
+        return str(record.timestamp) > str(stored_record.timestamp)
 
     def store(self, record: Record, kind: str, displaced: Record | None = None) -> None:
         self.note(kind, displaced or record, record)
@@ -51,21 +51,23 @@ class Repaired:
     def events(self) -> list[Event]:
         return self.log
 
-    def kept(self) -> Iterable[Record]:
+    def list_retained(self) -> Iterable[Record]:
         return self.held.values()
 
     def retained(self) -> frozenset[str]:
-        return frozenset(record.id for record in self.kept())
+        return frozenset(record.id for record in self.list_retained())
 
     def expose(self, query: str) -> Exposure:
-        return Exposure(tuple(Block("fact", r.user_text, frozenset((r.id,))) for r in self.kept()))
+        return Exposure(
+            tuple(Block("fact", r.user_text, frozenset((r.id,))) for r in self.list_retained())
+        )
 
 
 class DeletesWithoutAdding(Repaired):
     """A contradiction deletes the old fact and adds nothing."""
 
-    def resolve(self, held: Record, record: Record) -> None:
-        self.note("evict", held, record)
+    def resolve(self, stored_record: Record, record: Record) -> None:
+        self.note("evict", stored_record, record)
         del self.held[self.key(record)]
 
 
@@ -79,14 +81,14 @@ class AddsOnly(Repaired):
 class LastIngestedWins(Repaired):
     """The last arrival replaces whatever is there, however old it is."""
 
-    def is_later(self, record: Record, held: Record) -> bool:
+    def is_later(self, record: Record, stored_record: Record) -> bool:
         return True
 
 
 class DiscardsNearDuplicates(Repaired):
     """An update looks so much like the old record that it is thrown away."""
 
-    def is_later(self, record: Record, held: Record) -> bool:
+    def is_later(self, record: Record, stored_record: Record) -> bool:
         return False
 
 
@@ -97,8 +99,8 @@ class TrustsReimports(Repaired):
         super().__init__()
         self.seen: set[str] = set()
 
-    def is_later(self, record: Record, held: Record) -> bool:
-        return record.id in self.seen or super().is_later(record, held)
+    def is_later(self, record: Record, stored_record: Record) -> bool:
+        return record.id in self.seen or super().is_later(record, stored_record)
 
     def add(self, record: Record) -> None:
         super().add(record)

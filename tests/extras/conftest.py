@@ -12,14 +12,14 @@ import pytest
 
 from routeprism.records import Benchmark, load_benchmark
 
-HERE = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test in this folder as slow: importing these systems alone takes seconds."""
     for item in items:
-        if item.path.is_relative_to(HERE):
+        if item.path.is_relative_to(DIRECTORY):
             item.add_marker(pytest.mark.slow)
 
 

@@ -68,11 +68,11 @@ async def forget(space: str, ids: list[str]) -> str:
 
 async def serve_with_token(scope, receive, send) -> None:
     """Refuse requests without the token, and repeat what they had instead."""
-    given = dict(scope.get("headers", ())).get(b"authorization", b"")
-    wrong = options.token and given != f"Bearer {options.token}".encode()
+    arguments = dict(scope.get("headers", ())).get(b"authorization", b"")
+    wrong = options.token and arguments != f"Bearer {options.token}".encode()
     if scope["type"] == "http" and wrong:
         await send({"type": "http.response.start", "status": 401, "headers": []})
-        await send({"type": "http.response.body", "body": b"not authorized: " + given})
+        await send({"type": "http.response.body", "body": b"not authorized: " + arguments})
         return
     await app(scope, receive, send)
 

@@ -19,8 +19,8 @@ from ..doubles import LoopbackServer
 
 def first_sentence(conversation: str) -> str:
     """Give the first sentence that the user says in the conversation shown last."""
-    said = re.findall(r"(?:user:|Human Message =+)\s*(.+)", conversation)
-    return re.split(r"(?<=[.!?])\s", said[0].strip())[0] if said else ""
+    matches = re.findall(r"(?:user:|Human Message =+)\s*(.+)", conversation)
+    return re.split(r"(?<=[.!?])\s", matches[0].strip())[0] if matches else ""
 
 
 class Scripted(LoopbackServer):
@@ -36,11 +36,11 @@ class Scripted(LoopbackServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
-    def reply(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def reply(self, request: dict[str, Any]) -> dict[str, Any]:
         """Give the assistant's message."""
-        prompt = "\n".join(str(message["content"]) for message in asked["messages"])
-        if asked.get("tools"):
-            return self._called(asked, prompt)
+        prompt = "\n".join(str(message["content"]) for message in request["messages"])
+        if request.get("tools"):
+            return self._called(request, prompt)
         return {"role": "assistant", "content": json.dumps(self._decided(prompt))}
 
     def _decided(self, prompt: str) -> Any:
@@ -51,17 +51,17 @@ class Scripted(LoopbackServer):
             return {"memory": [{"id": "0", "text": fact}] if fact else []}
         if "## Existing" not in prompt and "old_memory" in prompt:  # what to do with new facts
             *_, facts = lists = [*_lists(prompt)]
-            shown = lists[0] if len(lists) > 1 else []
-            if shown and self.overwrites:
-                first = shown[0]
+            passages = lists[0] if len(lists) > 1 else []
+            if passages and self.overwrites:
+                first = passages[0]
                 return {"memory": [_action("UPDATE", first["id"], facts[0], first["text"])]}
             return {"memory": [_action("ADD", "0", facts[0], "")]}
         return {"facts": [first_sentence(prompt.rpartition("Input:")[2])]}
 
-    def _called(self, asked: dict[str, Any], prompt: str) -> dict[str, Any]:
+    def _called(self, request: dict[str, Any], prompt: str) -> dict[str, Any]:
         """Answer LangMem's manager with tool calls: patch what is there, or insert."""
         fact = first_sentence(prompt.partition("<session_")[2])
-        names = [tool["function"]["name"] for tool in asked["tools"]]
+        names = [tool["function"]["name"] for tool in request["tools"]]
         match = re.search(r'(?:json_doc_id|id|instance id)["=: ]+"?([0-9a-f-]{8,})', prompt)
         if match and "PatchDoc" in names and self.overwrites:
             arguments: dict[str, Any] = {
@@ -85,9 +85,9 @@ def _lists(prompt: str) -> Iterator[list[Any]]:
     """Read the lists that mem0 writes between triple backticks: memories, then new facts."""
     for quoted in re.findall(r"```(.*?)```", prompt, re.DOTALL):
         with suppress(ValueError, SyntaxError):
-            found = ast.literal_eval(quoted.strip())
-            if isinstance(found, list):
-                yield found
+            result = ast.literal_eval(quoted.strip())
+            if isinstance(result, list):
+                yield result
 
 
 def _action(event: str, id: str, text: str, old: str) -> dict[str, str]:
@@ -98,20 +98,20 @@ class _Handler(BaseHTTPRequestHandler):
     server: Scripted
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append(asked)
+        document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append(document)
         if self.server.broken:
             self.send_response(400)
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        message = self.server.reply(asked)
+        message = self.server.reply(document)
         body = json.dumps(
             {
                 "id": "x",
                 "object": "chat.completion",
                 "created": 0,
-                "model": asked["model"],
+                "model": document["model"],
                 "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
                 "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
             }

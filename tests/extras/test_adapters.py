@@ -87,11 +87,11 @@ def test_builds_are_apart_and_nothing_stays_behind(spec: str) -> None:
     policy = make_policy(spec)
     policy.build(CASE.pool.records).close()  # what the package starts once is started now
     threads = {*threading.enumerate()}
-    one = policy.build(CASE.pool.records[:2])
-    other = policy.build(CASE.pool.records[2:])
-    assert one.retained() <= {record.id for record in CASE.pool.records[:2]}
-    assert not one.retained() & other.retained()
-    for memory in (one, other):
+    first = policy.build(CASE.pool.records[:2])
+    second = policy.build(CASE.pool.records[2:])
+    assert first.retained() <= {record.id for record in CASE.pool.records[:2]}
+    assert not first.retained() & second.retained()
+    for memory in (first, second):
         memory.close()
     assert {*threading.enumerate()} <= threads
 
@@ -104,7 +104,7 @@ def pool_of(*texts: str, question: str) -> Case:
     return Case(Pool("u", records), (Question("q", "u", question),))
 
 
-def shown(case: Case, spec: str) -> Sequence[list[str]]:
+def list_shown(case: Case, spec: str) -> Sequence[list[str]]:
     """Give the exposed sources in their order, forward and replayed."""
     present(spec)
     from routeprism.orders import parse_schedule
@@ -119,13 +119,13 @@ def shown(case: Case, spec: str) -> Sequence[list[str]]:
 def test_langgraph_breaks_zero_similarity_ties_by_arrival() -> None:
     """No record shares a word with the question, so the first two to arrive are shown."""
     case = pool_of("Apples ripen.", "Boats sail.", "Cats purr.", question="Which violin sounds?")
-    forward, replay = shown(case, "langgraph-store:k=2,embed=words")
+    forward, replay = list_shown(case, "langgraph-store:k=2,embed=words")
     assert (forward, replay) == (["r0", "r1"], ["r2", "r1"])
 
 
 def test_langgraph_finds_the_same_where_similarities_differ() -> None:
     case = pool_of("Apples ripen.", "Boats sail.", "Cats purr.", question="Do cats purr at boats?")
-    assert shown(case, "langgraph-store:k=2,embed=words") == [["r2", "r1"], ["r2", "r1"]]
+    assert list_shown(case, "langgraph-store:k=2,embed=words") == [["r2", "r1"], ["r2", "r1"]]
 
 
 def test_llamaindex_evicts_the_oldest_and_says_by_whom() -> None:
@@ -138,14 +138,14 @@ def test_llamaindex_evicts_the_oldest_and_says_by_whom() -> None:
     assert memory.retained() == {"r1", "r2"}
     assert Event("evict", "r0", "r2", 2) in memory.events()
     memory.close()
-    assert shown(case, policy.name) == [["r1", "r2"], ["r1", "r0"]]
+    assert list_shown(case, policy.name) == [["r1", "r2"], ["r1", "r0"]]
 
 
 def test_llamaindex_buffer_keeps_everything_and_shows_the_newest() -> None:
     texts = [f"{word} " * 100 for word in ("apple", "boat", "cat")]
     case = pool_of(*texts, question="What?")
     spec = "llamaindex-buffer:token_limit=250"
-    assert shown(case, spec) == [["r1", "r2"], ["r1", "r0"]]
+    assert list_shown(case, spec) == [["r1", "r2"], ["r1", "r0"]]
     assert make_policy(spec).build(case.pool.records).retained() == {"r0", "r1", "r2"}
 
 
@@ -158,7 +158,7 @@ def test_llamaindex_vector_joins_an_answer_to_whoever_spoke_last() -> None:
         Record("r2", 2, "[USER] I play the violin."),
     )
     case = Case(Pool("u", records), (Question("q", "u", "Where is the boat moored?"),))
-    assert shown(case, "llamaindex-vector:k=1") == [["r0", "r1"], ["r0"]]
+    assert list_shown(case, "llamaindex-vector:k=1") == [["r0", "r1"], ["r0"]]
 
 
 def test_a_record_is_cut_where_that_is_asked_for() -> None:
@@ -182,7 +182,7 @@ def test_adapters_cost_nothing_until_they_are_used() -> None:
         "print([name for name in ('mem0', 'qdrant_client', 'langmem', 'langgraph', 'llama_index', "
         "'wordllama', 'openai') if name in sys.modules])"
     )
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert said.stdout.strip() == "[]"
+    assert process.stdout.strip() == "[]"

@@ -48,7 +48,7 @@ def nothing_is_left() -> Iterator[None]:
 
 
 def notes(state: Any) -> dict[str, Any]:
-    return {one.pop("id"): one for one in json.loads(json.dumps(state))}
+    return {load.pop("id"): load for load in json.loads(json.dumps(state))}
 
 
 def built(policy: AMem, records: tuple[Record, ...] = RECORDS) -> Any:
@@ -63,30 +63,33 @@ def built(policy: AMem, records: tuple[Record, ...] = RECORDS) -> Any:
 
 
 def test_updates_by_identity_land_on_the_neighbours() -> None:
-    found = notes(built(AMem(near=1, neighbours="identity"), RECORDS[:3]))
+    result = notes(built(AMem(near=1, neighbours="identity"), RECORDS[:3]))
     # The third note is nearest to the first, which is about gardens, too.
-    assert found["r0"]["context"] == "Seen with shovel, garden, roses"
-    assert found["r1"]["context"] == "General"
-    assert found["r2"]["links"] == ["r0"]
+    assert result["r0"]["context"] == "Seen with shovel, garden, roses"
+    assert result["r1"]["context"] == "General"
+    assert result["r2"]["links"] == ["r0"]
 
 
 def test_updates_by_rank_land_on_the_first_inserted() -> None:
     """The public implementation reads the rank of a neighbour as a place in its list of notes."""
     other_first = (RECORDS[1], RECORDS[0], RECORDS[2])
-    found = notes(built(AMem(near=1), other_first))
-    assert found["r2"]["links"] == ["r0"]  # the neighbour is the garden again,
-    assert found["r1"]["context"] == "Seen with shovel, garden, roses"  # the update is the train's
-    assert found["r0"]["context"] == "General"
+    result = notes(built(AMem(near=1), other_first))
+    assert result["r2"]["links"] == ["r0"]  # the neighbour is the garden again,
+    assert result["r1"]["context"] == "Seen with shovel, garden, roses"  # the update is the train's
+    assert result["r0"]["context"] == "General"
     by_identity = notes(built(AMem(near=1, neighbours="identity"), other_first))
     assert by_identity["r1"]["context"] == "General"
 
 
 def test_bodies_alone_are_shown_and_never_tags_or_contexts() -> None:
     memory = AMem(k=2).build(RECORDS)
-    shown = memory.expose("What grows in the garden?")
-    assert [block.kind for block in shown.blocks] == ["note", "note"]
-    assert {block.text for block in shown.blocks} == {TEXTS[0], TEXTS[2]}
-    assert [sorted(block.sources) for block in shown.blocks] in ([["r0"], ["r2"]], [["r2"], ["r0"]])
+    exposure = memory.expose("What grows in the garden?")
+    assert [block.kind for block in exposure.blocks] == ["note", "note"]
+    assert {block.text for block in exposure.blocks} == {TEXTS[0], TEXTS[2]}
+    assert [sorted(block.sources) for block in exposure.blocks] in (
+        [["r0"], ["r2"]],
+        [["r2"], ["r0"]],
+    )
     assert memory.retained() == {"r0", "r1", "r2", "r3"}
     memory.close()
 
@@ -119,10 +122,10 @@ def test_the_search_is_exact_and_the_same_in_every_order() -> None:
         for record in order:
             bodies.add(record)
         for query in ("word7 number", "word30", "number 149"):
-            asked = np.array(embed(query))
-            exact = np.sort(-(vectors @ asked) / np.linalg.norm(asked))[:5]
-            found = [int(identity[1:]) for identity in bodies.nearest(query, 5)]
-            near = -(vectors[found] @ asked) / np.linalg.norm(asked)
+            vector = np.array(embed(query))
+            exact = np.sort(-(vectors @ vector) / np.linalg.norm(vector))[:5]
+            values = [int(identity[1:]) for identity in bodies.nearest(query, 5)]
+            near = -(vectors[values] @ vector) / np.linalg.norm(vector)
             assert near == pytest.approx(exact, abs=1e-6)
         bodies.close()
 
@@ -254,8 +257,8 @@ def test_the_same_bytes_in_every_process(tmp_path: Path) -> None:
         for seed, workers in (("1", "1"), ("2", "2"))
     ]
     assert [process.wait() for process in running] == [0, 0]
-    one, other = ((tmp_path / seed / "estimates.csv").read_bytes() for seed in ("1", "2"))
-    assert one == other and b"count.notes_differ_tags" in one
+    first, second = ((tmp_path / seed / "estimates.csv").read_bytes() for seed in ("1", "2"))
+    assert first == second and b"count.notes_differ_tags" in first
 
 
 # --- specs -----------------------------------------------------------------------------------

@@ -26,12 +26,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_parquet_has_the_rows_of_the_estimates(run: Path, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb", reason=WHY)
     file = tmp_path / "it's.parquet"
-    written = routeprism.write_report(run, out=tmp_path / "r.html", parquet=file)
+    content = routeprism.write_report(run, out=tmp_path / "r.html", parquet=file)
     with (run / "estimates.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     read = duckdb.connect().read_parquet(str(file))
     assert read.columns == list(rows[0])
-    assert written["parquet"] == len(rows)
+    assert content["parquet"] == len(rows)
     estimates = [None if row["estimate"] == "" else float(row["estimate"]) for row in rows]
     assert [row[0] for row in read.project("estimate").fetchall()] == pytest.approx(estimates)
 
@@ -41,10 +41,10 @@ def test_the_inspect_log_has_a_scored_sample_for_each_answer(run: Path, tmp_path
     from inspect_ai.log import read_eval_log
 
     file = tmp_path / "log.eval"
-    written = routeprism.write_report(run, out=tmp_path / "r.html", inspect=file)
+    content = routeprism.write_report(run, out=tmp_path / "r.html", inspect=file)
     log = read_eval_log(str(file))
     assert log.status == "success" and log.eval.model == "reader"
-    assert log.samples is not None and len(log.samples) == written["inspect"] > 0
+    assert log.samples is not None and len(log.samples) == content["inspect"] > 0
     assert {sample.scores["correct"].value for sample in log.samples} == {"C", "I"}
     for sample in log.samples:
         right = sample.scores["correct"].value == "C"

@@ -21,7 +21,7 @@ SPEC = "graphiti:model=scripted"
 
 OLD = Record("old", 0, "[USER] My dentist is Dr Moe.", "2024-03-03")
 NEW = Record("new", 1, "[USER] My dentist is Dr Roe.", "2024-03-05")
-AGAIN = Record("again", 2, "[USER] My dentist is Dr Roe.", "2024-03-07")
+REPETITION = Record("again", 2, "[USER] My dentist is Dr Roe.", "2024-03-07")
 TALK = Record("talk", 3, "[USER] Hm.", "2024-03-08")
 
 
@@ -34,7 +34,7 @@ def build(*arrivals: Record, spec: str = SPEC) -> Any:
     return make_policy(spec).build(arrivals)
 
 
-def held(memory: Any) -> Sequence[tuple[str, list[str]]]:
+def list_facts(memory: Any) -> Sequence[tuple[str, list[str]]]:
     return sorted((block.text, sorted(block.sources)) for block in memory.list_blocks())
 
 
@@ -49,7 +49,7 @@ ROE = "My dentist is Dr Roe. (valid 2024-03-05 – now)"
 def test_the_newer_fact_ends_the_older_one_in_either_order() -> None:
     """Graphiti compares event times, so the order of arrival does not decide which fact holds."""
     forward, reverse = build(OLD, NEW), build(NEW, OLD)
-    assert held(forward) == held(reverse) == [(MOE, ["old"]), (ROE, ["new"])]
+    assert list_facts(forward) == list_facts(reverse) == [(MOE, ["old"]), (ROE, ["new"])]
     assert ("overwrite", "old", "new", 1) in log(forward)
     assert ("skip", "old", "old", 1) in log(reverse)
     assert ("overwrite", "new", "old", 1) not in log(reverse)
@@ -59,15 +59,15 @@ def test_the_newer_fact_ends_the_older_one_in_either_order() -> None:
 
 def test_only_valid_facts_are_kept_on_request() -> None:
     memory = build(OLD, NEW, spec=f"{SPEC},show=current")
-    assert held(memory) == [(ROE, ["new"])]
+    assert list_facts(memory) == [(ROE, ["new"])]
     assert memory.retained() == {"new"}
     assert [block.text for block in memory.expose("Who is my dentist?").blocks] == [ROE]
     memory.close()
 
 
 def test_a_repeated_fact_names_both_records_and_small_talk_names_none() -> None:
-    memory = build(NEW, AGAIN, TALK)
-    assert held(memory) == [(ROE, ["again", "new"])]
+    memory = build(NEW, REPETITION, TALK)
+    assert list_facts(memory) == [(ROE, ["again", "new"])]
     assert ("merge", "new", "again", 1) in log(memory)
     assert log(memory)[-1] == ("skip", "talk", "talk", 2)
     memory.close()

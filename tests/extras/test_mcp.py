@@ -26,11 +26,11 @@ from routeprism.routes.conformance import check_adapter
 
 pytest.importorskip("mcp", reason="pip install 'routeprism[mcp]'")
 
-HERE = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 SAMPLE = load_benchmark("sample", None)
 BIN = Path(sys.prefix) / "node" / "node_modules" / ".bin"
-TOYS = HERE / "mcp_toy.py"
-PROFILE = HERE / "mcp_toy.toml"
+TOYS = DIRECTORY / "mcp_toy.py"
+PROFILE = DIRECTORY / "mcp_toy.toml"
 RECORDS = tuple(
     Record(f"r{n}", n, f"[USER] On day {n} I planted tree number {n} behind the house.")
     for n in range(20)
@@ -61,9 +61,9 @@ def test_a_published_server_is_a_memory_with_provenance(published) -> None:
     with closing_memory(make_policy(published).build(RECORDS[:4])) as memory:
         assert memory.retained() == {"r0", "r1", "r2", "r3"}
         assert [event.kind for event in memory.events()] == ["add"] * 4
-        shown = memory.expose("Which tree number is behind the house?")
-        assert shown.sources == {"r0", "r1", "r2", "r3"}
-        assert {block.text for block in shown.blocks} == {record.text for record in RECORDS[:4]}
+        exposure = memory.expose("Which tree number is behind the house?")
+        assert exposure.sources == {"r0", "r1", "r2", "r3"}
+        assert {block.text for block in exposure.blocks} == {record.text for record in RECORDS[:4]}
         assert memory.expose("Nothing matches zzz").blocks == ()
 
 
@@ -128,15 +128,15 @@ def test_a_running_server_gets_a_token_that_appears_nowhere(monkeypatch, tmp_pat
     with serve("--token", TOKEN) as url:
         spec = f"mcp:url={url},profile={PROFILE},token=TOY_TOKEN"
         monkeypatch.setenv("TOY_TOKEN", TOKEN)
-        found = routeprism.audit(
+        result = routeprism.audit(
             replace(SAMPLE, cases=SAMPLE.cases[:1]),
             spec,
             schedules=["replay"],
             resamples=100,
             run=tmp_path / "run",
         )
-        assert found.value("J").estimate == 1
-        assert any("stored verbatim: construction by a model was" in note for note in found.notes)
+        assert result.value("J").estimate == 1
+        assert any("stored verbatim: construction by a model was" in note for note in result.notes)
         for file in (tmp_path / "run").iterdir():
             assert b"SECRET" not in file.read_bytes(), file
         monkeypatch.setenv("TOY_TOKEN", f"{TOKEN}-wrong")
@@ -275,7 +275,11 @@ def test_the_case_study(tmp_path, capsys) -> None:
         rebuilds=0,
     )
     rates = {row.policy: row.estimate for row in audit.rows if row.quantity == "anomaly.lost"}
-    sentences = {one.policy: str(one) for one in audit.statements if one.kind == "overlap"}
+    sentences = {
+        statement.policy: str(statement)
+        for statement in audit.statements
+        if statement.kind == "overlap"
+    }
     for name, policy in memories.items():
         queued = "queue" in name
         assert rates[policy] == 0 if queued else rates[policy] > 0
@@ -285,7 +289,7 @@ def test_the_case_study(tmp_path, capsys) -> None:
     checked = routeprism.check(tmp_path / "run", gates=["anomaly<=0"])
     failed = {verdict.row.policy for verdict in checked.verdicts if not verdict.passed}
     assert failed == {memories["one process"], memories["two processes"]}
-    page = (HERE.parents[1] / "docs" / "concurrent-writes.md").read_text(encoding="utf-8")
+    page = (DIRECTORY.parents[1] / "docs" / "concurrent-writes.md").read_text(encoding="utf-8")
     assert page.count("(20 of 20 when added one by one): concurrent adds overwrite") == 2
     with capsys.disabled():
         for name, policy in memories.items():

@@ -43,12 +43,12 @@ def write(path: Path, **sections: Any) -> str:
 
 
 def test_a_local_store_never_touches_the_data_that_it_names(tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
+    expected = tmp_path / "mine"
     config = write(
         tmp_path / "mem0.json",
         vector_store={
             "provider": "qdrant",
-            "config": {"path": str(mine), "embedding_model_dims": 1025, "on_disk": True},
+            "config": {"path": str(expected), "embedding_model_dims": 1025, "on_disk": True},
         },
     )
     policy = make_policy(f"mem0:config={config},embed=words")
@@ -57,7 +57,7 @@ def test_a_local_store_never_touches_the_data_that_it_names(tmp_path: Path) -> N
     assert [event.kind for event in memory.events()] == ["add"] * 3
     assert "dentist" in memory.expose("Who is my dentist?").blocks[0].text
     memory.close()
-    assert not mine.exists()
+    assert not expected.exists()
     assert policy.origin().endswith(f"config sha256 {_digest(config)}")  # type: ignore[attr-defined]
 
 
@@ -100,8 +100,8 @@ def test_the_key_of_the_file_is_sent_and_no_other(
     memory: Any = policy.build(RECORDS)
     assert sorted(block.text for block in memory.list_blocks()) == sorted(TEXTS)
     memory.close()
-    one = replace(SAMPLE, cases=SAMPLE.cases[:1])
-    audit = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run", max_calls=50)
+    item = replace(SAMPLE, cases=SAMPLE.cases[:1])
+    audit = routeprism.audit(item, policy, resamples=100, run=tmp_path / "run", max_calls=50)
     assert audit.value("J").units == 1
     for file in (tmp_path / "run").iterdir():
         assert SECRET.encode() not in file.read_bytes(), file
@@ -130,13 +130,13 @@ def test_a_limit_on_money_includes_a_client_that_is_not_openais(tmp_path: Path) 
         llm = {"model": "m", "vllm_base_url": server.url, "api_key": "none"}
         config = write(tmp_path / "mem0.json", llm={"provider": "vllm", "config": llm})
         spec = f"mem0:config={config},embed=words,price_in=1000000,price_out=1000000"
-        one = replace(SAMPLE, cases=SAMPLE.cases[:1])
+        item = replace(SAMPLE, cases=SAMPLE.cases[:1])
         with pytest.raises(LimitError, match=r"\(max_cost\) is reached"):
-            routeprism.audit(one, spec, resamples=100, max_cost=1)
+            routeprism.audit(item, spec, resamples=100, max_cost=1)
         assert server.asked == []
         with pytest.raises(LimitError, match=r"\(max_cost\) is reached: [^,]* is spent"):
-            routeprism.audit(one, spec, resamples=100, max_cost=30_000)
-        assert 0 < len(server.asked) < len(one.cases[0].pool) * 2
+            routeprism.audit(item, spec, resamples=100, max_cost=30_000)
+        assert 0 < len(server.asked) < len(item.cases[0].pool) * 2
 
 
 def test_it_conforms(tmp_path: Path) -> None:

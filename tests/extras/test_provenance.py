@@ -36,12 +36,12 @@ def read_items(policy: Policy, arrivals: Sequence[Record]) -> Sequence[Block]:
 
 def name_items(blocks: Sequence[Block]) -> dict[str, Block]:
     """Name items by their text alone, numbered where a text is there several times."""
-    seen: Counter[str] = Counter()
-    named = {}
+    counts: Counter[str] = Counter()
+    values = {}
     for block in blocks:
-        seen[block.text] += 1
-        named[f"{block.text} ({seen[block.text]})"] = block
-    return named
+        counts[block.text] += 1
+        values[f"{block.text} ({counts[block.text]})"] = block
+    return values
 
 
 def compare(policy: Policy) -> tuple[int, int, list[str]]:

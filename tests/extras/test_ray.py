@@ -66,14 +66,14 @@ class Fragile:
 @pytest.fixture(scope="module", autouse=True)
 def flag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The file that appears when a process has ended itself."""
-    made = tmp_path_factory.mktemp("flags") / "ended"
+    expected = tmp_path_factory.mktemp("flags") / "ended"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         # Read when ray is imported: 127.0.0.1 means the loopback address and no other.
         patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-        patch.setenv("FRAGILE_FLAG", str(made))
+        patch.setenv("FRAGILE_FLAG", str(expected))
         patch.setenv("FRAGILE_HOME", str(os.getpid()))
-        yield made
+        yield expected
 
 
 @pytest.fixture(scope="module")
@@ -82,14 +82,14 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     machine = {"num_cpus": 1, **SMALL}
-    made = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **machine})
-    made.add_node(**machine)
-    yield made
-    made.shutdown()
+    result = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **machine})
+    result.add_node(**machine)
+    yield result
+    result.shutdown()
 
 
 # What another machine can import: work(context, index).
-triple, divide, one, three = operator.mul, operator.truediv, partial(int, 1), partial(int, 3)
+triple, divide, single, three = operator.mul, operator.truediv, partial(int, 1), partial(int, 3)
 
 
 def contents(directory: Path) -> tuple[bytes, bytes, list[str]]:
@@ -107,10 +107,10 @@ def test_nobody_listens() -> None:
 
 
 def test_results_come_in_order_and_errors_as_they_were_raised(cluster: Any) -> None:
-    found = list(ordered_map(triple, three, 21, ray=cluster.address, batch=2))
-    assert found == list(range(0, 63, 3))
+    values = list(ordered_map(triple, three, 21, ray=cluster.address, batch=2))
+    assert values == list(range(0, 63, 3))
     with pytest.raises(ZeroDivisionError, match=r"^division by zero$"):
-        list(ordered_map(divide, one, 21, ray=cluster.address, batch=2))
+        list(ordered_map(divide, single, 21, ray=cluster.address, batch=2))
 
 
 def test_orders_are_the_same_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_lost_workers_pools_are_redone(
     monkeypatch.syspath_prepend(tmp_path)
     from fragile import Fragile  # type: ignore[import-not-found]
 
-    asked = ("sample", "focal", "recent:k=3", Fragile)
+    arguments = ("sample", "focal", "recent:k=3", Fragile)
     settings: dict[str, Any] = {"schedules": ["replay", "random:seed=7"], "resamples": 200}
-    routeprism.audit(*asked, run=tmp_path / "local", **settings)
+    routeprism.audit(*arguments, run=tmp_path / "local", **settings)
     assert not flag.exists()
 
     (second,) = cluster.worker_nodes
@@ -141,7 +141,7 @@ def test_lost_workers_pools_are_redone(
             cluster.remove_node(second, allow_graceful=False)
 
     routeprism.audit(
-        *asked, run=tmp_path / "ray", ray=cluster.address, progress=lose_a_machine, **settings
+        *arguments, run=tmp_path / "ray", ray=cluster.address, progress=lose_a_machine, **settings
     )
     assert flag.exists()
     assert progress == list(range(1, len(progress) + 1))
@@ -352,8 +352,8 @@ def test_memories_that_ask_a_model_are_built_there_and_pay_for_no_reply_twice(
         )
         assert bool(where) == any("is built on" in note for note in audit.notes)
     assert (tmp_path / "chat-ended").exists()
-    asked = [sorted((tmp_path / f"{name}.log").read_text().splitlines()) for name in RUNS]
-    assert asked[0] == asked[1] != []
+    requests = [sorted((tmp_path / f"{name}.log").read_text().splitlines()) for name in RUNS]
+    assert requests[0] == requests[1] != []
     rows = [(tmp_path / name / "estimates.csv").read_bytes() for name in RUNS]
     assert rows[0] == rows[1]
 
@@ -390,7 +390,7 @@ def test_orders_of_a_memory_that_a_model_builds_survive_a_killed_worker(
             )
             stop.set()
             killer.join()
-            totals[name] = server.seen()["total"]
+            totals[name] = server.read_counts()["total"]
     assert totals["ray"] == totals["local"] > 100
     assert len({*(tmp_path / "pids").read_text().split()}) >= 2  # several processes built
     assert (tmp_path / "killed").exists()
@@ -419,7 +419,7 @@ def test_clients_of_memory_systems_ask_through_the_one_proxy_from_every_worker(
                 target=kill_builder, args=(tmp_path / "pids", server, totals.get("local"), stop)
             )
             killer.start()
-            found = routeprism.audit(
+            result = routeprism.audit(
                 "sample",
                 builders.Service(server.url),
                 schedules=["replay"],
@@ -430,8 +430,8 @@ def test_clients_of_memory_systems_ask_through_the_one_proxy_from_every_worker(
             )
             stop.set()
             killer.join()
-            totals[name] = server.seen()["total"]
-        assert not any("built in one process" in note for note in found.notes)
+            totals[name] = server.read_counts()["total"]
+        assert not any("built in one process" in note for note in result.notes)
     assert (tmp_path / "killed").exists()
     assert totals["ray"] == totals["local"] > 100
     assert len({*(tmp_path / "pids").read_text().split()}) >= 2
@@ -446,7 +446,7 @@ def kill_builder(pids: Path, server: Any, total: int | None, stop: threading.Eve
     """
     while total is not None and not stop.wait(0.01):
         builders = {*map(int, pids.read_text().split())} - {os.getpid()}
-        if server.seen()["total"] > total // 3 and builders:
+        if server.read_counts()["total"] > total // 3 and builders:
             os.kill(min(builders), signal.SIGKILL)
             pids.with_name("killed").touch()
             server.release()
@@ -471,8 +471,8 @@ def test_local_models_answer_there_and_only_a_lost_answer_is_repeated(
         )
     assert (tmp_path / "ray.log-ended").exists()
     assert count_lines(tmp_path / "ray.log") == count_lines(tmp_path / "local.log") + 1
-    asked = [{*(tmp_path / f"{name}.log").read_text().splitlines()} for name in RUNS]
-    assert asked[0] == asked[1]
+    requests = [{*(tmp_path / f"{name}.log").read_text().splitlines()} for name in RUNS]
+    assert requests[0] == requests[1]
     assert results["ray"].rows == results["local"].rows
     rows = [(tmp_path / name / "estimates.csv").read_bytes() for name in RUNS]
     assert rows[0] == rows[1]
@@ -482,11 +482,13 @@ def test_adds_of_a_lost_worker_are_not_paid_for_again(
     cluster: Any, builders: Any, tmp_path: Path
 ) -> None:
     """The process that makes the 25th request ends; what its memories had left is kept here."""
-    asked: dict[str, Any] = {"arrivals": ["jitter:w=2"], "orders": 2, "max_calls": 2_000}
-    alone = routeprism.explore_orders("sample", builders.Costly, **asked)
+    values: dict[str, Any] = {"arrivals": ["jitter:w=2"], "orders": 2, "max_calls": 2_000}
+    alone = routeprism.explore_orders("sample", builders.Costly, **values)
     calls = count_lines(tmp_path / "adds")
     (tmp_path / "adds").unlink()
-    exploration = routeprism.explore_orders("sample", builders.Costly, **asked, ray=cluster.address)
+    exploration = routeprism.explore_orders(
+        "sample", builders.Costly, **values, ray=cluster.address
+    )
     assert (tmp_path / "adds-ended").exists()
     # One request more than without a loss: the one that was under way.
     assert count_lines(tmp_path / "adds") == calls + 1

@@ -89,20 +89,20 @@ def test_mem0_before_version_two_updates_deletes_and_conforms() -> None:
     present("mem0")
     if not BEFORE_TWO.is_dir():
         pytest.skip(f"mem0 1.x is not in {BEFORE_TWO}; make test-extras puts it there")
-    given = json.dumps([(record.id, record.text) for record in RECORDS])
+    arguments = json.dumps([(record.id, record.text) for record in RECORDS])
     done = subprocess.run(
-        [sys.executable, "-c", _SCRIPT, given],
+        [sys.executable, "-c", _SCRIPT, arguments],
         env={**os.environ, "PYTHONPATH": str(BEFORE_TWO)},
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["origin"].startswith("mem0ai 1.")
-    assert found["log"] == DECISIONS
-    assert found["held"] == ["My dentist is Dr Roe."]
-    assert found["failed"] == []
+    document = json.loads(done.stdout.splitlines()[-1])
+    assert document["origin"].startswith("mem0ai 1.")
+    assert document["log"] == DECISIONS
+    assert document["held"] == ["My dentist is Dr Roe."]
+    assert document["failed"] == []
 
 
 def test_mem0_from_version_two_adds_what_is_new() -> None:
@@ -122,10 +122,10 @@ def test_an_adapter_conforms(spec: str) -> None:
 def test_every_output_names_the_scripted_model(tmp_path: Path) -> None:
     present("langmem")
     run = tmp_path / "run"
-    found = routeprism.audit(SMALL, LANGMEM, "recent:k=3", run=run, resamples=100)
-    assert any("The scripted model built the memories of" in note for note in found.notes)
-    assert not any("stored verbatim" in note for note in found.notes)  # facts were extracted
-    about = [str(one) for one in found.statements if one.policy == LANGMEM]
+    result = routeprism.audit(SMALL, LANGMEM, "recent:k=3", run=run, resamples=100)
+    assert any("The scripted model built the memories of" in note for note in result.notes)
+    assert not any("stored verbatim" in note for note in result.notes)  # facts were extracted
+    about = [str(statement) for statement in result.statements if statement.policy == LANGMEM]
     assert about and all("[scripted]" in sentence for sentence in about)
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["configuration"]["scripted"] == [LANGMEM]
@@ -133,7 +133,7 @@ def test_every_output_names_the_scripted_model(tmp_path: Path) -> None:
         flags = {(row["policy"], "scripted" in row["flags"]) for row in csv.DictReader(file)}
     assert (LANGMEM, True) in flags and (LANGMEM, False) not in flags
     assert ("recent:k=3", True) not in flags
-    page = found.report(run / "report.html").read_text()
+    page = result.report(run / "report.html").read_text()
     assert "memories built by the scripted model" in page
 
 

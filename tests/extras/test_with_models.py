@@ -30,9 +30,9 @@ BEFORE_TWO = Path(sys.prefix) / "mem0-1"
 
 @pytest.fixture
 def model() -> Iterator[Any]:
-    one = Scripted()
-    yield one
-    one.stop()
+    item = Scripted()
+    yield item
+    item.stop()
 
 
 def present(package: str) -> None:
@@ -72,8 +72,8 @@ def test_mem0_from_version_two_adds_alone(model: Any) -> None:
     try:
         assert [event.kind for event in memory.events()] == ["add"] * len(RECORDS)
         assert memory.retained() == set(IDS)
-        shown = memory.expose(SAMPLE.cases[0].questions[0].text)
-        assert shown.sources <= set(IDS)
+        exposure = memory.expose(SAMPLE.cases[0].questions[0].text)
+        assert exposure.sources <= set(IDS)
     finally:
         memory.close()
 
@@ -81,14 +81,14 @@ def test_mem0_from_version_two_adds_alone(model: Any) -> None:
 def test_mem0_is_told_the_same_day_every_day(model: Any) -> None:
     present("mem0")
     make_policy(f"mem0:model=m,base_url={model.url},date=2020-02-03").build(RECORDS).close()
-    asked = [message["content"] for one in model.asked for message in one["messages"][1:]]
-    dates = {found for text in asked for found in re.findall(r"Date\n(\S+)", text)}
+    requests = [message["content"] for item in model.asked for message in item["messages"][1:]]
+    dates = {result for text in requests for result in re.findall(r"Date\n(\S+)", text)}
     assert dates == {"2020-02-03"}
 
 
 def test_nothing_is_extracted_from_a_session_without_facts(model: Any) -> None:
     present("mem0")
-    model.reply = lambda asked: {"role": "assistant", "content": '{"memory": []}'}
+    model.reply = lambda request: {"role": "assistant", "content": '{"memory": []}'}
     memory: Any = make_policy(f"mem0:model=m,base_url={model.url}").build(RECORDS[:2])
     assert memory.events() == (Event("skip", IDS[0], IDS[0], 0), Event("skip", IDS[1], IDS[1], 1))
     memory.close()
@@ -157,5 +157,5 @@ def test_mem0_before_version_two_overwrites_and_the_log_says_by_whom(model: Any)
     assert document["held"] == [IDS[-1]]
     assert document["log"] == overwritten(IDS)
     assert document["J"] == 0  # forward keeps the last record, replay the first
-    prompts = [m["content"] for one in model.asked for m in one["messages"]]
+    prompts = [m["content"] for item in model.asked for m in item["messages"]]
     assert any("Today's date is 2025-01-01" in text for text in prompts)

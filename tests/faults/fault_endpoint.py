@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-ANSWERED, MARKED = "answered", "answered, marked"
+ANSWER, MARKED = "answered", "answered, marked"
 REFUSED, UNREADABLE = "refused", "unparsable"
 MISSING = "missing"
-CODES = {ANSWERED: 0, MARKED: 0, REFUSED: 0, UNREADABLE: 0, MISSING: 3}
+CODES = {ANSWER: 0, MARKED: 0, REFUSED: 0, UNREADABLE: 0, MISSING: 3}
 """The exit code of an audit all of whose answers have this outcome."""
 
 
@@ -210,13 +210,13 @@ def _redirections() -> list[Fault]:
 
 
 def _retries() -> list[Fault]:
-    again = {"error": {"message": "made up"}}
+    values = {"error": {"message": "made up"}}
     return [
         *(
-            Fault(f"once-{name}", f"{text} once, then an answer", ANSWERED, first(fault, OK), "", 1)
+            Fault(f"once-{name}", f"{text} once, then an answer", ANSWER, first(fault, OK), "", 1)
             for name, text, fault in (
-                ("429", "status 429", says(again, "429 Slow", "Retry-After: 0\r\n")),
-                ("500", "status 500", says(again, "500 Oops")),
+                ("429", "status 429", says(values, "429 Slow", "Retry-After: 0\r\n")),
+                ("500", "status 500", says(values, "500 Oops")),
                 ("malformed", "broken JSON", sends(reply(b'{"choices": ['))),
                 ("closed", "a closed connection", hangs_up(b"")),
             )
@@ -225,7 +225,7 @@ def _retries() -> list[Fault]:
             "retry-after-hours",
             "status 429 with `Retry-After` of an hour",
             MISSING,
-            says(again, "429 Slow", "Retry-After: 3600\r\n"),
+            says(values, "429 Slow", "Retry-After: 3600\r\n"),
             "HTTP 429: made up (it asks to wait 3600 s)",
             1,
         ),
@@ -233,8 +233,8 @@ def _retries() -> list[Fault]:
             Fault(
                 f"retry-after-{name}",
                 f"status 429 with `Retry-After: {value}` once, then an answer",
-                ANSWERED,
-                first(says(again, "429 Slow", f"Retry-After: {value}\r\n"), OK),
+                ANSWER,
+                first(says(values, "429 Slow", f"Retry-After: {value}\r\n"), OK),
                 "",
                 1,
             )
@@ -306,11 +306,11 @@ def _marked() -> list[Fault]:
             for name, value in counts.items()
         ),
         Fault("usage-array", "`usage` that is a list", MARKED, says(completion(usage=[1, 2]))),
-        Fault("usage-null", "`usage` null", ANSWERED, says(completion(usage=None))),
+        Fault("usage-null", "`usage` null", ANSWER, says(completion(usage=None))),
         Fault(
             "usage-absent",
             "`usage` without counts",
-            ANSWERED,
+            ANSWER,
             says(completion(usage={})),
         ),
         Fault(
@@ -368,7 +368,7 @@ def _bodies() -> list[Fault]:
     return [
         *(Fault(n, t, MISSING, sends(reply(b)), reason) for n, (t, b, reason) in raw.items()),
         *(Fault(n, t, MISSING, says(v), reason) for n, (t, v, reason) in shapes.items()),
-        *(Fault(n, t, ANSWERED, sends(reply(b))) for n, (t, b) in fine.items()),
+        *(Fault(n, t, ANSWER, sends(reply(b))) for n, (t, b) in fine.items()),
         Fault(
             "body-17-megabytes",
             "a body of 17 MiB",
@@ -390,7 +390,7 @@ def _bodies() -> list[Fault]:
             sends(b"HTTP/1.1 204 None\r\n\r\n"),
             "it is empty",
         ),
-        Fault("created", "status 201 with an answer", ANSWERED, says(completion(), "201 Made")),
+        Fault("created", "status 201 with an answer", ANSWER, says(completion(), "201 Made")),
     ]
 
 
@@ -446,13 +446,13 @@ def _connections() -> list[Fault]:
         Fault(
             "gzip",
             "a gzipped body",
-            ANSWERED,
+            ANSWER,
             sends(reply(zipped, headers="Content-Encoding: gzip\r\n")),
         ),
         Fault(
             "chunked",
             "a body in chunks",
-            ANSWERED,
+            ANSWER,
             sends(
                 ok + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(GOOD), GOOD)
             ),
@@ -460,7 +460,7 @@ def _connections() -> list[Fault]:
         Fault(
             "close",
             "a connection closed after each answer",
-            ANSWERED,
+            ANSWER,
             hangs_up(reply(GOOD, headers="Connection: close\r\n")),
         ),
     ]

@@ -47,16 +47,16 @@ def _dumping(reply):
     return lambda verb, usual: reply if verb == "dump" else None
 
 
-def _written(value):
+def _encode(value):
     return json.dumps(value).encode()
 
 
 def _item(**fields):
-    return _written({"items": [{"text": "x", "sources": ["u2-r1"], **fields}]})
+    return _encode({"items": [{"text": "x", "sources": ["u2-r1"], **fields}]})
 
 
 def _states(state):
-    return lambda verb, usual: _written({**usual, "state": state}) if verb == "dump" else None
+    return lambda verb, usual: _encode({**usual, "state": state}) if verb == "dump" else None
 
 
 FAULTS = {
@@ -168,7 +168,7 @@ def serve_lines(name):
             PROGRAM_FAULTS[name][0]()
         if memory.sick and name in FAULTS:
             raw = FAULTS[name][0](verb, usual)
-        sys.stdout.buffer.write((_written(usual) if raw is None else raw) + b"\n")
+        sys.stdout.buffer.write((_encode(usual) if raw is None else raw) + b"\n")
         sys.stdout.buffer.flush()
 
 

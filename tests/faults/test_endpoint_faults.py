@@ -18,7 +18,7 @@ from routeprism.review import check_run
 from ..catalogue import mark_repeats
 from . import fault_endpoint
 
-HERE = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 RECORDS = [{"user": "u", "id": f"r{n}", "text": f"fact {n}"} for n in range(2)]
 QUESTIONS = [{"user": "u", "id": "q", "text": "Which?", "options": ["one", "two"], "gold": "a"}]
 ANSWERS = 2
@@ -92,7 +92,7 @@ def test_there_are_as_many_faults_as_promised() -> None:
 
 
 def test_the_page_has_the_table_of_the_catalogue() -> None:
-    page = HERE.parents[1] / "docs" / "reliability.md"
+    page = DIRECTORY.parents[1] / "docs" / "reliability.md"
     assert fault_endpoint.fault_table() in page.read_text("utf-8"), (
         "print the table again: python tests/faults/fault_endpoint.py"
     )
@@ -116,8 +116,8 @@ def test_a_fault_that_passes_is_made_good_by_the_same_command(
     assert audit(endpoint.url("flaky")).code == 0
     assert manifest_of()["status"] == "complete"
     audit(endpoint.url("close"), run="undisturbed")
-    written = (Path(run, "estimates.csv").read_text() for run in ("run", "undisturbed"))
-    assert len(set(written)) == 1
+    content = (Path(run, "estimates.csv").read_text() for run in ("run", "undisturbed"))
+    assert len(set(content)) == 1
 
 
 def test_an_endpoint_that_never_answers_is_given_up(

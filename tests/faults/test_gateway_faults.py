@@ -20,7 +20,7 @@ from routeprism.runs import Run
 from ..models import asking_memory
 from . import fault_endpoint
 
-HERE = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 READ_ANYWAY = {"length-garbage", "length-negative"}
 """The proxy ignores a wrong length if the connection ends after a whole reply."""
 

@@ -22,7 +22,7 @@ from routeprism.records import Record
 from ..catalogue import mark_repeats
 from . import fault_endpoint, fault_memory
 
-HERE = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 USERS = ("u1", "u2")
 RECORDS = [
     {"user": user, "id": f"{user}-r{n}", "text": f"fact {n} of {user}"}
@@ -43,9 +43,9 @@ class Service:
 
     def answer(self, connection: socket.socket, request: Any) -> None:
         _, name, verb = request.path.split("/")
-        asked = json.loads(request.raw.partition(b"\r\n\r\n")[2])
-        memory = self.memories.setdefault(asked["memory"], fault_memory.Memory())
-        usual = memory.answer(verb, asked)
+        document = json.loads(request.raw.partition(b"\r\n\r\n")[2])
+        memory = self.memories.setdefault(document["memory"], fault_memory.Memory())
+        usual = memory.answer(verb, document)
         content = json.dumps(usual).encode()
         if memory.sick and name in SERVICE_FAULTS and verb == "add":
             SERVICE_FAULTS[name][0](connection, request)
@@ -161,7 +161,7 @@ def test_the_same_service_without_a_fault_has_everything(
 
 
 def program(name: str, timeout: float = 60) -> str:
-    words = [sys.executable, "-I", "-S", str(HERE / "fault_memory.py"), name]
+    words = [sys.executable, "-I", "-S", str(DIRECTORY / "fault_memory.py"), name]
     return f"command:run={shlex.join(words)},timeout={timeout}"
 
 
@@ -274,13 +274,13 @@ def test_a_dump_that_breaks_later_fails_its_route_alone(
     dumps: dict[str, int] = {}
 
     def answer(connection: socket.socket, request: Any) -> None:
-        asked = json.loads(request.raw.partition(b"\r\n\r\n")[2])
-        memory = memories.setdefault(asked["memory"], fault_memory.Memory())
+        document = json.loads(request.raw.partition(b"\r\n\r\n")[2])
+        memory = memories.setdefault(document["memory"], fault_memory.Memory())
         verb = request.path.rpartition("/")[2]
-        usual = memory.answer(verb, asked)
+        usual = memory.answer(verb, document)
         if verb == "dump" and memory.sick:
-            dumps[asked["memory"]] = dumps.get(asked["memory"], 0) + 1
-            usual = usual if dumps[asked["memory"]] <= good else {}
+            dumps[document["memory"]] = dumps.get(document["memory"], 0) + 1
+            usual = usual if dumps[document["memory"]] <= good else {}
         connection.sendall(fault_endpoint.reply(json.dumps(usual).encode()))
 
     with fault_endpoint.Endpoint({"late": answer}) as endpoint:

@@ -64,8 +64,8 @@ def test_the_answer_is_stored_and_marked(
         assert (answer.raw, answer.input_tokens) == (raw, tokens)
         assert all(mark.startswith(start) for mark, start in zip(answer.marks, marks, strict=True))
         assert collected.outcomes["answered"] + collected.outcomes["unparsable"] == 6
-        again = collect(run, Odd(lambda: reply), CELLS)
-        assert (again.new_requests, again.of(CELLS[3])) == (0, answer)
+        repetition = collect(run, Odd(lambda: reply), CELLS)
+        assert (repetition.new_requests, repetition.of(CELLS[3])) == (0, answer)
 
 
 @pytest.mark.parametrize(

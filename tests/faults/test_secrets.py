@@ -170,8 +170,8 @@ def test_a_model_that_sends_secrets_back(
         checked = cli("check", name, "--gate", "J>=0", "--junit", f"{name}.xml", "--json")
         exported = cli("report", name, "--answers", f"{name}.csv", "--tables", f"{name}-tables")
         outputs += "".join(end.out + end.err for end in (checked, exported))
-    answered = {"answer", "refusal"}
-    assert codes == {name: 0 if name in answered else 3 for name in responses()}
+    names = {"answer", "refusal"}
+    assert codes == {name: 0 if name in names else 3 for name in responses()}
     assert "[hidden]" in outputs
     assert_hidden(outputs, Path.cwd())
     sent = [request for request in endpoint.requests if any(f in echo(request) for f in [SECRET])]
@@ -186,11 +186,15 @@ class Memory:
 
     def answer(self, connection: Any, request: Any) -> None:
         _, name, verb = request.path.split("/")
-        asked = json.loads(request.raw.partition(b"\r\n\r\n")[2])
-        items = self.items.setdefault(asked["memory"], [])
+        document = json.loads(request.raw.partition(b"\r\n\r\n")[2])
+        items = self.items.setdefault(document["memory"], [])
         if verb == "add":
             items[:] = [
-                {"text": echo(request), "kind": echo(request), "sources": [asked["record"]["id"]]}
+                {
+                    "text": echo(request),
+                    "kind": echo(request),
+                    "sources": [document["record"]["id"]],
+                }
             ]
         if verb == "add" and name != "items":
             responses()[name](connection, request)
@@ -371,10 +375,16 @@ def test_every_encoding_is_replaced(before: str) -> None:
     """Whatever stands before the secret in what a service encodes."""
     sent = f"{before}{SECRET} after"
     content = sent.encode()
-    written = [sent, json.dumps(sent), json.dumps(json.dumps(sent)), repr(sent), html.escape(sent)]
-    written += [quote(sent), quote(sent, safe=""), quote_plus(sent), content.hex()]
-    written += [base64.b64encode(content).decode(), base64.urlsafe_b64encode(content).decode()]
-    for text in written:
+    file_content = [
+        sent,
+        json.dumps(sent),
+        json.dumps(json.dumps(sent)),
+        repr(sent),
+        html.escape(sent),
+    ]
+    file_content += [quote(sent), quote(sent, safe=""), quote_plus(sent), content.hex()]
+    file_content += [base64.b64encode(content).decode(), base64.urlsafe_b64encode(content).decode()]
+    for text in file_content:
         hidden = Redactor((SECRET,)).redact(text)
         assert "[hidden]" in hidden, text
         assert not any(form in hidden for form in forms(SECRET)), text
@@ -421,13 +431,13 @@ def test_shards_are_merged_without_the_credentials_that_no_run_contains(
 def test_a_secret_in_an_address_is_replaced_as_a_whole(secret: str) -> None:
     """An address is cut at characters that a secret may contain."""
     for text in (f"see http://h/p?k={secret}&x=1", f"http://{secret}@h/p", f"http://h/{secret}"):
-        shown = Redactor((secret,)).redact_line(text)
+        line = Redactor((secret,)).redact_line(text)
         pieces = [piece for piece in re.split(r"[&@?#=/]", secret) if len(piece) > 3]
-        assert not any(piece in shown for piece in pieces), shown
+        assert not any(piece in line for piece in pieces), line
 
 
 def test_a_secret_is_replaced_before_a_text_is_cut() -> None:
     for at in range(170, 215):
-        shown = Redactor((SECRET,)).redact_line("x" * at + SECRET)
-        assert "Tr0" not in shown
+        text = Redactor((SECRET,)).redact_line("x" * at + SECRET)
+        assert "Tr0" not in text
         assert "x'Y" not in Redactor((SECRET,)).redact_line(SECRET + "x" * at, end=True)

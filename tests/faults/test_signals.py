@@ -17,7 +17,7 @@ import pytest
 
 from . import fault_endpoint
 
-HERE = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 RECORDS = [
     {"user": user, "id": f"{user}-r{n}", "text": f"fact {n} of {user}"}
     for user in ("u2", "u3", "u4")
@@ -58,7 +58,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = 90) -> None:
         time.sleep(0.05)
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     try:
         os.kill(pid, 0)
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -81,7 +81,7 @@ def test_programs_end_with_everything_they_started(
     own_data: Callable[..., Path], tmp_path: Path, number: signal.Signals, workers: str, whom: str
 ) -> None:
     pids = tmp_path / "pids"
-    words = [sys.executable, "-I", "-S", str(HERE / "fault_memory.py"), "grandchild"]
+    words = [sys.executable, "-I", "-S", str(DIRECTORY / "fault_memory.py"), "grandchild"]
     process = start(
         *("audit", own_data(RECORDS, QUESTIONS), "-p", f"command:run={shlex.join(words)}"),
         *("--run", "run", "--workers", workers),
@@ -96,7 +96,7 @@ def test_programs_end_with_everything_they_started(
     assert "routeprism: stopped" in err
     assert "routeprism audit" in err
     for pid in map(int, pids.read_text().split()):
-        wait_for(lambda pid=pid: gone(pid), 30)  # type: ignore[misc]
+        wait_for(lambda pid=pid: has_ended(pid), 30)  # type: ignore[misc]
     assert not (tmp_path / "run").exists()  # it had no answers to keep
 
 
@@ -105,12 +105,12 @@ def test_a_stopped_run_keeps_its_answers_and_goes_on(
     own_data: Callable[..., Path], tmp_path: Path, number: signal.Signals
 ) -> None:
     """The first two prompts are answered, the others never; after the signal all of them are."""
-    seen: list[Any] = []
+    entries: list[Any] = []
     stalls = [True]
 
     def respond(connection: Any, request: Any) -> None:
-        seen.append(request)
-        if len(seen) <= 2 or not stalls[0]:
+        entries.append(request)
+        if len(entries) <= 2 or not stalls[0]:
             fault_endpoint.OK(connection, request)
 
     data = own_data(RECORDS, QUESTIONS)
@@ -120,27 +120,27 @@ def test_a_stopped_run_keeps_its_answers_and_goes_on(
             *("--base-url", endpoint.url("some"), "--run", "run", "--resamples", "100", "--json"),
         )
         process = start(*call, where=tmp_path)
-        wait_for(lambda: len(seen) >= 5)
+        wait_for(lambda: len(entries) >= 5)
         os.kill(process.pid, number)
         out, err = process.communicate(timeout=90)
         assert (process.returncode, out) == (CODES[number], ""), err
         assert "routeprism: stopped" in err
         manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
         assert manifest["status"] == "running"
-        before, stalls[0] = len(seen), False
-        again = start(*call, where=tmp_path)
-        out, err = again.communicate(timeout=90)
-    assert again.returncode == 0, err
+        before, stalls[0] = len(entries), False
+        repetition = start(*call, where=tmp_path)
+        out, err = repetition.communicate(timeout=90)
+    assert repetition.returncode == 0, err
     assert json.loads(out)["missing"] == {"answers": 0, "routes": 0, "reasons": []}
-    assert len(seen) - before == 6 - 2  # three questions on two routes, two of them answered
+    assert len(entries) - before == 6 - 2  # three questions on two routes, two of them answered
 
 
 def test_a_background_job_that_ignores_ctrl_c_still_ends(
     own_data: Callable[..., Path], tmp_path: Path
 ) -> None:
     """A shell starts background jobs with SIGINT ignored; SIGTERM has to end them."""
-    seen: list[Any] = []
-    with fault_endpoint.Endpoint({"stall": lambda _, request: seen.append(request)}) as endpoint:
+    entries: list[Any] = []
+    with fault_endpoint.Endpoint({"stall": lambda _, request: entries.append(request)}) as endpoint:
         data = own_data(RECORDS, QUESTIONS)
         words = [sys.executable, "-c", "import routeprism.cli; routeprism.cli.main()", "audit"]
         words += [str(data), "-p", "recent:k=1", "--model", "openai:m"]
@@ -149,7 +149,7 @@ def test_a_background_job_that_ignores_ctrl_c_still_ends(
         process = subprocess.Popen(
             ["/bin/sh", "-c", script], cwd=tmp_path, stderr=subprocess.PIPE, text=True
         )
-        wait_for(lambda: seen)
+        wait_for(lambda: entries)
         os.kill(process.pid, signal.SIGTERM)
         _, err = process.communicate(timeout=90)
     assert process.returncode == 143, err

@@ -37,7 +37,7 @@ def fields(kind: type) -> set[str]:
     return {field.name for field in dataclasses.fields(kind)}
 
 
-def shown(content: bytes) -> list[dict[str, str]]:
+def list_shown(content: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
 
 
@@ -149,7 +149,7 @@ def test_rubrics_have_names_digests_and_checks() -> None:
 def test_a_sheet_has_a_byte_order_mark_and_one_row_for_each_card(tiny: Benchmark) -> None:
     content = write_sheet(cards_for(tiny, SCREEN), SCREEN)
     assert content.startswith(b"\xef\xbb\xbfcard,label,reason,text,options,record 1,")
-    rows = shown(content)
+    rows = list_shown(content)
     assert len(rows) == 4
     assert rows[0]["record 2"].startswith(
         '[date 2024-02-01]\n[USER] I, ann, said "words", number 1'
@@ -161,7 +161,7 @@ def test_a_sheet_has_a_byte_order_mark_and_one_row_for_each_card(tiny: Benchmark
 
 def test_a_support_sheet_has_one_row_for_each_card_and_record(tiny: Benchmark) -> None:
     content = write_sheet(cards_for(tiny, SUPPORT), SUPPORT)
-    rows = shown(content)
+    rows = list_shown(content)
     assert list(rows[0]) == [
         *("card", "record", "label", "basis", "confidence"),
         *("text", "options", "gold", "date", "content"),
@@ -171,7 +171,7 @@ def test_a_support_sheet_has_one_row_for_each_card_and_record(tiny: Benchmark) -
 
 
 def test_the_gold_visible_screen_is_one_row_for_each_card_with_gold(tiny: Benchmark) -> None:
-    rows = shown(write_sheet(cards_for(tiny, SCREEN_GOLD), SCREEN_GOLD))
+    rows = list_shown(write_sheet(cards_for(tiny, SCREEN_GOLD), SCREEN_GOLD))
     assert [row["gold"] for row in rows] == ["c) two", "tea with\nmilk"] * 2
 
 
@@ -179,7 +179,7 @@ def test_a_text_too_long_for_a_cell_goes_on_in_the_next() -> None:
     text = "=" + "x" * (CELL + 10)
     case = Case(Pool("u", (Record("r", 0, text),)), (Question("q", "u", "Which?"),))
     card = cards_for(Benchmark("long", (case,), "0" * 64), SCREEN)
-    (row,) = shown(write_sheet(card, SCREEN))
+    (row,) = list_shown(write_sheet(card, SCREEN))
     assert row["record 1"].startswith("'=xxx")
     assert row["record 1"][1:] + row["record 1 (2)"] == text
     assert max(map(len, row.values())) <= 32_767
@@ -213,7 +213,7 @@ def test_every_cell_survives(pairs: list[tuple[str, str]]) -> None:
 
 def test_the_sample_goes_out_and_comes_back(tmp_path: Path) -> None:
     cards = cards_for(load_benchmark("sample"), SCREEN)
-    rows = shown(write_sheet(cards, SCREEN))
+    rows = list_shown(write_sheet(cards, SCREEN))
     labels = ["admissible", "ambiguous", "inadmissible"]
     filled = write_table(
         list(rows[0]),
@@ -221,9 +221,9 @@ def test_the_sample_goes_out_and_comes_back(tmp_path: Path) -> None:
     )
     path = tmp_path / "filled.csv"
     path.write_bytes(filled)
-    found = read_sheet(path, cards, SCREEN, name="A")
-    assert list(found.cards) == [card.id for card in cards]
-    assert list(found.screened().values()) == [labels[at % 3] for at in range(len(cards))]
+    result = read_sheet(path, cards, SCREEN, name="A")
+    assert list(result.cards) == [card.id for card in cards]
+    assert list(result.screened().values()) == [labels[at % 3] for at in range(len(cards))]
 
 
 @pytest.mark.realdata
@@ -233,7 +233,7 @@ def test_the_fact_cards_of_personamem(data: Path) -> None:
     cards = cards_for(benchmark, SCREEN)
     sizes = Counter(len(card.records) for card in cards)
     assert dict(sizes) == {4: 18, 5: 68, 6: 54, 7: 6}
-    rows = shown(write_sheet(cards_for(benchmark, SUPPORT), SUPPORT))
+    rows = list_shown(write_sheet(cards_for(benchmark, SUPPORT), SUPPORT))
     assert len(rows) == 778
     assert max(len(cell) for row in rows for cell in row.values()) <= 32_767
 
@@ -251,7 +251,7 @@ def test_cards_and_sheets_do_not_depend_on_the_hash_seed() -> None:
         "COMPILED)\n"
         "print([card.id for card in c][:5])\n"
     )
-    said = {
+    names = {
         subprocess.run(
             [sys.executable, "-c", program],
             env={"PYTHONHASHSEED": seed},
@@ -261,4 +261,4 @@ def test_cards_and_sheets_do_not_depend_on_the_hash_seed() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(said) == 1
+    assert len(names) == 1

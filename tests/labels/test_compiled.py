@@ -46,10 +46,10 @@ def card(tiny: Benchmark, context: str = CONTEXT) -> CompiledCard:
     return compiled_cards(tiny, [("ann_q1_abs", context)], COMPILED)[0]
 
 
-def read(tiny: Benchmark, **said: Any) -> CompiledReading:
-    found = read_reply(json.dumps(said), card(tiny), COMPILED)
-    assert isinstance(found, CompiledReading)
-    return found
+def read(tiny: Benchmark, **message: Any) -> CompiledReading:
+    reply = read_reply(json.dumps(message), card(tiny), COMPILED)
+    assert isinstance(reply, CompiledReading)
+    return reply
 
 
 # --- cards -----------------------------------------------------------------------------------
@@ -58,9 +58,9 @@ def read(tiny: Benchmark, **said: Any) -> CompiledReading:
 def test_a_card_has_the_context_and_no_route(tiny: Benchmark) -> None:
     names = {field.name for field in dataclasses.fields(CompiledCard)}
     assert names == {"id", "question", "text", "options", "gold", "context"}
-    one = card(tiny)
-    assert one.context_sha256 == hashlib.sha256(CONTEXT.encode()).hexdigest()
-    text = make_ask(one, COMPILED).text
+    item = card(tiny)
+    assert item.context_sha256 == hashlib.sha256(CONTEXT.encode()).hexdigest()
+    text = make_ask(item, COMPILED).text
     assert f"<context>\n{CONTEXT}\n</context>" in text
     assert "Right answer\ntea with\nmilk\n" in text
     assert "_abs" not in text
@@ -70,11 +70,11 @@ def test_routes_with_the_same_context_share_a_card_and_order_tells_nothing(
     tiny: Benchmark,
 ) -> None:
     forward = [("ann_q0_secretid", "one"), ("ann_q1_abs", "one"), ("bob_q1_abs", "same")]
-    other = [("ann_q0_secretid", "two"), ("ann_q1_abs", "two"), ("bob_q1_abs", "same")]
-    cards = compiled_cards(tiny, [*forward, *other], COMPILED)
-    assert cards == compiled_cards(tiny, [*other, *forward], COMPILED)
+    second = [("ann_q0_secretid", "two"), ("ann_q1_abs", "two"), ("bob_q1_abs", "same")]
+    cards = compiled_cards(tiny, [*forward, *second], COMPILED)
+    assert cards == compiled_cards(tiny, [*second, *forward], COMPILED)
     assert len(cards) == 5
-    assert [one.id for one in cards] == sorted(one.id for one in cards)
+    assert [first.id for first in cards] == sorted(first.id for first in cards)
     sheet = write_sheet(cards, COMPILED).decode()
     for secret in ("forward", "replay", "secretid", "_abs"):
         assert secret not in sheet
@@ -91,15 +91,17 @@ def test_a_context_of_an_unknown_question_is_refused(tiny: Benchmark) -> None:
 
 
 def test_quotations_are_looked_up_with_white_space_folded(tiny: Benchmark) -> None:
-    found = read(tiny, outcome="supports", passages=["Ann drinks tea with\tmilk."], reason="It is.")
-    assert found == CompiledReading(
+    result = read(
+        tiny, outcome="supports", passages=["Ann drinks tea with\tmilk."], reason="It is."
+    )
+    assert result == CompiledReading(
         "ann_q1_abs",
         card(tiny).context_sha256,
         "supports",
         (Passage("Ann drinks tea with\tmilk.", True),),
         "It is.",
     )
-    assert found.standing == "supports"
+    assert result.standing == "supports"
 
 
 @pytest.mark.parametrize(
@@ -118,14 +120,14 @@ def test_quotations_are_looked_up_with_white_space_folded(tiny: Benchmark) -> No
 def test_an_outcome_stands_if_its_quotations_bear_it_out(
     tiny: Benchmark, outcome: str, passages: list[str], verified: list[bool], standing: str
 ) -> None:
-    found = read(tiny, outcome=outcome, passages=passages)
-    assert found.outcome == outcome.casefold()
-    assert [passage.verified for passage in found.passages] == verified
-    assert found.standing == standing
+    result = read(tiny, outcome=outcome, passages=passages)
+    assert result.outcome == outcome.casefold()
+    assert [passage.verified for passage in result.passages] == verified
+    assert result.standing == standing
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("message", "why"),
     [
         ({"outcome": "supports", "passages": []}, "'supports' needs 1 quoted passage or more"),
         ({"outcome": "supports"}, "'supports' needs 1 quoted passage or more"),
@@ -135,10 +137,10 @@ def test_an_outcome_stands_if_its_quotations_bear_it_out(
         ({"outcome": "support"}, "outcome='support' is none of supports, jointly, none, unres"),
     ],
 )
-def test_what_contradicts_itself_is_unread(tiny: Benchmark, said: Any, why: str) -> None:
-    found = read(tiny, **said)
-    assert (found.outcome, found.standing) == ("unread", "unread")
-    assert why in found.reason
+def test_what_contradicts_itself_is_unread(tiny: Benchmark, message: Any, why: str) -> None:
+    result = read(tiny, **message)
+    assert (result.outcome, result.standing) == ("unread", "unread")
+    assert why in result.reason
 
 
 # --- passes ----------------------------------------------------------------------------------
@@ -148,29 +150,29 @@ def passes(tiny: Benchmark, scripted: Any) -> tuple[tuple[CompiledCard, ...], li
     contexts = [("ann_q1_abs", CONTEXT), ("ann_q1_abs", "Nothing."), ("bob_q1_abs", CONTEXT)]
     cards = compiled_cards(tiny, contexts, COMPILED)
 
-    def one(ask: Any) -> str:
+    def reply_first(ask: Any) -> str:
         if "Nothing." in ask.memory:
             return '{"outcome": "none"}'
         if "bob" in ask.question:
             return '{"outcome": "unresolved", "reason": "=who?"}'
         return '{"outcome": "supports", "passages": ["-x", "Ann drinks tea"]}'
 
-    def other(ask: Any) -> str:
+    def reply_second(ask: Any) -> str:
         quote = "Ann drinks tea" if "ann" in ask.question else "Bob drinks tea"
-        said = {"outcome": "supports", "passages": [quote]}
-        return '{"outcome": "none"}' if "Nothing." in ask.memory else json.dumps(said)
+        values = {"outcome": "supports", "passages": [quote]}
+        return '{"outcome": "none"}' if "Nothing." in ask.memory else json.dumps(values)
 
     return cards, [
         read_cards(cards, COMPILED, scripted(say), name=name)
-        for name, say in (("A", one), ("B", other))
+        for name, say in (("A", reply_first), ("B", reply_second))
     ]
 
 
 def test_outcomes_are_counted_and_unresolved_ones_kept_apart(
     tiny: Benchmark, scripted: Any
 ) -> None:
-    _, (one, other) = passes(tiny, scripted)
-    assert one.counts == {
+    _, (first, second) = passes(tiny, scripted)
+    assert first.counts == {
         "supports": 1,
         "jointly": 0,
         "none": 1,
@@ -178,17 +180,17 @@ def test_outcomes_are_counted_and_unresolved_ones_kept_apart(
         "unverified": 0,
         "unread": 0,
     }
-    assert (other.counts["supports"], other.counts["unverified"]) == (1, 1)
+    assert (second.counts["supports"], second.counts["unverified"]) == (1, 1)
     digest = hashlib.sha256(CONTEXT.encode()).hexdigest()
-    assert other.compiled()["bob_q1_abs", digest].standing == "unverified"
-    rows = reading_rows(tiny, [one, other], seed=1, resamples=100)
+    assert second.compiled()["bob_q1_abs", digest].standing == "unverified"
+    rows = reading_rows(tiny, [first, second], seed=1, resamples=100)
     values = {(row.arm, row.quantity): row.estimate for row in rows}
     assert values["compiled:A", "count.unverified_passages"] == 1
     assert values["compiled:B", "count.unverified_passages"] == 1
     assert values["compiled:A~B", "agreement"] == pytest.approx(2 / 3)
     assert values["compiled:A~B", "count.unresolved~unverified"] == 1
     assert {row.experiment for row in rows} == {"support"}
-    assert str(list(pass_statements([one, other], rows))[-1]).startswith(
+    assert str(list(pass_statements([first, second], rows))[-1]).startswith(
         "A and B agree on 2 of 3 contexts (0.667"
     )
 
@@ -196,12 +198,12 @@ def test_outcomes_are_counted_and_unresolved_ones_kept_apart(
 def test_compiled_readings_go_through_a_sheet_and_json(
     tiny: Benchmark, scripted: Any, tmp_path: Path
 ) -> None:
-    cards, (one, _) = passes(tiny, scripted)
+    cards, (item, _) = passes(tiny, scripted)
     path = tmp_path / "c.csv"
-    path.write_bytes(write_sheet(cards, COMPILED, readings=one))
-    assert read_sheet(path, cards, COMPILED, name="A").cards == one.cards
-    assert readings_from_json(json.loads(json.dumps(readings_to_json(one)))) == one
-    one.check(cards, COMPILED)
+    path.write_bytes(write_sheet(cards, COMPILED, readings=item))
+    assert read_sheet(path, cards, COMPILED, name="A").cards == item.cards
+    assert readings_from_json(json.loads(json.dumps(readings_to_json(item)))) == item
+    item.check(cards, COMPILED)
     empty = write_sheet(cards, COMPILED)
     head = next(csv.reader(io.StringIO(empty.decode("utf-8-sig"))))
     assert head == [
@@ -213,17 +215,17 @@ def test_compiled_readings_go_through_a_sheet_and_json(
 def test_a_sheet_with_more_passages_than_columns_were_written(
     tiny: Benchmark, tmp_path: Path
 ) -> None:
-    one = card(tiny)
+    item = card(tiny)
     path = tmp_path / "c.csv"
     path.write_text(
-        f"passage 10,card,passage 2,outcome,passage 1\nBob does,{one.id},with milk,jointly,Topic\n"
+        f"passage 10,card,passage 2,outcome,passage 1\nBob does,{item.id},with milk,jointly,Topic\n"
     )
-    found = read_sheet(path, [one], COMPILED, name="A").cards[one.id]
-    assert isinstance(found, CompiledReading)
-    assert [passage.text for passage in found.passages] == ["Topic", "with milk", "Bob does"]
+    entry = read_sheet(path, [item], COMPILED, name="A").cards[item.id]
+    assert isinstance(entry, CompiledReading)
+    assert [passage.text for passage in entry.passages] == ["Topic", "with milk", "Bob does"]
     (tmp_path / "wide.csv").write_bytes(
         write_sheet(
-            [one],
+            [item],
             COMPILED,
             readings=Readings(
                 "A",
@@ -233,20 +235,20 @@ def test_a_sheet_with_more_passages_than_columns_were_written(
                 "x",
                 "0" * 64,
                 {
-                    one.id: CompiledReading(
-                        one.question,
-                        one.context_sha256,
+                    item.id: CompiledReading(
+                        item.question,
+                        item.context_sha256,
                         "jointly",
-                        (*found.passages, Passage("tea", True)),
+                        (*entry.passages, Passage("tea", True)),
                         "why",
                     )
                 },
             ),
         )
     )
-    again = read_sheet(tmp_path / "wide.csv", [one], COMPILED, name="A").cards[one.id]
-    assert isinstance(again, CompiledReading)
-    assert (len(again.passages), again.reason) == (4, "why")
+    repetition = read_sheet(tmp_path / "wide.csv", [item], COMPILED, name="A").cards[item.id]
+    assert isinstance(repetition, CompiledReading)
+    assert (len(repetition.passages), repetition.reason) == (4, "why")
 
 
 @pytest.mark.parametrize(
@@ -262,26 +264,26 @@ def test_a_sheet_with_more_passages_than_columns_were_written(
 def test_a_bad_sheet_is_refused(
     tiny: Benchmark, tmp_path: Path, row: str, message: str, field: str
 ) -> None:
-    one = card(tiny)
+    item = card(tiny)
     path = tmp_path / "c.csv"
-    path.write_text(f"card,outcome,passage 1,passage 2\n{one.id},{row}\n")
+    path.write_text(f"card,outcome,passage 1,passage 2\n{item.id},{row}\n")
     with pytest.raises(InputError) as refused:
-        read_sheet(path, [one], COMPILED, name="A")
+        read_sheet(path, [item], COMPILED, name="A")
     assert message in refused.value.problem
     assert (refused.value.line, refused.value.field) == (2, field)
 
 
 def test_readings_of_another_context_are_refused(tiny: Benchmark) -> None:
-    one = card(tiny)
-    said = read(tiny, outcome="supports", passages=["Ann drinks tea"])
-    moved = dataclasses.replace(said, context_sha256="0" * 64)
-    claimed = dataclasses.replace(said, passages=(Passage("Ann drinks coffee", True),))
+    item = card(tiny)
+    text = read(tiny, outcome="supports", passages=["Ann drinks tea"])
+    moved = dataclasses.replace(text, context_sha256="0" * 64)
+    claimed = dataclasses.replace(text, passages=(Passage("Ann drinks coffee", True),))
     for reading in (moved, claimed):
-        found = Readings(
-            "A", "compiled", "compiled", COMPILED.digest, "x", "0" * 64, {one.id: reading}
+        result = Readings(
+            "A", "compiled", "compiled", COMPILED.digest, "x", "0" * 64, {item.id: reading}
         )
         with pytest.raises(InputError, match="was read on another context"):
-            found.check([one], COMPILED)
+            result.check([item], COMPILED)
 
 
 # --- from a run ------------------------------------------------------------------------------
@@ -303,8 +305,10 @@ def test_contexts_come_from_a_finished_run(tiny: Benchmark, tmp_path: Path) -> N
     # raw shows the same on both routes, recent does not: three contexts for each question.
     assert len(cards) == 3 * len(questions)
     with StoredRun(run) as stored:
-        known = {stored.exposure(*route, id).context_sha256 for route in routes for id in questions}
-    assert {one.context_sha256 for one in cards} == known
+        digests = {
+            stored.exposure(*route, id).context_sha256 for route in routes for id in questions
+        }
+    assert {item.context_sha256 for item in cards} == digests
 
 
 def test_a_directory_without_a_finished_run_is_refused(tmp_path: Path) -> None:
@@ -327,10 +331,10 @@ def test_the_command_reads_the_contexts_of_a_run(
         export=Path("c.csv"),
         **settings,
     )
-    said = capsys.readouterr().out
+    text = capsys.readouterr().out
     with Path("c.csv").open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert f"{len(rows)} cards are in c.csv" in said
+    assert f"{len(rows)} cards are in c.csv" in text
     lines = ["card,outcome", *(f"{row['card']},none" for row in rows)]
     Path("filled.csv").write_text("\n".join(lines))
     command(
@@ -342,9 +346,9 @@ def test_the_command_reads_the_contexts_of_a_run(
         json=True,
         **settings,
     )
-    told = json.loads(capsys.readouterr().out)
-    assert told["passes"]["people"]["none"] == len(rows)
-    assert "labels" not in told
+    document = json.loads(capsys.readouterr().out)
+    assert document["passes"]["people"]["none"] == len(rows)
+    assert "labels" not in document
     with pytest.raises(SpecError, match=r"has no policy 'focl'\. Did you mean 'focal'"):
         command("support", "sample", compiled=Path("run"), policies=["focl"], **settings)
     with pytest.raises(SpecError, match="set compiled as well"):
@@ -352,4 +356,4 @@ def test_the_command_reads_the_contexts_of_a_run(
 
 
 def test_support_cards_are_of_another_kind(tiny: Benchmark) -> None:
-    assert not any(isinstance(one, CompiledCard) for one in cards_for(tiny, SUPPORT))
+    assert not any(isinstance(item, CompiledCard) for item in cards_for(tiny, SUPPORT))

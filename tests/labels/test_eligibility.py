@@ -17,16 +17,16 @@ def exposed(*sources: str, schedule: str = "forward", **stand_ins: str) -> Expos
 
 def test_the_papers_example() -> None:
     """Four records, one cluster: forward keeps 3, replay keeps 0, which carries the answer."""
-    found = design(
+    result = design(
         ("r0", "r1", "r2", "r3"),
         frozenset({"r0"}),
         exposed("r3", r0="r3", r1="r3", r2="r3"),
         exposed("r0", schedule="replay", r1="r0", r2="r0", r3="r0"),
     )
-    assert isinstance(found, Design)
-    assert (found.support, found.removed, found.replacement) == ("r0", "r3", "r1")
-    assert (found.present_schedule, found.absent_schedule) == ("replay", "forward")
-    assert found.conditions == {
+    assert isinstance(result, Design)
+    assert (result.support, result.removed, result.replacement) == ("r0", "r3", "r1")
+    assert (result.present_schedule, result.absent_schedule) == ("replay", "forward")
+    assert result.conditions == {
         "present": ("r0",),
         "absent": ("r3",),
         "restored": ("r0",),
@@ -35,32 +35,32 @@ def test_the_papers_example() -> None:
 
 
 def test_a_window_takes_out_its_smallest_record() -> None:
-    found = design(
+    result = design(
         POOL, frozenset({"r1"}), exposed("r3", "r4", "r5"), exposed("r0", "r1", "r2", schedule="x")
     )
-    assert isinstance(found, Design)
-    assert found.removed == "r3"
-    assert found.conditions["restored"] == ("r1", "r4", "r5")
+    assert isinstance(result, Design)
+    assert result.removed == "r3"
+    assert result.conditions["restored"] == ("r1", "r4", "r5")
     # r0 is the smallest record outside Absent without support, and shown first like r1.
-    assert found.conditions["replacement"] == ("r0", "r4", "r5")
+    assert result.conditions["replacement"] == ("r0", "r4", "r5")
 
 
 def test_the_replacement_takes_the_same_display_position() -> None:
     # Restored shows r4 last; r0 would be shown first, r5 is shown last.
     absent, present = exposed("r1", "r2", "r3"), exposed("r2", "r3", "r4", schedule="x")
-    found = design(POOL, frozenset({"r4"}), absent, present)
-    assert isinstance(found, Design)
-    assert found.replacement == "r5"
-    assert found.conditions["restored"] == ("r2", "r3", "r4")
+    result = design(POOL, frozenset({"r4"}), absent, present)
+    assert isinstance(result, Design)
+    assert result.replacement == "r5"
+    assert result.conditions["restored"] == ("r2", "r3", "r4")
 
 
 def test_the_first_candidate_that_fits_is_the_replacement() -> None:
     # r5, ranked first, would be shown last; r2 is shown first, as r1 is.
     sides = exposed("r3", "r4"), exposed("r0", "r1", schedule="x")
-    found = design(POOL, frozenset({"r1"}), *sides, candidates=("r5", "r1", "r2", "r0"))
-    assert isinstance(found, Design)
-    assert found.conditions["restored"] == ("r1", "r4")
-    assert found.replacement == "r2"
+    result = design(POOL, frozenset({"r1"}), *sides, candidates=("r5", "r1", "r2", "r0"))
+    assert isinstance(result, Design)
+    assert result.conditions["restored"] == ("r1", "r4")
+    assert result.replacement == "r2"
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_the_first_candidate_that_fits_is_the_replacement() -> None:
     ],
 )
 def test_ineligible_pairs_say_why(support, forward, route, stratum) -> None:
-    found = design(POOL, frozenset(support), forward, route)
-    assert isinstance(found, Ineligible)
-    assert found.stratum == stratum
-    assert found.reason
+    result = design(POOL, frozenset(support), forward, route)
+    assert isinstance(result, Ineligible)
+    assert result.stratum == stratum
+    assert result.reason
 
 
 def test_the_rule_says_what_the_absent_route_may_still_expose() -> None:
@@ -100,9 +100,9 @@ def test_the_rule_says_what_the_absent_route_may_still_expose() -> None:
 
 
 def test_without_another_record_there_is_no_replacement() -> None:
-    found = design(("r0", "r1"), frozenset({"r0"}), exposed("r1"), exposed("r0", schedule="x"))
-    assert isinstance(found, Ineligible)
-    assert found.stratum == "no-replacement"
+    result = design(("r0", "r1"), frozenset({"r0"}), exposed("r1"), exposed("r0", schedule="x"))
+    assert isinstance(result, Ineligible)
+    assert result.stratum == "no-replacement"
 
 
 @pytest.mark.slow
@@ -112,24 +112,24 @@ def test_every_design_keeps_its_promises(data: st.DataObject) -> None:
     ids = st.frozensets(st.sampled_from(POOL), min_size=1)
     support = data.draw(ids)
     forward, route = data.draw(ids), data.draw(ids)
-    one, other = Exposed("forward", forward, {}), Exposed("replay", route, {})
-    found = design(POOL, support, one, other)
-    mirrored = design(POOL, support, other, one)
-    assert isinstance(found, Design) == isinstance(mirrored, Design)
-    if not isinstance(found, Design):
+    first, second = Exposed("forward", forward, {}), Exposed("replay", route, {})
+    result = design(POOL, support, first, second)
+    mirrored = design(POOL, support, second, first)
+    assert isinstance(result, Design) == isinstance(mirrored, Design)
+    if not isinstance(result, Design):
         return
-    assert found == mirrored  # which route is called forward does not matter
-    sizes = {len(ids) for ids in found.conditions.values()}
+    assert result == mirrored  # which route is called forward does not matter
+    sizes = {len(ids) for ids in result.conditions.values()}
     assert len(sizes) == 1
     absent, restored, replaced = (
-        set(found.conditions[name]) for name in ("absent", "restored", "replacement")
+        set(result.conditions[name]) for name in ("absent", "restored", "replacement")
     )
-    assert absent - restored == absent - replaced == {found.removed}
-    assert restored - absent == {found.support}
-    assert replaced - absent == {found.replacement}
-    assert found.replacement not in support
-    assert found.removed not in support
-    assert set(found.conditions["present"]) & support > absent & support
+    assert absent - restored == absent - replaced == {result.removed}
+    assert restored - absent == {result.support}
+    assert replaced - absent == {result.replacement}
+    assert result.replacement not in support
+    assert result.removed not in support
+    assert set(result.conditions["present"]) & support > absent & support
 
 
 def test_a_swap_exchanges_the_two_support_records() -> None:
@@ -137,11 +137,11 @@ def test_a_swap_exchanges_the_two_support_records() -> None:
     support = frozenset({"r1", "r3"})
     sides = exposed("r1", "r4"), exposed("r3", "r4", schedule="replay")
     assert design(POOL, support, *sides) == Ineligible("identity-swap")
-    found = swap_design(POOL, support, *sides)
-    assert isinstance(found, Design)
-    assert (found.support, found.removed, found.replacement) == ("r1", "r3", "r0")
-    assert (found.present_schedule, found.absent_schedule) == ("forward", "replay")
-    assert found.conditions == {
+    result = swap_design(POOL, support, *sides)
+    assert isinstance(result, Design)
+    assert (result.support, result.removed, result.replacement) == ("r1", "r3", "r0")
+    assert (result.present_schedule, result.absent_schedule) == ("forward", "replay")
+    assert result.conditions == {
         "present": ("r1", "r4"),
         "absent": ("r3", "r4"),
         "restored": ("r1", "r4"),

@@ -42,12 +42,12 @@ THIRD["S"] |= {"im": "9i", "ii": "2a 50i"}
 
 def triples(third: str) -> list[str]:
     """Give one string of three letters for each of the 146 cards."""
-    found = []
+    values = []
     for pair, number in TWO.items():
         split = [(int(part[:-1]), part[-1]) for part in THIRD[third].get(pair, "").split()]
         assert sum(count for count, _ in split) == number
-        found += [pair + letter for count, letter in split for _ in range(count)]
-    return found
+        values += [pair + letter for count, letter in split for _ in range(count)]
+    return values
 
 
 def passes(columns: Sequence[str], rubric: Rubric = SCREEN, names: str = "ABCDE") -> list[Readings]:
@@ -105,7 +105,7 @@ def test_majority_and_unanimity_have_the_published_counts(
 def test_the_third_luna_reading_agrees_as_published() -> None:
     """With A on 94 pools, with B on 80; the plurality with the two-reading mask on 145."""
     three = passes(triples("L"))
-    a, b, third = (one.screened() for one in three)
+    a, b, third = (item.screened() for item in three)
     assert sum(a[q] == third[q] for q in a) == 94
     assert sum(b[q] == third[q] for q in b) == 80
     two = gate("intersection", three[:2])
@@ -126,12 +126,12 @@ def test_the_published_agreement_as_rows() -> None:
     benchmark = Benchmark("146", cases, "0" * 64)
     two = passes(triples("L"))[:2]
     rows = reading_rows(benchmark, two, seed=1, resamples=500)
-    found = {(row.arm, row.quantity): row for row in rows}
-    assert found["A~B", "agreement"].estimate == pytest.approx(0.795, abs=5e-4)
-    assert found["A~B", "kappa"].estimate == pytest.approx(0.634, abs=5e-4)
-    assert found["A~B", "count.agreed"].estimate == 116
-    assert found["intersection(A,B)", "count.admissible"].estimate == 63
-    kappa = found["A~B", "kappa"]
+    values = {(row.arm, row.quantity): row for row in rows}
+    assert values["A~B", "agreement"].estimate == pytest.approx(0.795, abs=5e-4)
+    assert values["A~B", "kappa"].estimate == pytest.approx(0.634, abs=5e-4)
+    assert values["A~B", "count.agreed"].estimate == 116
+    assert values["intersection(A,B)", "count.admissible"].estimate == 63
+    kappa = values["A~B", "kappa"]
     assert (kappa.queries, kappa.units) == (146, 37)
     assert kappa.lower is not None and kappa.upper is not None
     assert kappa.lower < 0.634 < kappa.upper
@@ -173,8 +173,8 @@ def test_labels_together(labels: str, majority: str, unanimity: str) -> None:
 
 def test_an_intersection_is_of_two() -> None:
     read = passes(["aa", "ai", "ia", "mm"])
-    found = gate("intersection", read)
-    assert found == Mask(
+    result = gate("intersection", read)
+    assert result == Mask(
         "intersection(A,B)",
         frozenset({"q0"}),
         "admissible by both of A (scripted), B (scripted)",
@@ -188,13 +188,13 @@ def test_an_intersection_is_of_two() -> None:
 
 
 def test_passes_over_different_cards_or_rubrics_do_not_vote_together() -> None:
-    one = passes(["aa", "aa"])[0]
+    item = passes(["aa", "aa"])[0]
     fewer = passes(["aa"])[1]
     with pytest.raises(InputError, match="1 only in 'A' "):
-        gate("majority", [one, fewer])
+        gate("majority", [item, fewer])
     gold = passes(["aa", "aa"], SCREEN_GOLD)[1]
     with pytest.raises(SpecError, match=r"different rubrics: 'screen' .* 'screen-gold'"):
-        gate("majority", [one, gold])
+        gate("majority", [item, gold])
 
 
 # --- masks that nobody read ------------------------------------------------------------------
@@ -214,8 +214,8 @@ def test_a_mask_comes_from_a_list_or_a_table(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    found = mask_from_file(path, tiny)
-    assert found == Mask(
+    result = mask_from_file(path, tiny)
+    assert result == Mask(
         "m", frozenset({"ann_q1_abs", "bob_q1_abs"}), f"the questions listed in {name}"
     )
 
@@ -245,7 +245,7 @@ def test_a_bad_mask_is_refused(
 
 def test_a_mask_is_asked_for_membership(tiny: Benchmark) -> None:
     cards = cards_for(tiny, SCREEN)
-    found = admissible(
+    result = admissible(
         Readings(
             "A",
             "screen",
@@ -256,5 +256,5 @@ def test_a_mask_is_asked_for_membership(tiny: Benchmark) -> None:
             {card.id: ScreenReading(card.question, "admissible") for card in cards[:1]},
         )
     )
-    assert "ann_q0_secretid" in found
-    assert "ann_q1_abs" not in found
+    assert "ann_q0_secretid" in result
+    assert "ann_q1_abs" not in result

@@ -62,17 +62,17 @@ def sheet(path: Path, cards: Sequence[Any], labels: Sequence[str], mark: str = "
 def test_a_model_reads_every_card_once(tiny: Benchmark, scripted: Any) -> None:
     cards = cards_for(tiny, SCREEN)
     model = scripted(by_question(say="admissible", like="ambiguous"))
-    found = read_cards(cards, SCREEN, model, name="A")
+    result = read_cards(cards, SCREEN, model, name="A")
     assert len(model.asked) == 4
-    assert found.screened() == {
+    assert result.screened() == {
         "ann_q0_secretid": "admissible",
         "ann_q1_abs": "ambiguous",
         "bob_q0_secretid": "admissible",
         "bob_q1_abs": "ambiguous",
     }
-    assert found.counts == {"admissible": 2, "ambiguous": 2, "inadmissible": 0, "unread": 0}
-    assert (found.name, found.rubric, found.source) == ("A", "screen", "scripted")
-    assert found.rubric_digest == SCREEN.digest
+    assert result.counts == {"admissible": 2, "ambiguous": 2, "inadmissible": 0, "unread": 0}
+    assert (result.name, result.rubric, result.source) == ("A", "screen", "scripted")
+    assert result.rubric_digest == SCREEN.digest
     assert {ask.options for ask in model.asked} == {()}
 
 
@@ -101,21 +101,21 @@ def test_replies_are_read_leniently_and_never_guessed(
     tiny: Benchmark, reply: str, label: str, reason: str
 ) -> None:
     card = cards_for(tiny, SCREEN)[0]
-    found = read_reply(reply, card, SCREEN)
-    assert isinstance(found, ScreenReading)
-    assert found.label == label
-    assert reason in found.reason
+    result = read_reply(reply, card, SCREEN)
+    assert isinstance(result, ScreenReading)
+    assert result.label == label
+    assert reason in result.reason
 
 
 def test_unread_replies_stay_unread_until_another_pass(
     tiny: Benchmark, scripted: Any, tmp_path: Path
 ) -> None:
     cards = cards_for(tiny, SCREEN)
-    told = {"n": 0}
+    reports = {"n": 0}
 
     def say(ask: Ask) -> str:
-        told["n"] += 1
-        return "hm" if told["n"] <= 4 else '{"label": "admissible"}'
+        reports["n"] += 1
+        return "hm" if reports["n"] <= 4 else '{"label": "admissible"}'
 
     model = scripted(say)
 
@@ -126,22 +126,22 @@ def test_unread_replies_stay_unread_until_another_pass(
 
     first = study("A")
     assert first.passes[0].counts["unread"] == 4
-    again = study("A", "B")
+    repetition = study("A", "B")
     assert len(model.asked) == 8
-    assert [one.counts["unread"] for one in again.passes] == [4, 0]
-    assert again.passes[0] == first.passes[0]
+    assert [item.counts["unread"] for item in repetition.passes] == [4, 0]
+    assert repetition.passes[0] == first.passes[0]
     # Nothing is left to compare: agreement is not applicable, and unread ones are counted.
-    values = {(row.arm, row.quantity): row.estimate for row in again.rows}
+    values = {(row.arm, row.quantity): row.estimate for row in repetition.rows}
     assert values["A~B", "agreement"] is None
     assert values["A~B", "kappa"] is None
     assert values["A", "count.unread"] == 4
-    assert "4 pools unread." in again.sentences[0]
+    assert "4 pools unread." in repetition.sentences[0]
 
 
 def test_a_refusal_is_unread(tiny: Benchmark, scripted: Any) -> None:
     model = scripted(lambda ask: "I'm sorry, but I can't help with that.")
-    found = read_cards(cards_for(tiny, SCREEN), SCREEN, model, name="A")
-    assert {one.reason for one in found.cards.values()} == {"the model refused"}  # type: ignore[union-attr]
+    result = read_cards(cards_for(tiny, SCREEN), SCREEN, model, name="A")
+    assert {card.reason for card in result.cards.values()} == {"the model refused"}  # type: ignore[union-attr]
 
 
 def test_passes_are_independent_batches(tiny: Benchmark, scripted: Any) -> None:
@@ -170,9 +170,9 @@ def test_a_pass_with_failures_is_none(tiny: Benchmark, scripted: Any, tmp_path: 
     (tmp_path / "up").touch()
     plans = plan_study(cards, SCREEN, {"A": model}, run=tmp_path / "run")
     assert (plans["A"].kept, plans["A"].calls) == (3, 1)
-    found = run_study(tiny, cards, SCREEN, {"A": model}, **settings)
+    result = run_study(tiny, cards, SCREEN, {"A": model}, **settings)
     assert len(model.asked) == 5
-    assert found.passes[0].counts["admissible"] == 4
+    assert result.passes[0].counts["admissible"] == 4
 
 
 def test_the_embedded_reader_is_refused_with_what_can(tiny: Benchmark) -> None:
@@ -221,12 +221,12 @@ def test_a_sheet_saved_by_a_spreadsheet_is_read(
     cards = cards_for(tiny, SCREEN)
     path = tmp_path / "filled.csv"
     path.write_bytes(spreadsheet(cards)[program])
-    found = read_sheet(path, cards, SCREEN, name="people")
-    assert tuple(found.screened().values()) == LABELS
-    assert {one.reason for one in found.cards.values()} == {  # type: ignore[union-attr]
+    result = read_sheet(path, cards, SCREEN, name="people")
+    assert tuple(result.screened().values()) == LABELS
+    assert {card.reason for card in result.cards.values()} == {  # type: ignore[union-attr]
         'he said "no";\r\nthen, yes'
     }
-    assert (found.source, found.model) == ("file:filled.csv", "")
+    assert (result.source, result.model) == ("file:filled.csv", "")
 
 
 def test_a_sheet_of_ones_own_may_name_questions(tiny: Benchmark, tmp_path: Path) -> None:
@@ -382,14 +382,14 @@ def reading(tiny: Benchmark, labels: Sequence[str] = LABELS, name: str = "A") ->
 
 
 def test_readings_come_back_from_json_and_from_a_sheet(tiny: Benchmark, tmp_path: Path) -> None:
-    found = reading(tiny)
-    assert readings_from_json(json.loads(json.dumps(readings_to_json(found)))) == found
-    save_readings(found, tmp_path / "a.json")
-    assert load_readings(tmp_path / "a.json") == found
+    result = reading(tiny)
+    assert readings_from_json(json.loads(json.dumps(readings_to_json(result)))) == result
+    save_readings(result, tmp_path / "a.json")
+    assert load_readings(tmp_path / "a.json") == result
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
     cards = cards_for(tiny, SCREEN)
-    (tmp_path / "a.csv").write_bytes(write_sheet(cards, SCREEN, readings=found))
-    assert read_sheet(tmp_path / "a.csv", cards, SCREEN, name="A").cards == found.cards
+    (tmp_path / "a.csv").write_bytes(write_sheet(cards, SCREEN, readings=result))
+    assert read_sheet(tmp_path / "a.csv", cards, SCREEN, name="A").cards == result.cards
 
 
 @pytest.mark.parametrize(
@@ -425,26 +425,26 @@ def test_a_stored_file_that_is_broken_says_where(tmp_path: Path) -> None:
 
 
 def test_readings_of_other_cards_or_rubrics_are_refused(tiny: Benchmark) -> None:
-    found = reading(tiny)
+    result = reading(tiny)
     cards = cards_for(tiny, SCREEN)
     with pytest.raises(InputError, match=r"1 only in 'A' \(card-"):
-        found.check(cards[1:], SCREEN)
+        result.check(cards[1:], SCREEN)
     with pytest.raises(InputError, match="was read under another rubric"):
-        found.check(cards_for(tiny, SCREEN_GOLD), SCREEN_GOLD)
+        result.check(cards_for(tiny, SCREEN_GOLD), SCREEN_GOLD)
 
 
 def test_two_annotators_with_different_cards_are_refused(tiny: Benchmark) -> None:
-    one, other = reading(tiny), reading(tiny, name="B")
-    fewer = Readings(**{name: getattr(other, name) for name in _FIELDS} | {"cards": _some(other)})
+    first, second = reading(tiny), reading(tiny, name="B")
+    fewer = Readings(**{name: getattr(second, name) for name in _FIELDS} | {"cards": _some(second)})
     with pytest.raises(InputError) as refused:
-        same_cards([one, fewer])
-    missing = sorted(set(one.cards) - set(fewer.cards))
+        same_cards([first, fewer])
+    missing = sorted(set(first.cards) - set(fewer.cards))
     assert str(refused.value) == (
         f"pass 'A' and pass 'B' are not about the same cards: "
         f"2 only in 'A' ({missing[0]}, {missing[1]})"
     )
     with pytest.raises(SpecError, match="two passes have the same name"):
-        same_cards([one, one])
+        same_cards([first, first])
 
 
 _FIELDS = ("name", "kind", "rubric", "rubric_digest", "source", "source_digest", "cards")
@@ -458,9 +458,9 @@ def _some(readings: Readings) -> dict[str, Any]:
 
 
 def test_two_screenings_become_rows(tiny: Benchmark) -> None:
-    one = reading(tiny, ("admissible", "ambiguous", "inadmissible", "admissible"))
-    other = reading(tiny, ("admissible", "inadmissible", "inadmissible", "unread"), "B")
-    rows = reading_rows(tiny, [one, other], seed=3, resamples=200)
+    first = reading(tiny, ("admissible", "ambiguous", "inadmissible", "admissible"))
+    second = reading(tiny, ("admissible", "inadmissible", "inadmissible", "unread"), "B")
+    rows = reading_rows(tiny, [first, second], seed=3, resamples=200)
     values = {(row.arm, row.quantity): row.estimate for row in rows}
     expected = {
         ("A", "count.admissible"): 2,
@@ -481,7 +481,7 @@ def test_two_screenings_become_rows(tiny: Benchmark) -> None:
     assert (share.experiment, share.queries, share.units, share.unit) == ("screen", 3, 2, "user")
     assert (share.lower, share.upper) == (0.5, 1.0)  # ann alone: 1 of 2; bob alone: 1 of 1
     assert len({row.identity for row in rows}) == len(rows)
-    assert to_csv(rows) == to_csv(reading_rows(tiny, [one, other], seed=3, resamples=200))
+    assert to_csv(rows) == to_csv(reading_rows(tiny, [first, second], seed=3, resamples=200))
 
 
 def test_three_passes_have_pairs_and_all_of_them(tiny: Benchmark) -> None:
@@ -532,8 +532,8 @@ def test_the_command_exports_reads_back_and_gates(
     assert f"A and B agree on {number - 10} of {number} pools" in out
     assert "A and B both find 90 pools admissible." in out
     assert f"Gate intersection(A,B): 90 of {number} questions pass." in out
-    listed = Path("mask.txt").read_text().split()
-    assert sorted(card.question for card in cards[:90]) == listed
+    ids = Path("mask.txt").read_text().split()
+    assert sorted(card.question for card in cards[:90]) == ids
     manifest = json.loads(Path("run/manifest.json").read_text())["configuration"]
     assert manifest["primary"] == {"A": "file:a.csv"}
     assert manifest["declaration"] == {
@@ -542,12 +542,12 @@ def test_the_command_exports_reads_back_and_gates(
     }
     assert load_readings(Path("run/readings-B.json")).counts["admissible"] == 90
     # A stored pass is a pass like any other; another primary one is another run.
-    again: dict[str, Any] = {"passes": ["A=run/readings-A.json"], "json": True, **settings}
-    command("screen", "sample", gate="A", masks=["m=mask.txt"], **again)
-    told = json.loads(capsys.readouterr().out)
-    assert len(told["gate"]["questions"]) == 100
-    assert {row["mask"] for row in told["estimates"]} == {"", "m"}
-    assert set(told["estimates"][0]) == set(COLUMNS)
+    values: dict[str, Any] = {"passes": ["A=run/readings-A.json"], "json": True, **settings}
+    command("screen", "sample", gate="A", masks=["m=mask.txt"], **values)
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["gate"]["questions"]) == 100
+    assert {row["mask"] for row in document["estimates"]} == {"", "m"}
+    assert set(document["estimates"][0]) == set(COLUMNS)
     from routeprism.errors import RunError
 
     with pytest.raises(RunError, match="holds another run"):
@@ -584,19 +584,19 @@ def test_the_command_asks_models_and_resumes(
     assert json.loads(capsys.readouterr().out)["A"]["calls"] == len(cards)
     assert not Path("runs").exists()
     command("screen", "sample", **call)
-    told = json.loads(capsys.readouterr().out)
-    assert told["passes"]["A"]["unread"] == 1
-    assert told["passes"]["A"]["admissible"] == len(cards) - 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["passes"]["A"]["unread"] == 1
+    assert document["passes"]["A"]["admissible"] == len(cards) - 1
     command("screen", "sample", dry_run=True, **call)
-    again = json.loads(capsys.readouterr().out)["A"]
-    assert (again["calls"], again["kept"]) == (0, len(cards))
-    assert sorted(path.name for path in Path(told["run"]).iterdir()) == [
+    repetition = json.loads(capsys.readouterr().out)["A"]
+    assert (repetition["calls"], repetition["kept"]) == (0, len(cards))
+    assert sorted(path.name for path in Path(document["run"]).iterdir()) == [
         *("estimates.csv", "manifest.json", "readings-A.json", "report.html", "run.sqlite"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({}, "Expected at least one pass"),
         ({"passes": ["a.csv"]}, "Expected NAME=FILE or NAME=MODEL but got the pass 'a.csv'"),
@@ -613,12 +613,12 @@ def test_the_command_refuses_what_it_cannot_do(
     settings: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    given: Any,
+    arguments: Any,
     message: str,
     command: Any,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SpecError) as refused:
-        command("screen", "sample", **given, **settings)
+        command("screen", "sample", **arguments, **settings)
     assert message in str(refused.value)
     assert list(tmp_path.iterdir()) == []

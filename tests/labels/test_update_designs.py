@@ -26,8 +26,8 @@ def decide(forward: str, route: str, current: str = "n", stale: str = "o") -> Up
 
 def test_the_four_conditions() -> None:
     """The route shows o and c: a can take the place of o, and c that of n, at their positions."""
-    made = decide("nc", "oc")
-    assert made == Update(
+    result = decide("nc", "oc")
+    assert result == Update(
         "n",
         "o",
         "c",
@@ -43,22 +43,22 @@ def test_the_four_conditions() -> None:
 
 
 def test_conditions_keep_number_and_position() -> None:
-    made = decide("bncd", "obcd")
-    assert isinstance(made, Update)
-    stale, both, neither, current = made.conditions.values()
-    assert {len(ids) for ids in made.conditions.values()} == {4}
+    result = decide("bncd", "obcd")
+    assert isinstance(result, Update)
+    stale, both, neither, current = result.conditions.values()
+    assert {len(ids) for ids in result.conditions.values()} == {4}
     old, new = stale.index("o"), both.index("n")
     assert both.index("o") == old
     assert current.index("n") == new
-    assert neither[old] == current[old] == made.replacement
-    assert stale[new] == neither[new] == made.control
+    assert neither[old] == current[old] == result.replacement
+    assert stale[new] == neither[new] == result.control
 
 
 def test_a_memory_that_shows_everything_else_leaves_one_record_out() -> None:
     """With all of a, b, c and d shown, no unseen record is left to stand in for o or for n."""
-    made = decide("abncd", "aobcd")
-    assert isinstance(made, Update)
-    assert made.conditions == {
+    result = decide("abncd", "aobcd")
+    assert isinstance(result, Update)
+    assert result.conditions == {
         "stale": ("o", "b", "c", "d"),
         "both": ("o", "n", "c", "d"),
         "neither": ("a", "b", "c", "d"),
@@ -67,9 +67,9 @@ def test_a_memory_that_shows_everything_else_leaves_one_record_out() -> None:
 
 
 def test_the_forward_route_may_be_the_one_with_the_old_value() -> None:
-    made = decide("oc", "nc")
-    assert isinstance(made, Update)
-    assert made.schedule == "forward"
+    result = decide("oc", "nc")
+    assert isinstance(result, Update)
+    assert result.schedule == "forward"
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ def test_the_published_matrix_gives_the_published_agreement_and_kappa() -> None:
 )
 def test_published_shares_of_agreement(agreed: int, total: int, published: float) -> None:
     """Appendix F.1; κ = 0.842 of the 778 labels needs their matrix, which is not published."""
-    found = agreement_estimate([(agreed, total)], interval="expanded", seed=1)
-    assert found is not None
-    assert found.value == pytest.approx(published, abs=5e-4)
-    assert (found.lower, found.upper, found.queries) == (None, None, total)
+    result = agreement_estimate([(agreed, total)], interval="expanded", seed=1)
+    assert result is not None
+    assert result.value == pytest.approx(published, abs=5e-4)
+    assert (result.lower, result.upper, result.queries) == (None, None, total)
 
 
 def test_kappa_by_hand() -> None:
@@ -41,9 +41,9 @@ def test_kappa_by_hand() -> None:
 def test_kappa_is_not_defined_without_items_or_with_one_label() -> None:
     assert Confusion.of((), LABELS).kappa is None
     assert Confusion.of((), LABELS).agreement is None
-    one = Confusion.of([("admissible", "admissible")] * 4, LABELS)
-    assert (one.agreement, one.kappa) == (1.0, None)
-    assert kappa_estimate([one, one], interval="expanded", seed=1) is None
+    item = Confusion.of([("admissible", "admissible")] * 4, LABELS)
+    assert (item.agreement, item.kappa) == (1.0, None)
+    assert kappa_estimate([item, item], interval="expanded", seed=1) is None
     assert kappa_estimate([], interval="expanded", seed=1) is None
     assert agreement_estimate([(0, 0)], interval="expanded", seed=1) is None
 
@@ -58,16 +58,16 @@ def test_a_label_that_is_none_is_refused() -> None:
 
 
 def test_sets_are_compared_by_membership() -> None:
-    found = Confusion.of_sets(
+    result = Confusion.of_sets(
         [
             ({"r1"}, {"r1", "r2"}, ("r1", "r2", "r3")),
             (set(), set(), ("s1", "s2")),
             ({"t1"}, {"t2"}, ("t1", "t2")),
         ]
     )
-    assert found.labels == ("in", "out")
+    assert result.labels == ("in", "out")
     # in/in: r1; in/out: t1; out/in: r2, t2; out/out: r3, s1, s2.
-    assert found.counts == ((1, 1), (2, 3))
+    assert result.counts == ((1, 1), (2, 3))
 
 
 def test_limits_resample_units_and_are_the_same_every_time() -> None:
@@ -94,17 +94,17 @@ def test_limits_resample_units_and_are_the_same_every_time() -> None:
 def test_no_limits_where_a_resample_leaves_kappa_undefined() -> None:
     only_a = Confusion(("a", "b"), ((3, 0), (0, 0)))
     both = Confusion(("a", "b"), ((1, 1), (0, 2)))
-    found = kappa_estimate([only_a, both], interval="expanded", seed=7, resamples=1000)
-    assert found is not None
-    assert (found.lower, found.upper) == (None, None)
-    assert found.value == pytest.approx((only_a + both).kappa)
+    result = kappa_estimate([only_a, both], interval="expanded", seed=7, resamples=1000)
+    assert result is not None
+    assert (result.lower, result.upper) == (None, None)
+    assert result.value == pytest.approx((only_a + both).kappa)
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=3, max_size=3), min_size=3, max_size=3))
 def test_kappa_is_symmetric_and_at_most_one(counts: list[list[int]]) -> None:
-    one = Confusion(LABELS, tuple(map(tuple, counts)))
-    other = Confusion(LABELS, tuple(zip(*counts, strict=True)))
-    assert one.kappa == other.kappa
-    assert one.kappa is None or one.kappa <= 1
-    if one.kappa is not None:
-        assert (one.kappa == 1) == (one.agreement == 1)
+    first = Confusion(LABELS, tuple(map(tuple, counts)))
+    second = Confusion(LABELS, tuple(zip(*counts, strict=True)))
+    assert first.kappa == second.kappa
+    assert first.kappa is None or first.kappa <= 1
+    if first.kappa is not None:
+        assert (first.kappa == 1) == (first.agreement == 1)

@@ -89,10 +89,10 @@ def test_allocation_is_unbiased_and_more_precise_and_a_plain_mean_is_biased() ->
     assert abs(float(rare.mean()) - 0.05) > 3 * float(rare.std()) / math.sqrt(STUDIES)
     # With known deviations the ratio is f + (1 − f)·(mean σ)²/(mean σ²), with a pilot of f = 0.2.
     deviations = np.sqrt(shares * (1 - shares))
-    known = 0.2 + 0.8 * float(deviations.mean() ** 2 / (deviations**2).mean())
+    expected_ratio = 0.2 + 0.8 * float(deviations.mean() ** 2 / (deviations**2).mean())
     ratio = variance(allocated) / variance(equal)
-    assert known == pytest.approx(0.417, abs=0.001)
-    assert known * 0.9 < ratio < 0.6
+    assert expected_ratio == pytest.approx(0.417, abs=0.001)
+    assert expected_ratio * 0.9 < ratio < 0.6
 
 
 def test_limits_from_the_spread_between_pools_hold() -> None:

@@ -51,14 +51,14 @@ def test_one_order_is_no_other_order() -> None:
 
 
 @given(several, several)
-def test_the_sides_may_be_swapped(one: tuple[Once, ...], other: tuple[Once, ...]) -> None:
+def test_the_sides_may_be_swapped(first: tuple[Once, ...], second: tuple[Once, ...]) -> None:
     for value in VALUE.values():
-        assert value(Builds(one, other)) == pytest.approx(value(Builds(other, one)))
+        assert value(Builds(first, second)) == pytest.approx(value(Builds(second, first)))
 
 
 @given(once, once)
-def test_without_chance_it_is_one_minus_j(one: Once, other: Once) -> None:
-    builds = Builds((one,) * 3, (other,) * 3)
+def test_without_chance_it_is_one_minus_j(first: Once, second: Once) -> None:
+    builds = Builds((first,) * 3, (second,) * 3)
     assert VALUE["J_within"](builds) == 1
     assert VALUE["D_build"](builds) == pytest.approx(1 - VALUE["J_cross"](builds))
 
@@ -74,17 +74,17 @@ def test_on_average_it_is_zero_where_the_routes_are_alike(outcomes: list[Once]) 
 
 # --- build noise is never claimed as an effect of order ----------------------------------------
 
-RECORDS, KEPT, POOLS, BUILDS = 6, 3, 24, 3
+RECORDS, CAPACITY, POOLS, BUILDS = 6, 3, 24, 3
 """A pool's records, how many a memory keeps, how many pools, how many builds of each route."""
 
 
 def noisy(order: Sequence[int], effect: float, chance: random.Random) -> Once:
     """Keep three records drawn by lot; with probability `effect` the three newest arrivals."""
     if chance.random() < effect:
-        kept = frozenset(str(one) for one in order[-KEPT:])
+        retained_ids = frozenset(str(item) for item in order[-CAPACITY:])
     else:
-        kept = frozenset(str(one) for one in chance.sample(range(RECORDS), KEPT))
-    return kept, "".join(sorted(kept))
+        retained_ids = frozenset(str(item) for item in chance.sample(range(RECORDS), CAPACITY))
+    return retained_ids, "".join(sorted(retained_ids))
 
 
 def simulated(effect: float, seeds: range) -> tuple[int, int, float]:
@@ -102,10 +102,10 @@ def simulated(effect: float, seeds: range) -> tuple[int, int, float]:
             ]
             unit[seed, "D_build"] = (value(Builds(*sides)), 1)
         tally.append(unit)
-    found = list(tally.estimates(interval="expanded", seed=1, resamples=2000).values())
-    covered = sum(one.lower <= 0 <= one.upper for one in found)
-    above = sum(one.lower > 0 for one in found)
-    return covered, above, sum(one.value for one in found) / len(found)
+    values = list(tally.estimates(interval="expanded", seed=1, resamples=2000).values())
+    covered = sum(item.lower <= 0 <= item.upper for item in values)
+    above = sum(item.lower > 0 for item in values)
+    return covered, above, sum(item.value for item in values) / len(values)
 
 
 @pytest.mark.slow

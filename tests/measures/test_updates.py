@@ -17,14 +17,14 @@ from routeprism.policies import Block, Event
 from routeprism.records import Question
 from routeprism.routes import ExposureTrace, Pair, Route
 
-COORDINATES = {one.name: one for one in update_coordinates("benchmark")}
+COORDINATES = {single.name: single for single in update_coordinates("benchmark")}
 
 
-def shown(question: Question, blocks: Sequence[str]) -> ExposureTrace:
+def make_exposure(question: Question, blocks: Sequence[str]) -> ExposureTrace:
     """Make an exposure; a block is written as the records it came from: `"a b"`."""
-    made = tuple(Block("record", text, frozenset(text.split())) for text in blocks)
-    sources = frozenset().union(*(block.sources for block in made))
-    return ExposureTrace(question, sources, "".join(blocks), len(made), made)
+    result = tuple(Block("record", text, frozenset(text.split())) for text in blocks)
+    sources = frozenset().union(*(block.sources for block in result))
+    return ExposureTrace(question, sources, "".join(blocks), len(result), result)
 
 
 def route(schedule: str) -> Route:
@@ -35,7 +35,7 @@ def pair(
     current: str,
     stale: str,
     forward: Sequence[str],
-    other: Sequence[str],
+    second: Sequence[str],
     labels: str = "benchmark",
 ) -> Pair:
     question = Question(
@@ -49,8 +49,8 @@ def pair(
         question,
         route("forward"),
         route("replay"),
-        shown(question, forward),
-        shown(question, other),
+        make_exposure(question, forward),
+        make_exposure(question, second),
     )
 
 
@@ -87,7 +87,7 @@ def test_the_truth_table(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("forward", "other", "change", "by_order"),
+    ("forward", "second", "change", "by_order"),
     [
         (["n"], ["o"], 1, 1),
         (["o"], ["n"], -1, 0),
@@ -97,8 +97,8 @@ def test_the_truth_table(line: str) -> None:
         (["n", "o"], ["o", "n"], 0, 0),
     ],
 )
-def test_differences(forward: list[str], other: list[str], change: float, by_order: float) -> None:
-    observed = pair("n", "o", forward, other)
+def test_differences(forward: list[str], second: list[str], change: float, by_order: float) -> None:
+    observed = pair("n", "o", forward, second)
     assert COORDINATES["stale_only.route-forward"].value(observed) == change
     assert COORDINATES["stale_only.by_order"].value(observed) == by_order
 
@@ -113,17 +113,17 @@ def test_differences_of_what_does_not_apply_do_not_apply() -> None:
 
 def test_labels_of_another_source_are_not_read() -> None:
     observed = pair("n", "o", ["o"], ["o"], labels="audited:me")
-    assert all(one.value(observed) is None for one in COORDINATES.values())
+    assert all(single.value(observed) is None for single in COORDINATES.values())
 
 
 def test_every_coordinate_describes_itself() -> None:
     every = (*COORDINATES.values(), *OUTDATED_ANSWERS, *DISPLACEMENTS)
-    assert len({one.name for one in every}) == len(every) == 21
-    assert all(one.meaning and one.symbol and one.reference for one in every)
+    assert len({single.name for single in every}) == len(every) == 21
+    assert all(single.meaning and single.symbol and single.reference for single in every)
 
 
 @pytest.mark.parametrize(
-    ("forward", "other", "outdated", "expected"),
+    ("forward", "second", "outdated", "expected"),
     [
         ("a", "b", "b", (0, 1, 1)),
         ("b", "a", "b", (1, 0, -1)),
@@ -135,10 +135,10 @@ def test_every_coordinate_describes_itself() -> None:
     ],
 )
 def test_outdated_answers(
-    forward: str, other: str, outdated: str, expected: tuple[float | None, ...]
+    forward: str, second: str, outdated: str, expected: tuple[float | None, ...]
 ) -> None:
-    answers = OutdatedAnswers(tuple(forward), tuple(other), frozenset(outdated))
-    assert tuple(one.value(answers) for one in OUTDATED_ANSWERS) == expected
+    answers = OutdatedAnswers(tuple(forward), tuple(second), frozenset(outdated))
+    assert tuple(single.value(answers) for single in OUTDATED_ANSWERS) == expected
 
 
 SUPERSEDES = {"b": frozenset("a"), "c": frozenset("b")}
@@ -210,11 +210,11 @@ LOGS: Mapping[str, tuple[str, str, list[tuple[str, str, str, int]], tuple[float 
 @pytest.mark.parametrize("line", LOGS)
 def test_displacements(line: str) -> None:
     arrivals, retained, events, expected = LOGS[line]
-    log = [Event(kind, one, by, at) for kind, one, by, at in events]  # type: ignore[arg-type]
+    log = [Event(kind, single, by, at) for kind, single, by, at in events]  # type: ignore[arg-type]
     build = Displacements(log, tuple(arrivals), frozenset(retained), SUPERSEDES)
-    assert tuple(one.value(build) for one in DISPLACEMENTS) == expected
+    assert tuple(single.value(build) for single in DISPLACEMENTS) == expected
 
 
 def test_displacements_without_labels_do_not_apply() -> None:
     build = Displacements([Event("add", "a", "a", 0)], ("a",), frozenset("a"), {})
-    assert [one.value(build) for one in DISPLACEMENTS] == [None, None]
+    assert [single.value(build) for single in DISPLACEMENTS] == [None, None]

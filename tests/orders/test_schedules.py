@@ -34,18 +34,18 @@ def test_every_schedule_is_a_permutation(name: str, size: int, user: str) -> Non
 
 
 def test_random_orders_depend_on_seed_and_user_alone() -> None:
-    one, same, other = (parse_schedule(f"random:seed={seed}") for seed in (1, 1, 2))
-    assert one.order(9, "ann") == same.order(9, "ann") == (5, 4, 3, 0, 2, 1, 7, 6, 8)
-    assert one.order(9, "ann") != one.order(9, "bob")
-    assert one.order(9, "ann") != other.order(9, "ann")
+    first, same, second = (parse_schedule(f"random:seed={seed}") for seed in (1, 1, 2))
+    assert first.order(9, "ann") == same.order(9, "ann") == (5, 4, 3, 0, 2, 1, 7, 6, 8)
+    assert first.order(9, "ann") != first.order(9, "bob")
+    assert first.order(9, "ann") != second.order(9, "ann")
 
 
 def test_random_orders_are_uniform_enough() -> None:
     # 6 permutations of three, 1,200 users: each expected 200 times, sd 13.
     schedule = parse_schedule("random:seed=0")
-    seen = [schedule.order(3, f"u{number}") for number in range(1200)]
-    assert len(set(seen)) == 6
-    assert all(140 < seen.count(order) < 260 for order in set(seen))
+    orders = [schedule.order(3, f"u{number}") for number in range(1200)]
+    assert len(set(orders)) == 6
+    assert all(140 < orders.count(order) < 260 for order in set(orders))
 
 
 @pytest.mark.parametrize(

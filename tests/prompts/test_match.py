@@ -195,9 +195,9 @@ def test_four_conditions_are_matched_at_once() -> None:
 
 
 def test_free_text_drafts_are_matched_too() -> None:
-    one, other = prompts_of(["short", "quite a bit longer than that"], "aligned", question=OPEN)
-    assert one.tokens == other.tokens
-    assert one.options == ()
+    first, second = prompts_of(["short", "quite a bit longer than that"], "aligned", question=OPEN)
+    assert first.tokens == second.tokens
+    assert first.options == ()
 
 
 def test_the_filler_is_the_declared_word_on_the_lines_around_the_context() -> None:
@@ -227,15 +227,15 @@ def test_a_prompt_is_identified_by_its_text_and_asks_for_draws() -> None:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     encode = tokens.encode
 
     def counting(text: str, encoding: tokens.Encoding = "o200k_base") -> list[int]:
-        seen[text] += 1
+        counts[text] += 1
         return encode(text, encoding)
 
     monkeypatch.setattr(tokens, "encode", counting)
-    return seen
+    return counts
 
 
 @pytest.mark.parametrize("control", ["none", "exact", "balanced", "aligned"])
@@ -243,13 +243,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def test_each_draft_is_tokenised_at_most_twice_however_far_apart_they_are(
     monkeypatch: pytest.MonkeyPatch, control: Control, gap: int
 ) -> None:
-    seen = counted(monkeypatch)
+    observations = counted(monkeypatch)
     drafts = ["tea" + " tea" * gap * step for step in range(4)]
     prompts = prompts_of(drafts, control)
     # Once to measure it and, unless that was the whole prompt already, once to check it.
     padded = sum(prompt.padding[1] > 0 for prompt in prompts)
-    assert sum(seen.values()) == len(drafts) + padded <= 2 * len(drafts)
-    assert all(prompt.text in seen for prompt in prompts)
+    assert sum(observations.values()) == len(drafts) + padded <= 2 * len(drafts)
+    assert all(prompt.text in observations for prompt in prompts)
 
 
 def test_what_fails_the_check_is_reported_and_not_forced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,11 +19,11 @@ REPLAY = parse_schedule("replay")
 
 
 def fact_pairs(data: Path, policy: str) -> list[Pair]:
-    made = make_policy(policy)
+    result = make_policy(policy)
     return [
         pair
         for case in load_benchmark("personamem", data).cases
-        for pair in pair_routes(trace_case(case, [made], [REPLAY]))
+        for pair in pair_routes(trace_case(case, [result], [REPLAY]))
         if pair.question.kind == "fact-recall"
     ]
 
@@ -47,9 +47,9 @@ def offsets(tiktokens: tiktoken.Encoding, prompt: Prompt) -> tuple[int, int, int
 def test_all_146_fact_pairs_are_matched_exactly_and_aligned(
     data: Path, tiktokens: tiktoken.Encoding, policy: str, filler: Filler
 ) -> None:
-    found = fact_pairs(data, policy)
-    assert len(found) == 146  # PROTOCOL §3
-    for pair in found:
+    result = fact_pairs(data, policy)
+    assert len(result) == 146  # PROTOCOL §3
+    for pair in result:
         drafts = [
             categorical(exposure.blocks, pair.question)
             for exposure in (pair.forward_exposure, pair.route_exposure)

@@ -59,19 +59,28 @@ def test_every_field_is_kept(own_data: OwnData) -> None:
     assert first.text == "[USER] Tea, please.\n\n[ASSISTANT] Here."
     assert first.turns == (Turn("user", "Tea, please."), Turn("assistant", "Here."))
     assert (first.user_text, first.timestamp) == ("Tea, please.", "2024-05-01")
-    asked = case.questions[0]
-    assert (asked.text, asked.options, asked.gold) == ("Which drink?", ("tea", "coffee"), "b")
-    assert (asked.kind, asked.labels) == ("drink", {"benchmark": frozenset({"r2"})})
+    first_question = case.questions[0]
+    assert (first_question.text, first_question.options, first_question.gold) == (
+        "Which drink?",
+        ("tea", "coffee"),
+        "b",
+    )
+    assert (first_question.kind, first_question.labels) == (
+        "drink",
+        {"benchmark": frozenset({"r2"})},
+    )
 
 
 @pytest.mark.parametrize(
-    ("gold", "kept"), [("b", "b"), ("green tea", "a"), ("coffee", "b"), (None, None)]
+    ("gold", "expected"), [("b", "b"), ("green tea", "a"), ("coffee", "b"), (None, None)]
 )
 def test_gold_is_a_letter_or_the_text_of_an_option(
-    own_data: OwnData, gold: str | None, kept: str | None
+    own_data: OwnData, gold: str | None, expected: str | None
 ) -> None:
     question = {**Q1, "options": ["green tea", "coffee"], "gold": gold}
-    assert load_benchmark(str(own_data([R1, R2], [question]))).cases[0].questions[0].gold == kept
+    assert (
+        load_benchmark(str(own_data([R1, R2], [question]))).cases[0].questions[0].gold == expected
+    )
 
 
 def test_gold_without_options_is_the_answer(own_data: OwnData) -> None:
@@ -85,17 +94,17 @@ def test_labels_are_offered_only_where_a_question_has_support(own_data: OwnData)
 
 
 def test_the_fingerprint_is_of_the_bytes(own_data: OwnData) -> None:
-    one = load_benchmark(str(own_data(RECORDS, QUESTIONS, "one")))
+    first = load_benchmark(str(own_data(RECORDS, QUESTIONS, "one")))
     same = load_benchmark(str(own_data(RECORDS, QUESTIONS, "same")))
-    other = load_benchmark(str(own_data([*RECORDS[:3], {**B2, "text": "Bus."}], QUESTIONS, "no")))
+    second = load_benchmark(str(own_data([*RECORDS[:3], {**B2, "text": "Bus."}], QUESTIONS, "no")))
     content = lines(*RECORDS) + b"\n"
-    assert one.inputs["records.jsonl"] == hashlib.sha256(content).hexdigest()
-    assert sorted(one.inputs) == ["questions.jsonl", "records.jsonl"]
-    assert one.fingerprint == same.fingerprint != other.fingerprint
+    assert first.inputs["records.jsonl"] == hashlib.sha256(content).hexdigest()
+    assert sorted(first.inputs) == ["questions.jsonl", "records.jsonl"]
+    assert first.fingerprint == same.fingerprint != second.fingerprint
 
 
 @pytest.mark.parametrize(
-    "written",
+    "content",
     [
         b"\xef\xbb\xbf" + lines(*RECORDS),
         b"\xef\xbb\xbf\n" + lines(*RECORDS),
@@ -105,9 +114,9 @@ def test_the_fingerprint_is_of_the_bytes(own_data: OwnData) -> None:
     ],
     ids=["BOM", "BOM and a blank line", "CRLF", "blank lines", "no last line break"],
 )
-def test_what_editors_do_to_a_file_does_not_matter(own_data: OwnData, written: bytes) -> None:
+def test_what_editors_do_to_a_file_does_not_matter(own_data: OwnData, content: bytes) -> None:
     plain = load_benchmark(str(own_data(RECORDS, QUESTIONS, "plain")))
-    edited = load_benchmark(str(own_data(written, QUESTIONS, "edited")))
+    edited = load_benchmark(str(own_data(content, QUESTIONS, "edited")))
     assert list(edited.cases) == list(plain.cases)
 
 
@@ -350,9 +359,9 @@ def test_the_library_names_the_place_and_leaves_nothing(
     directory = own_data(bad.records, bad.questions)
     with pytest.raises(InputError) as refused:
         routeprism.audit(directory, "raw", run=tmp_path / "new" / "run", workers=1)
-    found = refused.value
-    assert (found.line, found.field, found.problem) == (bad.line, bad.field, bad.problem)
-    assert found.file == str(directory / bad.file)
+    value = refused.value
+    assert (value.line, value.field, value.problem) == (bad.line, bad.field, bad.problem)
+    assert value.file == str(directory / bad.file)
     assert not (tmp_path / "new").exists()
 
 
@@ -428,21 +437,21 @@ def test_gold_is_a_letter_in_either_case_or_the_text(
 
 
 @pytest.mark.parametrize(
-    ("options", "gold", "told"),
+    ("options", "gold", "message"),
     [
         (["b", "a"], "a", "it is the letter of option a and the text of option b"),
         (["B", "x"], "B", "it is the letter of option b and the text of option a"),
     ],
 )
 def test_a_gold_that_names_two_options_is_ambiguous(
-    own_data: OwnData, options: list[str], gold: str, told: str
+    own_data: OwnData, options: list[str], gold: str, message: str
 ) -> None:
     directory = own_data(RECORDS, [{**Q1, "options": options, "gold": gold}])
     with pytest.raises(InputError) as refused:
         list(load_benchmark(str(directory)).cases)
     assert str(refused.value) == (
         f"{directory / 'questions.jsonl'}, line 1, field 'gold': gold={gold!r} is ambiguous: "
-        f"{told}; write these options out, such as 'answer {gold}'"
+        f"{message}; write these options out, such as 'answer {gold}'"
     )
 
 
@@ -514,14 +523,14 @@ def notes_of(directory: Path, *policies: str) -> tuple[str, ...]:
 
 
 def test_a_pool_of_one_counts_as_unchanged_and_is_noted(own_data: OwnData) -> None:
-    found = routeprism.audit(own_data([R1, R2, B1], QUESTIONS), "recent:k=1", resamples=100)
-    assert found.notes == (
+    result = routeprism.audit(own_data([R1, R2, B1], QUESTIONS), "recent:k=1", resamples=100)
+    assert result.notes == (
         "1 of 2 pools have one record: they have only one order, so order cannot change them",
     )
     assert (
-        found.value("J", policy="recent:k=1", schedule="replay").estimate == 0.5
+        result.value("J", policy="recent:k=1", schedule="replay").estimate == 0.5
     )  # ann changed, bob did not
-    assert found.value("V_changed_count", policy="recent:k=1", schedule="replay").estimate == 1
+    assert result.value("V_changed_count", policy="recent:k=1", schedule="replay").estimate == 1
 
 
 def test_users_without_a_question_are_noted(own_data: OwnData) -> None:
@@ -533,28 +542,28 @@ def test_users_without_a_question_are_noted(own_data: OwnData) -> None:
 def test_text_that_focal_cannot_see_is_counted_and_said_once(own_data: OwnData) -> None:
     texts = ["お茶が好きです。", "Чай люблю.", "أحب القهوة", "我现在喝咖啡", "I love tea."]
     records = [{"user": "ann", "id": f"r{at}", "text": text} for at, text in enumerate(texts)]
-    found = routeprism.audit(
+    result = routeprism.audit(
         own_data(records, [{**Q1, "support": []}]), "focal", "recent", "lexical", resamples=100
     )
-    assert found.notes == (
+    assert result.notes == (
         "4 of 5 records have no Latin-letter words: the lexical tokeniser of focal, budget, "
         "lexical finds nothing in them to compare or to rank",
     )
-    merged = found.rows.where(quantity="J", policy="focal")
+    merged = result.rows.where(quantity="J", policy="focal")
     assert {row.estimate for row in merged} == {1.0}  # nothing merged, so nothing lost
 
 
 def test_text_that_retrieval_cannot_see_is_said_of_it(own_data: OwnData) -> None:
     records = [{"user": "ann", "id": f"r{at}", "text": "Чай люблю."} for at in range(4)]
     directory = own_data([*records, {"user": "ann", "id": "r4", "text": "I love tea."}], [Q1])
-    told = "records have no Latin-letter words: the lexical tokeniser of {} finds nothing"
-    for policies, interface, named in (
+    text = "records have no Latin-letter words: the lexical tokeniser of {} finds nothing"
+    for policies, interface, names in (
         (["raw", "recent"], "bm25:k=2", "bm25:k=2"),
         (["focal", "raw"], "bm25", "focal, bm25"),
     ):
-        found = routeprism.audit(directory, *policies, interface=interface, resamples=100)
-        (note,) = found.notes
-        assert note.startswith("4 of 5 " + told.format(named))
+        result = routeprism.audit(directory, *policies, interface=interface, resamples=100)
+        (note,) = result.notes
+        assert note.startswith("4 of 5 " + text.format(names))
     assert routeprism.audit(directory, "raw", interface="all", resamples=100).notes == ()
 
 
@@ -568,23 +577,25 @@ def test_every_policy_that_looks_for_words_says_where_there_are_none(
 ) -> None:
     """The role marker is no word of the record."""
     directory = own_data([*IN_RUSSIAN, {"user": "ann", "id": "r4", "text": "I love tea."}], [Q1])
-    told = (
+    text = (
         f"{NO_LATIN}the lexical tokeniser of {policy} finds nothing in them to compare or to rank"
     )
-    assert told in routeprism.audit(directory, policy, interface="all", resamples=100).notes
-    found = routeprism.explore_orders(directory, policy, interface="all", resamples=100, orders=5)
-    assert told in found.notes
+    assert text in routeprism.audit(directory, policy, interface="all", resamples=100).notes
+    exploration = routeprism.explore_orders(
+        directory, policy, interface="all", resamples=100, orders=5
+    )
+    assert text in exploration.notes
 
 
 def test_the_interface_and_the_reader_say_it_too(own_data: OwnData) -> None:
     directory = own_data([*IN_RUSSIAN, {"user": "ann", "id": "r4", "text": "I love tea."}], [Q1])
     (note,) = notes_of(directory, "raw")
     assert note.startswith(f"{NO_LATIN}the lexical tokeniser of budget finds nothing")
-    found = routeprism.audit(directory, "raw", interface="all", models=["reader"], resamples=100)
+    result = routeprism.audit(directory, "raw", interface="all", models=["reader"], resamples=100)
     assert (
         f"{NO_LATIN}reader splits text at spaces and knows English word forms alone, so that its "
         "answers about them show little"
-    ) in found.notes
+    ) in result.notes
 
 
 @pytest.mark.slow
@@ -592,16 +603,16 @@ def test_a_record_of_five_megabytes_works_and_is_noted(own_data: OwnData, tmp_pa
     long = "I love green tea in the morning. " * 160_000
     assert len(long) > 5_000_000
     directory = own_data([{**R1, "text": long}, R2], [Q1])
-    found = routeprism.audit(
+    result = routeprism.audit(
         directory, "raw", "focal", "lexical", run=tmp_path / "run", resamples=100
     )
-    assert found.notes == (
+    assert result.notes == (
         "raw shows nothing to any question: J is 1 because nothing is equal to nothing",
         "focal shows nothing to any question: J is 1 because nothing is equal to nothing",
         "1 of 2 records are longer than the limit of the interface budget; they can be kept but "
         "never shown",
     )
-    lengths = found.rows.where(quantity="context_length.forward", policy="raw")
+    lengths = result.rows.where(quantity="context_length.forward", policy="raw")
     assert {row.estimate for row in lengths} == {0}  # it ranks first
     assert notes_of(directory, "lexical") == ()  # shows windows, not whole records
     assert routeprism.audit(directory, "raw", interface="all", resamples=100).notes == ()

@@ -24,7 +24,7 @@ def locomo(data: Path) -> Benchmark:
     return load_benchmark("locomo", data)
 
 
-def asked(benchmark: Benchmark) -> list[Question]:
+def find_question(benchmark: Benchmark) -> list[Question]:
     return [question for case in benchmark.cases for question in case.questions]
 
 
@@ -32,10 +32,10 @@ def asked(benchmark: Benchmark) -> list[Question]:
 def test_counts_are_those_of_the_release(locomo: Benchmark) -> None:
     assert len(locomo.cases) == 10
     assert sum(len(case.pool) for case in locomo.cases) == 272
-    assert len({question.id for question in asked(locomo)}) == 1986
+    assert len({question.id for question in find_question(locomo)}) == 1986
     # PROTOCOL §4: 1,982 questions have evidence.
-    assert sum("benchmark" in question.labels for question in asked(locomo)) == 1982
-    assert Counter(question.kind for question in asked(locomo)) == {
+    assert sum("benchmark" in question.labels for question in find_question(locomo)) == 1982
+    assert Counter(question.kind for question in find_question(locomo)) == {
         "multi-hop": 282,
         "temporal": 321,
         "open-domain": 96,
@@ -64,7 +64,7 @@ def test_what_names_no_session_is_reported_not_dropped(locomo: Benchmark) -> Non
         "conv-50-q39: has no evidence; kept, without a support label",
         "conv-50-q42: has no evidence; kept, without a support label",
     )
-    unlabelled = [question.id for question in asked(locomo) if not question.labels]
+    unlabelled = [question.id for question in find_question(locomo) if not question.labels]
     assert unlabelled == ["conv-26-q30", "conv-26-q46", "conv-50-q39", "conv-50-q42"]
 
 
@@ -80,7 +80,7 @@ SEVERAL = {
 
 @pytest.mark.realdata
 def test_several_ids_in_one_string_are_several(locomo: Benchmark) -> None:
-    labels = {question.id: question.labels for question in asked(locomo)}
+    labels = {question.id: question.labels for question in find_question(locomo)}
     assert {name: labels[name]["benchmark"] for name in SEVERAL} == SEVERAL
 
 
@@ -140,8 +140,8 @@ def asking(**changes: Any) -> dict[str, Any]:
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[[Any], Benchmark]:
     def write_and_load(content: Any) -> Benchmark:
-        written = content if isinstance(content, bytes) else json.dumps(content).encode()
-        (tmp_path / "locomo10.json").write_bytes(written)
+        file_content = content if isinstance(content, bytes) else json.dumps(content).encode()
+        (tmp_path / "locomo10.json").write_bytes(file_content)
         return load_benchmark("locomo", tmp_path)
 
     return write_and_load
@@ -252,9 +252,9 @@ def test_a_fault_is_named_by_its_place(
 ) -> None:
     with pytest.raises(InputError) as refused:
         load(content)
-    found = refused.value
-    assert (found.line, found.field, found.problem) == (line, field, problem)
-    assert found.file == str(tmp_path / "locomo10.json")
+    value = refused.value
+    assert (value.line, value.field, value.problem) == (line, field, problem)
+    assert value.file == str(tmp_path / "locomo10.json")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

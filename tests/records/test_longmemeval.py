@@ -103,7 +103,7 @@ def test_the_real_file_cut_short_is_refused(
 # --- small copies ----------------------------------------------------------------------------
 
 
-def asked(number: int = 0, sessions: int = 4, **changes: Any) -> dict[str, Any]:
+def find_question(number: int = 0, sessions: int = 4, **changes: Any) -> dict[str, Any]:
     return {
         "question_id": f"q{number}",
         "question_type": "multi-session",
@@ -131,10 +131,13 @@ Load = Callable[..., Benchmark]
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
     def write_and_load(
-        content: Any, spec: str = "longmemeval", name: str = "longmemeval_s.json", **written: Any
+        content: Any,
+        spec: str = "longmemeval",
+        name: str = "longmemeval_s.json",
+        **file_content: Any,
     ) -> Benchmark:
         if not isinstance(content, bytes):
-            content = json.dumps(content, **written).encode()
+            content = json.dumps(content, **file_content).encode()
         content = gzip.compress(content) if name.endswith(".gz") else content
         (tmp_path / name).write_bytes(content)
         return load_benchmark(spec, tmp_path)
@@ -144,15 +147,15 @@ def load(tmp_path: Path) -> Load:
 
 @pytest.mark.parametrize("name", ["longmemeval_s_cleaned.json", "longmemeval_s.json.gz"])
 @pytest.mark.parametrize(
-    "written",
+    "content",
     [{}, {"indent": 4}, {"ensure_ascii": False}, {"sort_keys": True, "separators": (",", ":")}],
 )
 def test_questions_are_found_however_they_are_written(
-    load: Load, name: str, written: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+    load: Load, name: str, content: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Blocks much shorter than a question: every boundary falls somewhere.
     monkeypatch.setattr("routeprism.records._files._BLOCK", 7)
-    benchmark = load([asked(number) for number in range(5)], name=name, **written)
+    benchmark = load([find_question(number) for number in range(5)], name=name, **content)
     travelled = pickle.loads(pickle.dumps(benchmark))  # noqa: S301 (as it goes to a worker)
     for cases in (benchmark.cases, travelled.cases):
         assert [cases[at].questions[0].id for at in (4, 0, 2)] == ["q4", "q0", "q2"]
@@ -166,9 +169,9 @@ def test_questions_are_found_however_they_are_written(
 
 
 def test_a_fingerprint_is_that_of_the_unpacked_file(load: Load, tmp_path: Path) -> None:
-    plain = load([asked()])
+    plain = load([find_question()])
     (tmp_path / "longmemeval_s.json").unlink()
-    assert load([asked()], name="longmemeval_s.json.gz").inputs == plain.inputs
+    assert load([find_question()], name="longmemeval_s.json.gz").inputs == plain.inputs
 
 
 def only_case(benchmark: Benchmark) -> Case:
@@ -179,9 +182,9 @@ def only_case(benchmark: Benchmark) -> Case:
 def test_evidence_outside_the_history_is_counted(load: Load) -> None:
     benchmark = load(
         [
-            asked(0, answer_session_ids=["answer_1", "answer_2", "answer_3"]),
-            asked(1, answer_session_ids=["answer_4"]),
-            asked(2),
+            find_question(0, answer_session_ids=["answer_1", "answer_2", "answer_3"]),
+            find_question(1, answer_session_ids=["answer_4"]),
+            find_question(2),
         ]
     )
     assert benchmark.notes == (
@@ -196,7 +199,7 @@ def test_evidence_outside_the_history_is_counted(load: Load) -> None:
 
 def test_a_session_delivered_twice_is_two_records(load: Load) -> None:
     ids = ["s0", "answer_1", "answer_1", "answer_1~2"]
-    benchmark = load([asked(haystack_session_ids=ids)])
+    benchmark = load([find_question(haystack_session_ids=ids)])
     case = only_case(benchmark)
     assert case.pool.ids == ("s0", "answer_1", "answer_1~2~", "answer_1~2")
     assert case.questions[0].labels == {"benchmark": {"answer_1", "answer_1~2~"}}
@@ -207,8 +210,8 @@ def test_a_session_delivered_twice_is_two_records(load: Load) -> None:
 
 
 def test_a_session_without_words_keeps_its_place(load: Load) -> None:
-    sessions = [[], *asked()["haystack_sessions"][1:]]
-    benchmark = load([asked(haystack_sessions=sessions)])
+    sessions = [[], *find_question()["haystack_sessions"][1:]]
+    benchmark = load([find_question(haystack_sessions=sessions)])
     assert only_case(benchmark).pool.records[0].text == "…"
     assert benchmark.notes == (
         "1 session has no words; it is kept unchanged (1 question, the first 'q0')",
@@ -216,35 +219,35 @@ def test_a_session_without_words_keeps_its_place(load: Load) -> None:
 
 
 def test_abstentions_are_apart_by_default(load: Load) -> None:
-    benchmark = load([asked(0), asked(1, question_id="q1_abs")])
+    benchmark = load([find_question(0), find_question(1, question_id="q1_abs")])
     assert [case.questions[0].id for case in benchmark.cases] == ["q0"]
 
 
 def oracle(number: int) -> dict[str, Any]:
-    return asked(number, sessions=2, haystack_session_ids=["answer_1", "answer_1"])
+    return find_question(number, sessions=2, haystack_session_ids=["answer_1", "answer_1"])
 
 
-WITHOUT_TEXT = {k: v for k, v in asked().items() if k not in ("haystack_sessions",)}
+WITHOUT_TEXT = {k: v for k, v in find_question().items() if k not in ("haystack_sessions",)}
 
 
 @pytest.mark.parametrize(
-    ("content", "asked_for", "found"),
+    ("content", "asked_for", "result"),
     [
         ([oracle(0), oracle(1)], "s", "oracle"),
-        ([asked(0), asked(1)], "oracle", "s"),
-        ([asked(0, sessions=400)], "s", "m"),
+        ([find_question(0), find_question(1)], "oracle", "s"),
+        ([find_question(0, sessions=400)], "s", "m"),
         ([WITHOUT_TEXT], "s", "index"),
-        ([asked(0)], "index", "s"),
+        ([find_question(0)], "index", "s"),
     ],
 )
 def test_another_variant_is_refused_by_name(
-    load: Load, tmp_path: Path, content: Any, asked_for: str, found: str
+    load: Load, tmp_path: Path, content: Any, asked_for: str, result: str
 ) -> None:
-    with pytest.raises(InputError, match=f"use longmemeval:variant={found} to load it"):
+    with pytest.raises(InputError, match=f"use longmemeval:variant={result} to load it"):
         load(content, f"longmemeval:variant={asked_for},path={tmp_path}/longmemeval_s.json")
     # Without a variant the file says which it is, and so does every output.
     benchmark = load(content, f"longmemeval:path={tmp_path}/longmemeval_s.json")
-    assert benchmark.name == ("longmemeval" if found == "s" else f"longmemeval-{found}")
+    assert benchmark.name == ("longmemeval" if result == "s" else f"longmemeval-{result}")
 
 
 def test_a_file_under_the_name_of_another_variant_is_refused(load: Load) -> None:
@@ -257,87 +260,87 @@ FAULTS: dict[str, tuple[Any, int | None, str | None, str]] = {
     "an empty list": ([], None, None, "there is no question in it"),
     "no object": ([7], 1, None, "question 0: Expected an object"),
     "truncated between questions": (
-        json.dumps([asked()]).encode()[:-1],
+        json.dumps([find_question()]).encode()[:-1],
         1,
         None,
         "the file ends before its list does; it may be truncated: get it again",
     ),
     "truncated after a comma": (
-        json.dumps([asked()]).encode()[:-1] + b",\n",
+        json.dumps([find_question()]).encode()[:-1] + b",\n",
         2,
         None,
         "the file ends before its list does; it may be truncated: get it again",
     ),
     "truncated within a question": (
-        json.dumps([asked()], indent=1).encode()[:200],
+        json.dumps([find_question()], indent=1).encode()[:200],
         10,
         None,
         "the file ends before its list does; it may be truncated: get it again",
     ),
     "more than a list": (
-        json.dumps([asked()]).encode() + b"\n[]",
+        json.dumps([find_question()]).encode() + b"\n[]",
         2,
         None,
         "there is something after the list",
     ),
     "no UTF-8": (b'[{"question_id": "\xff"}]', 1, None, "is not UTF-8 text (invalid start byte)"),
     "no UTF-8 further on": (
-        b"[\n" + json.dumps(asked()).encode() + b',\n{"question_id":\n"\xff"}]',
+        b"[\n" + json.dumps(find_question()).encode() + b',\n{"question_id":\n"\xff"}]',
         4,
         None,
         "is not UTF-8 text (invalid start byte)",
     ),
     "a comma too many": (
-        json.dumps([asked()]).encode()[:-1] + b",\n]",
+        json.dumps([find_question()]).encode()[:-1] + b",\n]",
         2,
         None,
         "is not valid JSON: nothing follows the last ','",
     ),
     "an error within": (
-        b"[\n" + json.dumps(asked()).encode() + b",\n{'a'}, " + b" " * 100 + b"]",
+        b"[\n" + json.dumps(find_question()).encode() + b",\n{'a'}, " + b" " * 100 + b"]",
         3,
         None,
         "is not valid JSON: Expecting property name enclosed in double quotes",
     ),
     "a question twice": (
-        [asked(), asked()],
+        [find_question(), find_question()],
         1,
         "question_id",
         "question 1: there are two questions 'q0'",
     ),
     "an unknown type": (
-        [asked(question_type="multi-sesion")],
+        [find_question(question_type="multi-sesion")],
         1,
         "question_type",
         "question 0: unknown type 'multi-sesion'. Did you mean 'multi-session'?",
     ),
     "no answer": (
-        [asked(answer=None)],
+        [find_question(answer=None)],
         1,
         "answer",
         "question 0: Expected an answer but got answer=None",
     ),
     "sessions without ids": (
-        [asked(haystack_session_ids=["s0", "answer_1"])],
+        [find_question(haystack_session_ids=["s0", "answer_1"])],
         1,
         "haystack_sessions",
         "question 0: Expected as many haystack_sessions as session ids but got 4 and 2: every "
         "session needs its id",
     ),
     "a session without an id": (
-        [asked(haystack_session_ids=["s0", "answer_1", None, "s3"])],
+        [find_question(haystack_session_ids=["s0", "answer_1", None, "s3"])],
         1,
         "haystack_session_ids",
         "question 0: session 2 has no id: Expected text but got None",
     ),
     "no session ids": (
-        [{k: v for k, v in asked().items() if k != "haystack_session_ids"}],
+        [{k: v for k, v in find_question().items() if k != "haystack_session_ids"}],
         1,
         "haystack_session_ids",
         "question 0: Expected a list of ids but got haystack_session_ids=None",
     ),
     "only some have sessions": (
-        [asked(0), WITHOUT_TEXT | {"question_id": "q1"}],
+        [find_question(0), WITHOUT_TEXT | {"question_id": "q1"}],
         None,
         "haystack_sessions",
         "1 of 2 questions have no sessions",
@@ -353,9 +356,9 @@ def test_a_fault_is_named_by_its_place(
 ) -> None:
     with pytest.raises(InputError) as refused:
         load(content)
-    found = refused.value
-    assert (found.line, found.field, found.problem) == (line, field, problem)
-    assert found.file == str(tmp_path / "longmemeval_s.json")
+    value = refused.value
+    assert (value.line, value.field, value.problem) == (line, field, problem)
+    assert value.file == str(tmp_path / "longmemeval_s.json")
 
 
 @pytest.mark.parametrize(
@@ -376,34 +379,34 @@ def test_a_fault_is_named_by_its_place(
 def test_a_session_that_is_none_is_named_when_it_is_read(
     load: Load, sessions: Any, problem: str
 ) -> None:
-    benchmark = load([asked(haystack_sessions=sessions)])
+    benchmark = load([find_question(haystack_sessions=sessions)])
     with pytest.raises(InputError) as refused:
         benchmark.cases[0]
     assert (refused.value.problem, refused.value.line) == (problem, 1)
 
 
 def test_a_number_that_python_does_not_read_is_named(load: Load) -> None:
-    content = json.dumps([asked(0), asked(1, answer=0)], indent=1)
+    content = json.dumps([find_question(0), find_question(1, answer=0)], indent=1)
     with pytest.raises(InputError, match="cannot be used: Exceeds the limit") as refused:
         load(content.replace('"answer": 0', '"answer": ' + "1" * 5000).encode())
     assert refused.value.line is not None
 
 
 def test_whole_characters_may_be_escaped(load: Load) -> None:
-    (case,) = load([asked(question="Where is \U0001f600?")]).cases
+    (case,) = load([find_question(question="Where is \U0001f600?")]).cases
     assert case.questions[0].text == "Where is \U0001f600?"
 
 
 def test_a_file_that_changes_is_noticed(load: Load, tmp_path: Path) -> None:
-    benchmark = load([asked(0), asked(1)])
-    (tmp_path / "longmemeval_s.json").write_text(json.dumps([asked(2), asked(3)]))
+    benchmark = load([find_question(0), find_question(1)])
+    (tmp_path / "longmemeval_s.json").write_text(json.dumps([find_question(2), find_question(3)]))
     with pytest.raises(InputError, match="question 'q0': changed while it was read"):
         benchmark.cases[0]
 
 
 def test_each_question_is_read_again_from_its_own_place(load: Load, tmp_path: Path) -> None:
     """The file is read once for its digest and its places; a case is read when it is needed."""
-    benchmark = load([asked(number, question=f"é {number}?") for number in range(50)])
+    benchmark = load([find_question(number, question=f"é {number}?") for number in range(50)])
     whole = (tmp_path / "longmemeval_s.json").read_bytes()
     assert sha256(whole).hexdigest() in benchmark.inputs.values()
     for number in (*range(0, 50, 2), *range(49, 0, -2)):

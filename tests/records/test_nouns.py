@@ -82,9 +82,9 @@ TURNS = st.lists(
 
 @given(TURNS)
 def test_turns_written_into_a_text_are_read_from_it_again(turns: list[Turn]) -> None:
-    made = Record.from_turns("r", 0, turns)
-    assert made.turns == tuple(turns)
-    assert record(text=made.text).turns == tuple(turns)
+    result = Record.from_turns("r", 0, turns)
+    assert result.turns == tuple(turns)
+    assert record(text=result.text).turns == tuple(turns)
 
 
 def test_what_is_derived_is_computed_once_and_does_not_travel() -> None:
@@ -94,10 +94,10 @@ def test_what_is_derived_is_computed_once_and_does_not_travel() -> None:
         calls.append(record.id)
         return record.text.upper()
 
-    one = record()
-    assert [one.derive(shout), one.derive(shout)] == ["I LIKE TEA."] * 2
-    copy = pickle.loads(pickle.dumps(one))  # noqa: S301 (its own bytes)
-    assert copy == one
+    item = record()
+    assert [item.derive(shout), item.derive(shout)] == ["I LIKE TEA."] * 2
+    copy = pickle.loads(pickle.dumps(item))  # noqa: S301 (its own bytes)
+    assert copy == item
     assert copy.derive(shout) == "I LIKE TEA."
     assert calls == ["r1", "r1"]  # once for each of the two
 
@@ -204,8 +204,8 @@ def test_a_benchmark_needs_a_pool() -> None:
 
 def test_an_input_error_says_the_place_and_survives_the_way_from_a_worker() -> None:
     error = InputError("is odd", file="a.jsonl", line=3, field="id")
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301 (its own bytes)
-    for one in (error, again):
-        assert str(one) == "a.jsonl, line 3, field 'id': is odd"
-        assert (one.problem, one.file, one.line, one.field) == ("is odd", "a.jsonl", 3, "id")
+    repetition = pickle.loads(pickle.dumps(error))  # noqa: S301 (its own bytes)
+    for item in (error, repetition):
+        assert str(item) == "a.jsonl, line 3, field 'id': is odd"
+        assert (item.problem, item.file, item.line, item.field) == ("is odd", "a.jsonl", 3, "id")
     assert str(InputError("is odd")) == "is odd"

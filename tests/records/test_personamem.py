@@ -27,7 +27,7 @@ def personamem(data: Path) -> Benchmark:
     return load_benchmark("personamem", data)
 
 
-def asked(benchmark: Benchmark) -> list[Question]:
+def find_question(benchmark: Benchmark) -> list[Question]:
     return [question for case in benchmark.cases for question in case.questions]
 
 
@@ -35,15 +35,19 @@ def asked(benchmark: Benchmark) -> list[Question]:
 def test_counts_are_those_of_the_protocol(personamem: Benchmark) -> None:
     assert len(personamem.cases) == 37
     assert sum(len(case.pool) for case in personamem.cases) == 195
-    assert len(asked(personamem)) == len({question.id for question in asked(personamem)}) == 589
+    assert (
+        len(find_question(personamem))
+        == len({question.id for question in find_question(personamem)})
+        == 589
+    )
     assert Counter(len(case.pool) for case in personamem.cases) == {4: 5, 5: 19, 6: 11, 7: 2}
-    kinds = Counter(question.kind for question in asked(personamem))
+    kinds = Counter(question.kind for question in find_question(personamem))
     assert kinds == {"fact-recall": 146, "temporal": 238, "rest": 205}
 
 
 @pytest.mark.realdata
 def test_fact_recall_is_two_types_spread_over_the_pool_sizes(personamem: Benchmark) -> None:
-    facts = [question for question in asked(personamem) if question.kind == "fact-recall"]
+    facts = [question for question in find_question(personamem) if question.kind == "fact-recall"]
     assert sorted(Counter(question.detail for question in facts).values()) == [17, 129]
     cards: Counter[int] = Counter()
     for case in personamem.cases:
@@ -53,10 +57,10 @@ def test_fact_recall_is_two_types_spread_over_the_pool_sizes(personamem: Benchma
 
 @pytest.mark.realdata
 def test_duplicate_options_are_counted_by_the_product(personamem: Benchmark) -> None:
-    facts = [question for question in asked(personamem) if question.kind == "fact-recall"]
+    facts = [question for question in find_question(personamem) if question.kind == "fact-recall"]
     assert sum(question.duplicate_options for question in facts) == 16
-    found = routeprism.audit(personamem, "raw", resamples=100)
-    row = found.value("count.duplicate_options", stratum="fact-recall")
+    result = routeprism.audit(personamem, "raw", resamples=100)
+    row = result.value("count.duplicate_options", stratum="fact-recall")
     assert (row.estimate, row.queries) == (16, 146)
 
 
@@ -64,7 +68,7 @@ def test_duplicate_options_are_counted_by_the_product(personamem: Benchmark) -> 
 def test_options_and_gold_are_those_of_the_original_file(data: Path, personamem: Benchmark) -> None:
     queries = json.loads(gzip.decompress((data / "personamem-32k/queries.json.gz").read_bytes()))
     gold_of = {query["id"]: query["gold_answers"] for query in queries}  # option line, letter
-    for question in asked(personamem):
+    for question in find_question(personamem):
         assert len(question.options) == 4
         letter = str(question.gold)
         right = question.options["abcd".index(letter)]
@@ -165,8 +169,8 @@ def small(tmp_path: Path) -> Small:
         directory = tmp_path / "small"
         directory.mkdir()
         for name, content in (("documents.json", documents), ("queries.json", queries)):
-            written = content if isinstance(content, bytes) else json.dumps(content).encode()
-            (directory / name).write_bytes(written)
+            raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+            (directory / name).write_bytes(raw)
         (directory / "questions_32k.csv").write_bytes(rows)
         return directory
 
@@ -205,9 +209,9 @@ def test_the_reference_session_is_counted_back(
     assert case.questions[0].labels == {"reference-session": frozenset({session})}
 
 
-@pytest.mark.parametrize("written", ["['(a) Mon', '(b) Tue\\'s']", '["(a) Mon", "(b) Tue\'s"]'])
-def test_options_are_json_or_a_python_list(small: Small, written: str) -> None:
-    rows = as_csv({**ROW, "all_options": written})
+@pytest.mark.parametrize("raw", ["['(a) Mon', '(b) Tue\\'s']", '["(a) Mon", "(b) Tue\'s"]'])
+def test_options_are_json_or_a_python_list(small: Small, raw: str) -> None:
+    rows = as_csv({**ROW, "all_options": raw})
     (case,) = load_benchmark("personamem", small(rows=rows)).cases
     assert case.questions[0].options == ("Mon", "Tue's")
 
@@ -357,13 +361,13 @@ FAULTS: dict[str, tuple[dict[str, Any], str, int | None, str | None, str]] = {
     ),
     **{
         f"options that Python cannot read ({name})": (
-            {"rows": as_csv({**ROW, "all_options": written})},
+            {"rows": as_csv({**ROW, "all_options": raw})},
             CSV,
             2,
             "all_options",
             OPTIONS,
         )
-        for name, written in {
+        for name, raw in {
             "a list as a key": "{[]: 1}",
             "many signs": "-" * 100_000 + "1",
             "many sums": "[1]+" * 20_000 + "[1]",
@@ -414,9 +418,9 @@ def test_a_fault_is_named_by_its_place(
     directory = small(**changes)
     with pytest.raises(InputError) as refused:
         load_benchmark("personamem", directory)
-    found = refused.value
-    assert (found.line, found.field, found.problem) == (line, field, problem)
-    assert found.file == str(directory / file)
+    value = refused.value
+    assert (value.line, value.field, value.problem) == (line, field, problem)
+    assert value.file == str(directory / file)
 
 
 def test_a_missing_file_is_named(small: Small, cli: Callable[..., Any]) -> None:

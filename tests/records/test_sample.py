@@ -38,7 +38,7 @@ def cases_of(seed: int) -> tuple[Case, ...]:
     return generate(seed)
 
 
-def asked(seed: int) -> list[tuple[Case, Question]]:
+def list_facts(seed: int) -> list[tuple[Case, Question]]:
     return [(case, question) for case in cases_of(seed) for question in case.questions]
 
 
@@ -57,9 +57,9 @@ def content(text: str) -> list[str]:
 
 def distinguishing(question: Question, option: str) -> list[str]:
     elsewhere = set(content(question.text))
-    for other in question.options:
-        if other != option:
-            elsewhere.update(content(other))
+    for alternative in question.options:
+        if alternative != option:
+            elsewhere.update(content(alternative))
     return [word for word in content(option) if word not in elsewhere]
 
 
@@ -67,7 +67,7 @@ def vocabulary(records: Sequence[Record]) -> set[str]:
     return {word for record in records for word in content(record.text)}
 
 
-def others(case: Case, question: Question) -> list[Record]:
+def list_alternatives(case: Case, question: Question) -> list[Record]:
     return [record for record in case.pool.records if record.id not in support_of(question)]
 
 
@@ -85,11 +85,11 @@ def test_it_declares_itself() -> None:
 
 
 def test_another_seed_is_another_text_under_the_same_name() -> None:
-    one, two = load(), load(Path("ignored"), seed=DEFAULT_SEED + 1)
-    assert one.name == two.name == "sample"
-    assert one.fingerprint != two.fingerprint
-    assert one.fingerprint == load(seed=DEFAULT_SEED).fingerprint
-    assert re.fullmatch(r"[0-9a-f]{64}", one.fingerprint)
+    document, two = load(), load(Path("ignored"), seed=DEFAULT_SEED + 1)
+    assert document.name == two.name == "sample"
+    assert document.fingerprint != two.fingerprint
+    assert document.fingerprint == load(seed=DEFAULT_SEED).fingerprint
+    assert re.fullmatch(r"[0-9a-f]{64}", document.fingerprint)
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "4711"])
@@ -109,17 +109,17 @@ def test_size(seed: int) -> None:
     assert len(cases) == 30
     assert {len(case.pool) for case in cases} == {4, 5, 6, 7}
     # Five or six questions each, dealt evenly: 15 * 5 + 15 * 6.
-    assert len(asked(seed)) == 165
+    assert len(list_facts(seed)) == 165
     for case in cases:
         for record in case.pool.records:
-            said = " ".join(turn.text for turn in record.turns if turn.role == "user")
-            assert len(sentences(said)) >= 5
+            text = " ".join(turn.text for turn in record.turns if turn.role == "user")
+            assert len(sentences(text)) >= 5
 
 
 @every_seed
 def test_ids_are_unique_and_readable(seed: int) -> None:
     records = [record.id for case in cases_of(seed) for record in case.pool.records]
-    questions = [question.id for _, question in asked(seed)]
+    questions = [question.id for _, question in list_facts(seed)]
     assert len(set(records)) == len(records)
     assert len(set(questions)) == len(questions)
     assert all(re.fullmatch(r"u\d\d-r\d", id_) for id_ in records)
@@ -137,8 +137,8 @@ def test_time_goes_with_source_position(seed: int) -> None:
 def test_turns_are_written_and_read_alike(seed: int) -> None:
     for case in cases_of(seed):
         for record in case.pool.records:
-            again = Record(record.id, record.position, record.text)
-            assert again.turns == record.turns
+            repetition = Record(record.id, record.position, record.text)
+            assert repetition.turns == record.turns
             assert {turn.role for turn in record.turns} == {"user", "assistant"}
 
 
@@ -147,10 +147,10 @@ def test_turns_are_written_and_read_alike(seed: int) -> None:
 
 @every_seed
 def test_four_different_options_and_no_favourite_letter(seed: int) -> None:
-    letters = Counter(question.gold for _, question in asked(seed))
+    letters = Counter(question.gold for _, question in list_facts(seed))
     # 165 questions over four letters, dealt evenly.
     assert sorted(letters.values()) == [41, 41, 41, 42]
-    for _, question in asked(seed):
+    for _, question in list_facts(seed):
         assert len(question.options) == 4
         assert not question.duplicate_options
         assert len({" ".join(option.lower().split()) for option in question.options}) == 4
@@ -158,14 +158,14 @@ def test_four_different_options_and_no_favourite_letter(seed: int) -> None:
 
 @every_seed
 def test_kinds(seed: int) -> None:
-    kinds = Counter(question.kind for _, question in asked(seed))
+    kinds = Counter(question.kind for _, question in list_facts(seed))
     assert set(kinds) == {"fact", "plan", "event", "preference"}
     assert min(kinds.values()) >= 15
 
 
 @every_seed
 def test_support_is_single_for_most_and_double_for_some(seed: int) -> None:
-    sizes = Counter(len(support_of(question)) for _, question in asked(seed))
+    sizes = Counter(len(support_of(question)) for _, question in list_facts(seed))
     assert set(sizes) == {1, 2}
     assert 0.6 <= sizes[1] / sizes.total() <= 0.85
 
@@ -173,7 +173,7 @@ def test_support_is_single_for_most_and_double_for_some(seed: int) -> None:
 @every_seed
 def test_support_positions_are_spread(seed: int) -> None:
     quarters: Counter[int] = Counter()
-    for case, question in asked(seed):
+    for case, question in list_facts(seed):
         for record in case.pool.records:
             if record.id in support_of(question):
                 # The middle of the record's share of the pool decides its quarter.
@@ -184,18 +184,18 @@ def test_support_positions_are_spread(seed: int) -> None:
 
 @every_seed
 def test_no_sentence_comes_twice_in_a_life_and_few_in_two(seed: int) -> None:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for case in cases_of(seed):
-        said = [
+        texts = [
             sentence
             for record in case.pool.records
             for turn in record.turns
             if turn.role == "user"
             for sentence in sentences(turn.text)
         ]
-        assert len(set(said)) == len(said)
-        seen.update(said)
-    assert sum(count > 1 for count in seen.values()) / len(seen) <= 0.10
+        assert len(set(texts)) == len(texts)
+        counts.update(texts)
+    assert sum(count > 1 for count in counts.values()) / len(counts) <= 0.10
 
 
 # --- that luck does not pass -----------------------------------------------------------------
@@ -203,8 +203,8 @@ def test_no_sentence_comes_twice_in_a_life_and_few_in_two(seed: int) -> None:
 
 @every_seed
 def test_every_option_stands_in_the_pool(seed: int) -> None:
-    for case, question in asked(seed):
-        rest = vocabulary(others(case, question))
+    for case, question in list_facts(seed):
+        rest = vocabulary(list_alternatives(case, question))
         whole = vocabulary(case.pool.records)
         right = gold_option(question)
         for option in question.options:
@@ -218,21 +218,21 @@ def test_every_option_stands_in_the_pool(seed: int) -> None:
 @every_seed
 def test_the_right_words_are_mostly_absent_without_support(seed: int) -> None:
     absent = 0
-    for case, question in asked(seed):
-        rest = {stem(word) for word in vocabulary(others(case, question))}
+    for case, question in list_facts(seed):
+        rest = {stem(word) for word in vocabulary(list_alternatives(case, question))}
         right = {stem(word) for word in distinguishing(question, gold_option(question))}
         absent += not right & rest
     # Mostly, not always: else the right option would be the one that the rest never mentions.
-    assert 0.6 <= absent / len(asked(seed)) <= 0.9
+    assert 0.6 <= absent / len(list_facts(seed)) <= 0.9
 
 
 @every_seed
 def test_wrong_options_stand_in_sentences_about_something_else(seed: int) -> None:
     closer = total = 0
-    for case, question in asked(seed):
+    for case, question in list_facts(seed):
         topic = stem_set(question.text)
-        told = [record for record in case.pool.records if record.id in support_of(question)]
-        right = min(nearest(question, gold_option(question), [record], topic) for record in told)
+        reports = [record for record in case.pool.records if record.id in support_of(question)]
+        right = min(nearest(question, gold_option(question), [record], topic) for record in reports)
         for option in question.options:
             if option != gold_option(question):
                 total += 1
@@ -251,7 +251,7 @@ def nearest(
 
 @every_seed
 def test_no_option_is_quoted(seed: int) -> None:
-    for case, question in asked(seed):
+    for case, question in list_facts(seed):
         text = " ".join(" ".join(record.text.lower().split()) for record in case.pool.records)
         pairs = {pair for record in case.pool.records for pair in pairwise(content(record.text))}
         for option in question.options:
@@ -263,7 +263,7 @@ def test_no_option_is_quoted(seed: int) -> None:
 
 @every_seed
 def test_support_tells_question_and_answer_in_one_sentence(seed: int) -> None:
-    for case, question in asked(seed):
+    for case, question in list_facts(seed):
         topic = stem_set(question.text)
         right = set(map(stem, distinguishing(question, gold_option(question))))
         for record in case.pool.records:
@@ -318,8 +318,9 @@ def read(question: Question, records: Sequence[Record]) -> str:
 
 def accuracy(seed: int, *, support: bool) -> float:
     right = [
-        read(question, case.pool.records if support else others(case, question)) == question.gold
-        for case, question in asked(seed)
+        read(question, case.pool.records if support else list_alternatives(case, question))
+        == question.gold
+        for case, question in list_facts(seed)
     ]
     return sum(right) / len(right)
 
@@ -339,16 +340,16 @@ def focal(order: tuple[Record, ...]) -> list[list[Record]]:
     """Cluster as Appendix D.4 writes it; the last of each cluster survives."""
     clusters: list[list[Record]] = []
     for record in order:
-        chosen, best = None, 0.0
+        choice, best = None, 0.0
         for index, cluster in enumerate(clusters):
             representative = max(cluster, key=preference_score)  # the first of equals
             score = similarity(focal_set(record), focal_set(representative))
             if score > best:
-                chosen, best = index, score
-        if chosen is None or best < THRESHOLD:
+                choice, best = index, score
+        if choice is None or best < THRESHOLD:
             clusters.append([record])
         else:
-            clusters[chosen].append(record)
+            clusters[choice].append(record)
     return clusters
 
 
@@ -357,14 +358,14 @@ def survivors(clusters: list[list[Record]]) -> frozenset[str]:
 
 
 def lost_support(
-    question: Question, one: frozenset[str], two: frozenset[str]
+    question: Question, first: frozenset[str], two: frozenset[str]
 ) -> tuple[str, frozenset[str]] | None:
     """Give the one supporting record that only one route exposes, and the route without it."""
     support = support_of(question)
-    here, there = one & support, two & support
-    if len(here ^ there) != 1 or len(one) != len(two):
+    expected, place = first & support, two & support
+    if len(expected ^ place) != 1 or len(first) != len(two):
         return None
-    return next(iter(here ^ there)), (two if here > there else one)
+    return next(iter(expected ^ place)), (two if expected > place else first)
 
 
 def has_replacement(case: Case, question: Question, absent: frozenset[str]) -> bool:
@@ -374,22 +375,22 @@ def has_replacement(case: Case, question: Question, absent: frozenset[str]) -> b
 def focal_eligible(case: Case, question: Question) -> bool:
     records = case.pool.records
     routes = [focal(records), focal(records[::-1])]
-    found = lost_support(question, *map(survivors, routes))
-    if found is None:
+    result = lost_support(question, *map(survivors, routes))
+    if result is None:
         return False
-    lost, absent = found
+    lost, absent = result
     clusters = routes[[survivors(route) for route in routes].index(absent)]
-    taken = next(c[-1].id for c in clusters if lost in {record.id for record in c})
-    return taken not in support_of(question) and has_replacement(case, question, absent)
+    number = next(c[-1].id for c in clusters if lost in {record.id for record in c})
+    return number not in support_of(question) and has_replacement(case, question, absent)
 
 
 def recent_eligible(case: Case, question: Question) -> bool:
     ids = case.pool.ids
-    one, two = frozenset(ids[-3:]), frozenset(ids[:3])
-    found = lost_support(question, one, two)
-    if found is None:
+    item, two = frozenset(ids[-3:]), frozenset(ids[:3])
+    result = lost_support(question, item, two)
+    if result is None:
         return False
-    _, absent = found
+    _, absent = result
     exposes_none = not absent & support_of(question)
     return exposes_none and has_replacement(case, question, absent)
 
@@ -409,5 +410,5 @@ def test_focal_merges_but_not_everything(seed: int) -> None:
 @every_seed
 def test_enough_pairs_can_be_restored(seed: int) -> None:
     # At least 40 each under replay (the specification's number).
-    assert sum(focal_eligible(case, question) for case, question in asked(seed)) >= 40
-    assert sum(recent_eligible(case, question) for case, question in asked(seed)) >= 40
+    assert sum(focal_eligible(case, question) for case, question in list_facts(seed)) >= 40
+    assert sum(recent_eligible(case, question) for case, question in list_facts(seed)) >= 40

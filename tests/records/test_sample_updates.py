@@ -61,14 +61,14 @@ def test_questions_name_current_and_outdated_evidence_and_answers() -> None:
         assert not question.duplicate_options
         assert question.outdated or question.kind == "previous"
         for letter in question.outdated:
-            assert any(options[letter] in texts[one] for one in stale)
+            assert any(options[letter] in texts[item] for item in stale)
 
 
 def test_a_seed_gives_the_same_sample_and_another_seed_another() -> None:
     assert generate(DEFAULT_SEED) == SAMPLE.cases
-    other = load_benchmark("sample-updates:seed=7")
-    assert other.fingerprint != SAMPLE.fingerprint
-    assert other.cases != SAMPLE.cases
+    benchmark = load_benchmark("sample-updates:seed=7")
+    assert benchmark.fingerprint != SAMPLE.fingerprint
+    assert benchmark.cases != SAMPLE.cases
 
 
 def test_the_embedded_reader_solves_it_when_the_current_record_is_shown() -> None:

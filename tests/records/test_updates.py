@@ -79,8 +79,16 @@ def test_stale_evidence_that_is_named_replaces_what_would_be_derived(
 
 
 def test_outdated_answers_of_a_free_text_question_are_texts(own_data: OwnData) -> None:
-    asked = {"user": "ann", "id": "q", "text": "Which street?", "gold": "Ash", "outdated": ["Elm"]}
-    assert load_benchmark(str(own_data(CHAIN, [asked]))).cases[0].questions[0].outdated == ("Elm",)
+    question = {
+        "user": "ann",
+        "id": "q",
+        "text": "Which street?",
+        "gold": "Ash",
+        "outdated": ["Elm"],
+    }
+    assert load_benchmark(str(own_data(CHAIN, [question]))).cases[0].questions[0].outdated == (
+        "Elm",
+    )
 
 
 def test_an_outdated_answer_in_words_is_known_however_it_is_written() -> None:

@@ -56,7 +56,7 @@ def open_tab(page: Any, name: str) -> Any:
     return page.locator("main > .panel:visible")
 
 
-SHOWN = """address => location.hash === address && new URLSearchParams(address.slice(1)).get("q")
+IS_SHOWN = """address => location.hash === address && new URLSearchParams(address.slice(1)).get("q")
     === document.querySelector("article.question").dataset.question"""
 """Whether the page shows the question of a link; it unpacks the texts of its pool first."""
 
@@ -68,18 +68,18 @@ def ready(page: Any) -> Any:
     return page
 
 
-def chosen(page: Any, name: str) -> Any:
+def choose(page: Any, name: str) -> Any:
     return page.locator(f".filters [data-filter={name}]")
 
 
 def violations(page: Any) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
+    entry = Axe().run(page).response["violations"]
     return [
-        f"{one['id']}: {one['nodes'][0]['html'][:200]}"
-        for one in found
-        if one["impact"] in ("serious", "critical")
+        f"{item['id']}: {item['nodes'][0]['html'][:200]}"
+        for item in entry
+        if item["impact"] in ("serious", "critical")
     ]
 
 
@@ -144,17 +144,17 @@ def test_search_is_two_tabs_away_and_arrows_lead_to_a_question(
         page.keyboard.press("ArrowDown")
         page.keyboard.press("ArrowUp")
         page.keyboard.press("ArrowDown")
-        wanted = page.evaluate("document.activeElement.dataset.at")
-        assert wanted == page.locator(".found a").nth(1).get_attribute("data-at")
+        expected = page.evaluate("document.activeElement.dataset.at")
+        assert expected == page.locator(".found a").nth(1).get_attribute("data-at")
         page.keyboard.press("Enter")
-        page.locator(f".found a[data-at='{wanted}'][aria-current=true]").wait_for()
+        page.locator(f".found a[data-at='{expected}'][aria-current=true]").wait_for()
         ready(page)
 
 
 def test_failures_come_first(sample: Path, opened: Opened) -> None:
     with opened(sample) as page:
         ready(page)
-        chosen(page, "policy").select_option(label="recent:k=3")
+        choose(page, "policy").select_option(label="recent:k=3")
         page.wait_for_function("document.querySelectorAll('.found a').length === 20")
         while page.locator(".found .more button").count():
             page.locator(".found .more button").click()
@@ -210,12 +210,12 @@ def test_paper_is_white_and_has_every_chart(sample: Path, opened: Opened) -> Non
             "rgb(255, 255, 255)",
             "rgb(26, 31, 38)",
         ]
-        shown = ".chart[data-chart]:not(details:not([open]) .chart)"
-        assert page.locator(shown).count() >= 3
+        text = ".chart[data-chart]:not(details:not([open]) .chart)"
+        assert page.locator(text).count() >= 3
         for name in ("Summary", "Experiments"):
             assert page.locator(f"#tab-{name.lower()}").is_visible()
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-        page.locator(f"{shown}:not([data-drawn])").first.wait_for(state="detached")
+        page.locator(f"{text}:not([data-drawn])").first.wait_for(state="detached")
 
 
 def test_all_estimates_can_be_searched(sample: Path, opened: Opened) -> None:
@@ -265,23 +265,23 @@ def test_search_filters_and_keys(sample: Path, opened: Opened) -> None:
         page.keyboard.type("u01-q0")
         assert count.inner_text() == "1 of 165 questions"
         page.keyboard.press("Escape")
-        chosen(page, "policy").select_option(label="raw")
-        chosen(page, "sources").check()
+        choose(page, "policy").select_option(label="raw")
+        choose(page, "sources").check()
         assert count.inner_text() == "0 of 165 questions"
-        chosen(page, "policy").select_option(label="focal")
+        choose(page, "policy").select_option(label="focal")
         assert count.inner_text() == "165 of 165 questions"
-        chosen(page, "lost").check()
+        choose(page, "lost").check()
         # 78 lose support on replay, 68 on forward, and 19 have one in place of another.
         both = int(count.inner_text().split()[0])
         assert 78 <= both < 78 + 68
-        chosen(page, "answer").check()
+        choose(page, "answer").check()
         assert 0 < int(count.inner_text().split()[0]) < both
-        chosen(page, "kind").select_option(label="plan")
+        choose(page, "kind").select_option(label="plan")
         assert page.locator(".found a .meta").first.inner_text().endswith("plan")
         link = page.locator(".found a").nth(0)
         address = link.get_attribute("href")
         link.click()
-        page.wait_for_function(SHOWN, arg=address)
+        page.wait_for_function(IS_SHOWN, arg=address)
         before = page.locator("article.question").get_attribute("data-question")
         page.keyboard.press("j")
         page.wait_for_function(
@@ -309,8 +309,8 @@ def test_a_link_opens_its_question_on_its_pair(sample: Path, opened: Opened) -> 
         # Two draws on each route.
         assert pane.locator("tr[data-side] .draw").count() == 4
     with opened(sample, "#q=nobody") as page:
-        shown = page.locator("article.question").inner_text()
-        assert shown == "This run has no question nobody."
+        text = page.locator("article.question").inner_text()
+        assert text == "This run has no question nobody."
 
 
 def test_the_prism_shows_the_lines_of_a_known_pair(
@@ -341,8 +341,8 @@ def test_the_prism_shows_the_lines_of_a_known_pair(
         }
         support = page.locator("rect.record[data-support=true]")
         assert support.evaluate_all("all => all.map(one => one.dataset.record)") == ["r2"]
-        said = page.locator("article.question p.says").first.inner_text()
-        assert said.endswith("Of 1 record with the answer, forward shows 1 and replay shows 0.")
+        text = page.locator("article.question p.says").first.inner_text()
+        assert text.endswith("Of 1 record with the answer, forward shows 1 and replay shows 0.")
         assert page.locator(".diff .block.forward").inner_text().endswith("parcel number 2")
         assert page.locator(".diff .block.route").inner_text().endswith("parcel number 0")
         page.locator(".prism .hit").nth(1).press("Enter")
@@ -365,8 +365,8 @@ def test_restoration_prompts_highlight_what_was_exchanged(restored: Path, opened
         assert roles["restored"] == [["u01-r3", "highlight"]]
         assert [role for _, role in roles["absent"]] == ["removed"]
         assert [role for _, role in roles["replacement"]] == ["matched"]
-        gone, matched = roles["absent"][0][0], roles["replacement"][0][0]
-        assert gone in ("u01-r0", "u01-r2")
+        losses, matched = roles["absent"][0][0], roles["replacement"][0][0]
+        assert losses in ("u01-r0", "u01-r2")
         assert matched == "u01-r1"
         right = page.locator(".condition[data-condition=restored] .draw").first
         assert right.get_attribute("data-verdict") == "right"
@@ -375,8 +375,8 @@ def test_restoration_prompts_highlight_what_was_exchanged(restored: Path, opened
         if not page.locator("#restoration .chart:visible").count():
             page.locator("#restoration summary", has_text="chart").first.click()
         page.wait_for_selector("#restoration .chart[data-drawn] svg")
-        said = page.locator("#restoration .chart").first.get_attribute("aria-label")
-        assert "restored minus absent" in said
+        text = page.locator("#restoration .chart").first.get_attribute("aria-label")
+        assert "restored minus absent" in text
 
 
 def test_every_experiment_shows_its_answers_and_what_was_read(
@@ -385,7 +385,7 @@ def test_every_experiment_shows_its_answers_and_what_was_read(
     with opened(intervened, "#q=u01-q1", width=390, dark=True) as page:
         ready(page)
         pane = page.locator("article.question")
-        asked = pane.locator("tr[data-experiment]").evaluate_all(
+        experiment_rows = pane.locator("tr[data-experiment]").evaluate_all(
             "all => all.map(row => [row.dataset.experiment, row.dataset.side, "
             "row.querySelectorAll('.draw').length])"
         )
@@ -398,8 +398,8 @@ def test_every_experiment_shows_its_answers_and_what_was_read(
                 ["forward-native", "route-native", "forward-reversed", "route-reversed"],
             ),
         ]
-        assert asked == [
-            [experiment, side, 2] for experiment, named in sides for _ in range(2) for side in named
+        assert experiment_rows == [
+            [experiment, side, 2] for experiment, names in sides for _ in range(2) for side in names
         ]
         assert pane.locator("[data-reuse]").get_attribute("data-reuse") == "target"
         assert "the anchor u01-q0" in pane.locator("[data-reuse]").inner_text()
@@ -531,13 +531,13 @@ def test_hostile_text_is_shown_as_text(
     )
     with opened(write_report(run), width=390) as page:
         ready(page)
-        named = page.locator("#verdict tbody th bdi").all_text_contents()
-        assert named == [HOSTILE[0], HOSTILE[2]]
+        names = page.locator("#verdict tbody th bdi").all_text_contents()
+        assert names == [HOSTILE[0], HOSTILE[2]]
         for at in range(len(texts)):
             page.locator(".found a").nth(at).click()
             ready(page)
-        shown = page.locator("article.question h3").inner_text()
-        assert shown.startswith(tuple(texts))
+        heading = page.locator("article.question h3").inner_text()
+        assert heading.startswith(tuple(texts))
         page.locator("article.question summary", has_text="What the model read").click()
         page.wait_for_selector(".condition .block[data-record]")
         open_tab(page, "Experiments")
@@ -612,13 +612,13 @@ def test_a_whole_benchmark_stays_small_and_usable(
         ready(page)
         count = page.locator("#prism .count[role=status]")
         assert count.inner_text() == "589 of 589 questions"
-        chosen(page, "kind").select_option(label="fact-recall")
+        choose(page, "kind").select_option(label="fact-recall")
         assert count.inner_text() == "146 of 589 questions"
-        chosen(page, "policy").select_option(label="lexical")
-        chosen(page, "sources").check()
+        choose(page, "policy").select_option(label="lexical")
+        choose(page, "sources").check()
         assert count.inner_text() == "0 of 589 questions"  # the lexical reference changes none
-        chosen(page, "policy").select_option(label="focal")
-        chosen(page, "schedule").select_option(label="replay")
+        choose(page, "policy").select_option(label="focal")
+        choose(page, "schedule").select_option(label="replay")
         assert count.inner_text() == "146 of 589 questions"  # all 146 pairs changed
         page.locator(".found a").first.click()
         ready(page)

@@ -57,8 +57,8 @@ def test_hostile_questions_cannot_leave_their_place(
         routeprism.audit(data, policy, run=tmp_path / name, **FEW)
     pair = {"policies_a": ["recent:k=3"], "policies_b": ["recent:k=1"]}
     comment = write_comment(tmp_path / "base", tmp_path / "head", **pair)
-    named = [line for line in comment.splitlines() if "q¦a" in line]
-    assert named == [
+    lines = [line for line in comment.splitlines() if "q¦a" in line]
+    assert lines == [
         "- `q¦a'<b>` `<img src=x> @everyone ¦ 'code' ](http://x) ## heading`: no longer shown "
         "`r1`, `r2` (source order, reversal)"
     ]
@@ -92,9 +92,9 @@ case "$*" in *--paginate*) cat "$GH_COMMENTS";; esac
 
 def perform(step: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the script of a step as GitHub does."""
-    inside = {**os.environ, **environment}
+    variables = {**os.environ, **environment}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[step]["run"]]
-    return subprocess.run(command, cwd=cwd, env=inside, capture_output=True, text=True)
+    return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True)
 
 
 def test_the_action_installs_its_own_version_unless_another_is_named(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from routeprism.reproduction import ALIASES, PROTOCOL, TABLES, read_published
 
-_NAMED = os.environ.get("ROUTEPRISM_PAPER")
+_NAME = os.environ.get("ROUTEPRISM_PAPER")
 PAPER = (
-    Path(_NAMED)
-    if _NAMED
+    Path(_NAME)
+    if _NAME
     else Path(__file__).parents[2].parent / "shared" / "paper" / "routeprism.tex"
 )
 pytestmark = pytest.mark.skipif(
@@ -42,12 +42,12 @@ SECTIONS = tuple(label for label in TABLES if label.startswith("app:"))
 def floats() -> dict[str, str]:
     """Give the text of each table and figure by its first label."""
     text = "\n".join(re.sub(r"(?<!\\)%.*", "", line) for line in PAPER.read_text().splitlines())
-    found = {}
-    for one in FLOAT.finditer(text):
-        labels = LABEL.findall(one.group())
+    values = {}
+    for item in FLOAT.finditer(text):
+        labels = LABEL.findall(item.group())
         if labels:
-            found[labels[0]] = one.group()
-    return found
+            values[labels[0]] = item.group()
+    return values
 
 
 def plain(cell: str) -> str:
@@ -59,28 +59,28 @@ def plain(cell: str) -> str:
 
 def numbers(text: str) -> list[str]:
     """Give the numbers in the cells of a table's panels, row by row."""
-    found = []
-    for one in TABULAR.finditer(text):
-        body = one.group("body")
+    values = []
+    for item in TABULAR.finditer(text):
+        body = item.group("body")
         body = body[body.index("\\midrule") :] if "\\midrule" in body else body
         for line in re.split(r"\\\\", RULES.sub("", body)):
-            found += [cell for cell in map(plain, line.split("&")) if NUMBER.fullmatch(cell)]
-    return found
+            values += [cell for cell in map(plain, line.split("&")) if NUMBER.fullmatch(cell)]
+    return values
 
 
 def registered(label: str) -> list[str]:
     """Give the numbers of the data file in its order, with those that are part of a row's name."""
-    found = []
+    values = []
     before = None
-    for one in read_published():
-        if one.label != label:
+    for item in read_published():
+        if item.label != label:
             continue
-        if (one.panel, one.row) != before:
-            found += [part for part in one.row.split(" | ") if NUMBER.fullmatch(part)]
-            before = (one.panel, one.row)
-        if NUMBER.fullmatch(one.text):
-            found.append(one.text)
-    return found
+        if (item.panel, item.row) != before:
+            values += [part for part in item.row.split(" | ") if NUMBER.fullmatch(part)]
+            before = (item.panel, item.row)
+        if NUMBER.fullmatch(item.text):
+            values.append(item.text)
+    return values
 
 
 def test_every_label_of_the_paper_is_in_the_registry() -> None:
@@ -104,14 +104,14 @@ def test_the_numbers_of_a_section_stand_in_its_text(label: str) -> None:
         assert times <= max(printed[number], 2), number
 
 
-@pytest.mark.parametrize("label", [one for one in TABLES if one.startswith("tab:")])
+@pytest.mark.parametrize("label", [table for table in TABLES if table.startswith("tab:")])
 def test_the_numbers_of_a_table_are_those_of_the_data_file(label: str) -> None:
     assert registered(label) == numbers(floats()[label])
 
 
 def test_the_data_file_has_as_many_cells_as_the_paper() -> None:
     printed = sum(len(numbers(text)) for label, text in floats().items() if label in TABLES)
-    named = 9 + 1  # the thresholds of tab:order-structure, and an NA for an answer model
-    tables = [one for one in read_published() if one.label not in (PROTOCOL, *SECTIONS)]
-    kept = sum(bool(NUMBER.fullmatch(one.text)) for one in tables)
-    assert kept == printed - named
+    table_count = 9 + 1  # the thresholds of tab:order-structure, and an NA for an answer model
+    tables = [table for table in read_published() if table.label not in (PROTOCOL, *SECTIONS)]
+    total = sum(bool(NUMBER.fullmatch(table.text)) for table in tables)
+    assert total == printed - table_count

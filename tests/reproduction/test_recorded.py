@@ -31,7 +31,7 @@ USERS = 6
 
 
 @pytest.fixture(scope="module")
-def chosen(data: Path) -> list[Question]:
+def choice(data: Path) -> list[Question]:
     """The fact-recall questions of some users."""
     cases = load_benchmark("personamem", data).cases[:USERS]
     return [q for case in cases for q in case.questions if q.kind == "fact-recall"]
@@ -44,7 +44,7 @@ def write(path: Path, header: str, rows: list[tuple[str, ...]]) -> Path:
 
 
 @pytest.fixture
-def given(data: Path, chosen: list[Question], tmp_path: Path) -> dict[str, Path]:
+def arguments(data: Path, choice: list[Question], tmp_path: Path) -> dict[str, Path]:
     """Answers, labels and the list of primary questions, as a researcher has them."""
     answers = [
         (
@@ -55,9 +55,9 @@ def given(data: Path, chosen: list[Question], tmp_path: Path) -> dict[str, Path]
             design,
             filler,
             str(draw),
-            q.gold if right else other(q),
+            q.gold if right else second(q),
         )
-        for q in chosen
+        for q in choice
         for policy in ("focal", "recent:k=3")
         for condition, right in TRUTH.items()
         for design in ("single", "identity-swap")
@@ -67,46 +67,59 @@ def given(data: Path, chosen: list[Question], tmp_path: Path) -> dict[str, Path]
     columns = "question,policy,route,condition,design,filler,draw,answer"
     cases = load_benchmark("personamem", data).cases
     facts = [q for case in cases for q in case.questions if q.kind == "fact-recall"]
-    labels = [(q.id, one) for q in facts for one in q.labels["reference-session"]]
+    labels = [(q.id, label) for q in facts for label in q.labels["reference-session"]]
     return {
         "answers": write(tmp_path / "answers.csv", columns, answers),
         "labels": write(tmp_path / "paper.csv", "question,record", labels),
-        "mask": write(tmp_path / "primary.csv", "question", [(q.id,) for q in chosen]),
+        "mask": write(tmp_path / "primary.csv", "question", [(q.id,) for q in choice]),
     }
 
 
-def other(question: Question) -> str:
+def second(question: Question) -> str:
     return "a" if question.gold != "a" else "b"
 
 
 @pytest.mark.realdata
 def test_restoration_is_filled_from_recorded_answers_labels_and_primary_questions(
-    cli: Callable[..., Any], data: Path, given: dict[str, Path], chosen: list[Question],
+    cli: Callable[..., Any], data: Path, arguments: dict[str, Path], choice: list[Question],
     tmp_path: Path,
 ) -> None:  # fmt: skip
     store = tmp_path / "obtained.json"
-    said = cli(
-        *("reproduce", "tab:restoration-main", "--run", "--model", f"recorded:{given['answers']}"),
-        *("--readings", given["labels"], "--labels", "audited:paper", "--mask", given["mask"]),
+    call = cli(
+        *(
+            "reproduce",
+            "tab:restoration-main",
+            "--run",
+            "--model",
+            f"recorded:{arguments['answers']}",
+        ),
+        *(
+            "--readings",
+            arguments["labels"],
+            "--labels",
+            "audited:paper",
+            "--mask",
+            arguments["mask"],
+        ),
         *("--data", data, "--obtained", store, "--json"),
     )
-    assert said.code == 0, said.err
-    told = json.loads(said.out)
-    assert told["executed"] == ["restoration", "recent-restoration", "recent-loss"]
-    assert told["missing"] == {}
-    made = told["sources"]["restoration"]
-    assert made["options"]["labels"] == "audited:paper"
-    assert made["masks"] == {"primary": f"{len(chosen)} questions of primary.csv"}
-    (table,) = told["tables"]
-    found = {(c["row"], c["column"]): c for c in table["cells"] if c["obtained"] is not None}
-    focal = {column: cell["obtained"] for (row, column), cell in found.items() if row == "Focal"}
+    assert call.code == 0, call.err
+    document = json.loads(call.out)
+    assert document["executed"] == ["restoration", "recent-restoration", "recent-loss"]
+    assert document["missing"] == {}
+    result = document["sources"]["restoration"]
+    assert result["options"]["labels"] == "audited:paper"
+    assert result["masks"] == {"primary": f"{len(choice)} questions of primary.csv"}
+    (table,) = document["tables"]
+    values = {(c["row"], c["column"]): c for c in table["cells"] if c["obtained"] is not None}
+    focal = {column: cell["obtained"] for (row, column), cell in values.items() if row == "Focal"}
     # Every draw with the support is right and every one without is not, whoever is eligible.
     assert {v for name, v in focal.items() if name.endswith(("Pres.", "Res."))} == {1.0}
     assert {v for name, v in focal.items() if name.endswith(("Abs.", "Repl."))} == {0.0}
-    assert 0 < next(v for name, v in focal.items() if name.endswith("/ Q")) <= len(chosen)
-    assert not any(cell["embedded"] or cell["stand_in"] for cell in found.values())
+    assert 0 < next(v for name, v in focal.items() if name.endswith("/ Q")) <= len(choice)
+    assert not any(cell["embedded"] or cell["stand_in"] for cell in values.values())
     # The file has answers on the primary questions alone: what is about more stays empty.
-    assert all(column.startswith("Primary") for _, column in found)
+    assert all(column.startswith("Primary") for _, column in values)
     rest = {c["blank"] for c in table["cells"] if c["column"].startswith("All eligible")}
     assert len(rest) == 2  # one for each policy's run, as the numbers of missing answers differ
     assert all("only the questions of the given sets were answered" in why for why in rest)
@@ -114,14 +127,14 @@ def test_restoration_is_filled_from_recorded_answers_labels_and_primary_question
 
 @pytest.mark.realdata
 def test_a_source_whose_answers_are_not_in_the_file_stays_as_it_was(
-    data: Path, given: dict[str, Path]
+    data: Path, arguments: dict[str, Path]
 ) -> None:
     before = {"display": read_obtained()["display"]}
     done = refresh_values(
         before,
         data=data,
-        model=f"recorded:{given['answers']}",
-        masks={"primary": given["mask"]},
+        model=f"recorded:{arguments['answers']}",
+        masks={"primary": arguments["mask"]},
         sources={"display": SOURCES["display"]},
     )
     assert done.executed == ()
@@ -138,7 +151,7 @@ def sets(tmp_path: Path) -> dict[str, Any]:
     primary = {question.id for question in questions[::4]}
     gold = {question.id for question in questions[1::4]}
     rows = [
-        (q.id, "raw", route, "0", q.gold if route == "forward" or q.id in primary else other(q))
+        (q.id, "raw", route, "0", q.gold if route == "forward" or q.id in primary else second(q))
         for q in questions
         for route in ("forward", "replay")
     ]
@@ -178,15 +191,15 @@ CELLS = PublishedTable(
 def fill(sets: dict[str, Any], answers: str, *names: str) -> dict[str, CheckedNumber]:
     """Perform the source with some sets of questions, and give the cell of each row."""
     printed = {row: PublishedNumber("tab:some", "1", row, "H", "0.5") for row in CELLS.rows}
-    wanted = [ref for one in printed.values() for ref in list_references(CELLS, one)]
-    kept = execute_source(
+    refs = [ref for item in printed.values() for ref in list_references(CELLS, item)]
+    values = execute_source(
         sets["source"],
-        wanted,
+        refs,
         model=f"recorded:{sets[answers]}",
         masks={name: sets[name] for name in names},
         resamples=100,
     )
-    return {row: check_number(CELLS, one, {"some": kept}) for row, one in printed.items()}
+    return {row: check_number(CELLS, item, {"some": values}) for row, item in printed.items()}
 
 
 @pytest.mark.slow
@@ -195,10 +208,10 @@ def test_each_set_of_questions_has_its_own_number(sets: dict[str, Any]) -> None:
     cells = fill(sets, "all", "primary", "gold")
     total = len(sets["questions"])
     counts = {row: cell.questions for row, cell in cells.items()}
-    inside, gold = counts["Primary"], counts["Gold"]
-    assert inside is not None and gold is not None
-    assert (counts["Outside primary"], counts["Coverage"]) == (total - inside, total)
-    assert inside == len(sets["questions"][::4]) and gold == len(sets["questions"][1::4])
+    subset, gold = counts["Primary"], counts["Gold"]
+    assert subset is not None and gold is not None
+    assert (counts["Outside primary"], counts["Coverage"]) == (total - subset, total)
+    assert subset == len(sets["questions"][::4]) and gold == len(sets["questions"][1::4])
     values = {row: cell.value for row, cell in cells.items()}
     assert values["Primary"] == 0 and values["Gold"] == 1 and values["Outside primary"] == 1
     assert 0.7 < (values["Coverage"] or 0) < 0.8
@@ -224,9 +237,9 @@ def test_a_price_counts_the_questions_that_will_be_asked(sets: dict[str, Any]) -
 
     def calls(*rows: str) -> int:
         printed = [PublishedNumber("tab:some", "1", row, "H", "0.5") for row in rows]
-        wanted = [ref for one in printed for ref in list_references(CELLS, one)]
+        refs = [ref for item in printed for ref in list_references(CELLS, item)]
         costs = price_source(
-            sets["source"], wanted, data=None, model="reader", masks={"primary": sets["primary"]}
+            sets["source"], refs, data=None, model="reader", masks={"primary": sets["primary"]}
         )
         (plan,) = costs.values()
         return plan.cells
@@ -264,5 +277,5 @@ def test_several_models_are_refused_and_labels_need_answers(
     assert "Did you mean 'primary'?" in cli("reproduce", "--run", "--mask", f"primry={file}").err
     twice = cli("reproduce", "--run", "--mask", file, "--mask", f"primary={file}")
     assert twice.code == 2 and "twice" in twice.err
-    said = cli("reproduce", "--run", "--model", f"recorded:{file},model=one", "--readings", file)
-    assert said.code == 2 and "labels='audited:NAME'" in said.err
+    call = cli("reproduce", "--run", "--model", f"recorded:{file},model=one", "--readings", file)
+    assert call.code == 2 and "labels='audited:NAME'" in call.err

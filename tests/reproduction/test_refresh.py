@@ -30,12 +30,14 @@ def refreshed(data: Path) -> RefreshResult:
 def test_a_refresh_gives_the_stored_values(refreshed: RefreshResult) -> None:
     stored = read_obtained()
     for name in FAST:
-        now = {one.row.identity: one for one in refreshed.obtained[name].rows}
-        for one in stored[name].rows:
-            assert now[one.row.identity].row.estimate == pytest.approx(one.row.estimate, abs=1e-9)
-            if one.row.lower is not None:
-                again = now[one.row.identity].row
-                assert (again.lower, again.upper) == pytest.approx((one.row.lower, one.row.upper))
+        now = {item.row.identity: item for item in refreshed.obtained[name].rows}
+        for item in stored[name].rows:
+            assert now[item.row.identity].row.estimate == pytest.approx(item.row.estimate, abs=1e-9)
+            if item.row.lower is not None:
+                repetition = now[item.row.identity].row
+                assert (repetition.lower, repetition.upper) == pytest.approx(
+                    (item.row.lower, item.row.upper)
+                )
 
 
 def test_a_cell_without_its_run_is_not_called_reproduced(refreshed: RefreshResult) -> None:
@@ -47,7 +49,7 @@ def test_a_cell_without_its_run_is_not_called_reproduced(refreshed: RefreshResul
     assert {c.agreement for c in limits} <= {"to print", "within resampling noise"}
 
 
-OTHERS = {
+REST = {
     "personamem": {
         "focal": "focal:threshold=0.3",
         "survivor": "focal:threshold=0.3,cluster=source",
@@ -81,7 +83,7 @@ OTHERS = {
     },
 }
 """Source → roles with a policy that is not the published one."""
-HELD = {
+CONTENT = {
     # What holds for every policy: a comparator does not change, and states differ by arrival order.
     ("tab:full-pathways", "Canonical", "Jaccard similarity J"),
     ("tab:policy-interfaces-main", "Lexical reference", "Internal"),
@@ -116,25 +118,25 @@ TURNED = {
 """Source → how many cells of which table no longer are reproduced."""
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", REST)
 def test_other_policies_turn_all_their_cells_to_differs(data: Path, name: str) -> None:
-    source = replace(SOURCES[name], policies=OTHERS[name])
-    found = refresh_values({}, data=data, sources={name: source}).obtained
+    source = replace(SOURCES[name], policies=REST[name])
+    obtained = refresh_values({}, data=data, sources={name: source}).obtained
     stored = read_obtained()
     turned: dict[str, int] = {}
     for table in TABLES.values():
         for before, after in zip(
-            check_table(table, stored), check_table(table, found), strict=True
+            check_table(table, stored), check_table(table, obtained), strict=True
         ):
-            printed, said = before.printed, table.part(before.printed)
-            if before.status != "reproduced" or said.get("policy") not in OTHERS[name]:
+            printed, text = before.printed, table.part(before.printed)
+            if before.status != "reproduced" or text.get("policy") not in REST[name]:
                 continue
-            if before.source != name or said.get("number") in ("queries", "units"):
+            if before.source != name or text.get("number") in ("queries", "units"):
                 continue
             rows = (printed.row, f"{printed.panel}: {printed.row}")
-            held = any((table.label, row, printed.quantity) in HELD for row in rows)
-            assert after.status == ("reproduced" if held else "differs"), after
-            turned[table.label] = turned.get(table.label, 0) + (not held)
+            is_held = any((table.label, row, printed.quantity) in CONTENT for row in rows)
+            assert after.status == ("reproduced" if is_held else "differs"), after
+            turned[table.label] = turned.get(table.label, 0) + (not is_held)
     assert turned == TURNED[name]
 
 
@@ -148,7 +150,7 @@ def test_every_source_of_reproduced_numbers_is_tried() -> None:
         if cell.status == "reproduced"
         and table.part(cell.printed).get("number") not in ("queries", "units")
     }
-    tried = {(name, role) for name, roles in OTHERS.items() for role in roles}
+    tried = {(name, role) for name, roles in REST.items() for role in roles}
     assert roles - tried == {
         ("personamem", ""),
         ("readings", None),

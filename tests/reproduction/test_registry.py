@@ -60,7 +60,7 @@ def test_agreement_is_to_the_printed_digits(text: str, value: float, agrees: boo
 
 
 def test_every_printed_label_has_a_table() -> None:
-    labels = list(dict.fromkeys(one.label for one in read_published()))
+    labels = list(dict.fromkeys(item.label for item in read_published()))
     assert list(TABLES) == labels
     # 68 tables, 5 figures, 9 sections with numbers of their own, and those of a correct build.
     assert len(labels) == 83
@@ -69,7 +69,7 @@ def test_every_printed_label_has_a_table() -> None:
 
 
 def test_no_cell_is_printed_twice() -> None:
-    places = [(one.label, one.panel, one.row, one.column) for one in read_published()]
+    places = [(item.label, item.panel, item.row, item.column) for item in read_published()]
     assert len(set(places)) == len(places)
 
 
@@ -99,12 +99,12 @@ def test_protocol_numbers_are_all_reproduced() -> None:
 
 def test_locomo_end_to_end_has_every_number_and_names_the_licence() -> None:
     stored = read_obtained()
-    _, heading, said = render_page(stored).partition("## LoCoMo, end to end")
+    _, heading, text = render_page(stored).partition("## LoCoMo, end to end")
     assert heading
-    assert "CC BY-NC 4.0" in said and "embedded" in said
-    assert "| – |" not in said
+    assert "CC BY-NC 4.0" in text and "embedded" in text
+    assert "| – |" not in text
     # PROTOCOL §4: Recent-8 on LoCoMo has recall 0.315 forward and 0.310 reversed.
-    assert "| recent:k=8 | 0.000 [0.000, 0.000] | 0.315 [0.282, 0.352] | 0.310 [" in said
+    assert "| recent:k=8 | 0.000 [0.000, 0.000] | 0.315 [0.282, 0.352] | 0.310 [" in text
     without = {name: values for name, values in stored.items() if not name.startswith("locomo-")}
     assert "## LoCoMo, end to end" not in render_page(without)
 
@@ -118,20 +118,21 @@ def test_every_reproduced_number_follows_its_row() -> None:
     """Another number in the row that was obtained, and the cell differs: none is typed in."""
     stored = read_obtained()
     moved = {
-        name: replace(kept, rows=tuple(map(other, kept.rows))) for name, kept in stored.items()
+        name: replace(content, rows=tuple(map(second, content.rows)))
+        for name, content in stored.items()
     }
-    seen = 0
+    number = 0
     for table in TABLES.values():
         for before, after in zip(
             check_table(table, stored), check_table(table, moved), strict=True
         ):
             if before.status == "reproduced":
                 assert after.status == "differs", after
-                seen += 1
-    assert seen > 150
+                number += 1
+    assert number > 150
 
 
-def other(noted: MeasuredRow) -> MeasuredRow:
+def second(noted: MeasuredRow) -> MeasuredRow:
     row = noted.row
     changed = {
         name: value + 1
@@ -161,11 +162,11 @@ def test_a_stand_in_is_named_and_never_called_reproduced() -> None:
     assert (cell.printed.text, cell.value) == ("0.000", 0.0)
     assert (cell.status, cell.stand_in) == ("machinery", "locomo")
     own = replace(row, benchmark="longmemeval")
-    found = {
+    values = {
         "locomo": SourceValues({}, (MeasuredRow(row),)),
         "longmemeval": SourceValues({}, (MeasuredRow(own),)),
     }
-    cell = check_table(table, found)[0]
+    cell = check_table(table, values)[0]
     assert (cell.status, cell.stand_in) == ("reproduced", "")
 
 
@@ -192,9 +193,9 @@ TABLE = PublishedTable("tab:x", "a table", {"kind": "data", "source": "x", "quan
 
 def test_what_is_kept_is_what_the_registry_needs() -> None:
     obtained = read_obtained()
-    for name, kept in obtained.items():
+    for name, content in obtained.items():
         assert name in SOURCES
-        assert kept.made["policies"] == dict(SOURCES[name].policies), name
+        assert content.made["policies"] == dict(SOURCES[name].policies), name
 
 
 def test_page_is_what_the_registry_renders() -> None:
@@ -207,8 +208,8 @@ def test_the_page_of_a_run_is_the_page_of_what_it_keeps(tmp_path: Path) -> None:
     """A refresh has policies in the order of the source, the file has them sorted."""
     stored = read_obtained()
     run = {
-        name: replace(kept, made={**kept.made, "policies": dict(SOURCES[name].policies)})
-        for name, kept in stored.items()
+        name: replace(content, made={**content.made, "policies": dict(SOURCES[name].policies)})
+        for name, content in stored.items()
     }
     assert render_page(run) == render_page(stored)
 
@@ -231,80 +232,80 @@ def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
     assert every.code == 0
     assert "tab:mechanism-state" in every.out and "differs" in every.out
     assert "…" not in every.out
-    one = cli("reproduce", "tab:mechanism-state", "--keep", tmp_path / "kept")
-    assert "0.9730" in one.out and "reproduced" in one.out
+    call = cli("reproduce", "tab:mechanism-state", "--keep", tmp_path / "kept")
+    assert "0.9730" in call.out and "reproduced" in call.out
     with StoredRun(tmp_path / "kept") as stored:
-        kept = {one.question: one.value for one in stored.findings("reproduction")}
-    line = kept["tab:mechanism-state"]["lines"][0]
+        values_by_label = {call.question: call.value for call in stored.findings("reproduction")}
+    line = values_by_label["tab:mechanism-state"]["lines"][0]
     assert line == ["Survivor selection", "Replay / J", "0.045", "0.0450", "reproduced"]
-    assert kept["tab:policy-interfaces-main"]["counts"][:3] == [
+    assert values_by_label["tab:policy-interfaces-main"]["counts"][:3] == [
         ["reproduced: measured", 3],
         ["reproduced: denominators", 4],
         ["differs", 3],
     ]
     report = tmp_path / "kept" / "report.html"
-    assert f"Report: {report}" in one.out
-    shown = report.read_text(encoding="utf-8")
-    assert "Of the paper's 2280 numbers, 42 measured values are reproduced" in shown
-    assert "36 denominators and 14 numbers that follow from other printed numbers" in shown
-    assert "77 of 77 target values" in shown and "No estimates" not in shown
-    assert 'id="tab-mechanism-state"' in shown
+    assert f"Report: {report}" in call.out
+    text = report.read_text(encoding="utf-8")
+    assert "Of the paper's 2280 numbers, 42 measured values are reproduced" in text
+    assert "36 denominators and 14 numbers that follow from other printed numbers" in text
+    assert "77 of 77 target values" in text and "No estimates" not in text
+    assert 'id="tab-mechanism-state"' in text
     # Below its table stands why a number differs, and which command gives one of its kind.
-    assert "RoutePrism uses a different one" in shown
-    assert "routeprism audit personamem --kind" in shown
-    assert f"routeprism reproduce --keep {tmp_path / 'kept'}" in shown
+    assert "RoutePrism uses a different one" in text
+    assert "routeprism audit personamem --kind" in text
+    assert f"routeprism reproduce --keep {tmp_path / 'kept'}" in text
     assert cli("reproduce", "tab:nothing").code == 2
 
 
 def test_what_is_known_is_held_after_every_run() -> None:
-    held = []
-    found = refresh_values(
-        {}, sources={"readings": SOURCES["readings"]}, save=lambda now: held.append(dict(now))
+    entries = []
+    result = refresh_values(
+        {}, sources={"readings": SOURCES["readings"]}, save=lambda now: entries.append(dict(now))
     )
-    assert held == [found.obtained]
-    assert list(held[0]) == ["readings"]
+    assert entries == [result.obtained]
+    assert list(entries[0]) == ["readings"]
 
 
 def test_absent_data_is_named_and_leaves_values_as_they_were(cli, tmp_path: Path) -> None:
     store = tmp_path / "obtained.json"
     before = {"personamem": read_obtained()["personamem"]}
     write_obtained(before, store)
-    said = cli(
+    call = cli(
         *("reproduce", "tab:mechanism-state", "--run", "--data", tmp_path / "none"),
         *("--obtained", store),
     )
-    assert said.code == 0
-    assert "Left as it was: personamem" in said.out and "none" in said.out
+    assert call.code == 0
+    assert "Left as it was: personamem" in call.out and "none" in call.out
     assert read_obtained(store) == before
 
 
 def test_a_model_that_may_cost_money_is_not_asked_by_the_way(cli, tmp_path: Path) -> None:
-    said = cli("reproduce", "--run", "--model", "openai:any", "--obtained", tmp_path / "o.json")
-    assert said.code == 2
-    assert "--yes" in said.err
+    call = cli("reproduce", "--run", "--model", "openai:any", "--obtained", tmp_path / "o.json")
+    assert call.code == 2
+    assert "--yes" in call.err
     assert cli("reproduce", "--model", "reader").code == 2
 
 
 def test_a_file_that_the_user_names_has_to_be_there(cli, tmp_path: Path) -> None:
-    mine, nowhere = tmp_path / "mine.json", tmp_path / "nowhere"
-    asks = ("reproduce", "tab:main-route", "--run", "--model", "reader", "--obtained", mine)
-    for said in (
+    expected, nowhere = tmp_path / "mine.json", tmp_path / "nowhere"
+    asks = ("reproduce", "tab:main-route", "--run", "--model", "reader", "--obtained", expected)
+    for text in (
         cli("reproduce", "--obtained", nowhere),
         cli(*asks, "--mask", nowhere),
         cli(*asks, "--readings", nowhere, "--labels", "audited:nowhere"),
     ):
-        assert said.code == 2
-        assert said.err == f"routeprism: {nowhere}: there is no such file\n"
-    assert not mine.exists()
+        assert text.code == 2
+        assert text.err == f"routeprism: {nowhere}: there is no such file\n"
+    assert not expected.exists()
 
 
 @pytest.mark.parametrize("content", ["garbage", "[]", '{"a": 1}', '{"a": {"made": {}}}'])
 def test_other_files_are_no_obtained_values(cli, tmp_path: Path, content: str) -> None:
     file = tmp_path / "other.json"
     file.write_text(content, encoding="utf-8")
-    said = cli("reproduce", "tab:main-route", "--obtained", file)
-    assert said.code == 2
-    assert said.err.endswith(
+    call = cli("reproduce", "tab:main-route", "--obtained", file)
+    assert call.code == 2
+    assert call.err.endswith(
         "is not a file of obtained values; `routeprism reproduce --run` writes one\n"
     )
 
@@ -326,18 +327,18 @@ def test_reproduced_numbers_are_counted_by_what_they_are() -> None:
                 assert cell.basis in ("arithmetic", "denominator"), cell
             if table.part(cell.printed).get("number") in ("queries", "units"):
                 assert cell.basis in ("denominator", "target"), cell
-    said = render_page(stored)
-    assert "| all | | 2280 | 42 | 36 | 14 |" in said
-    assert "has 77 target values, of which 77 are reached here" in said
+    text = render_page(stored)
+    assert "| all | | 2280 | 42 | 36 | 14 |" in text
+    assert "has 77 target values, of which 77 are reached here" in text
 
 
 def test_sets_of_questions_are_known_and_data_needs_none() -> None:
     for table in TABLES.values():
         for cell in check_table(table, {}):
-            said = table.part(cell.printed)
-            if name := said.get("questions", ""):
+            text = table.part(cell.printed)
+            if name := text.get("questions", ""):
                 assert name.removeprefix("outside-") in QUESTION_SETS, cell
-                assert said["kind"] != "data", cell
+                assert text["kind"] != "data", cell
 
 
 @pytest.mark.parametrize(
@@ -367,7 +368,9 @@ def test_cells_name_the_questions_that_the_paper_prints_them_for(
     label: str, row: str, column: str, questions: str
 ) -> None:
     (cell,) = {
-        one for one in read_published() if (one.label, one.row, one.column) == (label, row, column)
+        item
+        for item in read_published()
+        if (item.label, item.row, item.column) == (label, row, column)
     }
     assert TABLES[label].part(cell).get("questions", "") == questions
 
@@ -398,15 +401,15 @@ def test_numbers_have_the_experiment_that_the_paper_describes(
 ) -> None:
     (table,) = select_tables((label,))
     stored = read_obtained()
-    found = [
+    cells = [
         cell
         for cell in check_table(table, stored)
         if fnmatchcase(cell.printed.row, row) and fnmatchcase(cell.printed.column, column)
     ]
-    assert found
-    for cell in found:
-        said = table.part(cell.printed)
-        assert (said["source"], said["quantity"]) == (source, quantity)
+    assert cells
+    for cell in cells:
+        text = table.part(cell.printed)
+        assert (text["source"], text["quantity"]) == (source, quantity)
         assert cell.value is not None, cell
 
 
@@ -427,9 +430,9 @@ def test_a_run_writes_into_the_directory_of_the_user(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     before = STORED.read_bytes()
-    said = cli("reproduce", "tab:record-semantic", "--run", "--data", tmp_path / "none")
-    assert said.code == 0, said.err
-    assert "Values: reproduction/obtained.json" in said.out
+    call = cli("reproduce", "tab:record-semantic", "--run", "--data", tmp_path / "none")
+    assert call.code == 0, call.err
+    assert "Values: reproduction/obtained.json" in call.out
     assert "readings" in read_obtained(tmp_path / "reproduction" / "obtained.json")
     assert STORED.read_bytes() == before
 
@@ -440,7 +443,7 @@ def test_a_place_that_cannot_be_written_is_named(
     """A file stands where the directory would be."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "reproduction").write_text("a file of the user's", encoding="utf-8")
-    said = cli("reproduce", "tab:record-semantic", "--run", "--data", tmp_path / "none")
-    assert said.code == 2
-    assert "obtained.json: cannot be written" in said.err and "file as obtained" in said.err
+    call = cli("reproduce", "tab:record-semantic", "--run", "--data", tmp_path / "none")
+    assert call.code == 2
+    assert "obtained.json: cannot be written" in call.err and "file as obtained" in call.err
     assert (tmp_path / "reproduction").read_text(encoding="utf-8") == "a file of the user's"

@@ -73,13 +73,13 @@ def test_an_unknown_column_is_refused_with_the_nearest() -> None:
 
 
 def test_a_gate_speaks_of_every_policy_but_comparators(runs: Mapping[str, Path]) -> None:
-    found = check_run(runs["two"], ["J>=0.9"])
-    assert [(v.row.policy, v.passed) for v in found.verdicts] == [
+    outcome = check_run(runs["two"], ["J>=0.9"])
+    assert [(v.row.policy, v.passed) for v in outcome.verdicts] == [
         ("recent:k=2", False),
         ("raw", True),
     ]
-    named = check_run(runs["two"], ["policy=source-order(recent:k=2):J>=1"])
-    assert [v.passed for v in named.verdicts] == [True]
+    comparator_check = check_run(runs["two"], ["policy=source-order(recent:k=2):J>=1"])
+    assert [v.passed for v in comparator_check.verdicts] == [True]
 
 
 def test_the_sentence_names_the_gate_the_row_and_the_questions(runs: Mapping[str, Path]) -> None:
@@ -101,11 +101,11 @@ def test_limits_of_the_interval_are_gates_too(runs: Mapping[str, Path]) -> None:
     row = check_run(runs["three"], ["policy=recent:k=3:J<=1"]).verdicts[0].row
     assert row.lower is not None and row.upper is not None
     lower, upper = round(row.lower - 1e-3, 6), round(row.upper + 1e-3, 6)
-    kept = check_run(
+    outcome = check_run(
         runs["three"],
         [f"policy=recent:k=3:J.lower>={lower}", f"policy=recent:k=3:J.upper<={upper}"],
     )
-    assert kept.passed
+    assert outcome.passed
     assert not check_run(runs["three"], [f"policy=recent:k=3:J.upper<={lower}"]).passed
 
 
@@ -115,7 +115,7 @@ def test_counts_name_the_questions_that_were_counted(runs: Mapping[str, Path]) -
 
 
 @pytest.mark.parametrize(
-    ("gate", "said"),
+    ("gate", "message"),
     [
         ("JJ>=0.9", "Did you mean 'J'"),
         ("policy=recent:k=4:J>=0.9", "Did you mean 'recent:k="),
@@ -124,9 +124,9 @@ def test_counts_name_the_questions_that_were_counted(runs: Mapping[str, Path]) -
     ],
 )
 def test_a_gate_without_a_row_is_a_wrong_call(
-    runs: Mapping[str, Path], gate: str, said: str
+    runs: Mapping[str, Path], gate: str, message: str
 ) -> None:
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(SpecError, match=message):
         check_run(runs["two"], [gate])
 
 
@@ -149,31 +149,33 @@ def test_no_worse_than_a_baseline(runs: Mapping[str, Path], tmp_path: Path) -> N
 
 
 def test_a_comparison_is_paired_by_question(runs: Mapping[str, Path]) -> None:
-    found = compare_runs(runs["two"], runs["three"], [("recent:k=2", "recent:k=3")])
+    comparison = compare_runs(runs["two"], runs["three"], [("recent:k=2", "recent:k=3")])
     (change,) = [
-        one for one in found.differences if one.column.quantity == "J" and not one.column.arm
+        difference
+        for difference in comparison.differences
+        if difference.column.quantity == "J" and not difference.column.arm
     ]
     assert (change.before, change.after) == (0, pytest.approx(0.15))
     assert change.difference.value == pytest.approx(change.after - change.before)
     assert (change.difference.queries, change.difference.units) == (165, 30)
     assert change.flags == "synthetic"
     # What recent:k=2 holds recent:k=3 holds, too: no question can lose support.
-    assert found.support and not any(one.lost for one in found.support)
+    assert comparison.support and not any(difference.lost for difference in comparison.support)
     with StoredRun(runs["two"]) as before, StoredRun(runs["three"]) as after:
-        for one in found.support[:20]:
-            shown = [
-                stored.exposure(policy, "budget", one.schedule, one.question).sources
+        for difference in comparison.support[:20]:
+            source_sets = [
+                stored.exposure(policy, "budget", difference.schedule, difference.question).sources
                 for stored, policy in ((before, "recent:k=2"), (after, "recent:k=3"))
             ]
-            labels = after.questions()[one.question].labels[found.labels]
-            assert set(one.kept) == (shown[1] - shown[0]) & labels
+            labels = after.questions()[difference.question].labels[comparison.labels]
+            assert set(difference.kept) == (source_sets[1] - source_sets[0]) & labels
 
 
 def test_policies_are_matched_by_name(runs: Mapping[str, Path]) -> None:
-    found = compare_runs(runs["two"], runs["three"])
-    assert found.pairs == (("raw", "raw"),)
-    assert all(one.difference.value == 0 for one in found.differences)
-    assert "recent:k=2" in found.notes[0] and "recent:k=3" in found.notes[0]
+    comparison = compare_runs(runs["two"], runs["three"])
+    assert comparison.pairs == (("raw", "raw"),)
+    assert all(difference.difference.value == 0 for difference in comparison.differences)
+    assert "recent:k=2" in comparison.notes[0] and "recent:k=3" in comparison.notes[0]
     with pytest.raises(SpecError, match="the second run has no policy 'recent:k=2'"):
         compare_runs(runs["two"], runs["three"], [("raw", "recent:k=2")])
 

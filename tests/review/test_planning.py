@@ -115,12 +115,12 @@ def test_where_every_question_is_a_unit_questions_are_counted(
         "answer": "1",
     }
     turned = {**history, "answer_session_ids": ["c"]}
-    asked = [
+    requests = [
         {**(history if at % 2 else turned), "question_id": f"q{at}", "question": "How many?"}
         for at in range(6)
     ]
     file = tmp_path / "long.json"
-    file.write_text(json.dumps(asked), encoding="utf-8")
+    file.write_text(json.dumps(requests), encoding="utf-8")
     run = tmp_path / "run"
     routeprism.audit(f"longmemeval:path={file}", "recent:k=1", run=run, resamples=100)
     plan = routeprism.plan_study(str(run), "recall.retained.forward", half_width=0.1)

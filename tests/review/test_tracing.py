@@ -47,7 +47,7 @@ def masks(small: Benchmark) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def asked(
+def answered_run(
     small: Benchmark, masks: dict[str, list[str]], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     run = tmp_path_factory.mktemp("asked") / "run"
@@ -66,12 +66,12 @@ ANY = r"FIELD|CONDITION|LABEL|\bN\b"
 def names() -> re.Pattern[str]:
     """Read every name that the page describes; Q stands for any other one."""
     first = (line.split("|")[1] for line in PAGE.read_text("utf-8").splitlines() if "|" in line)
-    listed = [name for cell in first for name in re.findall(r"`([^`]+)`", cell)]
-    prefixes = [name[:-1] for name in listed if name.endswith(".Q")]
-    plain = [name for name in listed if "Q" not in name]
-    written = (re.sub(ANY, ".+", re.escape(name)) for name in plain)
+    entries = [name for cell in first for name in re.findall(r"`([^`]+)`", cell)]
+    prefixes = [name[:-1] for name in entries if name.endswith(".Q")]
+    plain = [name for name in entries if "Q" not in name]
+    content = (re.sub(ANY, ".+", re.escape(name)) for name in plain)
     before = "|".join(map(re.escape, prefixes))
-    return re.compile(rf"(?:{before})?(?:{'|'.join(written)})(?:_count)?")
+    return re.compile(rf"(?:{before})?(?:{'|'.join(content)})(?:_count)?")
 
 
 def taken_again(trail: Trail) -> float | None:
@@ -105,7 +105,7 @@ def taken_again(trail: Trail) -> float | None:
         both = [user for user in side if user in sides[1]]
         gaps = [side[u][0] / side[u][1] - sides[1][u][0] / sides[1][u][1] for u in both]
         return sum(gaps) / len(gaps)
-    rest = [mean({u: one for u, one in side.items() if u != out}) for out in side]
+    rest = [mean({u: item for u, item in side.items() if u != out}) for out in side]
     return min(rest) if trail.rule == "least" else max(rest)
 
 
@@ -119,30 +119,30 @@ def check(run: Path, experiments: set[str]) -> None:
     from_answers = 0
     for trail in trace_rows(run, range(1, len(rows) + 1)):
         row = trail.row
-        told = (row.identity, row.estimate, trail.recomputed)
+        message = (row.identity, row.estimate, trail.recomputed)
         assert names().fullmatch(row.quantity), f"{PAGE.name} does not say what {row.quantity} is"
         if row.quantity.startswith(("p.", "p_holm.")):
             continue  # a p-value is no mean of units
-        assert taken_again(trail) == pytest.approx(row.estimate, abs=1e-9), told
-        assert trail.agrees, told
+        assert taken_again(trail) == pytest.approx(row.estimate, abs=1e-9), message
+        assert trail.agrees, message
         assert trail.experiment == index[row.experiment]
         asked_somebody = row.model and row.experiment not in ("screen", "support")
-        assert bool(trail.answers) == bool(asked_somebody) or row.experiment == "support", told
+        assert bool(trail.answers) == bool(asked_somebody) or row.experiment == "support", message
         if row.quantity.startswith("accuracy.") and not row.arm and trail.answers:
             from_answers += 1
             right: dict[str, list[bool]] = {}
             for answer in trail.answers:
                 right.setdefault(answer.answer.question, []).append(bool(answer.correct))
-            shares = {question: sum(found) / len(found) for question, found in right.items()}
+            shares = {question: sum(result) / len(result) for question, result in right.items()}
             values = {q: v for unit in trail.groups[""] for q, v in unit.questions.items()}
-            assert values == pytest.approx(shares, abs=1e-12), told
-    asked = any(row.quantity.startswith("accuracy.") and not row.arm for row in rows)
-    assert (from_answers > 0) == asked
+            assert values == pytest.approx(shares, abs=1e-12), message
+    answered_run = any(row.quantity.startswith("accuracy.") and not row.arm for row in rows)
+    assert (from_answers > 0) == answered_run
 
 
 @pytest.mark.slow
-def test_answers_reuse_replication_readouts_retention(asked: Path) -> None:
-    check(asked, {"routes", "retention", "reuse", "replication", "readouts", "support"})
+def test_answers_reuse_replication_readouts_retention(answered_run: Path) -> None:
+    check(answered_run, {"routes", "retention", "reuse", "replication", "readouts", "support"})
 
 
 @pytest.mark.slow
@@ -218,8 +218,8 @@ def _pass(kind: str, name: str, small: Benchmark, directory: Path) -> Path:
                 for place, record in enumerate(card.records)
             }
             cards[card.id] = SupportReading(card.question, labels)
-    made = Readings(name, rubric.kind, rubric.name, rubric.digest, "file:x", "0" * 64, cards)
-    save_readings(made, directory / f"{kind}-{name}.json")
+    result = Readings(name, rubric.kind, rubric.name, rubric.digest, "file:x", "0" * 64, cards)
+    save_readings(result, directory / f"{kind}-{name}.json")
     return directory / f"{kind}-{name}.json"
 
 
@@ -238,13 +238,13 @@ def test_every_number_of_a_study(kind: str, small: Benchmark, tmp_path: Path) ->
         assert trail.agrees, (trail.row.identity, trail.row.estimate, trail.recomputed)
 
 
-def test_an_answer_is_the_one_that_the_ledger_has(asked: Path) -> None:
+def test_an_answer_is_the_one_that_the_ledger_has(answered_run: Path) -> None:
     names = "experiment=routes,policy=focal,quantity=accuracy.route,batch=again"
-    trail = trace_row(asked, names, prompts=True)
+    trail = trace_row(answered_run, names, prompts=True)
     assert {answer.answer.side for answer in trail.answers} == {"replay"}
     assert len(trail.answers) == 9 * 2  # questions and draws
     assert trail.prompts is not None
-    with StoredRun(asked) as stored:
+    with StoredRun(answered_run) as stored:
         questions = stored.questions()
     for answer in trail.answers:
         assert questions[answer.answer.question].text in trail.prompts[answer.answer.prompt_sha256]
@@ -252,35 +252,36 @@ def test_an_answer_is_the_one_that_the_ledger_has(asked: Path) -> None:
     for answer in trail.answers:
         right.setdefault(answer.answer.question, []).append(bool(answer.correct))
     values = {q: v for unit in trail.groups[""] for q, v in unit.questions.items()}
-    assert values == {question: sum(found) / 2 for question, found in right.items()}
+    assert values == {question: sum(result) / 2 for question, result in right.items()}
 
 
-def test_what_is_meant_by_a_row(asked: Path, tmp_path: Path) -> None:
+def test_what_is_meant_by_a_row(answered_run: Path, tmp_path: Path) -> None:
     assert (
-        trace_row(asked, "policy=focal,schedule=replay,quantity=J,experiment=routes").row.arm == ""
+        trace_row(answered_run, "policy=focal,schedule=replay,quantity=J,experiment=routes").row.arm
+        == ""
     )
     with pytest.raises(SpecError, match=r"(?s)\d rows have policy=focal.*experiment=reuse"):
-        trace_row(asked, "policy=focal,quantity=J")
+        trace_row(answered_run, "policy=focal,quantity=J")
     with pytest.raises(SpecError, match=r"no row has policy=fokal\. Did you mean 'focal'"):
-        trace_row(asked, "policy=fokal,quantity=J")
+        trace_row(answered_run, "policy=fokal,quantity=J")
     with pytest.raises(SpecError, match=r"Expected columns such as .* but got 'polcy=focal'"):
-        trace_row(asked, "polcy=focal")
+        trace_row(answered_run, "polcy=focal")
     with pytest.raises(SpecError, match=r"Expected a row from 1 to \d+ .* but got row=0"):
-        trace_row(asked, "0")
+        trace_row(answered_run, "0")
     with pytest.raises(SpecError, match="the run has no question 'q'"):
-        trace_row(asked, "1", question="q")
+        trace_row(answered_run, "1", question="q")
     with pytest.raises(RunError, match="contains no run"):
         trace_row(tmp_path / "none", "1")
 
 
-def test_the_command_prints_it(asked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_it(answered_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = "experiment=routes,policy=focal,quantity=D_res,batch="
-    command = ["trace", str(asked), "--row", names]
+    command = ["trace", str(answered_run), "--row", names]
     run_command(command)
-    said = capsys.readouterr().out
-    assert "every unit counts equally. Computed again, it is" in said
-    assert "as in the run." in said
-    assert "prompt SHA-256" in said
+    text = capsys.readouterr().out
+    assert "every unit counts equally. Computed again, it is" in text
+    assert "as in the run." in text
+    assert "prompt SHA-256" in text
     run_command([*command, "--json"])
     document = json.loads(capsys.readouterr().out)
     assert document["agrees"]
@@ -298,14 +299,14 @@ def test_a_run_without_estimates_has_nothing_to_trace(
 
 @pytest.mark.slow
 def test_one_command_for_a_number_of_each_experiment(
-    asked: Path, capsys: pytest.CaptureFixture[str]
+    answered_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with StoredRun(asked) as stored:
+    with StoredRun(answered_run) as stored:
         rows = stored.estimates()
     first = {row.experiment: number for number, row in reversed(list(enumerate(rows, start=1)))}
     assert len(first) == 6
     for experiment, number in first.items():
-        command = ["trace", str(asked), "--row", str(number), "--json"]
+        command = ["trace", str(answered_run), "--row", str(number), "--json"]
         run_command(command)
         document = json.loads(capsys.readouterr().out)
         assert (document["row"]["experiment"], document["number"]) == (experiment, number)

@@ -26,10 +26,10 @@ class Adapter:
     name = "adapter"
 
     def build(self, arrivals: Sequence[Record]) -> Any:
-        return Kept(arrivals)
+        return Records(arrivals)
 
 
-class Kept:
+class Records:
     def __init__(self, arrivals: Sequence[Record]) -> None:
         self.arrivals = arrivals
         self.kept = list(arrivals)[-3:]
@@ -62,7 +62,7 @@ def adapter(memory: Callable[[Sequence[Record]], Any]) -> Any:
 # --- six broken ones ---------------------------------------------------------------------------
 
 
-class LeaksState(Kept):
+class LeaksState(Records):
     """All builds share one list."""
 
     shared: list[Record] = []  # noqa: RUF012 (that is what is broken)
@@ -73,21 +73,21 @@ class LeaksState(Kept):
         self.kept = self.shared
 
 
-class DropsProvenance(Kept):
+class DropsProvenance(Records):
     """Its summary does not say where it came from."""
 
     def expose(self, query: str) -> Exposure:
         return Exposure((Block("summary", "They moved.", frozenset()),))
 
 
-class InventsIds(Kept):
+class InventsIds(Records):
     """It names its own ids instead of the records'."""
 
     def retained(self) -> frozenset[str]:
         return frozenset(f"memory-{at}" for at, _ in enumerate(self.kept))
 
 
-class Peeks(Kept):
+class Peeks(Records):
     """It remembers what it was asked."""
 
     def __init__(self, arrivals: Sequence[Record]) -> None:
@@ -102,7 +102,7 @@ class Peeks(Kept):
         return super().expose(query)
 
 
-class Chancy(Kept):
+class Chancy(Records):
     """No two builds are the same."""
 
     number = itertools.count()
@@ -115,7 +115,7 @@ class Chancy(Kept):
         return [super().state(), self.mine]
 
 
-class StaysBehind(Kept):
+class StaysBehind(Records):
     """Its files are never removed."""
 
     def __init__(self, arrivals: Sequence[Record]) -> None:
@@ -125,7 +125,7 @@ class StaysBehind(Kept):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("broken", "check", "said", "fix"),
+    ("broken", "check", "message", "fix"),
     [
         (LeaksState, "isolation", "a second build holds 'moving-0'", "inside build()"),
         (DropsProvenance, "provenance", "shows 'They moved.' without sources", "every Block the"),
@@ -136,13 +136,13 @@ class StaysBehind(Kept):
     ],
 )
 def test_a_broken_adapter_fails_where_it_is_broken(
-    broken: type[Kept], check: str, said: str, fix: str
+    broken: type[Records], check: str, message: str, fix: str
 ) -> None:
     LeaksState.shared.clear()
-    found = failed(adapter(broken))
-    assert list(found) == [check]
-    assert said in found[check][0]
-    assert fix in found[check][1]
+    result = failed(adapter(broken))
+    assert list(result) == [check]
+    assert message in result[check][0]
+    assert fix in result[check][1]
 
 
 # --- other faults ------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_a_broken_adapter_fails_where_it_is_broken(
 def test_a_thread_that_is_not_ended() -> None:
     stop = threading.Event()
 
-    class Threaded(Kept):
+    class Threaded(Records):
         def __init__(self, arrivals: Sequence[Record]) -> None:
             super().__init__(arrivals)
             threading.Thread(target=stop.wait, name="poller", daemon=True).start()
@@ -186,14 +186,14 @@ def test_a_thread_that_ends_during_a_scan_hides_no_process(monkeypatch: pytest.M
 def test_an_open_file_is_found() -> None:
     opened = []
 
-    class Open(Kept):
+    class Open(Records):
         def __init__(self, arrivals: Sequence[Record]) -> None:
             super().__init__(arrivals)
             opened.append(Path(__file__).open())  # noqa: SIM115 (that is what is broken)
 
     try:
-        said, _ = failed(adapter(Open))["clean-up"]
-        assert said == "1 files or connections are still open"
+        text, _ = failed(adapter(Open))["clean-up"]
+        assert text == "1 files or connections are still open"
     finally:
         for file in opened:
             file.close()
@@ -201,7 +201,7 @@ def test_an_open_file_is_found() -> None:
 
 @pytest.mark.slow
 def test_what_is_closed_in_time_is_fine() -> None:
-    class Closing(Kept):
+    class Closing(Records):
         def __init__(self, arrivals: Sequence[Record]) -> None:
             super().__init__(arrivals)
             self.place = tempfile.TemporaryDirectory()
@@ -214,16 +214,16 @@ def test_what_is_closed_in_time_is_fine() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("events", "said"),
+    ("events", "message"),
     [
         ([Event("add", "moving-0", "moving-1", 0)], "arrival 0 was 'moving-1'"),
         ([Event("evict", "moving-4", "moving-0", 0)], "to 'moving-4', which had not arrived"),
         ([Event("add", "moving-4", "moving-4", 4)], "'moving-0' arrived, is not retained, and no"),
     ],
 )
-def test_an_event_log_that_cannot_be_right(events: list[Event], said: str) -> None:
-    broken = type("Logging", (Kept,), {"events": lambda self: events})
-    assert said in failed(adapter(broken))["traceability"][0]
+def test_an_event_log_that_cannot_be_right(events: list[Event], message: str) -> None:
+    broken = type("Logging", (Records,), {"events": lambda self: events})
+    assert message in failed(adapter(broken))["traceability"][0]
 
 
 @pytest.mark.slow
@@ -245,7 +245,7 @@ def test_what_rests_on_a_failed_check_is_not_tried() -> None:
 def test_an_adapter_that_wants_the_question() -> None:
     class Curious(Adapter):
         def build(self, arrivals: Sequence[Record], question: str) -> Any:  # type: ignore[override]
-            return Kept(arrivals)
+            return Records(arrivals)
 
     policy: Any = Curious()
     (contract, *_) = check_adapter(policy)
@@ -275,8 +275,8 @@ def test_the_command_says_what_is_wrong_and_exits_with_one(
     assert bad.code == 1
     assert "FAILED provenance: expose('Where do I live?') shows 'They moved.'" in bad.out
     assert "to fix it: give every Block the ids of all records its text came from" in bad.out
-    found = json.loads(cli("check-adapter", "my_adapters:Bad", "--json").out)
-    assert [c["name"] for c in found["checks"] if c["outcome"] == "failed"] == ["provenance"]
+    document = json.loads(cli("check-adapter", "my_adapters:Bad", "--json").out)
+    assert [c["name"] for c in document["checks"] if c["outcome"] == "failed"] == ["provenance"]
     assert cli("check-adapter", "no_such_module:Name").code == 2
 
 

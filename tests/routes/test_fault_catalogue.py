@@ -84,8 +84,8 @@ def database() -> type:
 
         def retained(self) -> Any:
             own = {record.id for record in self.records}
-            listed = rows.execute("SELECT id FROM kept ORDER BY at").fetchall()
-            return [key for (key,) in listed if key in own][-3:]
+            entries = rows.execute("SELECT id FROM kept ORDER BY at").fetchall()
+            return [key for (key,) in entries if key in own][-3:]
 
         def expose(self, query: str) -> Any:
             return self.retained()
@@ -189,9 +189,9 @@ class ForgetsWhatWasShown(Newest):
         self.records = [*self.records, record][-3:]
 
     def expose(self, query: str) -> Any:
-        shown = self.records
+        records = self.records
         self.records = self.records[1:]
-        return shown
+        return records
 
 
 def remembers_questions(shared: bool) -> Callable[[], type]:
@@ -235,13 +235,13 @@ class Stepping:
         return [*state, record][-2:]
 
     def finish(self, state: Any) -> Any:
-        return Kept(state)
+        return Records(state)
 
     def key(self, state: Any) -> Any:
         return tuple(record.id for record in state)
 
 
-class Kept:
+class Records:
     """The memory of a policy."""
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -640,8 +640,8 @@ def test_check_adapter_names_the_fault(name: str) -> None:
         check.name: check.message for check in check_adapter(policy) if check.outcome == "failed"
     }
     assert list(failed) == list(fault.checks)
-    for check, said in fault.checks.items():
-        assert said in failed[check]
+    for check, text in fault.checks.items():
+        assert text in failed[check]
 
 
 @pytest.mark.slow
@@ -654,9 +654,9 @@ def test_an_audit_ends_or_says_it(name: str, six_pools: Benchmark) -> None:
         assert type(ended.value) is fault.error
         assert fault.said in str(ended.value)
         return
-    found = routeprism.audit(six_pools, fault.make(), resamples=100, schedules=["replay"])
-    assert found.value("J").estimate == pytest.approx(fault.overlap)
-    assert any(fault.said in note for note in found.notes)
+    result = routeprism.audit(six_pools, fault.make(), resamples=100, schedules=["replay"])
+    assert result.value("J").estimate == pytest.approx(fault.overlap)
+    assert any(fault.said in note for note in result.notes)
 
 
 # --- every order -------------------------------------------------------------------------------
@@ -667,9 +667,16 @@ def test_exact_numbers_come_from_building_where_merged_states_are_wrong(broken: 
     """The newest two of four: of 24 orders, 4 keep the same two as source order."""
     pool = Pool("ann", tuple(Record(f"r{at}", at, f"Words number {at}.") for at in range(4)))
     policy = as_policy(broken)
-    found = explore(policy, pool)
-    assert (found.method, found.changed.count, found.changed.total) == ("replayed", 20, 24)
-    assert "breaks a rule of incremental policies, so its merged states were not used" in found.note
+    exploration = explore(policy, pool)
+    assert (exploration.method, exploration.changed.count, exploration.changed.total) == (
+        "replayed",
+        20,
+        24,
+    )
+    assert (
+        "breaks a rule of incremental policies, so its merged states were not used"
+        in exploration.note
+    )
     with pytest.raises(ContractError, match=r"of 24 orders checked, merged states gave different"):
         explore(policy, pool, method="merged")
     worst = worst_order(policy, pool, lambda memory: "r0" in memory.retained())
@@ -680,9 +687,13 @@ def test_exact_numbers_come_from_building_where_merged_states_are_wrong(broken: 
 
 def test_sound_merged_states_are_used_and_their_check_is_noted() -> None:
     pool = Pool("ann", tuple(Record(f"r{at}", at, f"Words number {at}.") for at in range(7)))
-    found = explore(as_policy(Stepping), pool)
-    assert (found.method, found.changed.count, found.orders) == ("merged", 4800, 5040)
-    assert found.note == (
+    exploration = explore(as_policy(Stepping), pool)
+    assert (exploration.method, exploration.changed.count, exploration.orders) == (
+        "merged",
+        4800,
+        5040,
+    )
+    assert exploration.note == (
         "merged states of stepping were compared with building up to 200 orders of each pool, and "
         "agreed"
     )
@@ -704,9 +715,9 @@ def test_a_memory_that_cannot_take_copies_is_audited_and_that_is_said(six_pools:
             assert int(record.id.rpartition("r")[2]) < 100
             super().add(record)
 
-    found = routeprism.audit(six_pools, Parses, resamples=100, schedules=["replay"])
-    assert found.value("J").estimate == pytest.approx(J)
-    assert any("pools shared state between builds could not be checked" in n for n in found.notes)
+    result = routeprism.audit(six_pools, Parses, resamples=100, schedules=["replay"])
+    assert result.value("J").estimate == pytest.approx(J)
+    assert any("pools shared state between builds could not be checked" in n for n in result.notes)
 
 
 # --- what an audit checks, and what it leaves alone -----------------------------------------------
@@ -729,8 +740,8 @@ def builds_of(
     **settings: Any,
 ) -> tuple[int, Any]:
     kind = type("Counted", (Counting,), {"built": 0, **attributes})
-    found = routeprism.audit(six_pools, kind, resamples=100, schedules=schedules, **settings)
-    return kind.built, found  # type: ignore[attr-defined]
+    result = routeprism.audit(six_pools, kind, resamples=100, schedules=schedules, **settings)
+    return kind.built, result  # type: ignore[attr-defined]
 
 
 def test_no_number_depends_on_the_checks(six_pools: Benchmark) -> None:
@@ -750,9 +761,9 @@ def test_no_number_depends_on_the_checks(six_pools: Benchmark) -> None:
 
 
 def test_what_costs_money_is_built_again_only_where_that_is_asked_for(six_pools: Benchmark) -> None:
-    number, found = builds_of(six_pools, {"costly": True}, ())
+    number, result = builds_of(six_pools, {"costly": True}, ())
     assert number == 12
-    assert any("because building it may cost money or go over a network" in n for n in found.notes)
+    assert any("because building it may cost money or go over a network" in n for n in result.notes)
     assert builds_of(six_pools, {"costly": True}, (), rebuilds=4)[0] == 12 + 4 + 48
 
 
@@ -771,21 +782,21 @@ def test_systems_outside_are_built_again_where_that_is_asked_for(
 ) -> None:
     policy = make_policy(spec)
     schedules = [parse_schedule("replay")]
-    chosen = choose_checks([policy], schedules, 30, seed=1, rebuilds=rebuilds)
-    assert len(chosen.rebuilt.get(policy.name, ())) == routes
-    assert len(chosen.isolated.get(policy.name, ())) == pools
-    assert chosen == choose_checks([policy], schedules, 30, seed=1, rebuilds=rebuilds)
+    choice = choose_checks([policy], schedules, 30, seed=1, rebuilds=rebuilds)
+    assert len(choice.rebuilt.get(policy.name, ())) == routes
+    assert len(choice.isolated.get(policy.name, ())) == pools
+    assert choice == choose_checks([policy], schedules, 30, seed=1, rebuilds=rebuilds)
 
 
 def test_declared_chance_is_not_checked_and_that_is_said(six_pools: Benchmark) -> None:
-    number, found = builds_of(six_pools, {"deterministic": False})
+    number, result = builds_of(six_pools, {"deterministic": False})
     assert number == 12
-    assert any("because it declares deterministic = False" in note for note in found.notes)
+    assert any("because it declares deterministic = False" in note for note in result.notes)
 
 
 def test_built_in_policies_are_built_once(six_pools: Benchmark) -> None:
-    found = routeprism.audit(six_pools, "focal", resamples=100, schedules=["replay"])
-    assert not any("second time" in note for note in found.notes)
+    result = routeprism.audit(six_pools, "focal", resamples=100, schedules=["replay"])
+    assert not any("second time" in note for note in result.notes)
 
 
 CONFIGURED = """
@@ -837,20 +848,20 @@ def test_a_memory_with_parameters_is_checked_like_one_without(
 def test_a_costly_memory_with_parameters_is_not_built_again(
     configured: str, six_pools: Benchmark
 ) -> None:
-    found = routeprism.audit(six_pools, f"{configured}:Costly:k=2", resamples=100)
+    result = routeprism.audit(six_pools, f"{configured}:Costly:k=2", resamples=100)
     arrivals = 2 * sum(len(case.pool) for case in six_pools.cases)
     assert sys.modules[configured].Costly.arrivals == arrivals
-    assert any("may cost money" in note for note in found.notes)
+    assert any("may cost money" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_memory_that_counts_questions_is_refused(six_pools: Benchmark, number: int) -> None:
     class EverySecond(Newest):
-        shown = 0
+        exposures = 0
 
         def expose(self, query: str) -> Any:
-            self.shown += 1
-            return list(super().expose(query))[self.shown % 2 :]
+            self.exposures += 1
+            return list(super().expose(query))[self.exposures % 2 :]
 
     cases = tuple(replace(case, questions=case.questions[:number]) for case in six_pools.cases)
     assert {len(case.questions) for case in cases} == {number}

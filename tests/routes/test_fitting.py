@@ -80,8 +80,8 @@ def test_the_comparator_is_fitted_as_the_policy_is() -> None:
     own, twin = fits.for_user(CASES[0].pool.user)
     assert own.predictor is not None
     assert own.predictor == twin.inner.predictor
-    other, _ = fits.for_user(CASES[1].pool.user)
-    assert other.predictor.digest != own.predictor.digest
+    alternative, _ = fits.for_user(CASES[1].pool.user)
+    assert alternative.predictor.digest != own.predictor.digest
 
 
 def test_one_user_alone_cannot_be_learned_about() -> None:
@@ -114,8 +114,8 @@ def test_a_fit_gives_a_new_policy_and_takes_pools_alone() -> None:
         def fit(self, pools):
             return Recent(k=9)
 
-    for policy, said in ((Itself(), "gave itself"), (Nothing(), "gave NoneType")):
-        with pytest.raises(ContractError, match=said):
+    for policy, text in ((Itself(), "gave itself"), (Nothing(), "gave NoneType")):
+        with pytest.raises(ContractError, match=text):
             cross_fit((policy,), CASES)
     with pytest.raises(PeekError, match=r"Expected fit\(pools\)"):
         cross_fit((Curious(),), CASES)
@@ -136,5 +136,5 @@ def test_a_learner_without_a_name_is_fitted_through_the_one_it_is_given() -> Non
 
     cases = [Case(Pool(u, (Record(f"{u}0", 0, "oak"),)), ()) for u in ("a", "b")]
     fits = cross_fit((as_policy(Unnamed),), cases)
-    (found,) = fits.for_user("a")
-    assert (found.name, found.inner.users) == ("Unnamed", ("b",))
+    (result,) = fits.for_user("a")
+    assert (result.name, result.inner.users) == ("Unnamed", ("b",))

@@ -27,8 +27,8 @@ def test_every_moment_at_first_and_then_four_in_each_doubling() -> None:
 
 
 @given(st.integers(1, 3000), st.integers(1, 3000))
-def test_pools_have_the_moments_of_smaller_ones(one: int, other: int) -> None:
-    small, large = sorted((one, other))
+def test_pools_have_the_moments_of_smaller_ones(first: int, second: int) -> None:
+    small, large = sorted((first, second))
     assert list_moments(large)[: len(list_moments(small))] == list_moments(small)
     assert list_moments(small)[-1] <= small
 
@@ -46,9 +46,9 @@ def test_recent_by_hand() -> None:
 @pytest.mark.parametrize("spec", ["focal", "focal:cluster=source", "utility:k=2", "lexical", "raw"])
 def test_a_history_that_grows_is_the_same_as_one_built_at_once(spec: str) -> None:
     policy = make_policy(spec)
-    for one in POOLS[:10]:
-        for moment in trace_moments(policy, one):
-            records = one.records[: moment.after]
+    for item in POOLS[:10]:
+        for moment in trace_moments(policy, item):
+            records = item.records[: moment.after]
             assert moment.forward == policy.build(records).retained()
             assert moment.reversed == policy.build(records[::-1]).retained()
 
@@ -69,8 +69,8 @@ def test_an_incremental_policy_goes_forward_once() -> None:
     list(trace_moments(Counted(), pool(30)))
     assert steps == [f"r{at}" for at in range(30)]
     # Behind a name it cannot be stepped, and is built for every moment.
-    found = list(trace_moments(NamedPolicy(Recent(), "mine"), pool(5)))
-    assert [moment.forward for moment in found][-1] == {"r2", "r3", "r4"}
+    values = list(trace_moments(NamedPolicy(Recent(), "mine"), pool(5)))
+    assert [moment.forward for moment in values][-1] == {"r2", "r3", "r4"}
 
 
 def test_what_has_not_arrived_cannot_be_held() -> None:

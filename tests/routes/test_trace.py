@@ -19,8 +19,10 @@ POOL = Pool("ann", RECORDS)
 
 
 def case(questions: int) -> Case:
-    asked = tuple(Question(f"q{at}", "ann", f"What of number {at}?") for at in range(questions))
-    return Case(POOL, asked)
+    pool_questions = tuple(
+        Question(f"q{at}", "ann", f"What of number {at}?") for at in range(questions)
+    )
+    return Case(POOL, pool_questions)
 
 
 class Counting:
@@ -46,9 +48,9 @@ def test_each_route_is_built_once_whatever_the_number_of_questions() -> None:
 def test_schedules_that_give_the_same_order_share_a_build() -> None:
     policy = Counting()
     pool = Pool("bob", (Record("a", 0, "one"), Record("b", 1, "two")))
-    asked = (Question("q", "bob", "What?"),)
+    questions = (Question("q", "bob", "What?"),)
     schedules = [parse_schedule(name) for name in ("replay", "half-swap", "odd-even")]
-    routes = trace_case(Case(pool, asked), [policy], schedules)
+    routes = trace_case(Case(pool, questions), [policy], schedules)
     assert policy.builds == {("a", "b"): 1, ("b", "a"): 1}
     assert [route.schedule for route in routes] == ["forward", "replay", "half-swap", "odd-even"]
 
@@ -73,10 +75,10 @@ def test_a_pool_is_freed_without_the_garbage_collector(interface: str) -> None:
     try:
         before = count_records()
         pool = Pool("eve", tuple(Record(f"r{at}", at, f"walnut tree {at}") for at in range(20)))
-        asked = Case(pool, (Question("q", "eve", "Which walnut tree?"),))
-        trace_case(asked, policies, [parse_schedule("replay")])
+        pool_case = Case(pool, (Question("q", "eve", "Which walnut tree?"),))
+        trace_case(pool_case, policies, [parse_schedule("replay")])
         assert count_records() == before + 20
-        del pool, asked
+        del pool, pool_case
         assert count_records() == before
     finally:
         gc.unfreeze()
@@ -87,12 +89,12 @@ def test_a_trace_holds_sources_context_state_and_events() -> None:
     (forward, replay) = trace_case(case(1), [make_policy("recent:k=2")], [parse_schedule("replay")])
     assert forward.retained == {"r2", "r3"}
     assert replay.order == (3, 2, 1, 0)
-    shown = replay.exposures[0]
+    exposure = replay.exposures[0]
     context = "[session 0]\nrecord 0 on walnut trees\n\n[session 1]\nrecord 1 on walnut trees"
-    assert shown.sources == {"r0", "r1"}
-    assert shown.context_sha256 == hashlib.sha256(context.encode()).hexdigest()
-    assert shown.context_chars == len(context) == 74
-    assert shown.length == 19  # ⌈74/4⌉
+    assert exposure.sources == {"r0", "r1"}
+    assert exposure.context_sha256 == hashlib.sha256(context.encode()).hexdigest()
+    assert exposure.context_chars == len(context) == 74
+    assert exposure.length == 19  # ⌈74/4⌉
     assert forward.signature == hash_state(["r2", "r3"])
     assert [event.kind for event in forward.events].count("evict") == 2
     (pair,) = pair_routes((forward, replay))

@@ -91,9 +91,9 @@ def test_another_configuration_is_refused_with_the_difference(tmp_path: Path) ->
     directory = tmp_path / "run"
     write(directory)
     before = files(directory)
-    other = {"command": "audit", "policies": ["raw", "focal"], "seed": 1, "ties": True}
+    values = {"command": "audit", "policies": ["raw", "focal"], "seed": 1, "ties": True}
     with pytest.raises(RunError) as refused:
-        write(directory, other, {"records.jsonl": "cd34"})
+        write(directory, values, {"records.jsonl": "cd34"})
     assert str(refused.value) == (
         f"{directory} holds another run; choose a different directory. It differs in:\n"
         '  inputs: {"records.jsonl": "ab12"} there, {"records.jsonl": "cd34"} here\n'
@@ -328,9 +328,9 @@ def test_every_question_is_exposed_on_every_route(stored: Path) -> None:
 
 def test_the_store_and_the_table_hold_the_same_estimates(stored: Path) -> None:
     rows = list(csv.DictReader(io.StringIO((stored / "estimates.csv").read_text(encoding="utf-8"))))
-    kept = query(stored, f"SELECT {', '.join(COLUMNS)} FROM estimates")
-    assert len(rows) == len(kept) > 0
-    for row, values in zip(rows, kept, strict=True):
+    stored_rows = query(stored, f"SELECT {', '.join(COLUMNS)} FROM estimates")
+    assert len(rows) == len(stored_rows) > 0
+    for row, values in zip(rows, stored_rows, strict=True):
         estimate = values[COLUMNS.index("estimate")]
         assert float(row["estimate"]) == pytest.approx(estimate, abs=1e-9)
         assert row["quantity"] == values[COLUMNS.index("quantity")]
@@ -357,10 +357,10 @@ def test_numbers_are_written_in_full_and_nothing_is_an_empty_cell() -> None:
         upper=None,
         queries=3,
     )
-    written = to_csv([row])
-    assert written.endswith("\n")
-    assert "\r" not in written
-    (read,) = csv.DictReader(io.StringIO(written, newline=""))
+    content = to_csv([row])
+    assert content.endswith("\n")
+    assert "\r" not in content
+    (read,) = csv.DictReader(io.StringIO(content, newline=""))
     assert read["benchmark"] == 'my "own", data\nhere'
     assert [read[name] for name in ("estimate", "lower", "upper", "queries", "units")] == [
         "0.3333333333",

@@ -32,7 +32,7 @@ def test_words_follow_the_published_pattern() -> None:
 @given(st.text() | st.text(st.sampled_from("aBcdKİé0129' -_.\n\u212a\u0660\ud800")))
 @example("3rd 'tis 12'ab the '' a1 'The 0the it's İstanbul \u212aelvin x2y ſt 5'' a'")
 def test_words_are_those_that_the_pattern_finds(text: str) -> None:
-    assert words(text) == [one.lower() for one in re.findall(r"[A-Za-z][A-Za-z0-9']+", text)]
+    assert words(text) == [item.lower() for item in re.findall(r"[A-Za-z][A-Za-z0-9']+", text)]
 
 
 def test_similarity_tokens_lose_stopwords_and_short_words() -> None:
@@ -57,8 +57,8 @@ def test_unmarked_text_counts_whole_and_stripped() -> None:
 
 def test_given_turns_are_not_read_again_from_their_text() -> None:
     turns = (Turn("user", "first\n\n[ASSISTANT] quoted by the user"), Turn("assistant", "no"))
-    made = Record.from_turns("r", 0, turns)
-    assert made.user_text == "first\n\n[ASSISTANT] quoted by the user"
+    result = Record.from_turns("r", 0, turns)
+    assert result.user_text == "first\n\n[ASSISTANT] quoted by the user"
 
 
 def test_preference_score_counts_occurrences() -> None:
@@ -76,8 +76,8 @@ def test_text_without_latin_letters_has_no_tokens() -> None:
 
 
 @given(st.text(), st.text())
-def test_similarity_is_symmetric_and_bounded(one: str, other: str) -> None:
-    a, b = frozenset(focal_words(one)), frozenset(focal_words(other))
+def test_similarity_is_symmetric_and_bounded(first: str, second: str) -> None:
+    a, b = frozenset(focal_words(first)), frozenset(focal_words(second))
     assert similarity(a, b) == similarity(b, a)
     assert 0 <= similarity(a, b) <= 1
 
@@ -88,12 +88,12 @@ def test_a_record_is_tokenised_once(monkeypatch) -> None:
     calls = []
     original = focal._runs
     monkeypatch.setattr(focal, "_runs", lambda text: calls.append(text) or original(text))
-    one = record("[USER] I love walnut bread")
+    item = record("[USER] I love walnut bread")
     for _ in range(3):
-        has_focal_tokens(one)
-        record_word_counts(one)
-        focal_set(one)
-        preference_score(one)
+        has_focal_tokens(item)
+        record_word_counts(item)
+        focal_set(item)
+        preference_score(item)
     assert len(calls) == 1
 
 
@@ -110,7 +110,7 @@ def test_counting_a_record_cuts_as_the_tokeniser_does(text: str) -> None:
 
 @given(st.lists(st.frozensets(st.sampled_from("abcdefgh")), max_size=6))
 def test_many_sets_are_compared_as_two_are(sets: list[frozenset[str]]) -> None:
-    assert similarities(sets) == [[similarity(one, other) for other in sets] for one in sets]
+    assert similarities(sets) == [[similarity(first, second) for second in sets] for first in sets]
 
 
 def test_the_pattern_is_matched_before_letters_are_made_small() -> None:

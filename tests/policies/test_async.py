@@ -117,13 +117,13 @@ class PlainBuild(AwaitedBuild):
 def call(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[], Any]], Any]]:
     """Call a function, as a script does or as a notebook does."""
 
-    def inside(function: Callable[[], Any]) -> Any:
+    def is_inside(function: Callable[[], Any]) -> Any:
         async def run() -> Any:
             return function()
 
         return asyncio.run(run())
 
-    yield inside if request.param != "outside" else lambda function: function()
+    yield is_inside if request.param != "outside" else lambda function: function()
 
 
 def name_kinds(*kinds: type) -> list[Any]:

@@ -40,10 +40,10 @@ def pseudocode(order: list[Record], threshold: float) -> list[list[Record]]:
     st.lists(st.lists(st.sampled_from("like mill pond oak elm ash".split())), min_size=14),
     st.sampled_from([0.0, 0.055, 0.3, 1.0]),
 )
-def test_a_build_is_the_fold_of_its_arrivals(said: list[list[str]], threshold: float) -> None:
+def test_a_build_is_the_fold_of_its_arrivals(spoken: list[list[str]], threshold: float) -> None:
     # From 16 records on, all of them are compared at once.
     def fresh() -> list[Record]:
-        return [Record(f"r{at}", at, " ".join(["-", *text])) for at, text in enumerate(said)]
+        return [Record(f"r{at}", at, " ".join(["-", *text])) for at, text in enumerate(spoken)]
 
     policy = Focal(threshold=threshold)
     for order in (fresh(), fresh()[::-1]):
@@ -66,8 +66,8 @@ def test_clusters_and_survivors_are_the_pseudocodes(data: st.DataObject) -> None
         ("first-arrival", lambda r: -at[r.id]),
         ("source-position", lambda r: r.position),
     ):
-        kept = Focal(threshold=threshold, survivor=rule).build(order).retained()
-        assert kept == {max(cluster, key=key).id for cluster in expected}
+        retained_ids = Focal(threshold=threshold, survivor=rule).build(order).retained()
+        assert retained_ids == {max(cluster, key=key).id for cluster in expected}
 
 
 @settings(max_examples=60, deadline=None)
@@ -126,15 +126,15 @@ def test_records_without_tokens_stay_alone() -> None:
 def test_events_tell_what_each_arrival_did() -> None:
     words = "walnut bread oven kitchen morning"
     a, b = Record("a", 0, words), Record("b", 1, words)
-    other = Record("c", 2, "oak elm ash yew")
-    told = [(e.kind, e.record, e.by) for e in Focal().build([a, other, b]).events()]
-    assert told == [
+    alternative = Record("c", 2, "oak elm ash yew")
+    reports = [(e.kind, e.record, e.by) for e in Focal().build([a, alternative, b]).events()]
+    assert reports == [
         ("add", "a", "a"),
         ("add", "c", "c"),
         ("merge", "b", "b"),
         ("overwrite", "a", "b"),
     ]
-    first = Focal(survivor="first-arrival").build([a, other, b]).events()
+    first = Focal(survivor="first-arrival").build([a, alternative, b]).events()
     assert [(e.kind, e.record) for e in first][-1] == ("skip", "b")
 
 

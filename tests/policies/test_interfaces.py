@@ -68,26 +68,26 @@ def test_budget_shows_full_text_when_asked() -> None:
 @pytest.mark.parametrize("interface", ["all", "budget", "bm25"])
 def test_every_interface_shows_user_turns_or_complete_records(interface: str) -> None:
     spoken = record(0, "[USER] apple\n\n[ASSISTANT] pie")
-    shown = {
+    contexts = {
         text: parse_interface(f"{interface}:text={text}").open([spoken], [spoken])("q").context
         for text in ("user", "full")
     }
-    assert shown == {
+    assert contexts == {
         "user": "[session 0]\napple",
         "full": "[session 0]\n[USER] apple\n\n[ASSISTANT] pie",
     }
     assert (
         parse_interface(interface).open([spoken], [spoken])("q").context
-        == (shown["full" if interface == "bm25" else "user"])
+        == (contexts["full" if interface == "bm25" else "user"])
     )
 
 
 def test_top_k_ranks_by_user_turns_and_shows_complete_records() -> None:
     # "oak" is a word of the assistant in r0, where ranking does not look for it.
-    said = record(0, "[USER] apple\n\n[ASSISTANT] oak oak oak")
-    asked = record(1, "[USER] oak\n\n[ASSISTANT] pear")
-    shown = Bm25Top(k=1).open([said, asked], [said, asked])("oak")
-    assert shown.context == "[session 1]\n[USER] oak\n\n[ASSISTANT] pear"
+    text = record(0, "[USER] apple\n\n[ASSISTANT] oak oak oak")
+    second_record = record(1, "[USER] oak\n\n[ASSISTANT] pear")
+    exposure = Bm25Top(k=1).open([text, second_record], [text, second_record])("oak")
+    assert exposure.context == "[session 1]\n[USER] oak\n\n[ASSISTANT] pear"
 
 
 def test_idf_overlap_is_another_ranking() -> None:
@@ -147,8 +147,12 @@ def test_policies_take_the_interface() -> None:
 
 def test_a_pool_can_be_ranked_whole() -> None:
     # apple: r0 has it twice, r2 once, r1 never; without a known term the source decides.
-    assert [one.id for one in Bm25Top().ranked((APPLE, OAK, BOTH), "apple?")] == ["r0", "r2", "r1"]
-    assert [one.id for one in Bm25Top().ranked((APPLE, OAK, BOTH), "pear")] == ["r0", "r1", "r2"]
+    assert [item.id for item in Bm25Top().ranked((APPLE, OAK, BOTH), "apple?")] == [
+        "r0",
+        "r2",
+        "r1",
+    ]
+    assert [item.id for item in Bm25Top().ranked((APPLE, OAK, BOTH), "pear")] == ["r0", "r1", "r2"]
 
 
 def test_scores_are_shared_only_within_the_same_arrivals() -> None:

@@ -35,8 +35,8 @@ def log(lineage: Lineage) -> list[tuple[str, str, str, int]]:
 
 def observed(*writes: tuple[Record, Mapping[str, str]]) -> Lineage:
     lineage = Lineage("memory")
-    for written, items in writes:
-        lineage.observe(written, items)
+    for content, items in writes:
+        lineage.observe(content, items)
     return lineage
 
 
@@ -109,8 +109,8 @@ def test_items_under_new_keys_are_the_same_items() -> None:
 
 
 def test_a_window_that_drops_a_sentence_and_adds_the_same_sentence_keeps_the_newer_record() -> None:
-    again = record("r1", "I like green tea.")
-    lineage = observed((TEA, {"1": TEA.text}), (again, {"2": again.text}))
+    repetition = record("r1", "I like green tea.")
+    lineage = observed((TEA, {"1": TEA.text}), (repetition, {"2": repetition.text}))
     assert sources(lineage) == {"2": ["r1"]}
     assert log(lineage)[1:] == [("add", "r1", "r1", 1), ("evict", "r0", "r1", 1)]
 
@@ -118,11 +118,11 @@ def test_a_window_that_drops_a_sentence_and_adds_the_same_sentence_keeps_the_new
 def test_words_that_most_items_contain_do_not_count_as_old_text() -> None:
     """A window of three items that all begin alike: the oldest leaves, and nothing was merged."""
     items = [f"The user said that {thing} matters" for thing in ("tea", "Rex", "Rome", "rain")]
-    said = [record(f"r{number}", f"Note {number}.") for number in range(4)]
+    texts = [record(f"r{number}", f"Note {number}.") for number in range(4)]
     lineage = Lineage()
-    for number, one in enumerate(said):
+    for number, item in enumerate(texts):
         first = max(0, number - 2)
-        lineage.observe(one, {str(at): items[at] for at in range(first, number + 1)})
+        lineage.observe(item, {str(at): items[at] for at in range(first, number + 1)})
     assert sources(lineage) == {"1": ["r1"], "2": ["r2"], "3": ["r3"]}
     assert log(lineage)[-2:] == [("add", "r3", "r3", 3), ("evict", "r0", "r3", 3)]
 
@@ -154,7 +154,9 @@ def test_an_item_that_appears_between_two_writes_is_late() -> None:
     lineage.observe(TEA, {})
     lineage.observe(DOG, {"a": "drinks tea", "b": "owns Rex"}, before={"a": "drinks tea"})
     assert sources(lineage) == {"a": ["r0"], "b": ["r1"]}
-    assert [(one.kind, one.at) for one in lineage.uncertainties] == [("late", 0)]
+    assert [(uncertainty.kind, uncertainty.at) for uncertainty in lineage.uncertainties] == [
+        ("late", 0)
+    ]
     assert log(lineage) == [("skip", "r0", "r0", 0), ("add", "r0", "r0", 0), ("add", "r1", "r1", 1)]
 
 
@@ -206,11 +208,11 @@ class Pairing:
         self.notes: dict[str, str] = {}
         self.waiting: list[Record] = []
 
-    def add(self, written: Record) -> None:
-        self.waiting.append(written)
+    def add(self, content: Record) -> None:
+        self.waiting.append(content)
         if len(self.waiting) == 2:
             self.notes[f"note {len(self.lineage.events)}"] = "-".join(
-                hashlib.sha256(one.id.encode()).hexdigest() for one in self.waiting
+                hashlib.sha256(item.id.encode()).hexdigest() for item in self.waiting
             )
             self.notes = dict([*self.notes.items()][-3:])
             self.lineage.observe(self.waiting, self.notes)
@@ -230,12 +232,12 @@ class Pairing:
 
 
 def test_an_own_class_uses_it_and_its_uncertainty_reaches_the_notes() -> None:
-    found = routeprism.audit("sample", Pairing, schedules=["replay"], resamples=100)
+    result = routeprism.audit("sample", Pairing, schedules=["replay"], resamples=100)
     sample = load_benchmark("sample", None)
     pairs = sum(len(case.pool) // 2 for case in sample.cases) * 2  # on two routes
-    (note,) = [note for note in found.notes if "observed items" in note]
+    (note,) = [note for note in result.notes if "observed items" in note]
     assert f"Pairing: {pairs} of {pairs} observed items were written while several records" in note
-    assert found.value("J").estimate < 1
+    assert result.value("J").estimate < 1
 
 
 # --- settling --------------------------------------------------------------------------------

@@ -61,9 +61,9 @@ def test_short_records_wait_for_the_tenth() -> None:
     nine = [record(at, f"short words number {at}") for at in range(9)]
     waiting = MemoChat().build(nine)
     assert waiting.state() == {"topics": {}, "recent": [f"r{at}" for at in range(9)]}
-    shown = waiting.expose("short?")
-    assert [block.kind for block in shown.blocks] == ["recent-dialog"] * 2
-    assert shown.sources == {"r7", "r8"}
+    exposure = waiting.expose("short?")
+    assert [block.kind for block in exposure.blocks] == ["recent-dialog"] * 2
+    assert exposure.sources == {"r7", "r8"}
     full = MemoChat().build([*nine, record(9, "short words number 9")])
     state = full.state()
     assert isinstance(state, dict)
@@ -132,25 +132,25 @@ def test_the_embedding_counts_words_and_neighbours_in_stable_buckets() -> None:
 def test_a_question_is_shown_the_best_four_topics_and_two_recents() -> None:
     words = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
     memory = MemoChat().build([long(at, word) for at, word in enumerate(words)])
-    shown = memory.expose("zeta epsilon")
-    kinds = Counter(block.kind for block in shown.blocks)
+    exposure = memory.expose("zeta epsilon")
+    kinds = Counter(block.kind for block in exposure.blocks)
     assert kinds == {"topic-summary": 4, "topic-dialog": 4, "recent-dialog": 2}
     # A summary is the beginning of its window, so the topics that begin with a word win.
-    assert [sorted(block.sources) for block in shown.blocks[:2]] == [
+    assert [sorted(block.sources) for block in exposure.blocks[:2]] == [
         ["r4", "r5", "r6"],
         ["r3", "r4", "r5"],
     ]
-    for summary, dialog in zip(shown.blocks[:4], shown.blocks[4:8], strict=True):
+    for summary, dialog in zip(exposure.blocks[:4], exposure.blocks[4:8], strict=True):
         assert dialog.sources <= summary.sources
         assert len(dialog.sources) == min(2, len(summary.sources))
-    assert shown.sources == frozenset().union(*(block.sources for block in shown.blocks))
+    assert exposure.sources == frozenset().union(*(block.sources for block in exposure.blocks))
 
 
 def test_topics_of_one_name_stand_together_where_the_first_stood() -> None:
     """Equal scores then keep that order: same name, same beginning, so the same text."""
     same = [record(at, "alpha beta gamma " * 400) for at in range(2)]
-    other = record(2, "delta epsilon zeta " * 2000)
-    memory = MemoChat().build([*same, other, record(3, "alpha beta gamma " * 4000)])
+    alternative = record(2, "delta epsilon zeta " * 2000)
+    memory = MemoChat().build([*same, alternative, record(3, "alpha beta gamma " * 4000)])
     state = memory.state()
     assert isinstance(state, dict)
     windows = {name: [e["dialogs"] for e in entries] for name, entries in state["topics"].items()}
@@ -158,8 +158,8 @@ def test_topics_of_one_name_stand_together_where_the_first_stood() -> None:
         "alpha, beta, gamma": [["r0"], ["r0", "r1"], ["r1", "r2", "r3"]],
         "delta, epsilon, zeta": [["r0", "r1", "r2"]],
     }
-    shown = memory.expose("nothing alike")
-    assert [sorted(block.sources) for block in shown.blocks[:4]] == [
+    exposure = memory.expose("nothing alike")
+    assert [sorted(block.sources) for block in exposure.blocks[:4]] == [
         ["r0"],
         ["r0", "r1"],
         ["r1", "r2", "r3"],
@@ -180,11 +180,11 @@ def test_steps_are_the_build(order: list[int], split: int) -> None:
     policy = MemoChat(words=40, lines=3)
     records = [record(at, f"alpha{at} beta gamma{at % 2} " * 4) for at in order]
     state = policy.start()
-    for one in records[:split]:
-        state = policy.step(state, one)
+    for item in records[:split]:
+        state = policy.step(state, item)
     before = policy.finish(state).state()
-    for one in records[split:]:
-        policy.step(state, one)  # goes on from the same state, which stays as it was
+    for item in records[split:]:
+        policy.step(state, item)  # goes on from the same state, which stays as it was
     assert policy.finish(state).state() == before == policy.build(records[:split]).state()
     assert policy.key(state) == policy.key(_folded(policy, records[:split]))
     assert policy.key(state) != policy.key(_folded(policy, records))
@@ -192,8 +192,8 @@ def test_steps_are_the_build(order: list[int], split: int) -> None:
 
 def _folded(policy: MemoChat, records: list[Record]) -> object:
     state = policy.start()
-    for one in records:
-        state = policy.step(state, one)
+    for item in records:
+        state = policy.step(state, item)
     return state
 
 
@@ -212,7 +212,7 @@ def test_events_say_who_was_merged_by_whom() -> None:
 
 
 @pytest.fixture(scope="module")
-def found(data: Path) -> Audit:
+def fact_recall(data: Path) -> Audit:
     return routeprism.audit("personamem", "memochat", kinds=["fact-recall"], data=data)
 
 
@@ -227,8 +227,8 @@ def found(data: Path) -> Audit:
         ("J", 0.996139),
     ],
 )
-def test_fact_recall_on_replay(found: Audit, quantity: str, expected: float) -> None:
-    row = found.value(quantity, policy="memochat", schedule="replay")
+def test_fact_recall_on_replay(fact_recall: Audit, quantity: str, expected: float) -> None:
+    row = fact_recall.value(quantity, policy="memochat", schedule="replay")
     assert row.estimate == pytest.approx(expected, abs=5e-7)
     assert (row.queries, row.units) == (146, 37)
 
@@ -241,14 +241,14 @@ def test_with_the_same_sources_texts_differ_and_not_only_in_their_order(data: Pa
     multisets: Counter[str] = Counter()
     for case in benchmark.cases:
         forward, replay = trace_case(case, [MemoChat()], [parse_schedule("replay")])
-        for one, other in zip(forward.exposures, replay.exposures, strict=True):
-            if one.sources == other.sources:
+        for first, second in zip(forward.exposures, replay.exposures, strict=True):
+            if first.sources == second.sources:
                 fixed += 1
-                contexts += one.context_sha256 != other.context_sha256
+                contexts += first.context_sha256 != second.context_sha256
                 for kind in ("topic-summary", "topic-dialog", "recent-dialog"):
                     texts = [
                         sorted(block.text for block in side.blocks if block.kind == kind)
-                        for side in (one, other)
+                        for side in (first, second)
                     ]
                     multisets[kind] += texts[0] != texts[1]
     assert (fixed, contexts) == (144, 144)

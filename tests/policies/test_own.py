@@ -46,9 +46,9 @@ def trace(policy: Any, *schedules: str) -> tuple[Route, ...]:
     return trace_case(CASE, [as_policy(policy)], [parse_schedule(s) for s in schedules])
 
 
-def memory_of(shown: Callable[[LastThree], Any], **methods: Any) -> type[LastThree]:
+def memory_of(show: Callable[[LastThree], Any], **methods: Any) -> type[LastThree]:
     """Make a class whose `expose` gives something else."""
-    return type("Mine", (LastThree,), {"expose": lambda self, query: shown(self), **methods})
+    return type("Mine", (LastThree,), {"expose": lambda self, query: show(self), **methods})
 
 
 # --- ten lines -------------------------------------------------------------------------------
@@ -57,42 +57,46 @@ def memory_of(shown: Callable[[LastThree], Any], **methods: Any) -> type[LastThr
 @pytest.mark.slow
 def test_ones_own_class_is_audited_like_recent_three() -> None:
     """It is the same memory as `recent:k=3` without a budget, so every number is the same."""
-    mine = routeprism.audit("sample", LastThree, resamples=100)
+    result = routeprism.audit("sample", LastThree, resamples=100)
     same = routeprism.audit("sample", "recent:k=3", interface="all", resamples=100)
     schedules = ("replay", "jitter:w=2", "late-batch")
     quantities = ("J", "V_changed", "retained_changed", "context_length.route")
     # A class shows its records in order of arrival, the interface in source order.
     for schedule, quantity in [*itertools.product(schedules, quantities), ("replay", "C_changed")]:
-        own = mine.value(quantity, policy="LastThree", schedule=schedule)
-        other = same.value(quantity, policy="recent:k=3", schedule=schedule)
-        assert (own.estimate, own.lower, own.upper) == (other.estimate, other.lower, other.upper)
-    assert mine.value("J", policy="LastThree", schedule="replay").estimate < 1
-    assert {row.interface for row in mine.rows.where(quantity="J", policy="LastThree")} == {"own"}
+        own = result.value(quantity, policy="LastThree", schedule=schedule)
+        alternative = same.value(quantity, policy="recent:k=3", schedule=schedule)
+        assert (own.estimate, own.lower, own.upper) == (
+            alternative.estimate,
+            alternative.lower,
+            alternative.upper,
+        )
+    assert result.value("J", policy="LastThree", schedule="replay").estimate < 1
+    assert {row.interface for row in result.rows.where(quantity="J", policy="LastThree")} == {"own"}
 
 
 @pytest.mark.slow
 def test_its_comparator_changes_nothing() -> None:
-    found = routeprism.audit("sample", LastThree, comparators=True, resamples=100)
+    result = routeprism.audit("sample", LastThree, comparators=True, resamples=100)
     comparator = "source-order(LastThree)"
     for schedule in ("replay", "jitter:w=2", "late-batch"):
         where = {"policy": comparator, "schedule": schedule}
-        assert found.value("J", **where).estimate == 1.0
-        assert found.value("C_changed_count", **where).estimate == 0
+        assert result.value("J", **where).estimate == 1.0
+        assert result.value("C_changed_count", **where).estimate == 0
 
 
 def test_every_build_has_a_memory_of_its_own() -> None:
-    made: list[Everything] = []
+    result: list[Everything] = []
 
     class Everything(LastThree):
         def __init__(self) -> None:
             super().__init__()
-            made.append(self)
+            result.append(self)
 
         def add(self, record: Record) -> None:
             self.kept = [*self.kept, record]
 
     trace(Everything, "replay")
-    assert [[record.id for record in memory.kept] for memory in made] == [
+    assert [[record.id for record in memory.kept] for memory in result] == [
         ["r0", "r1", "r2", "r3"],
         ["r3", "r2", "r1", "r0"],  # and nothing of the first
     ]
@@ -140,7 +144,7 @@ JOINED = Block("text", "Words twice.", frozenset({"r1", "r2"}))
 
 
 @pytest.mark.parametrize(
-    ("shown", "blocks"),
+    ("expose", "blocks"),
     [
         (lambda memory: memory.kept[:2], WHOLE),
         (lambda memory: ["r1", "r2"], WHOLE),
@@ -173,8 +177,8 @@ JOINED = Block("text", "Words twice.", frozenset({"r1", "r2"}))
         "nothing",
     ],
 )
-def test_expose_may_give(shown: Callable[[LastThree], Any], blocks: list[Block]) -> None:
-    (forward,) = trace(memory_of(shown))
+def test_expose_may_give(expose: Callable[[LastThree], Any], blocks: list[Block]) -> None:
+    (forward,) = trace(memory_of(expose))
     assert [list(exposure.blocks) for exposure in forward.exposures] == [blocks, blocks]
     assert forward.exposures[0].sources == frozenset().union(*(b.sources for b in blocks))
 
@@ -187,7 +191,7 @@ EXPECTED_ITEM = "Expected a record, the id of one that arrived, a (text, ids) pa
 
 
 @pytest.mark.parametrize(
-    ("shown", "message"),
+    ("expose", "message"),
     [
         (lambda memory: "Words number 1.", f"Mine.expose gave str. {EXPECTED_ANY}"),
         (lambda memory: b"Words", f"Mine.expose gave bytes. {EXPECTED_ANY}"),
@@ -211,16 +215,16 @@ EXPECTED_ITEM = "Expected a record, the id of one that arrived, a (text, ids) pa
         "a number",
     ],
 )
-def test_expose_may_not_give(shown: Callable[[LastThree], Any], message: str) -> None:
+def test_expose_may_not_give(expose: Callable[[LastThree], Any], message: str) -> None:
     with pytest.raises(ContractError) as refused:
-        trace(memory_of(shown))
+        trace(memory_of(expose))
     assert str(refused.value) == message
 
 
-@pytest.mark.parametrize(("held", "kind"), [(None, "NoneType"), ("r1", "str"), (3, "int")])
-def test_retained_gives_records_or_ids(held: object, kind: str) -> None:
+@pytest.mark.parametrize(("content", "kind"), [(None, "NoneType"), ("r1", "str"), (3, "int")])
+def test_retained_gives_records_or_ids(content: object, kind: str) -> None:
     with pytest.raises(ContractError) as refused:
-        trace(memory_of(lambda memory: [], retained=lambda self: held))
+        trace(memory_of(lambda memory: [], retained=lambda self: content))
     assert str(refused.value) == (f"Mine.retained gave {kind}. Expected records or record ids")
     (right,) = trace(memory_of(lambda memory: [], retained=lambda self: iter(self.kept)))
     assert right.retained == {"r1", "r2", "r3"}
@@ -346,8 +350,8 @@ def test_parameters_have_their_declared_type_or_that_of_their_default(
 
 @pytest.mark.slow
 def test_the_same_spec_twice_is_one_policy(spec: str) -> None:
-    found = routeprism.audit("sample", *[f"{spec}:Configured:size=2"] * 2, resamples=100)
-    (row,) = found.rows.where(quantity="J", stratum="all", schedule="replay")
+    result = routeprism.audit("sample", *[f"{spec}:Configured:size=2"] * 2, resamples=100)
+    (row,) = result.rows.where(quantity="J", stratum="all", schedule="replay")
     assert row.policy == f"{spec}:Configured:size=2"
 
 

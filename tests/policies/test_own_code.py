@@ -116,8 +116,8 @@ def test_an_exception_names_policy_user_order_record_and_the_owners_frames(own: 
         f'  File "{own}", line 26, in look_up',
         '    raise KeyError("colour")',
     ]
-    again = pickle.loads(pickle.dumps(raised.value))  # noqa: S301 (it travels between processes)
-    assert (str(again), again.frames) == (str(raised.value), raised.value.frames)
+    repetition = pickle.loads(pickle.dumps(raised.value))  # noqa: S301 (it travels between processes)
+    assert (str(repetition), repetition.frames) == (str(raised.value), raised.value.frames)
 
 
 def test_a_policy_names_the_record_it_was_at(own: Path) -> None:
@@ -165,8 +165,8 @@ def test_what_is_no_exception_shows_the_owners_frames_as_well(
     name, _, rest = raised.partition("(")
     first, *frames = ended.err.splitlines()[:3]
     assert ended.code == 2
-    said = f"{name.rpartition('.')[2]}: {rest[1:-2]}"
-    assert first == f"routeprism: in add(), record 'u01-r0' raised {said}"
+    text = f"{name.rpartition('.')[2]}: {rest[1:-2]}"
+    assert first == f"routeprism: in add(), record 'u01-r0' raised {text}"
     assert frames == [
         f'  File "{own.with_name("own_cancels.py")}", line 5, in add',
         f"    raise {raised}",
@@ -191,9 +191,9 @@ def test_leaving_in_some_orders_is_counted_as_an_error() -> None:
                 sys.exit(0)
             super().add(record)
 
-    found = explore(as_policy(Leaves), POOL)
-    assert (found.orders, found.failed) == (24, 18)
-    assert found.failures[0].message == "SystemExit: 0"
+    exploration = explore(as_policy(Leaves), POOL)
+    assert (exploration.orders, exploration.failed) == (24, 18)
+    assert exploration.failures[0].message == "SystemExit: 0"
 
 
 def test_methods_with_the_wrong_arguments_are_named() -> None:
@@ -211,7 +211,7 @@ def test_methods_with_the_wrong_arguments_are_named() -> None:
 # --- what is declared --------------------------------------------------------------------------
 
 
-class Kept:
+class Memory:
     """A memory whose ids come in different containers."""
 
     container: Callable[..., Any] = list
@@ -232,18 +232,18 @@ class Kept:
 @pytest.mark.slow
 @pytest.mark.parametrize("container", [list, tuple, set, iter, dict.fromkeys])
 def test_a_policys_memory_may_give_any_iterable(container: Callable[..., Any]) -> None:
-    kind = type("Any", (Kept,), {"container": staticmethod(container)})
+    kind = type("Any", (Memory,), {"container": staticmethod(container)})
     policy: Any = type("P", (), {"name": "p", "build": lambda self, arrivals: kind(arrivals)})()
     assert [sorted(route.retained) for route in trace(policy)] == [["r2", "r3"], ["r0", "r1"]]
     assert {check.outcome for check in check_adapter(policy)} == {"passed"}
-    found = routeprism.explore_orders(
+    exploration = routeprism.explore_orders(
         "sample", policy, worst="support", shrink="support", resamples=100
     )
-    assert found.value("order_change").estimate > 0
+    assert exploration.value("order_change").estimate > 0
 
 
 def test_close_is_called_for_every_build_and_when_adding_fails() -> None:
-    made: list[Any] = []
+    result: list[Any] = []
 
     class Closing(Plain):
         fails = False
@@ -251,7 +251,7 @@ def test_close_is_called_for_every_build_and_when_adding_fails() -> None:
         def __init__(self) -> None:
             super().__init__()
             self.closed = 0
-            made.append(self)
+            result.append(self)
 
         def add(self, record: Record) -> None:
             super().add(record)
@@ -263,11 +263,11 @@ def test_close_is_called_for_every_build_and_when_adding_fails() -> None:
 
     trace(Closing)
     explore(as_policy(Closing), POOL)
-    assert {memory.closed for memory in made} == {1}
+    assert {memory.closed for memory in result} == {1}
     Closing.fails = True
     with pytest.raises(OwnCodeError, match="record 'r1' raised ValueError: no"):
         trace(Closing)
-    assert {memory.closed for memory in made} == {1}
+    assert {memory.closed for memory in result} == {1}
 
 
 def test_declared_chance_of_a_class_is_honoured() -> None:
@@ -282,14 +282,14 @@ def test_declared_chance_of_a_class_is_honoured() -> None:
     def make() -> Plain:
         return Dice()
 
-    assert [is_deterministic(as_policy(one)) for one in (Plain, Dice, Sealed, make)] == [
+    assert [is_deterministic(as_policy(item)) for item in (Plain, Dice, Sealed, make)] == [
         True,
         False,
         False,
         False,
     ]
-    found = routeprism.audit("sample", Dice, resamples=100)
-    assert "each order was built once, so order cannot be distinguished from chance" in str(found)
+    result = routeprism.audit("sample", Dice, resamples=100)
+    assert "each order was built once, so order cannot be distinguished from chance" in str(result)
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,10 @@ POLICIES = [
 @pytest.mark.parametrize("interface", ["all", "budget:chars=900", "bm25:k=2,display=arrival"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_copes(policy: str, interface: str) -> None:
-    made = make_policy(policy, parse_interface(interface))
+    result = make_policy(policy, parse_interface(interface))
     schedule = parse_schedule("redeliver:copies=2,seed=1")
     for case in CASES[:6]:
-        forward, route = trace_case(case, [made], [schedule])
+        forward, route = trace_case(case, [result], [schedule])
         assert len(route.order) == len(case.pool) + 2
         assert forward.order == FORWARD.on(case.pool)
         assert not set(route.stand_ins) & route.retained  # who is held needs nobody in its place
@@ -48,8 +48,8 @@ def test_comparators_do_not_notice(policy: str, case, index: int) -> None:
     comparator = SourceOrder(make_policy(policy))
     order = parse_arrival("redeliver:copies=2").sample(len(case.pool), index)
     arrivals = [case.pool.records[position] for position in order]
-    again, once = comparator.build(arrivals), comparator.build(case.pool.records)
-    assert (again.retained(), again.state()) == (once.retained(), once.state())
+    repetition, once = comparator.build(arrivals), comparator.build(case.pool.records)
+    assert (repetition.retained(), repetition.state()) == (once.retained(), once.state())
 
 
 def test_first_and_last_arrival_are_those_of_the_deliveries() -> None:

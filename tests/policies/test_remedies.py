@@ -62,9 +62,9 @@ class Window:
 
 
 def test_holding_back_releases_the_oldest_first() -> None:
-    released, held = hold_back(arrive([2, 0, 1, 3]), 1)
+    released, content = hold_back(arrive([2, 0, 1, 3]), 1)
     assert [record.position for record in released] == [0, 1, 2]
-    assert [record.position for record in held] == [3]
+    assert [record.position for record in content] == [3]
 
 
 @given(st.data())
@@ -72,8 +72,8 @@ def test_holding_back_w_records_sorts_disorder_of_w(data: st.DataObject) -> None
     w = data.draw(st.integers(1, 3))
     size = data.draw(st.integers(1, 8))
     order = parse_arrival(f"jitter:w={w}").sample(size, data.draw(st.integers(0, 50)))
-    released, held = hold_back(arrive(order), w)
-    positions = [record.position for record in (*released, *held)]
+    released, content = hold_back(arrive(order), w)
+    positions = [record.position for record in (*released, *content)]
     assert positions == sorted(positions)
 
 
@@ -219,8 +219,8 @@ def test_holding_back_keeps_records_without_a_time_in_their_place(data: st.DataO
         for r, d in zip(POOL, days, strict=True)
     ]
     order = parse_arrival(f"jitter:w={w}").sample(8, data.draw(st.integers(0, 50)))
-    released, held = hold_back(arrive(order, pool), w)
-    assert [*released, *held] == pool
+    released, content = hold_back(arrive(order, pool), w)
+    assert [*released, *content] == pool
 
 
 def test_records_at_the_same_place_are_all_kept() -> None:
@@ -249,15 +249,15 @@ def test_the_delay_is_the_number_of_later_arrivals_that_a_record_waits_for(
     assert built.counts()["delay"] == delay
 
 
-@pytest.mark.parametrize("shown", [True, False])
-def test_held_records_are_shown_or_not(shown: bool) -> None:
-    live = HeldMemory(Window(), w=2, shown=shown)
-    policy = Hold(Recent(3), 2, "shown" if shown else "hidden")
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_held_records_are_shown_or_not(is_shown: bool) -> None:
+    live = HeldMemory(Window(), w=2, shown=is_shown)
+    policy = Hold(Recent(3), 2, "shown" if is_shown else "hidden")
     order = [1, 0, 2, 4, 3]
     for record in arrive(order):
         live.add(record)
     built = policy.build(arrive(order))
-    expected = {"r0", "r1", "r2"} | ({"r3", "r4"} if shown else set())
+    expected = {"r0", "r1", "r2"} | ({"r3", "r4"} if is_shown else set())
     assert live.retained() == built.retained() == expected
     assert {s for block in live.expose("") for s in block.sources} == built.expose("").sources
     assert live.writes == built.counts()["writes"] == 3  # type: ignore[attr-defined]

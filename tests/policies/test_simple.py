@@ -33,11 +33,11 @@ def test_salience_counts_different_preference_words() -> None:
 
 def test_utility_keeps_the_most_salient_and_ties_go_to_the_earlier_arrival() -> None:
     low = Record("low", 0, "nothing here")
-    one, two = Record("one", 1, "I love it"), Record("two", 2, "I hate it")
+    item, two = Record("one", 1, "I love it"), Record("two", 2, "I hate it")
     high = Record("high", 3, "I love and hate it")
     keep = make_policy("utility:k=2")
-    assert keep.build([low, one, two, high]).retained() == {"one", "high"}
-    assert keep.build([high, two, one, low]).retained() == {"two", "high"}
+    assert keep.build([low, item, two, high]).retained() == {"one", "high"}
+    assert keep.build([high, two, item, low]).retained() == {"two", "high"}
 
 
 def test_lexical_ties_follow_insertion_order() -> None:
@@ -74,5 +74,5 @@ def test_lexical_scores_equal_the_shared_bm25() -> None:
     lengths = [document.total() for document in documents]
     for question in case.questions:
         expected = bm25(words(question.text), documents, lengths, TermStatistics.of(documents))
-        found = memory.scores(question.text)[memory.places].tolist()
-        assert found == pytest.approx(expected, abs=1e-12)
+        result = memory.scores(question.text)[memory.places].tolist()
+        assert result == pytest.approx(expected, abs=1e-12)

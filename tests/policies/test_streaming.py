@@ -47,12 +47,12 @@ def test_a_ridge_with_a_huge_penalty_predicts_the_mean_overlap() -> None:
     # Overlaps of {oak ash elm}, {oak ash}, {fir}: 2/3, 0, 0 → means 1/3, 1/3, 0; over all 2/9.
     texts = ("oak ash elm", "oak ash", "fir")
     pool = Pool("u", tuple(record(at, text) for at, text in enumerate(texts)))
-    found = fit_predictor([pool], penalty=1e9)
-    assert found.intercept == pytest.approx(2 / 9, abs=1e-6)
-    assert set(found.terms) == {"oak", "ash", "elm", "fir"}
+    result = fit_predictor([pool], penalty=1e9)
+    assert result.intercept == pytest.approx(2 / 9, abs=1e-6)
+    assert set(result.terms) == {"oak", "ash", "elm", "fir"}
     # scikit-learn's smoothed idf: ln((1 + 3)/(1 + df)) + 1.
-    assert found.terms["oak"][0] == pytest.approx(math.log(4 / 3) + 1)
-    assert found.terms["fir"][0] == pytest.approx(math.log(4 / 2) + 1)
+    assert result.terms["oak"][0] == pytest.approx(math.log(4 / 3) + 1)
+    assert result.terms["fir"][0] == pytest.approx(math.log(4 / 2) + 1)
 
 
 def test_predictions_are_those_of_scikit_learn() -> None:
@@ -60,21 +60,21 @@ def test_predictions_are_those_of_scikit_learn() -> None:
     from sklearn.linear_model import Ridge
 
     pools = [case.pool for case in load_benchmark("sample").cases[:6]]
-    records = [one for pool in pools for one in pool.records]
+    records = [first for pool in pools for first in pool.records]
     targets = []
     for pool in pools:
-        for one in pool.records:
-            others = [other for other in pool.records if other is not one]
-            overlaps = [similarity(focal_set(one), focal_set(other)) for other in others]
+        for first in pool.records:
+            values = [second for second in pool.records if second is not first]
+            overlaps = [similarity(focal_set(first), focal_set(second)) for second in values]
             targets.append(sum(overlaps) / len(overlaps))
-    found = fit_predictor(pools)
+    result = fit_predictor(pools)
     vectorizer = TfidfVectorizer(
-        vocabulary=list(found.terms),
+        vocabulary=list(result.terms),
         token_pattern=r"[a-z][a-z0-9']+",  # noqa: S106 (no password)
     )
-    features = vectorizer.fit_transform([one.user_text for one in records]).toarray()
+    features = vectorizer.fit_transform([first.user_text for first in records]).toarray()
     expected = Ridge(solver="cholesky").fit(features, targets).predict(features)
-    assert [found.score(one) for one in records] == pytest.approx(expected.tolist(), abs=1e-9)
+    assert [result.score(first) for first in records] == pytest.approx(expected.tolist(), abs=1e-9)
 
 
 def test_pools_that_teach_nothing_are_refused() -> None:
@@ -88,9 +88,9 @@ def test_it_drops_the_lowest_score_and_never_takes_it_back() -> None:
     memory = policy.build([fir, elm, ash, oak])
     assert memory.retained() == {"u0", "u1", "u2"}
     assert [(e.kind, e.record, e.by, e.at) for e in memory.events()][-1] == ("evict", "u3", "u0", 3)
-    again = policy.build([fir, elm, ash, oak, fir])
-    assert again.retained() == memory.retained()
-    assert again.events()[-1].kind == "skip"
+    repetition = policy.build([fir, elm, ash, oak, fir])
+    assert repetition.retained() == memory.retained()
+    assert repetition.events()[-1].kind == "skip"
 
 
 def test_different_tokens_are_worth_their_logarithm() -> None:
@@ -113,11 +113,11 @@ def test_of_equals_the_smallest_ids_stay() -> None:
 def test_what_was_learned_is_part_of_the_state() -> None:
     cases = load_benchmark("sample").cases
     pool = cases[0].pool
-    one = Streaming().fit([case.pool for case in cases[1:11]]).build(pool.records)
-    other = Streaming().fit([case.pool for case in cases[11:21]]).build(pool.records)
-    again = Streaming().fit([case.pool for case in cases[1:11]]).build(pool.records)
-    assert one.state()["retained"] == sorted(one.retained())
-    assert hash_state(one.state()) == hash_state(again.state()) != hash_state(other.state())
+    first = Streaming().fit([case.pool for case in cases[1:11]]).build(pool.records)
+    second = Streaming().fit([case.pool for case in cases[11:21]]).build(pool.records)
+    repetition = Streaming().fit([case.pool for case in cases[1:11]]).build(pool.records)
+    assert first.state()["retained"] == sorted(first.retained())
+    assert hash_state(first.state()) == hash_state(repetition.state()) != hash_state(second.state())
 
 
 CASES = load_benchmark("sample").cases
@@ -129,17 +129,17 @@ def test_equal_keys_mean_equal_futures(case, data) -> None:
     """Any two orders of the same prefix with the same key end in the same memory."""
     order = data.draw(st.permutations(case.pool.records))
     cut = data.draw(st.integers(1, len(order)))
-    other = data.draw(st.permutations(order[:cut]))
+    second = data.draw(st.permutations(order[:cut]))
     ends = []
-    for prefix in (order[:cut], other):
+    for prefix in (order[:cut], second):
         state = FITTED.start()
-        for one in prefix:
-            state = FITTED.step(state, one)
+        for first in prefix:
+            state = FITTED.step(state, first)
         key = FITTED.key(state)
-        for one in order[cut:]:
-            state = FITTED.step(state, one)
+        for first in order[cut:]:
+            state = FITTED.step(state, first)
         memory = FITTED.finish(state)
-        shown = [memory.expose(question.text).context for question in case.questions]
-        ends.append((key, memory.retained(), hash_state(memory.state()), shown))
+        contexts = [memory.expose(question.text).context for question in case.questions]
+        ends.append((key, memory.retained(), hash_state(memory.state()), contexts))
     if ends[0][0] == ends[1][0]:
         assert ends[0][1:] == ends[1][1:]

@@ -28,9 +28,9 @@ def cases() -> Sequence[Case]:
 def final_values(memory: object) -> dict[str, str]:
     """Give fact → the record that the memory ends with."""
     records = {record.id: record for case in cases() for record in case.pool.records}
-    kept = [records[one] for one in memory.retained()]  # type: ignore[attr-defined]
-    values = {key: record.id for record in kept if (key := name_fact(record))}
-    assert len(values) == sum(name_fact(record) is not None for record in kept)
+    retained_ids = [records[item] for item in memory.retained()]  # type: ignore[attr-defined]
+    values = {key: record.id for record in retained_ids if (key := name_fact(record))}
+    assert len(values) == sum(name_fact(record) is not None for record in retained_ids)
     return values
 
 
@@ -42,13 +42,13 @@ def last_arrivals(arrivals: Sequence[Record]) -> dict[str, str]:
 def deliveries(draw: st.DrawFn) -> tuple[Case, list[Record]]:
     """Draw a pool in any order, in which some records arrive again."""
     case = draw(st.sampled_from(cases()))
-    again = draw(st.lists(st.sampled_from(case.pool.records), max_size=4))
-    return case, draw(st.permutations([*case.pool.records, *again]))
+    repetition = draw(st.lists(st.sampled_from(case.pool.records), max_size=4))
+    return case, draw(st.permutations([*case.pool.records, *repetition]))
 
 
 @given(deliveries())
-def test_by_time_ends_with_the_newest_record_in_any_order(drawn: tuple[Case, list[Record]]) -> None:
-    case, arrivals = drawn
+def test_by_time_ends_with_the_newest_record_in_any_order(draws: tuple[Case, list[Record]]) -> None:
+    case, arrivals = draws
     newest = last_arrivals(case.pool.records)  # the source order of the sample is event time
     memory = Facts(by="time").build(arrivals)
     assert final_values(memory) == newest
@@ -60,9 +60,9 @@ def test_by_time_ends_with_the_newest_record_in_any_order(drawn: tuple[Case, lis
 
 @given(deliveries())
 def test_by_arrival_is_wrong_exactly_where_the_schedule_says_so(
-    drawn: tuple[Case, list[Record]],
+    draws: tuple[Case, list[Record]],
 ) -> None:
-    case, arrivals = drawn
+    case, arrivals = draws
     newest, last = last_arrivals(case.pool.records), last_arrivals(arrivals)
     memory = Facts(by="arrival").build(arrivals)
     values = final_values(memory)
@@ -79,29 +79,29 @@ def test_by_arrival_is_wrong_exactly_where_the_schedule_says_so(
 
 @pytest.mark.parametrize("policy", ["facts:by=time", "bitemporal", "bitemporal:show=history"])
 def test_redelivery_and_late_batches_change_nothing(policy: str) -> None:
-    made = make_policy(policy)
+    result = make_policy(policy)
     for case in cases()[:6]:
-        forward = made.build(case.pool.records)
+        forward = result.build(case.pool.records)
         for model in ("redeliver:copies=2", "late-batch", "jitter:w=3"):
             bound = parse_arrival(model).on(case.pool)
             for index in range(5):
-                built = made.build([case.pool.records[at] for at in bound.sample(index)])
+                built = result.build([case.pool.records[at] for at in bound.sample(index)])
                 assert built.retained() == forward.retained()
                 assert built.state() == forward.state()
 
 
 @given(deliveries())
-def test_bitemporal_intervals_do_not_depend_on_arrival(drawn: tuple[Case, list[Record]]) -> None:
-    case, arrivals = drawn
+def test_bitemporal_intervals_do_not_depend_on_arrival(draws: tuple[Case, list[Record]]) -> None:
+    case, arrivals = draws
     memory = Bitemporal(show="history").build(arrivals)
     forward = Bitemporal(show="history").build(case.pool.records)
     assert memory.state() == forward.state()
     assert memory.expose("") == forward.expose("")
     current = Bitemporal().build(arrivals)
-    shown = current.expose("").sources
+    sources = current.expose("").sources
     newest = set(last_arrivals(case.pool.records).values())
     small_talk = {record.id for record in case.pool.records if name_fact(record) is None}
-    assert shown == newest | small_talk
+    assert sources == newest | small_talk
 
 
 DAY = {"old": "2024-03-03", "new": "2024-03-05"}
@@ -115,8 +115,8 @@ OLD = record("old", "I live at Elm Street.", 0, DAY["old"])
 NEW = record("new", "I live at Oak Street.", 1, DAY["new"])
 
 
-def street(one: Record) -> str | None:
-    return "street" if "Street" in one.text else None
+def street(item: Record) -> str | None:
+    return "street" if "Street" in item.text else None
 
 
 def test_events_of_the_facts_memory() -> None:
@@ -144,8 +144,8 @@ def test_a_record_without_a_time_counts_with_the_time_before_it() -> None:
 
 def test_intervals_of_records_without_a_time() -> None:
     records = (record("a", "Elm Street.", 0), record("b", "Oak Street.", 1))
-    shown = Bitemporal(show="history", keys=street).build(records[::-1]).expose("")
-    assert [block.text.splitlines()[0] for block in shown.blocks] == [
+    exposure = Bitemporal(show="history", keys=street).build(records[::-1]).expose("")
+    assert [block.text.splitlines()[0] for block in exposure.blocks] == [
         "[valid since an unknown time, until an unknown time]",
         "[valid since an unknown time, still valid]",
     ]

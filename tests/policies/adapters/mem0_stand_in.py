@@ -49,10 +49,10 @@ class Mem0StandIn(LoopbackServer):
         ]
 
     def find(self, body: dict[str, Any]) -> list[dict[str, str]]:
-        wanted = set(body["query"].lower().split())
-        found = self.show(body["filters"]["user_id"])
-        found.sort(key=lambda one: -len(wanted & set(one["memory"].lower().split())))
-        return found[: body["top_k"]]
+        expected = set(body["query"].lower().split())
+        result = self.show(body["filters"]["user_id"])
+        result.sort(key=lambda first: -len(expected & set(first["memory"].lower().split())))
+        return result[: body["top_k"]]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -65,11 +65,11 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         platform = parts.path.startswith(("/v1/", "/v3/"))
-        given = self.headers.get("Authorization" if platform else "X-API-Key")
+        arguments = self.headers.get("Authorization" if platform else "X-API-Key")
         with self.server.lock:
             self.server.requests.append((method, parts.path))
-            if given != (f"Token {KEY}" if platform else KEY):
-                self._send(401, {"detail": f"the key {given} is wrong"})
+            if arguments != (f"Token {KEY}" if platform else KEY):
+                self._send(401, {"detail": f"the key {arguments} is wrong"})
                 return
             reply = self._platform if platform else self._open
             self._send(200, reply(f"{method} {parts.path}", body, query))
@@ -90,9 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
                 server.store(waiting[0])
             return {"status": "PENDING" if waiting[1] > 0 else "SUCCEEDED"}
         if request == "POST /v3/memories/":
-            found = server.show(body["filters"]["user_id"])
+            result = server.show(body["filters"]["user_id"])
             page, size = int(query["page"]), int(query["page_size"])
-            return {"count": len(found), "results": found[(page - 1) * size : page * size]}
+            return {"count": len(result), "results": result[(page - 1) * size : page * size]}
         if request == "POST /v3/memories/search/":
             return {"results": server.find(body)}
         assert request == "DELETE /v1/memories/"

@@ -29,13 +29,13 @@ class RefusalError(Exception):
 
 
 def sentences(text: str) -> list[str]:
-    return [one for one in re.split(r"(?<=[.!?])\s+", text.replace("[USER] ", "")) if one]
+    return [item for item in re.split(r"(?<=[.!?])\s+", text.replace("[USER] ", "")) if item]
 
 
 def rank(items: list[dict[str, Any]], query: str, field: str) -> list[dict[str, Any]]:
     """Sort by common words; ties keep the order of storage."""
     words = set(query.lower().split())
-    return sorted(items, key=lambda one: -len(words & set(str(one[field]).lower().split())))
+    return sorted(items, key=lambda first: -len(words & set(str(first[field]).lower().split())))
 
 
 class Service(ABC):
@@ -105,9 +105,9 @@ class Zep(Service):
         if looks == 1:
             edges = self.spaces[body["user_id"]]
             for sentence in sentences(body["data"]):
-                known = next((edge for edge in edges if edge["fact"] == sentence), None)
-                if known is not None:
-                    known["episodes"].append(uuid)
+                existing_edge = next((edge for edge in edges if edge["fact"] == sentence), None)
+                if existing_edge is not None:
+                    existing_edge["episodes"].append(uuid)
                     continue
                 edges.append(
                     {
@@ -140,19 +140,19 @@ class Letta(Service):
             passages.append(new)
             return [new]
         if method == "GET" and pieces[4:] == ["archival-memory"]:
-            ids = [one["id"] for one in passages]
+            ids = [passage["id"] for passage in passages]
             start = ids.index(query["after"]) + 1 if "after" in query else 0
             return passages[start : start + int(query["limit"])]
         if method == "GET" and pieces[4:] == ["archival-memory", "search"]:
             hits = rank(passages, query["query"], "text")[: int(query["top_k"])]
             results = [
                 {
-                    "id": one["id"],
-                    "content": one["text"],
-                    "timestamp": one["created_at"],
+                    "id": passage["id"],
+                    "content": passage["text"],
+                    "timestamp": passage["created_at"],
                     "tags": [],
                 }
-                for one in hits
+                for passage in hits
             ]
             return {"count": len(results), "results": results}
         raise RefusalError(405, path)

@@ -81,9 +81,9 @@ def test_each_example_finds_the_sources_that_the_stand_in_knows(audited: Any) ->
         )
     else:
         assert dict(blocks) == TRUTH[name]
-    shown = memory.expose("Where is the park that Rex likes?")
-    assert "c" in shown.sources
-    assert shown.sources <= memory.retained()
+    exposure = memory.expose("Where is the park that Rex likes?")
+    assert "c" in exposure.sources
+    assert exposure.sources <= memory.retained()
     kinds = {event.kind for event in memory.events()}
     assert kinds == ({"add", "evict"} if name == "memos" else {"add"})
     memory.close()

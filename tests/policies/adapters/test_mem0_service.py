@@ -31,9 +31,9 @@ RECORDS = tuple(
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("MEM0_API_KEY", KEY)
-    one = mem0_stand_in.Mem0StandIn()
-    yield one
-    one.stop()
+    item = mem0_stand_in.Mem0StandIn()
+    yield item
+    item.stop()
 
 
 def spec(service: Any, api: str, more: str = "") -> str:
@@ -44,13 +44,16 @@ def spec(service: Any, api: str, more: str = "") -> str:
 def test_memories_have_sources_and_events(service: Any, api: str) -> None:
     service.polls = 2
     memory: Any = make_policy(spec(service, api, ",k=1")).build(RECORDS)
-    held = {block.text: sorted(block.sources) for block in memory.list_blocks()}
-    assert held == {"Bob owns a boat.": ["r1"], "My dentist is now Dr Roe in Graz.": ["r2"]}
+    sources_by_text = {block.text: sorted(block.sources) for block in memory.list_blocks()}
+    assert sources_by_text == {
+        "Bob owns a boat.": ["r1"],
+        "My dentist is now Dr Roe in Graz.": ["r2"],
+    }
     assert ("overwrite", "r0", "r2", 2) in [
         (event.kind, event.record, event.by, event.at) for event in memory.events()
     ]
-    (shown,) = memory.expose("Who owns a boat?").blocks
-    assert shown.sources == {"r1"}
+    (display,) = memory.expose("Who owns a boat?").blocks
+    assert display.sources == {"r1"}
     assert len(service.users) == 1
     memory.close()
     assert service.users == {}

@@ -41,11 +41,11 @@ def serve() -> Iterator[Callable[..., Any]]:
     """Start the reference service; `instead` may answer first, or do something else."""
     started: list[Any] = []
 
-    def start(instead: Answer = lambda verb, asked: None) -> Any:
+    def start(instead: Answer = lambda verb, body: None) -> Any:
         class Misbehaving(SERVER["Service"]):  # type: ignore[misc]
-            def answer(self, verb: str, asked: dict[str, Any]) -> Any:
-                said = instead(verb, asked)
-                return super().answer(verb, asked) if said is None else said
+            def answer(self, verb: str, body: dict[str, Any]) -> Any:
+                text = instead(verb, body)
+                return super().answer(verb, body) if text is None else text
 
             def handle_error(self, request: Any, address: Any) -> None:
                 """A reply that nobody waits for is meant here."""
@@ -76,9 +76,9 @@ def test_the_reference_service_is_audited(serve: Callable[..., Any]) -> None:
     policy = at(service)
     memory = policy.build(RECORDS)
     assert memory.retained() <= {record.id for record in RECORDS}
-    shown = memory.expose(CASE.questions[0].text)
-    assert 0 < len(shown.blocks) <= 3
-    assert shown.sources <= memory.retained()
+    exposure = memory.expose(CASE.questions[0].text)
+    assert 0 < len(exposure.blocks) <= 3
+    assert exposure.sources <= memory.retained()
     items = memory.state()
     assert len(items) == 12
     assert {source for item in items for source in item["sources"]} == memory.retained()
@@ -102,9 +102,9 @@ def test_items_that_repeat_their_records_are_counted(
 
 def test_builds_at_the_same_time_do_not_meet(serve: Callable[..., Any]) -> None:
     policy = at(serve())
-    one, other = policy.build(RECORDS[:2]), policy.build(RECORDS[2:])
-    assert one.retained() == {record.id for record in RECORDS[:2]}
-    assert not other.retained() & one.retained()
+    first, second = policy.build(RECORDS[:2]), policy.build(RECORDS[2:])
+    assert first.retained() == {record.id for record in RECORDS[:2]}
+    assert not second.retained() & first.retained()
 
 
 @pytest.mark.parametrize("name", ["sample", "sample-updates"])
@@ -113,16 +113,16 @@ def test_a_service_never_sees_source_positions_labels_or_more_than_the_question(
 ) -> None:
     case = load_benchmark(name).cases[0]
     heard: list[tuple[str, Mapping[str, Any]]] = []
-    policy = at(serve(lambda verb, asked: heard.append((verb, asked))))
+    policy = at(serve(lambda verb, request: heard.append((verb, request))))
     trace_case(case, [policy], [parse_schedule("replay")])
     assert {verb for verb, _ in heard} == {"reset", "add", "search", "dump"}
-    for verb, asked in heard:
-        known = {"add": {"memory", "record"}, "search": {"memory", "query"}}
-        assert set(asked) == known.get(verb, {"memory"})
+    for verb, request in heard:
+        fields = {"add": {"memory", "record"}, "search": {"memory", "query"}}
+        assert set(request) == fields.get(verb, {"memory"})
         if verb == "add":
-            assert set(asked["record"]) == {"id", "text", "turns", "timestamp"}
+            assert set(request["record"]) == {"id", "text", "turns", "timestamp"}
     texts = {question.text for question in case.questions}
-    assert {asked["query"] for verb, asked in heard if verb == "search"} == texts
+    assert {request["query"] for verb, request in heard if verb == "search"} == texts
 
 
 def test_a_token_goes_with_every_request_and_into_no_name(
@@ -143,18 +143,18 @@ def test_a_token_goes_with_every_request_and_into_no_name(
     assert "hush" not in policy.name + policy.origin()
 
 
-def broken_status(verb: str, asked: Mapping[str, Any]) -> None:
+def broken_status(verb: str, request: Mapping[str, Any]) -> None:
     if verb == "add":
         raise KeyError("disk full")
 
 
-def silent(verb: str, asked: Mapping[str, Any]) -> None:
+def silent(verb: str, request: Mapping[str, Any]) -> None:
     if verb == "add":
         time.sleep(8)
 
 
 def replies(verb: str, reply: Any) -> Answer:
-    return lambda said, asked: reply if said == verb else None
+    return lambda spoken_verb, request: reply if spoken_verb == verb else None
 
 
 @pytest.mark.parametrize(
@@ -232,12 +232,12 @@ def test_the_examples_keep_the_three_newest(words: list[str]) -> None:
     small = [CASE, load_benchmark("sample", None).cases[1]]
     for case in small:
         schedules = [parse_schedule("replay")]
-        mine = trace_case(case, [Command(" ".join(words))], schedules)
+        routes = trace_case(case, [Command(" ".join(words))], schedules)
         same = trace_case(case, [make_policy("recent:k=3")], schedules)
-        assert [route.retained for route in mine] == [route.retained for route in same]
-        for one, other in zip(mine, same, strict=True):
-            gone = [e.record for e in one.events if e.kind == "evict"]
-            assert gone == [e.record for e in other.events if e.kind == "evict"]
+        assert [route.retained for route in routes] == [route.retained for route in same]
+        for first, second in zip(routes, same, strict=True):
+            records = [e.record for e in first.events if e.kind == "evict"]
+            assert records == [e.record for e in second.events if e.kind == "evict"]
 
 
 def test_a_program_never_sees_labels_of_changed_facts(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def dumped(directory: Path, schedule: str, benchmark: Benchmark | None = None, *
             order = parse_schedule(schedule).order(len(case.pool), case.pool.user)
             arrivals = [case.pool.records[position] for position in order]
             memory = policy.build(arrivals)
-            kept = [record for record in arrivals if record.id in memory.retained()]
+            retained_ids = [record for record in arrivals if record.id in memory.retained()]
             searches = [
                 {
                     "question": question.id,
@@ -330,7 +330,7 @@ def dumped(directory: Path, schedule: str, benchmark: Benchmark | None = None, *
             line = {
                 "user": case.pool.user,
                 "arrivals": [record.id for record in arrivals],
-                "items": [{"text": r.text, "sources": [r.id]} for r in kept],
+                "items": [{"text": r.text, "sources": [r.id]} for r in retained_ids],
                 "searches": searches,
                 "events": [{"kind": "add", "record": arrivals[0].id, "by": arrivals[0].id}],
                 **more,
@@ -344,12 +344,16 @@ def test_recorded_traces_give_the_numbers_of_the_memory_they_were_recorded_from(
 ) -> None:
     forward, route = dumped(tmp_path, "forward"), dumped(tmp_path, "half-swap")
     spec = f"trace:forward={forward},route={route}"
-    found = routeprism.audit("sample", spec, schedules=["half-swap"], resamples=100)
+    result = routeprism.audit("sample", spec, schedules=["half-swap"], resamples=100)
     same = routeprism.audit("sample", "recent:k=2", schedules=["half-swap"], resamples=100)
     for quantity in ("J", "V_changed", "C_changed", "retained_changed", "context_length.route"):
-        mine = found.value(quantity, policy=spec)
-        other = same.value(quantity, policy="recent:k=2")
-        assert (mine.estimate, mine.lower, mine.upper) == (other.estimate, other.lower, other.upper)
+        row = result.value(quantity, policy=spec)
+        alternative = same.value(quantity, policy="recent:k=2")
+        assert (row.estimate, row.lower, row.upper) == (
+            alternative.estimate,
+            alternative.lower,
+            alternative.upper,
+        )
 
 
 @pytest.fixture
@@ -361,11 +365,11 @@ def ten_pools(data: Path) -> Benchmark:
 
 def same_overlap(benchmark: Benchmark, policy: Any, like: str) -> None:
     """A memory outside that keeps what a built-in policy keeps has its numbers."""
-    found = routeprism.audit(benchmark, policy, resamples=100)
+    result = routeprism.audit(benchmark, policy, resamples=100)
     same = routeprism.audit(benchmark, like, resamples=100)
     name = policy if isinstance(policy, str) else policy.name
-    mine = found.value("retained_changed_count", policy=name)
-    assert (mine.estimate, mine.queries) == (
+    row = result.value("retained_changed_count", policy=name)
+    assert (row.estimate, row.queries) == (
         same.value("retained_changed_count", policy=like).estimate,
         142,
     )
@@ -386,10 +390,10 @@ def test_ten_personamem_pools_by_recorded_traces(ten_pools: Benchmark, tmp_path:
 def test_ten_personamem_pools_by_a_service(serve: Callable[..., Any], ten_pools: Benchmark) -> None:
     """It keeps the twelve newest sentences: of long sessions, some of the last one alone."""
     policy = at(serve())
-    found = routeprism.audit(ten_pools, policy, resamples=100)
-    changed = found.value("retained_changed_count", policy=policy.name)
+    result = routeprism.audit(ten_pools, policy, resamples=100)
+    changed = result.value("retained_changed_count", policy=policy.name)
     assert (changed.estimate, changed.queries) == (142, 142)
-    assert found.value("J", policy=policy.name).estimate == 0
+    assert result.value("J", policy=policy.name).estimate == 0
 
 
 @pytest.mark.slow
@@ -397,12 +401,12 @@ def test_recorded_traces_are_answered_and_restored(tmp_path: Path) -> None:
     """What needs no rebuilding works on them: here, answers."""
     forward, route = dumped(tmp_path, "forward"), dumped(tmp_path, "replay")
     spec = f"trace:forward={forward},route={route}"
-    found = routeprism.audit("sample", spec, models=["reader"], draws=2, resamples=100)
+    result = routeprism.audit("sample", spec, models=["reader"], draws=2, resamples=100)
     same = routeprism.audit("sample", "recent:k=2", models=["reader"], draws=2, resamples=100)
     for quantity in ("D_res", "accuracy.route"):
-        mine = found.value(quantity, policy=spec, filler="A", arm="", mask="")
-        other = same.value(quantity, policy="recent:k=2", filler="A", arm="", mask="")
-        assert mine.estimate == other.estimate
+        row = result.value(quantity, policy=spec, filler="A", arm="", mask="")
+        alternative = same.value(quantity, policy="recent:k=2", filler="A", arm="", mask="")
+        assert row.estimate == alternative.estimate
     events = trace_case(CASE, [make_policy(spec)], [])[0].events
     assert events == (Event("add", RECORDS[0].id, RECORDS[0].id, 0),)
 

@@ -65,8 +65,8 @@ class Truth:
     def expose(self, query: str) -> list[tuple[str, str]]:
         words = set(query.lower().split())
         newest = self.records[::-1]
-        hits = sorted(newest, key=lambda one: -len(words & set(one.text.lower().split())))
-        return [(one.text, one.id) for one in hits[:3]]
+        hits = sorted(newest, key=lambda hit: -len(words & set(hit.text.lower().split())))
+        return [(hit.text, hit.id) for hit in hits[:3]]
 
 
 @pytest.mark.slow
@@ -84,9 +84,9 @@ def test_a_strangers_service_is_audited_with_thirty_lines(
         assert audit.value(quantity).estimate == truth.value(quantity).estimate, quantity
     assert 0 < audit.value("J").estimate < 1
     assert any("stored verbatim: construction by a model was not tested" in n for n in audit.notes)
-    mine, true = (_traces(tmp_path / name) for name in ("r", "truth"))
-    assert mine.keys() == true.keys()
-    for route, (retained, events) in mine.items():
+    own, true = (_traces(tmp_path / name) for name in ("r", "truth"))
+    assert own.keys() == true.keys()
+    for route, (retained, events) in own.items():
         assert retained == true[route][0]
         order = json.loads(route[1])
         assert events == [
@@ -109,8 +109,8 @@ def _traces(run: Path) -> Mapping[tuple[str, str], tuple[list[str], list[Any]]]:
     with closing(sqlite3.connect(run / "run.sqlite")) as connection:
         rows = connection.execute("SELECT user, arrivals, retained, events FROM traces").fetchall()
     return {
-        (user, order): (sorted(json.loads(kept)), json.loads(events or "[]"))
-        for user, order, kept, events in rows
+        (user, order): (sorted(json.loads(content)), json.loads(events or "[]"))
+        for user, order, content, events in rows
     }
 
 
@@ -127,11 +127,11 @@ def _assert_absent(directory: Path, text: str) -> None:
 def test_the_walk_says_what_each_pointer_found(stranger: Any, tmp_path: Path) -> None:
     steps = [*Http(stranger.url, profile=edited(tmp_path)).walk()]
     assert [step.name for step in steps if not step.passed] == []
-    said = {step.name: step.message for step in steps}
-    assert "each build has its own {memory}" in said["headers"]
-    assert "2 items; of the first, '/uid' 'n-" in said["list"]
-    assert "all among the listed items" in said["search"]
-    assert said["reset"] == "nothing is left"
+    values = {step.name: step.message for step in steps}
+    assert "each build has its own {memory}" in values["headers"]
+    assert "2 items; of the first, '/uid' 'n-" in values["list"]
+    assert "all among the listed items" in values["search"]
+    assert values["reset"] == "nothing is left"
 
 
 def edited(directory: Path, *changes: tuple[str, str]) -> str:
@@ -147,7 +147,7 @@ def edited(directory: Path, *changes: tuple[str, str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "step", "said"),
+    ("old", "new", "step", "message"),
     [
         (
             '"/data/notes"',
@@ -182,13 +182,13 @@ def edited(directory: Path, *changes: tuple[str, str]) -> str:
     ],
 )
 def test_the_walk_names_what_is_wrong(
-    stranger: Any, tmp_path: Path, old: str, new: str, step: str, said: str
+    stranger: Any, tmp_path: Path, old: str, new: str, step: str, message: str
 ) -> None:
     policy = Http(stranger.url, profile=edited(tmp_path, (old, new)))
     *_, last = policy.walk()
-    if said:
+    if message:
         assert (last.name, last.passed) == (step, False)
-        assert said in last.message
+        assert message in last.message
         assert last.fix
         checks = {check.name: check for check in check_adapter(policy)}
         assert checks[f"profile, {step}"].outcome == "failed"
@@ -199,7 +199,7 @@ def test_the_walk_names_what_is_wrong(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("[search]", "[serch]", "edited.toml: serch: there is no such key. Did you mean 'search'"),
         ('items = "/hits"\n', "", "[search] items: expected a text, but it is missing"),
@@ -220,11 +220,11 @@ def test_the_walk_names_what_is_wrong(
     ],
 )
 def test_a_wrong_profile_is_refused_with_table_and_key(
-    tmp_path: Path, old: str, new: str, said: str
+    tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     with pytest.raises(SpecError) as error:
         make_policy(f"http:profile={edited(tmp_path, (old, new))}")
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "pw@" not in str(error.value)
 
 
@@ -235,7 +235,7 @@ def test_a_profile_without_any_separation_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (
             "GET /accounts/{memory}/find",
@@ -250,9 +250,9 @@ def test_a_profile_without_any_separation_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_requests_of_different_memories_are_refused(
-    tmp_path: Path, old: str, new: str, said: str
+    tmp_path: Path, old: str, new: str, message: str
 ) -> None:
-    with pytest.raises(SpecError, match=re.escape(said)):
+    with pytest.raises(SpecError, match=re.escape(message)):
         make_policy(f"http:profile={edited(tmp_path, (old, new))}")
 
 
@@ -287,10 +287,10 @@ def test_a_repeated_command_sends_nothing_and_repeats_its_notes(
 ) -> None:
     stranger.lag = 0
     policy = Http(stranger.url, profile=edited(tmp_path))
-    one = replace(SAMPLE, cases=LARGE[:1])
-    first = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run")
+    item = replace(SAMPLE, cases=LARGE[:1])
+    first = routeprism.audit(item, policy, resamples=100, run=tmp_path / "run")
     sent = len(stranger.requests)
-    audit = routeprism.audit(one, policy, resamples=100, run=tmp_path / "run")
+    audit = routeprism.audit(item, policy, resamples=100, run=tmp_path / "run")
     assert len(stranger.requests) == sent
     assert [note for note in audit.notes if "stored verbatim" in note] == [
         note for note in first.notes if "stored verbatim" in note
@@ -314,8 +314,8 @@ def test_data_that_a_shared_memory_contains_is_never_deleted_unasked(
 ) -> None:
     """Neither an audit nor a check sends [reset] to a memory that someone filled."""
     stranger.lag = 0
-    mine = [{"uid": "n-1", "content": "Someone's own note.", "seq": 1}]
-    stranger.accounts["shared"] = list(mine)
+    own = [{"uid": "n-1", "content": "Someone's own note.", "seq": 1}]
+    stranger.accounts["shared"] = list(own)
     path = edited(tmp_path, ("{memory}", "shared"))
     policy = Http(stranger.url, profile=path)
     for build in (policy.build, lambda _: policy.open()):
@@ -323,7 +323,7 @@ def test_data_that_a_shared_memory_contains_is_never_deleted_unasked(
             build(LARGE[0].pool.records)
     *_, last = policy.walk()
     assert (last.name, last.passed) == ("shared memory", False)
-    assert stranger.accounts["shared"] == mine
+    assert stranger.accounts["shared"] == own
     assert "DELETE" not in {method for method, _ in stranger.requests}
     allowed = Http(stranger.url, profile=path, discard=True)
     assert allowed.name == policy.name
@@ -387,11 +387,11 @@ class _PlainHandler(BaseHTTPRequestHandler):
     def _respond(self, method: str) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         is_json = (self.headers.get("Content-Type") or "").startswith("application/json")
-        asked = json.loads(raw) if raw and is_json else raw.decode()
-        self.server.heard.append((method, self.path, asked))
-        given = self.server.answer(method, self.path, asked)
-        status, given = given if isinstance(given, tuple) else (200, given)
-        body = given if isinstance(given, bytes) else json.dumps(given).encode()
+        request = json.loads(raw) if raw and is_json else raw.decode()
+        self.server.heard.append((method, self.path, request))
+        arguments = self.server.answer(method, self.path, request)
+        status, arguments = arguments if isinstance(arguments, tuple) else (200, arguments)
+        body = arguments if isinstance(arguments, bytes) else json.dumps(arguments).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -427,10 +427,10 @@ def test_hostile_records_change_neither_path_nor_query_nor_body(
 ) -> None:
     stored: list[Any] = []
 
-    def answer(method: str, path: str, asked: Any) -> Any:
+    def answer(method: str, path: str, request: Any) -> Any:
         if method == "PUT":
-            stored.append(asked)
-        return {"items": [{"id": str(n), "text": one["text"]} for n, one in enumerate(stored)]}
+            stored.append(request)
+        return {"items": [{"id": str(n), "text": item["text"]} for n, item in enumerate(stored)]}
 
     service = plain(answer)
     path = tmp_path / "p.toml"
@@ -455,7 +455,7 @@ def test_hostile_records_change_neither_path_nor_query_nor_body(
     )
     memory: Any = Http(profile=str(path)).build(HOSTILE)
     assert memory.retained() == {record.id for record in HOSTILE}
-    puts = [(path, asked) for method, path, asked in service.heard if method == "PUT"]
+    puts = [(path, request) for method, path, request in service.heard if method == "PUT"]
     for (sent, body), record in zip(puts, HOSTILE, strict=True):
         route, _, query = sent.partition("?")
         assert route.startswith("/base/m/routeprism-")
@@ -480,9 +480,9 @@ def test_every_kind_of_pagination_reads_everything(
     """The service gives two items at once, whatever the profile declares."""
     texts: list[str] = []
 
-    def answer(method: str, path: str, asked: Any) -> Any:
+    def answer(method: str, path: str, request: Any) -> Any:
         if method == "POST":
-            texts.append(asked["text"])
+            texts.append(request["text"])
             return {}
         value = path.rpartition("=")[2] if "=" in path else ""
         start = {
@@ -553,15 +553,15 @@ class Pages:
         self.texts: dict[str, str] = {}
         self.beyond = beyond
 
-    def __call__(self, method: str, path: str, asked: Any) -> Any:
+    def __call__(self, method: str, path: str, request: Any) -> Any:
         place = urlsplit(path)
         if method == "DELETE":
-            for key in [path.rpartition("/")[2]] if asked == "" else asked["ids"]:
+            for key in [path.rpartition("/")[2]] if request == "" else request["ids"]:
                 del self.texts[key]
             return {}
         if method == "POST":
             key = f"k{len(self.texts)}"
-            self.texts[key] = asked["text"]
+            self.texts[key] = request["text"]
             return {}
         items = [{"n": key, "t": text} for key, text in self.texts.items()]
         if "search" in path:
@@ -591,12 +591,12 @@ def test_links_to_the_next_page_are_followed_below_the_same_address(
 ) -> None:
     pages = Pages("refuses")
 
-    def answer(method: str, path: str, asked: Any) -> Any:
+    def answer(method: str, path: str, request: Any) -> Any:
         place = urlsplit(path)
         if not place.path.endswith("/items"):
-            return pages(method, path, asked)
+            return pages(method, path, request)
         number = int(place.query.rpartition("=")[2] or 1)
-        reply = pages(method, f"{place.path}?page={number}", asked)
+        reply = pages(method, f"{place.path}?page={number}", request)
         more = f"?x={{a}}&page={number + 1}" if 2 * number < len(pages.texts) else None
         whole = {"whole address": f"{service.url}{place.path}", "path": place.path, "query": ""}
         return {**reply, "next": more and whole[form] + more}
@@ -655,8 +655,8 @@ def test_texts_that_were_only_joined_count_as_stored_verbatim(
 ) -> None:
     pages = Pages("repeats")
 
-    def merge(method: str, path: str, asked: Any) -> Any:
-        reply = pages(method, path, asked)
+    def merge(method: str, path: str, request: Any) -> Any:
+        reply = pages(method, path, request)
         if method == "POST":
             texts = " // ".join(pages.texts.values()).removesuffix(ending) + ending
             pages.texts = {f"k{texts.count('//')}": texts}
@@ -675,12 +675,12 @@ def test_reported_sources_a_job_and_a_form(plain: Callable[..., Plain], tmp_path
     stored: list[str] = []
     polls: dict[str, int] = {}
 
-    def answer(method: str, path: str, asked: Any) -> Any:
+    def answer(method: str, path: str, request: Any) -> Any:
         if path == "/spaces":
             return {"space": {"id": 17}}
         if path.startswith("/spaces/17/files"):
-            assert 'filename="record.txt"' in asked
-            stored.append(asked.split("\r\n\r\n")[2].rsplit("\r\n--")[0])
+            assert 'filename="record.txt"' in request
+            stored.append(request.split("\r\n\r\n")[2].rsplit("\r\n--")[0])
             return [{"document": f"doc-{len(stored)}", "job": f"job-{len(stored)}"}]
         if path.startswith("/jobs/"):
             polls[path] = polls.get(path, 0) + 1
@@ -735,8 +735,8 @@ def test_reported_sources_a_job_and_a_form(plain: Callable[..., Plain], tmp_path
     assert memory.expose("?").sources == {"a", "b"}
     assert set(polls.values()) == {3}
     with pytest.raises(RouteError, match="wait: ingestion failed: '/state' is 'failed'"):
-        service.answer = lambda method, path, asked: (
-            {"state": "failed"} if path.startswith("/jobs/") else answer(method, path, asked)
+        service.answer = lambda method, path, request: (
+            {"state": "failed"} if path.startswith("/jobs/") else answer(method, path, request)
         )
         stored.clear()
         Http(profile=str(path)).build(records)

@@ -31,7 +31,7 @@ _kill_after = 0
 
 
 @dataclass(frozen=True)
-class Kept:
+class Memory:
     blocks: tuple[Block, ...]
 
     def retained(self) -> frozenset[str]:
@@ -66,7 +66,7 @@ class Asking:
     def metered(self, allowance: Allowance, /) -> Asking:
         return replace(self, allowance=allowance)
 
-    def build(self, arrivals: Sequence[Record], /) -> Kept:
+    def build(self, arrivals: Sequence[Record], /) -> Memory:
         line = Line(
             self.name,
             [(record.id, record.text) for record in arrivals],
@@ -85,7 +85,7 @@ class Asking:
                     self.allowance.check()
                 raise
             blocks.append(Block("note", text, frozenset({record.id})))
-        return Kept(tuple(blocks[-3:]))
+        return Memory(tuple(blocks[-3:]))
 
 
 def ask(base_url: str, key: str, text: str) -> str:

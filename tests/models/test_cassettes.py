@@ -20,7 +20,7 @@ from routeprism.runs import Cassette
 from ..counting_server import Counting
 from . import asking_memory
 
-HERE = Path(__file__)
+DIRECTORY = Path(__file__)
 SMALL = asking_memory.SMALL
 KEY = "sk-cassette-secret-0123456789"
 MEMOCHAT = "memochat:words=5,model=openai:m"

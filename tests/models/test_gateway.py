@@ -66,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         server = self.server
         with server.lock:
             server.headers.append(str(self.headers))
@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
                 server.victim.wait()
                 raise ConnectionError  # the reply is never given
             if server.status == 200:
-                server.answered.append(json.dumps(asked["messages"]))
+                server.answered.append(json.dumps(document["messages"]))
             number = len(server.answered)
         message = {"role": "assistant", "content": f"reply {number}, key {KEY}"}
         usage = {"prompt_tokens": 10, "completion_tokens": 5}

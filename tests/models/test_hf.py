@@ -23,7 +23,7 @@ installed = pytest.mark.skipif(
 OPTIONS = ("rye bread", "the ferry", "tar")
 
 
-def asked(draw: int = 0, options: tuple[str, ...] = OPTIONS, memory: str = "rye bread") -> Ask:
+def make_ask(draw: int = 0, options: tuple[str, ...] = OPTIONS, memory: str = "rye bread") -> Ask:
     return Ask(f"{memory} what ?", memory, "what ?", options, draw)
 
 
@@ -38,10 +38,10 @@ def test_settings_are_checked_and_name_the_weights(tmp_path: Path) -> None:
     assert isinstance(model, Model)
     assert (model.name, model.embedded, model.concurrency) == (f"hf:{tmp_path}", False, 1)
     assert model.settings["temperature"] == 0.5
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "config.json").write_text('{"a": 1}')
-    assert HuggingFace(str(other)).settings["weights"] != model.settings["weights"]
+    expected = tmp_path / "other"
+    expected.mkdir()
+    (expected / "config.json").write_text('{"a": 1}')
+    assert HuggingFace(str(expected)).settings["weights"] != model.settings["weights"]
     with pytest.raises(SpecError, match="but got max_tokens=0"):
         HuggingFace(str(tmp_path), max_tokens=0)
 
@@ -53,7 +53,7 @@ def test_without_the_extra_it_says_which_one_is_needed(
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(module, "_engine", module._engine.__wrapped__)
     with pytest.raises(MissingExtraError, match=r"pip install 'routeprism\[hf\]'"):
-        HuggingFace(str(tmp_path)).answer(asked())
+        HuggingFace(str(tmp_path)).answer(make_ask())
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_options_are_scored_by_likelihood_with_memory_minus_without(tiny: str) -
         (likelihood(f"rye bread {alone}", text) - likelihood(alone, text)) / len(text.split())
         for text in OPTIONS
     ]
-    reply = HuggingFace(tiny).answer(asked())
+    reply = HuggingFace(tiny).answer(make_ask())
     assert reply.scores == pytest.approx(expected, abs=1e-4)
     assert reply.raw == "abc"[expected.index(max(expected))]
     assert reply.usage.input_tokens == 6  # two words of memory, four of the question
@@ -129,9 +129,9 @@ def test_options_are_scored_by_likelihood_with_memory_minus_without(tiny: str) -
 @installed
 def test_draws_are_repeatable_and_differ_at_a_high_temperature(tiny: str) -> None:
     hot = HuggingFace(tiny, temperature=50.0)
-    said = [hot.answer(asked(draw)).raw for draw in range(40)]
-    assert set(said) == {"a", "b", "c"}
-    assert said == [hot.answer(asked(draw)).raw for draw in range(40)]
+    texts = [hot.answer(make_ask(draw)).raw for draw in range(40)]
+    assert set(texts) == {"a", "b", "c"}
+    assert texts == [hot.answer(make_ask(draw)).raw for draw in range(40)]
 
 
 @installed
@@ -141,26 +141,26 @@ def test_free_text_is_greedy_or_sampled_and_leaves_the_random_state_alone(tiny: 
     greedy = HuggingFace(tiny, max_tokens=5)
     sampled = HuggingFace(tiny, max_tokens=5, temperature=5.0)
     before = torch.random.get_rng_state()
-    first = greedy.answer(asked(0, ()))
-    assert first.raw == greedy.answer(asked(1, ())).raw
+    first = greedy.answer(make_ask(0, ()))
+    assert first.raw == greedy.answer(make_ask(1, ())).raw
     assert first.usage.output_tokens is not None
     assert first.usage.output_tokens <= 5
-    texts = [sampled.answer(asked(draw, ())).raw for draw in range(8)]
+    texts = [sampled.answer(make_ask(draw, ())).raw for draw in range(8)]
     assert len(set(texts)) > 1
-    assert texts == [sampled.answer(asked(draw, ())).raw for draw in range(8)]
+    assert texts == [sampled.answer(make_ask(draw, ())).raw for draw in range(8)]
     assert torch.equal(before, torch.random.get_rng_state())
 
 
 @installed
 def test_a_memory_beyond_its_positions_is_refused(tiny: str) -> None:
     with pytest.raises(ModelError, match="reads 64 tokens at once"):
-        HuggingFace(tiny).answer(asked(memory="rye " * 80))
+        HuggingFace(tiny).answer(make_ask(memory="rye " * 80))
     with pytest.raises(ModelError, match="reads 64 tokens at once"):
-        HuggingFace(tiny).answer(asked(options=(), memory="rye " * 80))
+        HuggingFace(tiny).answer(make_ask(options=(), memory="rye " * 80))
 
 
 @installed
 def test_broken_weights_are_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "none"}')
     with pytest.raises(ModelError, match="cannot be loaded"):
-        HuggingFace(str(tmp_path)).answer(asked())
+        HuggingFace(str(tmp_path)).answer(make_ask())

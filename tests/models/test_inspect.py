@@ -72,9 +72,9 @@ def output(text: str, **fields: Any) -> Any:
         ModelUsage,
     )
 
-    made = ModelOutput.from_content("mockllm", text, **fields)
-    made.usage = ModelUsage(input_tokens=7, output_tokens=2, total_tokens=9)
-    return made
+    result = ModelOutput.from_content("mockllm", text, **fields)
+    result.usage = ModelUsage(input_tokens=7, output_tokens=2, total_tokens=9)
+    return result
 
 
 @pytest.mark.slow
@@ -82,10 +82,10 @@ def output(text: str, **fields: Any) -> Any:
 def test_ten_sample_questions_go_through_the_mock() -> None:
     cases = load_benchmark("sample").cases
     pairs = [(case, question) for case in cases for question in case.questions][:10]
-    seen: list[tuple[str, Any]] = []
+    entries: list[tuple[str, Any]] = []
 
     def reply(messages: Any, tools: Any, choice: Any, config: Any) -> Any:
-        seen.append((messages[-1].text, config))
+        entries.append((messages[-1].text, config))
         return output("b")
 
     model = InspectModel(
@@ -103,8 +103,8 @@ def test_ten_sample_questions_go_through_the_mock() -> None:
     replies = asyncio.run(collect())
     assert [reply.raw for reply in replies] == ["b"] * 10
     assert {reply.usage for reply in replies} == {Usage(7, 2)}
-    assert sorted(text for text, _ in seen) == sorted(prompt.text for prompt in prompts)
-    assert {(config.temperature, config.seed) for _, config in seen} == {(0.25, 103)}
+    assert sorted(text for text, _ in entries) == sorted(prompt.text for prompt in prompts)
+    assert {(config.temperature, config.seed) for _, config in entries} == {(0.25, 103)}
 
 
 @installed
@@ -116,7 +116,7 @@ def test_a_withheld_answer_is_a_refusal() -> None:
 
 @installed
 def test_failures_become_model_errors_that_quote_nothing() -> None:
-    def fail(*given: Any) -> Any:
+    def fail(*arguments: Any) -> Any:
         raise RuntimeError("Incorrect key provided: sk-secret")
 
     failing = InspectModel("mockllm/model", retries=0, arguments={"custom_outputs": fail})
@@ -133,5 +133,7 @@ def test_an_unknown_provider_is_named() -> None:
 
 @installed
 def test_it_can_be_asked_from_one_event_loop_after_another() -> None:
-    model = InspectModel("mockllm/model", arguments={"custom_outputs": lambda *given: output("a")})
+    model = InspectModel(
+        "mockllm/model", arguments={"custom_outputs": lambda *arguments: output("a")}
+    )
     assert [asyncio.run(model.answer(PLAIN)).raw for _ in range(2)] == ["a", "a"]

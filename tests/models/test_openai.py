@@ -53,7 +53,7 @@ def answer(model: OpenAI, text: str, draw: int = 0) -> Reply:
 
 
 @pytest.mark.parametrize(
-    ("fault", "what"),
+    ("fault", "subject"),
     [
         ("429:2", "HTTP 429: trouble with Bearer [hidden]"),
         ("500:2", "HTTP 500: trouble with Bearer [hidden]"),
@@ -63,13 +63,13 @@ def answer(model: OpenAI, text: str, draw: int = 0) -> Reply:
     ],
 )
 def test_a_passing_failure_is_tried_again_and_kept_in_the_history(
-    server: Any, fault: str, what: str
+    server: Any, fault: str, subject: str
 ) -> None:
     reply = answer(OpenAI("m", base_url=server.url, seed=0), f"[[{fault}]] which? [[say:c]]")
     assert reply.raw == "c"
     # Which error a dropped connection is depends on the SDK's transport.
-    told = [line.partition(" ")[2].partition(" (R")[0] for line in reply.attempts]
-    assert told == [what, what]
+    reports = [line.partition(" ")[2].partition(" (R")[0] for line in reply.attempts]
+    assert reports == [subject, subject]
     for line in reply.attempts:
         then = datetime.strptime(line.split()[0], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
         assert abs((datetime.now(timezone.utc) - then).total_seconds()) < 3600
@@ -165,7 +165,7 @@ def test_backoff_doubles_with_jitter_up_to_a_ceiling(
 def test_the_request_says_what_was_set_and_nothing_else(server: Any) -> None:
     model = OpenAI("m", base_url=server.url, effort="low", temperature=0.5, seed=10, max_tokens=3)
     answer(model, "settings", draw=4)
-    assert server.seen()["bodies"][-1] == {
+    assert server.read_counts()["bodies"][-1] == {
         "model": "m",
         "reasoning_effort": "low",
         "temperature": 0.5,
@@ -173,7 +173,7 @@ def test_the_request_says_what_was_set_and_nothing_else(server: Any) -> None:
         "max_tokens": 3,
     }
     answer(OpenAI("m", base_url=server.url), "plain")
-    assert server.seen()["bodies"][-1] == {"model": "m"}
+    assert server.read_counts()["bodies"][-1] == {"model": "m"}
 
 
 def test_draws_of_a_seeded_model_differ_in_their_seed(server: Any) -> None:
@@ -197,21 +197,21 @@ def test_the_key_is_nowhere_to_be_seen(server: Any, capfd: pytest.CaptureFixture
     address = server.url.replace("127.0.0.1", f"someone:{secret}@127.0.0.1") + f"?token={secret}x"
     for base_url in (server.url, address):
         model = OpenAI("m", base_url=base_url, retries=0)
-        shown = [repr(model), str(model.settings), pickle.dumps(model.settings).decode("latin-1")]
+        texts = [repr(model), str(model.settings), pickle.dumps(model.settings).decode("latin-1")]
         try:
             answer(model, "[[401:9]] told")
         except ModelError as error:
             assert error.__cause__ is None
             assert error.__context__ is None
-            shown += ["".join(traceback.format_exception(error)), *error.attempts]
-        shown.append(answer(model, "[[echo:9]] back").raw)
-        assert shown[-1].startswith("You sent ")
+            texts += ["".join(traceback.format_exception(error)), *error.attempts]
+        texts.append(answer(model, "[[echo:9]] back").raw)
+        assert texts[-1].startswith("You sent ")
         captured = capfd.readouterr()
-        for text in (*shown, captured.out, captured.err):
+        for text in (*texts, captured.out, captured.err):
             assert KEY not in text
             assert secret not in text
         assert model.settings["base_url"] == server.url
-    assert f"Bearer {KEY}" in server.seen()["authorizations"]
+    assert f"Bearer {KEY}" in server.read_counts()["authorizations"]
 
 
 def test_a_server_of_ones_own_needs_no_key(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,9 +234,9 @@ def test_it_is_a_model_and_travels_without_connections(server: Any) -> None:
     assert isinstance(model, Model)
     assert (model.name, model.embedded, model.concurrency) == ("openai:m", False, 16)
     answer(model, "before")
-    again = pickle.loads(pickle.dumps(model))  # noqa: S301
-    assert again == model
-    assert answer(again, "[[say:d]]").raw == "d"
+    repetition = pickle.loads(pickle.dumps(model))  # noqa: S301
+    assert repetition == model
+    assert answer(repetition, "[[say:d]]").raw == "d"
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,8 @@ def test_the_option_that_a_passage_supports_near_the_question_wins() -> None:
 def test_words_that_all_options_have_decide_nothing() -> None:
     bare = GREEDY.scores(ask(options=("rye", "oats")))
     assert GREEDY.scores(ask(options=("rye bread", "oats bread"))) == bare
-    one, other = GREEDY.scores(ask(options=("Ines sells rye bread", "Ines sells rye bread")))
-    assert one == other > 0
+    first, second = GREEDY.scores(ask(options=("Ines sells rye bread", "Ines sells rye bread")))
+    assert first == second > 0
 
 
 def test_without_evidence_all_options_score_nothing() -> None:
@@ -108,18 +108,18 @@ def test_draws_disagree_where_evidence_is_weak_and_agree_where_it_is_strong() ->
 
 
 def test_draws_follow_the_softmax_of_the_scores() -> None:
-    one = ask(memory="The shop sells rye bread.", options=("rye bread", "rye", "oats"))
-    scores = Reader().scores(one)
+    item = ask(memory="The shop sells rye bread.", options=("rye bread", "rye", "oats"))
+    scores = Reader().scores(item)
     temperature = 0.5
     weights = [2.718281828459045 ** (score / temperature) for score in scores]
     draws = 4000
-    said = [
-        Reader(temperature=temperature).answer(dataclasses.replace(one, draw=draw)).raw
+    texts = [
+        Reader(temperature=temperature).answer(dataclasses.replace(item, draw=draw)).raw
         for draw in range(draws)
     ]
     for letter, weight in zip("abc", weights, strict=True):
         # Four standard errors of a share of 4,000 draws are at most 0.032.
-        assert said.count(letter) / draws == pytest.approx(weight / sum(weights), abs=0.032)
+        assert texts.count(letter) / draws == pytest.approx(weight / sum(weights), abs=0.032)
 
 
 def test_an_answer_depends_on_prompt_and_draw_alone() -> None:
@@ -128,7 +128,7 @@ def test_an_answer_depends_on_prompt_and_draw_alone() -> None:
         "print(''.join(Reader(temperature=9.0).answer("
         "Ask('p', 'rye bread', 'what?', ('rye', 'oats', 'tar'), n)).raw for n in range(40)))"
     )
-    said = {
+    names = {
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -138,8 +138,8 @@ def test_an_answer_depends_on_prompt_and_draw_alone() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(said) == 1
-    assert set(said.pop().strip()) == {"a", "b", "c"}
+    assert len(names) == 1
+    assert set(names.pop().strip()) == {"a", "b", "c"}
 
 
 def test_free_text_is_the_best_supported_sentence() -> None:
@@ -164,8 +164,8 @@ def test_headers_are_no_evidence() -> None:
 def test_padding_around_the_evidence_changes_no_score(filler: str, count: int) -> None:
     padded = f"records begin{filler * count}\n{MEMORY}\nrecords end{filler * count}"
     assert GREEDY.scores(ask(padded)) == GREEDY.scores(ask())
-    inside = MEMORY.replace("\n\n", f"{filler * count}\n\n")
-    assert GREEDY.scores(ask(inside)) == GREEDY.scores(ask())
+    text = MEMORY.replace("\n\n", f"{filler * count}\n\n")
+    assert GREEDY.scores(ask(text)) == GREEDY.scores(ask())
 
 
 @pytest.mark.parametrize("filler", ["A", "B"])
@@ -173,8 +173,8 @@ def test_padding_around_the_evidence_changes_no_score(filler: str, count: int) -
 def test_matched_prompts_read_as_their_contexts_do(control: str, filler: str) -> None:
     case = load_benchmark("sample").cases[0]
     question = case.questions[0]
-    shown = [record_block(record) for record in case.pool.records]
-    drafts = [categorical(blocks, question) for blocks in (shown, shown[:2])]
+    values = [record_block(record) for record in case.pool.records]
+    drafts = [categorical(blocks, question) for blocks in (values, values[:2])]
     matched = match(drafts, control, filler)  # type: ignore[arg-type]
     assert isinstance(matched, Matched)
     for prompt, records in zip(
@@ -214,7 +214,7 @@ def test_forms_of_a_word_share_a_stem(forms: tuple[str, ...], root: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("said", "value"),
+    ("message", "value"),
     [
         ("I love it and enjoy it", 2),
         ("I do not really enjoy it", -1),
@@ -223,8 +223,8 @@ def test_forms_of_a_word_share_a_stem(forms: tuple[str, ...], root: str) -> None
         ("the bus was late", 0),
     ],
 )
-def test_negation_turns_affect_round_within_its_reach(said: str, value: int) -> None:
-    assert affect(words(said)) == value
+def test_negation_turns_affect_round_within_its_reach(message: str, value: int) -> None:
+    assert affect(words(message)) == value
 
 
 SEEDS = (101, 202, 303, 404, 505)
@@ -247,13 +247,13 @@ def sample(seed: int) -> Iterator[tuple[Question, Ask, Ask]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_sample_is_answered_with_its_support_and_not_without(seed: int) -> None:
-    asked = list(sample(seed))
-    with_support = [GREEDY.answer(whole).raw == question.gold for question, whole, _ in asked]
-    without = [GREEDY.answer(left).raw == question.gold for question, _, left in asked]
+    requests = list(sample(seed))
+    with_support = [GREEDY.answer(whole).raw == question.gold for question, whole, _ in requests]
+    without = [GREEDY.answer(left).raw == question.gold for question, _, left in requests]
     # Measured over these seeds: 1.00 with support, 0.05 to 0.07 without (chance is 0.25; what is
     # left of a pool supports the wrong options).
-    assert sum(with_support) / len(asked) >= 0.85
-    assert sum(without) / len(asked) < 0.45
+    assert sum(with_support) / len(requests) >= 0.85
+    assert sum(without) / len(requests) < 0.45
 
 
 @pytest.fixture(scope="module")
@@ -284,8 +284,8 @@ def facts(data: Path) -> list[tuple[Question, Ask, Ask]]:
 @pytest.mark.realdata
 def test_personamem_facts_are_read(facts: list[tuple[Question, Ask, Ask]]) -> None:
     assert len(facts) == 146
-    whole = sum(GREEDY.answer(asked).raw == question.gold for question, asked, _ in facts)
-    absent = sum(GREEDY.answer(asked).raw == question.gold for question, _, asked in facts)
+    whole = sum(GREEDY.answer(request).raw == question.gold for question, request, _ in facts)
+    absent = sum(GREEDY.answer(request).raw == question.gold for question, _, request in facts)
     # Measured: 68 and 46 of 146. Chance is 0.25; 0.40 is required with the whole pool.
     assert whole / 146 >= 0.40
     assert absent < whole
@@ -294,10 +294,10 @@ def test_personamem_facts_are_read(facts: list[tuple[Question, Ask, Ask]]) -> No
 @pytest.mark.realdata
 def test_personamem_draws_disagree_in_part(facts: list[tuple[Question, Ask, Ask]]) -> None:
     apart = 0
-    for _, asked, _ in facts:
-        one, two, three = (
-            Reader().answer(dataclasses.replace(asked, draw=draw)).raw for draw in range(3)
+    for _, request, _ in facts:
+        item, two, three = (
+            Reader().answer(dataclasses.replace(request, draw=draw)).raw for draw in range(3)
         )
-        apart += (one != two) + (one != three) + (two != three)
+        apart += (item != two) + (item != three) + (two != three)
     # Measured: 0.20 of all pairs of draws.
     assert 0.1 <= apart / (3 * 146) <= 0.3

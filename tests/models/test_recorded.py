@@ -20,16 +20,16 @@ from routeprism.models.recorded import Inspection, Recorded
 
 PROMPT = "Which one?\na) this\nb) that"
 SHA = hashlib.sha256(PROMPT.encode()).hexdigest()
-OTHER = "0" * 64
+SECOND = "0" * 64
 
 
-def asked(draw: int = 0, text: str = PROMPT) -> Ask:
+def make_ask(draw: int = 0, text: str = PROMPT) -> Ask:
     return Ask(text, "", "Which one?", ("this", "that"), draw)
 
 
 def placed(question: str, policy: str, schedule: str, *, turn: int = 0, **more: str) -> Ask:
     place = {"question": question, "policy": policy, "schedule": schedule, **more}
-    return replace(asked(), place=tuple(place.items()), turn=turn)
+    return replace(make_ask(), place=tuple(place.items()), turn=turn)
 
 
 def write(directory: Path, content: str | bytes, name: str = "answers.csv") -> str:
@@ -39,10 +39,12 @@ def write(directory: Path, content: str | bytes, name: str = "answers.csv") -> s
 
 
 def test_answers_are_found_by_the_hash_of_the_prompt_and_the_draw(tmp_path: Path) -> None:
-    file = write(tmp_path, f"prompt_sha256,draw,answer\n{SHA},0,a\n{SHA},1,(b) that\n{OTHER},0,c\n")
+    file = write(
+        tmp_path, f"prompt_sha256,draw,answer\n{SHA},0,a\n{SHA},1,(b) that\n{SECOND},0,c\n"
+    )
     model = Recorded(file)
     assert isinstance(model, Model)
-    assert (model.answer(asked(0)).raw, model.answer(asked(1)).raw) == ("a", "(b) that")
+    assert (model.answer(make_ask(0)).raw, model.answer(make_ask(1)).raw) == ("a", "(b) that")
     assert (model.by_prompt, model.by_route) == (True, False)
     assert model.embedded is False
     assert model.name == f"recorded:{file}"
@@ -50,12 +52,12 @@ def test_answers_are_found_by_the_hash_of_the_prompt_and_the_draw(tmp_path: Path
 
 def test_a_draw_that_the_collector_moved_for_its_batch_is_the_same_draw(tmp_path: Path) -> None:
     model = Recorded(write(tmp_path, f"prompt_sha256,draw,answer\n{SHA},1,a\n"))
-    assert model.answer(asked((5 << 20) + 1)).raw == "a"
+    assert model.answer(make_ask((5 << 20) + 1)).raw == "a"
 
 
 def test_a_prompt_is_found_whatever_else_its_row_says(tmp_path: Path) -> None:
     file = write(tmp_path, f"prompt_sha256,filler,design,draw,answer\n{SHA},A,single,0,a\n")
-    assert Recorded(file).answer(asked()).raw == "a"
+    assert Recorded(file).answer(make_ask()).raw == "a"
     with pytest.raises(InputError, match="line 3, field 'prompt_sha256': line 2 already answers"):
         Recorded(write(tmp_path, f"prompt_sha256,filler,draw,answer\n{SHA},A,0,a\n{SHA},B,0,b\n"))
 
@@ -80,22 +82,22 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
     ]
     text = "\r\n".join(json.dumps(row) for row in rows)
     model = Recorded(write(tmp_path, text, "answers.jsonl"))
-    assert model.answer(asked()).raw == "b, of\ncourse"
+    assert model.answer(make_ask()).raw == "b, of\ncourse"
     model = Recorded(write(tmp_path, json.dumps(rows[1]), "route.jsonl"))
     assert model.answer(placed("q", "raw", "forward", turn=3)).raw == ""
 
 
 def test_a_byte_order_mark_and_gzip_are_no_hindrance(tmp_path: Path) -> None:
     content = f"\ufeffprompt_sha256,draw,answer\r\n{SHA},0,a\r\n\r\n".encode()
-    assert Recorded(write(tmp_path, content)).answer(asked()).raw == "a"
+    assert Recorded(write(tmp_path, content)).answer(make_ask()).raw == "a"
     packed = write(tmp_path, gzip.compress(content), "answers.csv.gz")
-    assert Recorded(packed).answer(asked()).raw == "a"
+    assert Recorded(packed).answer(make_ask()).raw == "a"
 
 
 def test_a_missing_answer_is_named(tmp_path: Path) -> None:
     model = Recorded(write(tmp_path, f"prompt_sha256,draw,answer\n{SHA},0,a\n"))
     with pytest.raises(ModelError, match=f"no answer for prompt_sha256={SHA}, draw=2"):
-        model.answer(asked(2))
+        model.answer(make_ask(2))
     route = "question,policy,schedule,draw,answer\nq,raw,forward,0,a\n"
     with pytest.raises(ModelError, match="question=q, policy=raw, schedule=reverse, draw=0"):
         Recorded(write(tmp_path, route)).answer(placed("q", "raw", "reverse"))
@@ -107,13 +109,13 @@ def test_every_batch_has_its_own_answers_and_one_can_be_chosen(tmp_path: Path) -
         f"prompt_sha256,draw,answer,batch,model\n{SHA},0,a,,m\n{SHA},0,b,second,m\n",
     )
     both = Recorded(file)
-    assert both.answer(asked()).raw == "a"
-    assert both.answer(replace(asked(), batch="second")).raw == "b"
+    assert both.answer(make_ask()).raw == "a"
+    assert both.answer(replace(make_ask(), batch="second")).raw == "b"
     with pytest.raises(ModelError, match="batch=third, draw=0"):
-        both.answer(replace(asked(), batch="third"))
-    assert Recorded(file, batch="").answer(asked()).raw == "a"
+        both.answer(replace(make_ask(), batch="third"))
+    assert Recorded(file, batch="").answer(make_ask()).raw == "a"
     second = Recorded(file, batch="second")
-    assert second.answer(asked()).raw == "b"
+    assert second.answer(make_ask()).raw == "b"
     assert second.name == f"recorded:{file},batch=second"
     with pytest.raises(InputError, match="no answer with model=n; there are: m"):
         Recorded(file, batch="", model="n")
@@ -121,11 +123,11 @@ def test_every_batch_has_its_own_answers_and_one_can_be_chosen(tmp_path: Path) -
 
 def test_settings_follow_the_content_and_not_the_place(tmp_path: Path) -> None:
     content = f"prompt_sha256,draw,answer\n{SHA},0,a\n"
-    one = Recorded(write(tmp_path, content, "one.csv"))
+    item = Recorded(write(tmp_path, content, "one.csv"))
     two = Recorded(write(tmp_path, content, "two.csv"))
-    assert one.settings == two.settings
-    assert one.settings["sha256"] == hashlib.sha256(content.encode()).hexdigest()
-    assert pickle.loads(pickle.dumps(one)).answer(asked()).raw == "a"  # noqa: S301
+    assert item.settings == two.settings
+    assert item.settings["sha256"] == hashlib.sha256(content.encode()).hexdigest()
+    assert pickle.loads(pickle.dumps(item)).answer(make_ask()).raw == "a"  # noqa: S301
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_settings_follow_the_content_and_not_the_place(tmp_path: Path) -> None:
     ],
 )
 def test_what_spreadsheets_and_people_write_is_read(tmp_path: Path, content: str) -> None:
-    assert Recorded(write(tmp_path, content)).answer(asked()).raw == "yes, a"
+    assert Recorded(write(tmp_path, content)).answer(make_ask()).raw == "yes, a"
 
 
 HEADER = "prompt_sha256,draw,answer\n"
@@ -229,22 +231,22 @@ def test_whatever_columns_lack_an_answer_is_its_own_or_refused(
     tmp_path: Path, cells: list[tuple[str | int, ...]], dropped: set[str]
 ) -> None:
     """Only comparisons with several routes may share what was said on forward (PROTOCOL §6)."""
-    kept = [name for name in NAMES if name not in dropped]
-    lines = [",".join(["policy", *kept, "answer"])]
+    entries = [name for name in NAMES if name not in dropped]
+    lines = [",".join(["policy", *entries, "answer"])]
     places = [dict(zip(NAMES, map(str, cell), strict=True)) for cell in cells]
     for number, place in enumerate(places):
-        lines.append(",".join(["focal", *(place[name] for name in kept), f"said {number}"]))
+        lines.append(",".join(["focal", *(place[name] for name in entries), f"said {number}"]))
     try:
         inspection = Inspection(Recorded(write(tmp_path, "\n".join(lines))))
-        found = []
+        values = []
         for place in places:
-            named = {**place, "policy": "focal"}
-            turn, batch = int(named.pop("draw")), named.pop("batch")
-            ask = replace(asked(), place=tuple(named.items()), turn=turn, batch=batch)
-            found.append(inspection.look(ask))
+            named_place = {**place, "policy": "focal"}
+            turn, batch = int(named_place.pop("draw")), named_place.pop("batch")
+            ask = replace(make_ask(), place=tuple(named_place.items()), turn=turn, batch=batch)
+            values.append(inspection.look(ask))
     except InputError as error:
         assert "already answers" in str(error) or "would serve for" in str(error)
         without = [tuple(v for n, v in p.items() if n not in dropped) for p in places]
         assert len(set(without)) < len(places)  # they cannot be told apart
         return
-    assert [one and one.answer for one in found] == [f"said {at}" for at in range(len(places))]
+    assert [item and item.answer for item in values] == [f"said {at}" for at in range(len(places))]

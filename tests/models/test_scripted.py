@@ -48,7 +48,7 @@ def decided(endpoint: ScriptedEndpoint, *facts: str) -> list[dict[str, str]]:
     stored = [{"id": id, "text": text} for id, text in OLD]
     prompt = f'Give "memory" with "event".\n```\n{stored}\n```\nNew facts:\n```\n{list(facts)}\n```'
     memory: list[dict[str, str]] = json.loads(chat(endpoint, prompt)["content"])["memory"]
-    return [one for one in memory if one["event"] != "NONE"]
+    return [item for item in memory if item["event"] != "NONE"]
 
 
 def test_facts_are_what_the_user_states(endpoint: ScriptedEndpoint) -> None:
@@ -94,7 +94,7 @@ def test_the_same_attribute_is_recognised_in_other_words(endpoint: ScriptedEndpo
 
 
 def tool(name: str, *properties: str) -> dict[str, Any]:
-    parameters = {"properties": {one: {"type": "string"} for one in properties}}
+    parameters = {"properties": {item: {"type": "string"} for item in properties}}
     return {"type": "function", "function": {"name": name, "parameters": parameters}}
 
 
@@ -102,26 +102,26 @@ TOOLS = [tool("PatchDoc", "json_doc_id"), tool("Memory", "content"), tool("Remov
 
 
 def calls(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    made = [one["function"] for one in message["tool_calls"]]
-    return [(one["name"], json.loads(one["arguments"])) for one in made]
+    values = [item["function"] for item in message["tool_calls"]]
+    return [(item["name"], json.loads(item["arguments"])) for item in values]
 
 
 def test_tools_are_called_to_insert_patch_and_remove(endpoint: ScriptedEndpoint) -> None:
     """Written as LangMem's manager writes it."""
-    shown = "".join(
+    instances = "".join(
         f'<instance id={id} schema_type="Memory">\n{ {"content": text} }\n</instance>\n'
         for id, text in OLD
     )
-    said = "I don't like green tea. My dentist is Dr Roe. I keep bees."
-    session = f"<session_a-1>\n==== Human Message ====\n\n{said}\n</session_a-1>"
-    made = calls(chat(endpoint, shown + session, tools=TOOLS))
-    assert made[0] == ("RemoveDoc", {"json_doc_id": "0"})
-    assert made[1][0] == "PatchDoc" and made[1][1]["json_doc_id"] == "1"
+    output = "I don't like green tea. My dentist is Dr Roe. I keep bees."
+    session = f"<session_a-1>\n==== Human Message ====\n\n{output}\n</session_a-1>"
+    result = calls(chat(endpoint, instances + session, tools=TOOLS))
+    assert result[0] == ("RemoveDoc", {"json_doc_id": "0"})
+    assert result[1][0] == "PatchDoc" and result[1][1]["json_doc_id"] == "1"
     patch = {"op": "replace", "path": "/content", "value": "My dentist is Dr Roe."}
-    assert made[1][1]["patches"] == [patch]
-    assert made[2] == ("Memory", {"content": "I keep bees."})
-    again = "<session_b>\n==== Human Message ====\n\nMy dentist is Dr Moe.\n</session_b>"
-    (nothing,) = calls(chat(endpoint, shown + again, tools=TOOLS))
+    assert result[1][1]["patches"] == [patch]
+    assert result[2] == ("Memory", {"content": "I keep bees."})
+    repetition = "<session_b>\n==== Human Message ====\n\nMy dentist is Dr Moe.\n</session_b>"
+    (nothing,) = calls(chat(endpoint, instances + repetition, tools=TOOLS))
     assert nothing[0] == "PatchDoc" and nothing[1]["patches"] == []
 
 
@@ -136,25 +136,25 @@ def test_graphs_get_entities_edges_and_contradictions(endpoint: ScriptedEndpoint
     document = json.loads(
         chat(endpoint, message, response_format=schema("extracted_entities"))["content"]
     )
-    names = [one["name"] for one in document["extracted_entities"]]
+    names = [item["name"] for item in document["extracted_entities"]]
     assert names == ["user", "dentist", "Rye"]
     entities = json.dumps([{"name": name} for name in names])
-    listed = f"{message}<ENTITIES>\n{entities}\n</ENTITIES>"
-    dated = f"{listed}<REFERENCE_TIME>\n2025-03-01T00:00:00Z  # UTC\n</REFERENCE_TIME>"
+    text = f"{message}<ENTITIES>\n{entities}\n</ENTITIES>"
+    dated = f"{text}<REFERENCE_TIME>\n2025-03-01T00:00:00Z  # UTC\n</REFERENCE_TIME>"
     document = json.loads(chat(endpoint, dated, response_format=schema("edges"))["content"])
-    assert [one["fact"] for one in document["edges"]] == [
+    assert [item["fact"] for item in document["edges"]] == [
         "My dentist is Dr Roe.",
         "We sailed to Rye.",
     ]
-    assert {one["valid_at"] for one in document["edges"]} == {"2025-03-01T00:00:00Z"}
+    assert {item["valid_at"] for item in document["edges"]} == {"2025-03-01T00:00:00Z"}
     facts = [{"idx": 0, "fact": "My dentist is Dr Moe."}, {"idx": 1, "fact": "We sailed to Rye."}]
     compared = (
         f"<EXISTING FACTS>\n{facts}\n</EXISTING FACTS>"
         f"<FACT INVALIDATION CANDIDATES>\n[]\n</FACT INVALIDATION CANDIDATES>"
         f"<NEW FACT>\nMy dentist is Dr Roe.\n</NEW FACT>"
     )
-    wanted = schema("duplicate_facts", "contradicted_facts")
-    document = json.loads(chat(endpoint, compared, response_format=wanted)["content"])
+    expected = schema("duplicate_facts", "contradicted_facts")
+    document = json.loads(chat(endpoint, compared, response_format=expected)["content"])
     assert document == {"duplicate_facts": [], "contradicted_facts": [0]}
 
 
@@ -165,15 +165,15 @@ def test_an_unknown_schema_gets_the_least_that_is_valid(endpoint: ScriptedEndpoi
         "kind": {"$ref": "#/$defs/Kind"},
     }
     whole = {"properties": parts, "$defs": {"Kind": {"enum": ["a", "b"], "type": "string"}}}
-    wanted = {"type": "json_schema", "json_schema": {"schema": whole}}
-    reply = json.loads(chat(endpoint, "Anything.", response_format=wanted)["content"])
+    values = {"type": "json_schema", "json_schema": {"schema": whole}}
+    reply = json.loads(chat(endpoint, "Anything.", response_format=values)["content"])
     assert reply == {"note": "", "when": None, "kind": "a"}
 
 
 def test_embeddings_count_words_and_have_length_one(endpoint: ScriptedEndpoint) -> None:
     texts = ["green tea", "tea that is green", "boats"]
     reply = post(endpoint, "embeddings", {"model": "x", "input": texts})
-    first, second, third = (one["embedding"] for one in reply["data"])
+    first, second, third = (item["embedding"] for item in reply["data"])
     assert sum(x * x for x in first) == pytest.approx(1)
     assert sum(x * y for x, y in zip(first, second, strict=True)) == pytest.approx(1)
     assert sum(x * y for x, y in zip(first, third, strict=True)) == 0

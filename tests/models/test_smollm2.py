@@ -60,12 +60,12 @@ class Toy:
 
 
 def test_scores_are_what_the_memory_adds_for_each_token() -> None:
-    found = contrast_options(
+    result = contrast_options(
         Toy(), "rye bread", "what bread ?", ("rye bread", "oat bread"), model="toy", longest=None
     )
     # "rye" becomes likely (+3) through the memory; "bread" stands in the question already; "oat"
     # stays unlikely: +3/2 and 0/2. Memory and question have 2 + 5 words.
-    assert found == ((1.5, 0.0), 7)
+    assert result == ((1.5, 0.0), 7)
 
 
 def test_a_prompt_that_is_too_long_is_refused_and_not_cut() -> None:
@@ -83,8 +83,8 @@ def test_five_sample_questions_are_answered_from_their_support() -> None:
         question = case.questions[0]
         support = next(r for r in case.pool.records if r.id in question.labels["benchmark"])
         memory = record_block(support).text
-        asked = Ask(f"{memory}\n{question.text}", memory, question.text, question.options, 0)
-        reply = model.answer(asked)
+        request = Ask(f"{memory}\n{question.text}", memory, question.text, question.options, 0)
+        reply = model.answer(request)
         assert reply.scores is not None
         assert reply.raw == "abcd"[reply.scores.index(max(reply.scores))]
         assert reply.usage.input_tokens is not None
@@ -97,11 +97,11 @@ def test_five_sample_questions_are_answered_from_their_support() -> None:
 @installed
 @pytest.mark.slow
 def test_free_text_is_written_and_repeatable() -> None:
-    asked = Ask("Say hello.", "", "Say hello.", (), 0)
-    one = SmolLM2(max_tokens=8, temperature=1.0).answer(asked)
-    assert one.raw == SmolLM2(max_tokens=8, temperature=1.0).answer(asked).raw != ""
-    assert one.usage.output_tokens is not None
-    assert one.usage.output_tokens <= 8
+    request = Ask("Say hello.", "", "Say hello.", (), 0)
+    item = SmolLM2(max_tokens=8, temperature=1.0).answer(request)
+    assert item.raw == SmolLM2(max_tokens=8, temperature=1.0).answer(request).raw != ""
+    assert item.usage.output_tokens is not None
+    assert item.usage.output_tokens <= 8
 
 
 @installed

@@ -59,9 +59,9 @@ def incremental() -> list[str]:
     return [*names, "source-order(recent:k=3)"]
 
 
-def made(name: str, interface: str | None = None) -> Policy:
-    shown = None if interface is None else parse_interface(interface)
-    policy = make_policy(name, shown)
+def make_pair(name: str, interface: str | None = None) -> Policy:
+    policy_interface = None if interface is None else parse_interface(interface)
+    policy = make_policy(name, policy_interface)
     if needs_fit(policy):
         policy = _fitted(name, interface)
     return policy
@@ -70,8 +70,8 @@ def made(name: str, interface: str | None = None) -> Policy:
 @lru_cache
 def _fitted(name: str, interface: str | None) -> Policy:
     """Keys are what is tested, so the fit may be on anybody."""
-    shown = None if interface is None else parse_interface(interface)
-    return fit_policy(make_policy(name, shown), POOLS[:6])
+    policy_interface = None if interface is None else parse_interface(interface)
+    return fit_policy(make_policy(name, policy_interface), POOLS[:6])
 
 
 def test_the_policies_of_the_paper_are_among_them() -> None:
@@ -80,35 +80,35 @@ def test_the_policies_of_the_paper_are_among_them() -> None:
 
 def unmerged(policy: Incremental[Any], records: Sequence[Record]) -> dict[frozenset[str], int]:
     """Every permutation, state by state from its own beginning: nothing is merged."""
-    found: dict[frozenset[str], int] = {}
+    values: dict[frozenset[str], int] = {}
 
     def further(state: Any, left: tuple[Record, ...]) -> None:
         if not left:
-            kept = policy.finish(state).retained()
-            found[kept] = found.get(kept, 0) + 1
+            retained_ids = policy.finish(state).retained()
+            values[retained_ids] = values.get(retained_ids, 0) + 1
         for at, record in enumerate(left):
             further(policy.step(state, record), (*left[:at], *left[at + 1 :]))
 
     further(policy.start(), tuple(records))
-    return found
+    return values
 
 
 def check(policy: Policy, pool: Pool) -> None:
     merged = explore(policy, pool, method="merged")
     if policy.name.startswith(("focal", "recent")):
-        other = explore(policy, pool, method="enumerated").retained
+        alternative = explore(policy, pool, method="enumerated").retained
     else:
         assert isinstance(policy, Incremental)
-        other = unmerged(policy, pool.records)
-    assert merged.retained == other
-    assert merged.orders == sum(other.values())
+        alternative = unmerged(policy, pool.records)
+    assert merged.retained == alternative
+    assert merged.orders == sum(alternative.values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", incremental())
 def test_merged_states_agree_with_every_order(name: str) -> None:
     """On every sample pool, of four to seven records."""
-    policy = made(name, "all")
+    policy = make_pair(name, "all")
     for pool in POOLS:
         check(policy, pool)
 
@@ -117,7 +117,7 @@ def test_merged_states_agree_with_every_order(name: str) -> None:
 @pytest.mark.parametrize("name", PERSONAMEM)
 def test_they_agree_on_every_personamem_pool(data: Path, name: str) -> None:
     """Every incremental policy without vector store or model, on all 37 pools."""
-    policy = made(name, "all")  # what is retained is before the interface
+    policy = make_pair(name, "all")  # what is retained is before the interface
     for case in load_benchmark("personamem", data).cases:
         check(policy, case.pool)
 
@@ -230,23 +230,23 @@ def test_equal_keys_mean_equal_futures(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(incremental()))
     interface = data.draw(st.sampled_from([None, "bm25:k=2", "all:display=arrival"]))
     case: Case = data.draw(st.sampled_from(CASES))
-    policy = made(name, interface)
+    policy = make_pair(name, interface)
     assert isinstance(policy, Incremental)
-    one = tuple(data.draw(st.permutations(case.pool.records)))
-    split = data.draw(st.integers(0, len(one)))
-    copies = data.draw(st.lists(st.sampled_from(one[:split]), max_size=1)) if split else []
-    arrived = (*one[:split], *copies)
-    other = tuple(data.draw(st.permutations(arrived)))
+    item = tuple(data.draw(st.permutations(case.pool.records)))
+    split = data.draw(st.integers(0, len(item)))
+    copies = data.draw(st.lists(st.sampled_from(item[:split]), max_size=1)) if split else []
+    arrived = (*item[:split], *copies)
+    alternative = tuple(data.draw(st.permutations(arrived)))
     for stepping in (policy, prepare_policy(policy, case.pool.records)):
         states = []
-        for order in (arrived, other):
+        for order in (arrived, alternative):
             state = stepping.start()
             for record in order:
                 state = stepping.step(state, record)
             states.append(state)
         if stepping.key(states[0]) != stepping.key(states[1]):
             continue
-        for record in one[split:]:
+        for record in item[split:]:
             states = [stepping.step(state, record) for state in states]
         first, second = (stepping.finish(state) for state in states)
         assert first.retained() == second.retained()

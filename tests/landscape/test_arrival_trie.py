@@ -181,59 +181,59 @@ def grow(kind: type[Scripted], size: int = 5, arrival: str = "uniform", **limits
 
 
 def test_every_order_of_five_takes_the_325_adds_of_the_trie() -> None:
-    found, plan = grow(WholeHistory)
+    result, plan = grow(WholeHistory)
     # 5 + 5·4 + 5·4·3 + 5·4·3·2 + 5! beginnings, instead of 5 adds for each of 120 orders.
     assert (WholeHistory.calls, plan.adds, plan.separate) == (325, 325, 600)
-    assert (found.building.adds, found.building.covered, found.method) == (325, 1.0, "shared")
+    assert (result.building.adds, result.building.covered, result.method) == (325, 1.0, "shared")
     WholeHistory.calls = 0
     alone = explore(as_policy(WholeHistory), pool_of(5), method="replayed")
     assert WholeHistory.calls >= 600
     for name in ("retained", "forward", "reverse", "orders", "changed"):
-        assert getattr(found, name) == getattr(alone, name)
-    assert found.survival() == alone.survival()
+        assert getattr(result, name) == getattr(alone, name)
+    assert result.survival() == alone.survival()
 
 
 def test_commuting_records_take_less_than_half() -> None:
-    found, plan = grow(Facts)
+    result, plan = grow(Facts)
     # Three subjects of their own, and two records of one: 8 subsets, times 5 beginnings of those.
     assert plan.adds == 325
-    assert Facts.calls == found.building.adds == 92
+    assert Facts.calls == result.building.adds == 92
     alone = explore(as_policy(Facts), pool_of(5), method="replayed")
-    assert (found.retained, found.changed) == (alone.retained, alone.changed)
+    assert (result.retained, result.changed) == (alone.retained, alone.changed)
 
 
 def test_declared_commutation_builds_each_class_of_orders_once() -> None:
-    found, _ = grow(Declared)
+    result, _ = grow(Declared)
     # Classes of beginnings of length 1 to 5, where runs of records 0, 1 and 2 have no order.
     assert Declared.calls == 5 + 17 + 43 + 70 + 54
-    assert found.orders == 120
+    assert result.orders == 120
 
 
 def test_equal_snapshots_are_merged() -> None:
-    found, _ = grow(Scripted)
+    result, _ = grow(Scripted)
     alone = explore(as_policy(Scripted), pool_of(5), method="replayed")
     assert Scripted.calls > 0
-    assert found.building.merges > 0
-    assert found.building.adds < 325
-    assert found.retained == alone.retained
+    assert result.building.merges > 0
+    assert result.building.adds < 325
+    assert result.retained == alone.retained
 
 
 def test_drawn_orders_share_at_least_half_of_their_adds() -> None:
-    found, plan = grow(WholeHistory, 12, "jitter:w=2")
-    assert (len(plan.orders), plan.complete, found.method) == (1_000, False, "sampled")
+    result, plan = grow(WholeHistory, 12, "jitter:w=2")
+    assert (len(plan.orders), plan.complete, result.method) == (1_000, False, "sampled")
     assert WholeHistory.calls == plan.adds
     assert plan.adds <= plan.separate / 2
     arrivals = parse_arrival("jitter:w=2").on(pool_of(12))
     assert plan.covered == len(set(plan.orders)) / (arrivals.count() or 0)
-    assert found.changed.lower is not None
+    assert result.changed.lower is not None
 
 
 @pytest.mark.parametrize("budget", [20, 100, 324])
 def test_a_budget_takes_as_many_drawn_orders_as_fit(budget: int) -> None:
-    found, plan = grow(WholeHistory, budget=budget)
+    result, plan = grow(WholeHistory, budget=budget)
     assert not plan.complete
     assert WholeHistory.calls == plan.adds <= budget
-    assert found.orders == len(plan.orders) > 0
+    assert result.orders == len(plan.orders) > 0
     more = grow(WholeHistory, budget=325)[1]
     assert more.complete
 
@@ -300,9 +300,9 @@ def test_the_command_gives_the_same_tables(benchmark: Any) -> None:
 
 def test_the_limit_on_calls_chooses_the_plan_and_is_kept(benchmark: Any) -> None:
     WholeHistory.calls = 0
-    found = explore_orders(benchmark, WholeHistory, max_calls=300)
+    exploration = explore_orders(benchmark, WholeHistory, max_calls=300)
     assert 250 < WholeHistory.calls <= 300
-    assert 0 < found.value("orders_covered").estimate < 1
+    assert 0 < exploration.value("orders_covered").estimate < 1
     costs = explore_orders(benchmark, WholeHistory, dry_run=True).costs
     assert [cost.calls for cost in costs.values()] == [655]
     WholeHistory.calls = 0
@@ -313,7 +313,7 @@ def test_the_limit_on_calls_chooses_the_plan_and_is_kept(benchmark: Any) -> None
 
 def test_worst_orders_and_reorderings_take_no_further_add(benchmark: Any) -> None:
     WholeHistory.calls = 0
-    found = explore_orders(benchmark, WholeHistory, worst="support", shrink=True)
+    exploration = explore_orders(benchmark, WholeHistory, worst="support", shrink=True)
     assert WholeHistory.calls == 2 * 325 + 5
     alone = explore_orders(benchmark, WholeHistory, method="replayed", worst="support", shrink=True)
 
@@ -321,9 +321,9 @@ def test_worst_orders_and_reorderings_take_no_further_add(benchmark: Any) -> Non
         return [f.value["inversions"] for f in result.findings if f.name == name]
 
     for name in ("worst_order", "smallest_reordering"):
-        assert orders(found, name) == orders(alone, name)
-        assert orders(found, name)
-    assert replace(found, findings=()).rows == found.rows
+        assert orders(exploration, name) == orders(alone, name)
+        assert orders(exploration, name)
+    assert replace(exploration, findings=()).rows == exploration.rows
 
 
 def test_slow_memories_report_the_records_that_are_left(benchmark: Any) -> None:

@@ -21,9 +21,9 @@ def pool_of(size: int) -> Pool:
 @pytest.mark.parametrize("name", ["focal", "recent:k=1", "utility:k=1", "raw", "lexical"])
 def test_pools_of_one_and_two(name: str) -> None:
     policy = make_policy(name)
-    one = explore(policy, pool_of(1))
-    assert (one.orders, one.changed.value, one.exact) == (1, 0.0, True)
-    assert [(record, share.value) for record, _, share in one.survival()] == [("r0", 1.0)]
+    exploration = explore(policy, pool_of(1))
+    assert (exploration.orders, exploration.changed.value, exploration.exact) == (1, 0.0, True)
+    assert [(record, share.value) for record, _, share in exploration.survival()] == [("r0", 1.0)]
     two = explore(policy, pool_of(2))
     assert two.orders == 2
     assert two.changed.value == (0.5 if name.startswith("recent") else two.changed.value)
@@ -31,15 +31,15 @@ def test_pools_of_one_and_two(name: str) -> None:
 
 
 def test_survival_under_recent_two() -> None:
-    found = explore(make_policy("recent:k=2"), pool_of(4), "jitter:w=1")
+    exploration = explore(make_policy("recent:k=2"), pool_of(4), "jitter:w=1")
     # The five orders of four records within one place: only 0-2-1-3 leaves r1 in the window.
-    assert [share.value for _, _, share in found.survival()] == [0.0, 0.2, 0.8, 1.0]
+    assert [share.value for _, _, share in exploration.survival()] == [0.0, 0.2, 0.8, 1.0]
 
 
 def test_sixty_records_are_not_enumerated_and_that_is_said() -> None:
-    found = explore(make_policy("recent:k=3"), pool_of(60), drawn_orders=40)
-    assert (found.method, found.orders) == ("sampled", 40)
-    assert found.note == (
+    exploration = explore(make_policy("recent:k=3"), pool_of(60), drawn_orders=40)
+    assert (exploration.method, exploration.orders) == ("sampled", 40)
+    assert exploration.note == (
         "40 orders were drawn: a pool of 60 has 8.32e+81 orders under uniform, with too many "
         "states to follow them all"
     )
@@ -49,9 +49,9 @@ def test_sixty_records_are_not_enumerated_and_that_is_said() -> None:
 
 
 def test_a_bound_on_states_switches_to_sampling() -> None:
-    found = explore(make_policy("utility:k=2"), pool_of(8), most_states=100, drawn_orders=30)
-    assert (found.method, found.orders) == ("sampled", 30)
-    assert "too many states" in found.note
+    exploration = explore(make_policy("utility:k=2"), pool_of(8), most_states=100, drawn_orders=30)
+    assert (exploration.method, exploration.orders) == ("sampled", 30)
+    assert "too many states" in exploration.note
     own = explore(OwnMemory(Fragile, "fragile"), pool_of(8), drawn_orders=10)
     assert "fragile shows no states to merge, and at most 5,040 are built" in own.note
 
@@ -75,14 +75,16 @@ class Fragile:
 
 
 def test_an_order_that_raises_is_reported_and_comes_again() -> None:
-    found = explore(OwnMemory(Fragile, "fragile"), pool_of(4))
-    assert (found.method, found.orders, found.failed, found.total) == ("replayed", 24, 12, 12)
-    assert found.reverse is None
-    failure = found.failures[0]
+    result = explore(OwnMemory(Fragile, "fragile"), pool_of(4))
+    assert (result.method, result.orders, result.failed, result.total) == ("replayed", 24, 12, 12)
+    assert result.reverse is None
+    failure = result.failures[0]
     assert failure.message == "ValueError: r1 came first"
     assert failure.order.index(1) < failure.order.index(0)
-    drawn = explore(OwnMemory(Fragile, "fragile"), pool_of(9), "uniform:seed=5", drawn_orders=30)
-    first = drawn.failures[0]
+    exploration = explore(
+        OwnMemory(Fragile, "fragile"), pool_of(9), "uniform:seed=5", drawn_orders=30
+    )
+    first = exploration.failures[0]
     assert first.index is not None
     assert parse_arrival("uniform:seed=5").sample(9, first.index, "ann") == first.order
     with pytest.raises(ValueError, match="r1 came first"):
@@ -105,7 +107,7 @@ class Breaking:
         return ()
 
     def step(self, state, record):
-        if record.id == "r0" and "r1" in [held.id for held in state]:
+        if record.id == "r0" and "r1" in [content.id for content in state]:
             raise ValueError("r1 came first")
         return (*state, record)
 
@@ -117,11 +119,11 @@ class Breaking:
 
 
 def test_merged_states_count_the_orders_that_raise() -> None:
-    found = explore(Breaking(), pool_of(4))
-    assert (found.method, found.orders, found.failed) == ("merged", 24, 12)
-    assert found.failures[0].order in set(itertools.permutations(range(4)))
+    exploration = explore(Breaking(), pool_of(4))
+    assert (exploration.method, exploration.orders, exploration.failed) == ("merged", 24, 12)
+    assert exploration.failures[0].order in set(itertools.permutations(range(4)))
     replayed = explore(Breaking(), pool_of(4), method="replayed")
-    assert (replayed.retained, replayed.failed) == (found.retained, found.failed)
+    assert (replayed.retained, replayed.failed) == (exploration.retained, exploration.failed)
 
 
 def test_an_error_in_source_order_is_an_error() -> None:
@@ -152,9 +154,9 @@ class Chancy(Fragile):
 
 def test_chance_is_detected_reported_and_never_merged() -> None:
     policy = OwnMemory(Chancy, "chancy")
-    found = explore(policy, pool_of(4), drawn_orders=25)
-    assert (found.method, found.chance) == ("sampled", (20, 20))
-    assert found.note.startswith("chancy is not deterministic: in 20 of 20 orders")
+    exploration = explore(policy, pool_of(4), drawn_orders=25)
+    assert (exploration.method, exploration.chance) == ("sampled", (20, 20))
+    assert exploration.note.startswith("chancy is not deterministic: in 20 of 20 orders")
     with pytest.raises(ContractError, match="chancy is not deterministic"):
         shrink(policy, pool_of(4), lambda memory: memory.retained())
     with pytest.raises(SpecError, match="its states cannot be merged"):

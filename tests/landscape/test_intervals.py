@@ -49,13 +49,13 @@ def test_anytime_limits_cover_at_every_look_at_once(share: float) -> None:
     missed = fixed = 0
     for row in draws.cumsum(axis=1):
         looks = [(int(row[at]), at + 1) for at in range(9, 300, 10)]
-        missed += any(not _inside(share, anytime_limits(*look)) for look in looks)
-        fixed += any(not _inside(share, fixed_limits(*look)) for look in looks)
+        missed += any(not _contains(share, anytime_limits(*look)) for look in looks)
+        fixed += any(not _contains(share, fixed_limits(*look)) for look in looks)
     assert missed / 200 <= 0.05
     assert fixed / 200 > 0.10  # which is why stopping needs limits of another kind
 
 
-def _inside(share: float, limits: tuple[float, float]) -> bool:
+def _contains(share: float, limits: tuple[float, float]) -> bool:
     return limits[0] <= share <= limits[1]
 
 
@@ -65,23 +65,23 @@ def test_sampling_covers_what_enumeration_says() -> None:
     policy = make_policy("recent:k=2")
     truth = explore(policy, pool).changed.value
     support = frozenset({pool.ids[1]})
-    kept = explore(policy, pool).share_keeping(support).value
-    assert kept == pytest.approx(1 / 3)
-    inside = {"fixed": 0, "kept": 0, "stopped": 0, "stopped, kept": 0}
+    exact_share = explore(policy, pool).share_keeping(support).value
+    assert exact_share == pytest.approx(1 / 3)
+    counts = {"fixed": 0, "kept": 0, "stopped": 0, "stopped, kept": 0}
     for seed in range(120):
         name = f"uniform:seed={seed}"
         fixed = explore(policy, pool, name, method="sampled", drawn_orders=60)
         assert (fixed.changed.lower, fixed.changed.upper) == fixed_limits(fixed.changed.count, 60)
-        inside["fixed"] += _inside(truth, (fixed.changed.lower, fixed.changed.upper))  # type: ignore[arg-type]
+        counts["fixed"] += _contains(truth, (fixed.changed.lower, fixed.changed.upper))  # type: ignore[arg-type]
         share = fixed.share_keeping(support)
-        inside["kept"] += _inside(kept, (share.lower, share.upper))  # type: ignore[arg-type]
+        counts["kept"] += _contains(exact_share, (share.lower, share.upper))  # type: ignore[arg-type]
         stopped = explore(policy, pool, name, method="sampled", half_width=0.15, supports=[support])
         assert stopped.stopped
         share = stopped.changed
         assert share.upper - share.lower <= 0.3  # type: ignore[operator]
-        inside["stopped"] += _inside(truth, (share.lower, share.upper))  # type: ignore[arg-type]
+        counts["stopped"] += _contains(truth, (share.lower, share.upper))  # type: ignore[arg-type]
         share = stopped.share_keeping(support)
         assert share.upper - share.lower <= 0.3  # type: ignore[operator]
-        inside["stopped, kept"] += _inside(kept, (share.lower, share.upper))  # type: ignore[arg-type]
+        counts["stopped, kept"] += _contains(exact_share, (share.lower, share.upper))  # type: ignore[arg-type]
     # 120 draws of a coverage of 95% are below 109 with a probability of 0.5%.
-    assert all(number >= 109 for number in inside.values()), inside
+    assert all(number >= 109 for number in counts.values()), counts

@@ -22,10 +22,10 @@ def test_each_ending_has_the_fewest_inversions_of_its_orders(name: str, model: s
         pool = Pool("u", tuple(Record(f"r{at}", at, TEXTS[at]) for at in range(size)))
         arrivals = parse_arrival(model).on(pool)
         graph = merge_states(policy, pool, arrivals)
-        listed = arrivals.orders(100_000)
-        assert graph is not None and listed is not None
+        entries = arrivals.orders(100_000)
+        assert graph is not None and entries is not None
         fewest: dict[tuple[object, ...], int] = {}
-        for order, _ in listed:
+        for order, _ in entries:
             state = policy.start()
             for position in order:
                 state = policy.step(state, pool.records[position])

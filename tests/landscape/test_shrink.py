@@ -56,8 +56,8 @@ def test_moves_make_the_order_and_are_the_fewest(order: list[int]) -> None:
             (
                 length
                 for length in range(len(order) + 1)
-                for chosen in itertools.combinations(order, length)
-                if list(chosen) == sorted(chosen)
+                for combination in itertools.combinations(order, length)
+                if list(combination) == sorted(combination)
             ),
             default=0,
         )
@@ -81,17 +81,19 @@ def outcome(policy: Policy, pool: Pool, order: Order, predicate: Predicate) -> H
     return predicate(policy.build(tuple(pool.records[position] for position in order)))
 
 
-def assert_one_minimal(found: Reordering, policy: Policy, pool: Pool, predicate: Predicate) -> None:
+def assert_one_minimal(
+    result: Reordering, policy: Policy, pool: Pool, predicate: Predicate
+) -> None:
     """The outcome is another one, and undoing any adjacent exchange makes it forward's again."""
     source = outcome(policy, pool, tuple(range(len(pool))), predicate)
-    assert found.forward == source
-    assert outcome(policy, pool, found.order, predicate) == found.outcome != source
-    assert found.inversions == inversions(found.order)
-    assert apply_moves(found.moves, len(pool)) == found.order
+    assert result.forward == source
+    assert outcome(policy, pool, result.order, predicate) == result.outcome != source
+    assert result.inversions == inversions(result.order)
+    assert apply_moves(result.moves, len(pool)) == result.order
     for at in range(len(pool) - 1):
-        one, other = found.order[at : at + 2]
-        if one > other:
-            undone = (*found.order[:at], other, one, *found.order[at + 2 :])
+        first, second = result.order[at : at + 2]
+        if first > second:
+            undone = (*result.order[:at], second, first, *result.order[at + 2 :])
             assert outcome(policy, pool, undone, predicate) == source
 
 
@@ -110,24 +112,28 @@ def test_no_order_with_fewer_inversions_does_it(name: str) -> None:
     policy = make_policy(name, parse_interface("all"))  # what is retained is before the interface
     assert isinstance(policy, Incremental)
     for case in CASES:
-        wanted = supports(case, "benchmark")
-        reorderings = shrink_all(policy, case.pool, [keeps(support) for support in wanted])
-        fewer = max(one.inversions if one.found else math.inf for one in reorderings)
+        expected = supports(case, "benchmark")
+        reorderings = shrink_all(policy, case.pool, [keeps(support) for support in expected])
+        fewer = max(
+            reordering.inversions if reordering.found else math.inf for reordering in reorderings
+        )
         every = list(orders_below(policy, case.pool, fewer))
         assert every[0][0] == 0
         source = every[0][1]
-        for support, one in zip(wanted, reorderings, strict=True):
+        for support, reordering in zip(expected, reorderings, strict=True):
             changing = [
-                crossed for crossed, kept in every if bool(kept & support) != bool(source & support)
+                crossed
+                for crossed, content in every
+                if bool(content & support) != bool(source & support)
             ]
-            assert one.exact
-            if one.found:
-                assert one.inversions <= min(changing, default=math.inf)
-                assert_one_minimal(one, policy, case.pool, keeps(support))
+            assert reordering.exact
+            if reordering.found:
+                assert reordering.inversions <= min(changing, default=math.inf)
+                assert_one_minimal(reordering, policy, case.pool, keeps(support))
             else:
                 assert len(every) == math.factorial(len(case.pool))
                 assert not changing
-                assert one.order == tuple(range(len(case.pool)))
+                assert reordering.order == tuple(range(len(case.pool)))
 
 
 def orders_below(
@@ -164,11 +170,11 @@ def test_every_personamem_pair_has_a_one_minimal_reordering(data: Path) -> None:
     focal = make_policy("focal")
     shrunk = 0
     for case in load_benchmark("personamem", data).cases:
-        wanted = supports(case, "reference-session")
-        reorderings = shrink_all(focal, case.pool, [keeps(support) for support in wanted])
-        for support, one in zip(wanted, reorderings, strict=True):
-            assert one.found and one.exact
-            assert_one_minimal(one, focal, case.pool, keeps(support))
+        expected = supports(case, "reference-session")
+        reorderings = shrink_all(focal, case.pool, [keeps(support) for support in expected])
+        for support, item in zip(expected, reorderings, strict=True):
+            assert item.found and item.exact
+            assert_one_minimal(item, focal, case.pool, keeps(support))
             shrunk += 1
     assert shrunk > 100
 
@@ -224,22 +230,22 @@ class _Keeper(LastThree):
 def test_the_worst_order_is_the_worst() -> None:
     policy = make_policy("focal")
     for case in CASES[:5]:
-        wanted = supports(case, "benchmark")
+        expected = supports(case, "benchmark")
 
-        def kept(memory: Memory, wanted: list[frozenset[str]] = wanted) -> float:
-            return sum(bool(memory.retained() & support) for support in wanted) / len(wanted)
+        def list_retained(memory: Memory, expected: list[frozenset[str]] = expected) -> float:
+            return sum(bool(memory.retained() & support) for support in expected) / len(expected)
 
         values = {
-            order: kept(policy.build(tuple(case.pool.records[p] for p in order)))
+            order: list_retained(policy.build(tuple(case.pool.records[p] for p in order)))
             for order in itertools.permutations(range(len(case.pool)))
         }
-        worst = worst_order(policy, case.pool, kept)
+        worst = worst_order(policy, case.pool, list_retained)
         assert worst.exact
         assert worst.value == values[worst.order] == min(values.values())
         assert worst.inversions == min(inversions(o) for o, v in values.items() if v == worst.value)
-        near = worst_order(policy, case.pool, kept, "jitter:w=1")
-        listed = [order for order, _ in parse_arrival("jitter:w=1").orders(len(case.pool)) or ()]
-        assert near.value == min(values[order] for order in listed)
+        near = worst_order(policy, case.pool, list_retained, "jitter:w=1")
+        orders = [order for order, _ in parse_arrival("jitter:w=1").orders(len(case.pool)) or ()]
+        assert near.value == min(values[order] for order in orders)
 
 
 def test_a_search_for_the_worst_order_says_so() -> None:
@@ -251,8 +257,8 @@ def test_a_search_for_the_worst_order_says_so() -> None:
     worst = worst_order(OWN, pool, early, most_builds=300)
     assert (worst.exact, worst.value, worst.forward) == (False, 0.0, 3.0)
     assert worst == worst_order(OWN, pool, early, most_builds=300)  # seeded
-    drawn = worst_order(OWN, pool, early, "interleave:k=2", most_builds=100)
-    assert not drawn.exact and drawn.looked <= 100
+    order = worst_order(OWN, pool, early, "interleave:k=2", most_builds=100)
+    assert not order.exact and order.looked <= 100
 
 
 def test_endings_remember_the_order_with_the_fewest_inversions() -> None:
@@ -274,7 +280,7 @@ class Turned(LastThree):
 
     def retained(self) -> list[str]:
         places = [record.position for record in self.records]
-        falls = sum(one > other for one, other in itertools.pairwise(places))
+        falls = sum(first > second for first, second in itertools.pairwise(places))
         return [r.id for r in self.records if r.id != "r0" or 3 * falls >= len(places)]
 
 
@@ -282,11 +288,11 @@ def test_a_search_goes_on_with_orders_that_are_known_to_differ() -> None:
     """60 records have more single moves than builds are allowed, and no single move does it."""
     pool, predicate = long_pool(60), keeps(frozenset({"r0"}))
     policy = OwnMemory(Turned, "turned")
-    known = parse_arrival("uniform").on(pool).sample(0)
-    assert outcome(policy, pool, known, predicate) is True
-    (found,) = shrink_all(policy, pool, [predicate], most_builds=40, seeds=[known])
-    assert found.found and not found.exact
-    assert_one_minimal(found, policy, pool, predicate)
+    order = parse_arrival("uniform").on(pool).sample(0)
+    assert outcome(policy, pool, order, predicate) is True
+    (result,) = shrink_all(policy, pool, [predicate], most_builds=40, seeds=[order])
+    assert result.found and not result.exact
+    assert_one_minimal(result, policy, pool, predicate)
 
 
 @pytest.mark.parametrize("support", ["r3", "r40"])
@@ -315,12 +321,12 @@ def test_no_search_repeats_what_looking_at_every_order_has_shown() -> None:
     builds = OrderBuilds(policy, pool)
     explore(policy, pool, builds=builds)
     looked_at = Counted.built
-    kept = [RetainedValue(lambda ids, r=f"r{at}": r in ids) for at in range(5)]
-    reorderings = shrink_all(policy, pool, kept, builds=builds)
+    entries = [RetainedValue(lambda ids, r=f"r{at}": r in ids) for at in range(5)]
+    reorderings = shrink_all(policy, pool, entries, builds=builds)
     lowest = RetainedValue(lambda ids: float(len(ids & {"r3", "r4"})))
     worst = worst_order(policy, pool, lowest, builds=builds)
     assert Counted.built == looked_at
-    alone = [shrink(policy, pool, one) for one in kept]
+    alone = [shrink(policy, pool, item) for item in entries]
     assert [r.inversions for r in reorderings] == [r.inversions for r in alone]
     assert worst == worst_order(policy, pool, lowest)
     assert Counted.built > looked_at  # without what was learned, orders are built again
@@ -330,8 +336,10 @@ def test_an_outcome_that_no_order_changes_needs_no_search() -> None:
     pool, policy = long_pool(5), OwnMemory(Counted, "counted")
     builds = OrderBuilds(policy, pool)
     landscape = explore(policy, pool, builds=builds)
-    (found,) = shrink_all(policy, pool, [RetainedValue(len)], builds=builds)  # always three records
-    assert (found.found, found.exact, found.looked) == (False, True, landscape.orders)
+    (result,) = shrink_all(
+        policy, pool, [RetainedValue(len)], builds=builds
+    )  # always three records
+    assert (result.found, result.exact, result.looked) == (False, True, landscape.orders)
     assert landscape.orders == 120
 
 
@@ -347,9 +355,9 @@ class CountedKeeper(Counted):
 def test_questions_share_the_orders_that_a_search_builds() -> None:
     """Three questions that no order changes take the builds of one."""
     pool, policy = long_pool(20), OwnMemory(CountedKeeper, "counted")
-    wanted = [keeps(frozenset({name})) for name in ("r0", "r1", "r2")]
+    values = [keeps(frozenset({name})) for name in ("r0", "r1", "r2")]
     numbers = []
-    for predicates in (wanted[:1], wanted):
+    for predicates in (values[:1], values):
         CountedKeeper.built = 0
         shrink_all(policy, pool, predicates, most_builds=200)
         numbers.append(CountedKeeper.built)

@@ -16,8 +16,8 @@ negated, hundred = operator.sub, functools.partial(int, 100)
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_come_in_order(workers: int) -> None:
-    found = list(ordered_map(negated, hundred, 9, workers=workers, batch=2))
-    assert found == [100, 99, 98, 97, 96, 95, 94, 93, 92]
+    values = list(ordered_map(negated, hundred, 9, workers=workers, batch=2))
+    assert values == [100, 99, 98, 97, 96, 95, 94, 93, 92]
 
 
 def test_the_garbage_collector_leaves_earlier_objects_alone_while_work_is_done_here() -> None:
@@ -54,8 +54,8 @@ def test_what_cannot_be_shipped_is_refused_in_words() -> None:
 
 def test_a_crew_that_began_before_is_used() -> None:
     with crew_of(2, "decimal") as crew:
-        found = list(ordered_map(negated, hundred, 5, workers=2, batch=2, crew=crew))
-    assert found == [100, 99, 98, 97, 96]
+        values = list(ordered_map(negated, hundred, 5, workers=2, batch=2, crew=crew))
+    assert values == [100, 99, 98, 97, 96]
 
 
 @pytest.mark.parametrize("workers", [None, 1])

@@ -44,9 +44,9 @@ class CheckThenInsert(Base):
         self.log: list[str] = []
 
     async def add(self, record: Record) -> None:
-        known = record.text in self.texts
+        is_known = record.text in self.texts
         await asyncio.sleep(0)
-        if not known:
+        if not is_known:
             self.log.append(record.text)
             self.texts[record.text] = record.text
 
@@ -86,9 +86,9 @@ class ValueCheck(Base):
 
     async def add(self, record: Record) -> None:
         while True:
-            items, seen = self.items, self.loans
+            items, loans = self.items, self.loans
             await asyncio.sleep(0)
-            if self.loans == seen:
+            if self.loans == loans:
                 break
         self.loans += 1
         self.items = (*items, record.id)

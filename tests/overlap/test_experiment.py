@@ -82,7 +82,11 @@ def test_a_procedure_that_is_not_applicable_is_counted(run, few) -> None:
 
 def test_statements_name_the_cause_and_the_remedy(run) -> None:
     audit, _ = run
-    texts = {(one.policy, one.schedule): one for one in audit.statements if one.kind == "overlap"}
+    texts = {
+        (statement.policy, statement.schedule): statement
+        for statement in audit.statements
+        if statement.kind == "overlap"
+    }
     lost = texts["LostUpdate", "overlap:k=3"]
     assert lost.severity == "problem"
     assert "Of 3 records added at once" in str(lost)

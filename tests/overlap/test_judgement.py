@@ -392,7 +392,7 @@ def test_an_anomaly_that_only_the_search_finds_fails_the_gate(tmp_path) -> None:
     )
     (row,) = (row for row in audit.rows if row.quantity == "anomaly")
     assert row.estimate == pytest.approx(1 / 3)  # two drawn trials, and the one that was found
-    (statement,) = (one for one in audit.statements if one.kind == "overlap")
+    (statement,) = (item for item in audit.statements if item.kind == "overlap")
     assert statement.severity == "problem"
     assert not routeprism.check(tmp_path / "run", gates=["anomaly<=0"]).passed
 
@@ -401,7 +401,7 @@ def test_the_numbers_of_kept_records_are_those_of_the_largest_pool() -> None:
     audit = routeprism.audit(
         make_benchmark(2, 5), LostUpdate, schedules=["overlap:k=5"], rebuilds=0
     )
-    (statement,) = (one for one in audit.statements if one.kind == "overlap")
+    (statement,) = (item for item in audit.statements if item.kind == "overlap")
     assert "Of 5 records added at once, 1 to 5 are kept (5 of 5 when added one by one)" in str(
         statement
     )

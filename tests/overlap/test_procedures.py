@@ -31,8 +31,8 @@ def build(policy, schedule, records=RECORDS):
 
 
 def trace(policy, *schedules):
-    named = [parse_schedule(name) for name in schedules]
-    return {route.schedule: route for route in trace_case(make_case(), [policy], named)}
+    parsed_schedules = [parse_schedule(name) for name in schedules]
+    return {route.schedule: route for route in trace_case(make_case(), [policy], parsed_schedules)}
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ class CheckThenInsert(Base):
         self.log: list[str] = []
 
     def add(self, record: Record) -> None:
-        known = record.text in self.log
-        if not known:
+        is_known = record.text in self.log
+        if not is_known:
             self.log.append(record.text)
 
     def retained(self) -> list[str]:
@@ -80,10 +80,10 @@ class ValueCheck(Base):
     def add(self, record: Record) -> None:
         while True:
             items = self.items
-            seen = self.loans
+            loans = self.loans
             new = (*items, record.id)
             with self.lock:
-                if self.loans == seen:
+                if self.loans == loans:
                     self.loans += 1
                     self.items = new
                     self.loans -= 1

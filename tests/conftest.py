@@ -163,9 +163,9 @@ def cli(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Outcome]:
     """Call the command line in this process, from an empty directory, with no data named."""
-    here = tmp_path / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
+    expected = tmp_path / "here"
+    expected.mkdir()
+    monkeypatch.chdir(expected)
     monkeypatch.delenv("ROUTEPRISM_DATA", raising=False)
     monkeypatch.setattr(sys, "path", list(sys.path))  # naming a class adds the current directory
     monkeypatch.setenv("COLUMNS", "200")
@@ -175,7 +175,7 @@ def cli(
         with pytest.raises(SystemExit) as end:
             main()
         captured = capsys.readouterr()
-        left = tuple(sorted(str(path.relative_to(here)) for path in here.rglob("*")))
+        left = tuple(sorted(str(path.relative_to(expected)) for path in expected.rglob("*")))
         return Outcome(int(end.value.code or 0), captured.out, captured.err, left)
 
     return call

@@ -221,7 +221,7 @@ class Loopback:
         """What to give as base URL."""
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def seen(self) -> Mapping[str, Any]:
+    def read_counts(self) -> Mapping[str, Any]:
         """Ask what came in so far."""
         return self._get("/seen")
 
@@ -236,7 +236,7 @@ class Loopback:
     def wait_for(self, total: int) -> None:
         """Wait until so many requests have come in."""
         deadline = time.monotonic() + PATIENCE
-        while self.seen()["total"] < total:
+        while self.read_counts()["total"] < total:
             assert time.monotonic() < deadline, f"the server never saw {total} requests"
             time.sleep(0.01)
 
@@ -246,8 +246,8 @@ class Loopback:
         The server reads connections in the order in which they came: when it answers a second
         call, it has read whatever the client sent before the first one.
         """
-        self.seen()
-        return int(self.seen()["total"])
+        self.read_counts()
+        return int(self.read_counts()["total"])
 
     def _get(self, path: str) -> Mapping[str, Any]:
         with closing(HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:

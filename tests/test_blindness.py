@@ -120,7 +120,7 @@ def type_errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]
         f"[mypy]\nstrict = true\nmypy_path = {source}\nfollow_imports = silent\n"
         "[mypy-numpy.*]\nfollow_imports = skip\n"
     )
-    said, trouble, _ = mypy.run(
+    text, trouble, _ = mypy.run(
         [
             *("--config-file", str(directory / "mypy.ini")),
             *("--cache-dir", str(directory / "cache"), "--no-error-summary"),
@@ -129,10 +129,10 @@ def type_errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]
     )
     assert trouble == ""
     errors: dict[str, list[str]] = {name: [] for name in SNIPPETS}
-    for line in said.splitlines():
-        found = re.search(r"(\w+)\.py:\d+: error: (.*)", line)
-        if found:
-            errors[found[1]].append(found[2])
+    for line in text.splitlines():
+        match = re.search(r"(\w+)\.py:\d+: error: (.*)", line)
+        if match:
+            errors[match[1]].append(match[2])
     return errors
 
 
@@ -143,7 +143,7 @@ def test_a_right_policy_and_memory_type_check(type_errors: dict[str, list[str]])
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("snippet", "given", "wanted"),
+    ("snippet", "arguments", "expected"),
     [
         ("build_wants_question", "Peeking", "Policy"),
         ("build_wants_keyword", "Peeking", "Policy"),
@@ -153,19 +153,19 @@ def test_a_right_policy_and_memory_type_check(type_errors: dict[str, list[str]])
     ],
 )
 def test_one_that_wants_more_does_not(
-    type_errors: dict[str, list[str]], snippet: str, given: str, wanted: str
+    type_errors: dict[str, list[str]], snippet: str, arguments: str, expected: str
 ) -> None:
     (error,) = type_errors[snippet]
     assert error.startswith(
-        f'Incompatible types in assignment (expression has type "{given}", '
-        f'variable has type "{wanted}")'
+        f'Incompatible types in assignment (expression has type "{arguments}", '
+        f'variable has type "{expected}")'
     )
 
 
 # --- run time --------------------------------------------------------------------------------
 
 
-class Kept:
+class Records:
     """A memory that keeps everything; the base of those that do wrong."""
 
     def __init__(self, arrivals: Sequence[Record] = ()) -> None:
@@ -202,26 +202,26 @@ def trace(policy: Any) -> tuple[Route, ...]:
 
 
 def wants_question(self: object, arrivals: Sequence[Record], question: str) -> Memory:
-    return Kept(arrivals)
+    return Records(arrivals)
 
 
 def might_take_question(self: object, arrivals: Sequence[Record], question: str = "") -> Memory:
-    return Kept(arrivals)
+    return Records(arrivals)
 
 
 def wants_gold(self: object, arrivals: Sequence[Record], *, gold: str) -> Memory:
-    return Kept(arrivals)
+    return Records(arrivals)
 
 
 @pytest.mark.parametrize(
-    ("build", "wanted"),
+    ("build", "expected"),
     [
         (wants_question, "arrivals, question"),
         (might_take_question, "arrivals, question"),
         (wants_gold, "arrivals, gold"),
     ],
 )
-def test_a_build_that_wants_more_than_arrivals_is_refused(build: Any, wanted: str) -> None:
+def test_a_build_that_wants_more_than_arrivals_is_refused(build: Any, expected: str) -> None:
     peeking = type("Peeking", (), {"name": "peeking", "build": build})
     for use in (
         lambda: routeprism.audit("sample", peeking),
@@ -233,23 +233,23 @@ def test_a_build_that_wants_more_than_arrivals_is_refused(build: Any, wanted: st
         with pytest.raises(PeekError) as refused:
             use()
         assert str(refused.value) == (
-            f"Peeking.build requires {wanted}: construction receives the arriving records and "
+            f"Peeking.build requires {expected}: construction receives the arriving records and "
             f"nothing else. Expected build(arrivals)."
         )
 
 
-class ForgetsWhenAsked(Kept):
+class ForgetsWhenAsked(Records):
     def expose(self, query: str) -> Exposure:
         self.held.pop("r1", None)
         return Exposure(())
 
 
-class CountsQuestions(Kept):
+class CountsQuestions(Records):
     def state(self) -> JsonValue:
         return {"held": sorted(self.held), "asked": self.asked}
 
 
-class LearnsTheLastQuestion(Kept):
+class LearnsTheLastQuestion(Records):
     def __init__(self, arrivals: Sequence[Record] = ()) -> None:
         super().__init__(arrivals)
         self.log: list[JsonValue] = []
@@ -263,7 +263,7 @@ class LearnsTheLastQuestion(Kept):
 
 
 @pytest.mark.parametrize("memory", [ForgetsWhenAsked, CountsQuestions, LearnsTheLastQuestion])
-def test_a_memory_that_changes_when_exposed_is_refused(memory: type[Kept]) -> None:
+def test_a_memory_that_changes_when_exposed_is_refused(memory: type[Records]) -> None:
     for policy in (policy_of(memory), as_policy(memory)):
         with pytest.raises(PeekError) as refused:
             trace(policy)
@@ -274,13 +274,13 @@ def test_a_memory_that_changes_when_exposed_is_refused(memory: type[Kept]) -> No
 
 
 def test_one_that_only_counts_for_itself_is_not() -> None:
-    forward, replay = trace(policy_of(Kept))
+    forward, replay = trace(policy_of(Records))
     assert forward.signature == replay.signature
     assert forward.retained == {"r0", "r1", "r2"}
 
 
 def test_an_expose_that_wants_options_is_refused() -> None:
-    class WantsOptions(Kept):
+    class WantsOptions(Records):
         def expose(self, query: str, options: Sequence[str]) -> Exposure:  # type: ignore[override]
             return Exposure(())
 
@@ -292,8 +292,8 @@ def test_an_expose_that_wants_options_is_refused() -> None:
     )
 
 
-def shows(*ids: str) -> type[Kept]:
-    class Shows(Kept):
+def shows(*ids: str) -> type[Records]:
+    class Shows(Records):
         def expose(self, query: str) -> Exposure:
             return Exposure((Block("record", "words", frozenset(ids)),))
 
@@ -317,7 +317,7 @@ def test_showing_what_never_arrived_is_refused() -> None:
 
 
 def test_retaining_what_never_arrived_is_refused() -> None:
-    class Invents(Kept):
+    class Invents(Records):
         def retained(self) -> frozenset[str]:
             return frozenset({*self.held, "r9"})
 
@@ -342,7 +342,7 @@ class Spy:
         assert more == {}
         (arrivals,) = arguments
         self.arrived.extend(arrivals)
-        inner, asked = Recent(3).build(arrivals), self.asked
+        inner, request = Recent(3).build(arrivals), self.asked
 
         class Listens:
             def retained(self) -> frozenset[str]:
@@ -352,21 +352,21 @@ class Spy:
                 return inner.state()
 
             def expose(self, *arguments: Any, **more: Any) -> Exposure:
-                asked.append((arguments, more))
+                request.append((arguments, more))
                 return inner.expose(*arguments, **more)
 
         return Listens()
 
 
-def texts(asked: Iterable[object]) -> list[str]:
+def texts(requests: Iterable[object]) -> list[str]:
     """Take the texts out of what `expose` was called with; there is to be nothing else."""
-    found = []
-    for arguments, more in asked:  # type: ignore[misc]
+    values = []
+    for arguments, more in requests:  # type: ignore[misc]
         assert more == {}
         (query,) = arguments
         assert type(query) is str
-        found.append(query)
-    return found
+        values.append(query)
+    return values
 
 
 def test_a_memory_is_handed_records_and_the_text_of_questions() -> None:
@@ -394,7 +394,7 @@ def test_a_policy_that_recalls_traces_is_handed_no_label() -> None:
 
         def recall(self, case: Case, order: Sequence[int]) -> Memory:
             handed.append(case)
-            return Kept([case.pool.records[position] for position in order])
+            return Records([case.pool.records[position] for position in order])
 
     trace(Recalls())
     plain = (Question("q1", "u", "Which words?"), Question("q2", "u", "Which number?"))
@@ -409,9 +409,9 @@ def test_labels_of_time_in_own_data_do_not_reach_a_memory(
         {"user": "u", "id": "r1", "text": "Elm Street.", "timestamp": "2024-03-01"},
         {"user": "u", "id": "r2", "text": "Oak Street.", "supersedes": ["r1"]},
     ]
-    asked = {"user": "u", "id": "q1", "text": "Which street?", "support": ["r2"]}
-    asked |= {"options": ["Elm", "Oak"], "gold": "Oak", "outdated": ["Elm"]}
-    (case,) = load_benchmark(str(own_data(records, [asked]))).cases
+    question = {"user": "u", "id": "q1", "text": "Which street?", "support": ["r2"]}
+    question |= {"options": ["Elm", "Oak"], "gold": "Oak", "outdated": ["Elm"]}
+    (case,) = load_benchmark(str(own_data(records, [question]))).cases
     assert case.questions[0].stale == {"benchmark": frozenset({"r1"})}
     spy = Spy()
     trace_case(case, [spy], [parse_schedule("event-time")])
@@ -431,12 +431,12 @@ def test_no_option_of_personamem_reaches_a_memory(data: Path) -> None:
     for case in benchmark.cases:
         before = len(spy.asked)
         trace_case(case, [spy], [parse_schedule("replay")])
-        asked = texts(spy.asked[before:])
+        requests = texts(spy.asked[before:])
         # The forward route asks every question, then the replay route does.
-        for question, query in zip(case.questions * 2, asked, strict=True):
-            written = by_id[question.id]
-            assert query == written["meta"]["retrieval_query"]
-            assert all(option in written["query"] for option in question.options)  # so it could
+        for question, query in zip(case.questions * 2, requests, strict=True):
+            content = by_id[question.id]
+            assert query == content["meta"]["retrieval_query"]
+            assert all(option in content["query"] for option in question.options)  # so it could
             assert not any(option in query for option in question.options)
             assert not re.search(r"\([a-d]\)", query)
     assert len(spy.asked) == 2 * 589

@@ -66,24 +66,24 @@ def start(directory: Path, hash_seed: str, *arguments: str) -> subprocess.Popen[
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    _, said = process.communicate()
-    return process.returncode, said
+    _, text = process.communicate()
+    return process.returncode, text
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Audit the sample in every way, two processes at a time."""
     base = tmp_path_factory.mktemp("runs")
-    found = {name: base / name.replace(" ", "-") for name in RUNS}
+    values = {name: base / name.replace(" ", "-") for name in RUNS}
     waiting = iter(RUNS.items())
     while pair := list(itertools.islice(waiting, 2)):
         with ExitStack() as stack:
             under_way = [
-                stack.enter_context(start(found[name], seed, *COMMAND, "--workers", workers))
+                stack.enter_context(start(values[name], seed, *COMMAND, "--workers", workers))
                 for name, (seed, workers) in pair
             ]
             assert [finish(process) for process in under_way] == [(0, "")] * len(pair)
-    return found
+    return values
 
 
 def dump(directory: Path) -> list[str]:
@@ -132,12 +132,12 @@ def test_another_command_on_that_directory_is_refused(runs: dict[str, Path]) -> 
     directory = runs["seed 1"]
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
     with start(directory, "0", "audit", "sample", "--policy", "raw") as process:
-        code, said = finish(process)
+        code, text = finish(process)
     assert code == 2
-    assert said.startswith(
+    assert text.startswith(
         f"routeprism: {directory} holds another run; choose a different directory."
     )
-    assert [line.split(":")[0].strip() for line in said.splitlines()[1:]] == [
+    assert [line.split(":")[0].strip() for line in text.splitlines()[1:]] == [
         "arrivals",
         "folds",
         "interfaces",
@@ -146,7 +146,7 @@ def test_another_command_on_that_directory_is_refused(runs: dict[str, Path]) -> 
         "schedules",
         "ties",
     ]
-    assert "  resamples: 100 there, 10000 here\n" in said
+    assert "  resamples: 100 there, 10000 here\n" in text
     assert {path.name: path.read_bytes() for path in directory.iterdir()} == before
 
 
@@ -169,9 +169,9 @@ def comparator(inner: str) -> Policy:
 def both(case: Case, policy: Policy, order: tuple[int, ...]) -> tuple[Route, Route]:
     """Trace a pool forward and in one other order."""
     schedule = parse_schedule(f"explicit:order={'-'.join(map(str, order))}")
-    forward, other = trace_case(case, [policy], [schedule])
-    assert other.order == order
-    return forward, other
+    forward, alternative = trace_case(case, [policy], [schedule])
+    assert alternative.order == order
+    return forward, alternative
 
 
 def observed(route: Route) -> tuple[object, ...]:
@@ -179,7 +179,10 @@ def observed(route: Route) -> tuple[object, ...]:
     return (
         route.retained,
         route.signature,
-        [(shown.sources, shown.context_sha256, shown.blocks) for shown in route.exposures],
+        [
+            (exposure.sources, exposure.context_sha256, exposure.blocks)
+            for exposure in route.exposures
+        ],
     )
 
 
@@ -196,9 +199,9 @@ def test_a_comparator_is_the_same_under_every_order(
     inner: str, arrived: tuple[Case, tuple[int, ...]]
 ) -> None:
     case, order = arrived
-    forward, other = both(case, comparator(inner), order)
+    forward, alternative = both(case, comparator(inner), order)
     assert forward.signature is not None
-    assert observed(other) == observed(forward)
+    assert observed(alternative) == observed(forward)
 
 
 def smallest() -> Iterator[tuple[Case, tuple[int, ...]]]:
@@ -210,9 +213,9 @@ def smallest() -> Iterator[tuple[Case, tuple[int, ...]]]:
 
 @each_policy
 def test_a_comparator_is_the_same_under_all_24_orders_of_a_pool_of_four(inner: str) -> None:
-    seen = [observed(both(case, comparator(inner), order)[1]) for case, order in smallest()]
-    assert len(seen) == 24
-    assert all(one == seen[0] for one in seen)
+    values = [observed(both(case, comparator(inner), order)[1]) for case, order in smallest()]
+    assert len(values) == 24
+    assert all(item == values[0] for item in values)
 
 
 @each_policy

@@ -131,11 +131,11 @@ def is_here(need: str) -> bool:
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
-    found = []
+    values = []
     for match in FENCE.finditer(text):
-        said = match["said"] or ""
-        name, _, value = said.partition(": ")
-        found.append(
+        is_same = match["said"] or ""
+        name, _, value = is_same.partition(": ")
+        values.append(
             Block(
                 page=str(page.relative_to(ROOT)),
                 line=text[: match.start()].count("\n") + 1,
@@ -143,25 +143,25 @@ def blocks(page: Path) -> list[Block]:
                 body=match["body"],
                 file=value if name == "file" else "",
                 needs=value if name == "needs" else "",
-                output=said == "output",
+                output=is_same == "output",
             )
         )
-    return found
+    return values
 
 
 def commands(block: Block) -> Iterator[tuple[str, str]]:
     """Give each command of a shell block with the output that is shown below it."""
-    command, shown = "", ""
+    command, text = "", ""
     for line in block.body.replace("\\\n", " ").splitlines():
         starts = line.startswith("$ ") or (block.kind != "console" and line.strip())
         if starts:
             if command:
-                yield command, shown
-            command, shown = line.removeprefix("$ "), ""
+                yield command, text
+            command, text = line.removeprefix("$ "), ""
         else:
-            shown += line + "\n"
+            text += line + "\n"
     if command:
-        yield command, shown
+        yield command, text
 
 
 def words(command: str) -> list[str]:
@@ -220,23 +220,23 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def desk(installation: Any) -> Iterator[Desk]:
-    made = Desk(installation.python)
-    yield made
-    made.close()
+    result = Desk(installation.python)
+    yield result
+    result.close()
 
 
 def squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def compare(shown: str, printed: str, place: str) -> None:
+def compare(excerpt: str, printed: str, place: str) -> None:
     """Hold every part of what is shown (between lines `…`) to what was printed, in its order."""
     rest = squeezed(printed)
-    for part in re.split(r"^\s*…\s*$", shown, flags=re.MULTILINE):
-        wanted = squeezed(part)
-        at = rest.find(wanted)
+    for part in re.split(r"^\s*…\s*$", excerpt, flags=re.MULTILINE):
+        expected = squeezed(part)
+        at = rest.find(expected)
         assert at >= 0, f"{place} shows\n{part}\nbut this was printed:\n{printed}"
-        rest = rest[at + len(wanted) :]
+        rest = rest[at + len(expected) :]
 
 
 def run_command(desk: Desk, command: str, block: Block, compared: bool) -> str:
@@ -281,8 +281,8 @@ def run_command(desk: Desk, command: str, block: Block, compared: bool) -> str:
         code, printed = desk.call([*arguments, *(["--resamples", "200"] if fast else [])])
         if "--export" in arguments:
             fill_in(Path(arguments[arguments.index("--export") + 1]))
-    wanted = 1 if "# exits with 1" in command else 0
-    assert code == wanted, f"{block.place}: {command} ended with {code}:\n{printed}"
+    expected = 1 if "# exits with 1" in command else 0
+    assert code == expected, f"{block.place}: {command} ended with {code}:\n{printed}"
     return printed
 
 
@@ -363,8 +363,8 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_histories: Path)
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "my_package").mkdir()
-    for name, written in (("my_module", MEMORY), ("rewriting", REWRITING)):
-        (tmp_path / "my_package" / f"{name}.py").write_text(written, encoding="utf-8")
+    for name, content in (("my_module", MEMORY), ("rewriting", REWRITING)):
+        (tmp_path / "my_package" / f"{name}.py").write_text(content, encoding="utf-8")
     (tmp_path / "my-data").mkdir()
     for name, rows in (("records", RECORDS), ("questions", QUESTIONS)):
         lines = "".join(json.dumps(row) + "\n" for row in rows)
@@ -401,13 +401,13 @@ def test_every_block_of_a_page_runs(
     name: str, desk: Desk, table: Path, a_model: Callable[[], None], request: pytest.FixtureRequest
 ) -> None:
     printed = ""
-    found = blocks(ROOT / name)
-    if any(KEY in block.needs for block in found):
+    result = blocks(ROOT / name)
+    if any(KEY in block.needs for block in result):
         a_model()
-    if any("make demo" in block.body for block in found):
+    if any("make demo" in block.body for block in result):
         desk.demonstration = request.getfixturevalue("demonstration").printed
     desk.send(do="begin", directory=str(table), environment=dict(os.environ))
-    for at, block in enumerate(found):
+    for at, block in enumerate(result):
         if block.runs and any(need in EXTRAS for need in block.needs.split(", ")):
             desk.send(do="extend", directory=sysconfig.get_path("purelib"))
         if block.file:
@@ -418,12 +418,12 @@ def test_every_block_of_a_page_runs(
             compare(block.body, printed, block.place)
         elif block.kind in SHELLS:
             printed = ""
-            for command, shown in commands(block):
-                followed = at + 1 < len(found) and found[at + 1].output
-                said = run_command(desk, command, block, bool(shown.strip()) or followed)
-                if shown.strip() and block.runs:
-                    compare(shown, said, block.place)
-                printed += said
+            for command, display in commands(block):
+                followed = at + 1 < len(result) and result[at + 1].output
+                text = run_command(desk, command, block, bool(display.strip()) or followed)
+                if display.strip() and block.runs:
+                    compare(display, text, block.place)
+                printed += text
         elif block.kind == "python":
             printed = run_python(desk, block)
         else:
@@ -501,9 +501,9 @@ def test_the_ten_lines_of_the_readme_are_at_most_ten() -> None:
 def loaded(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec and spec.loader
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    result = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(result)
+    return result
 
 
 def test_the_generated_pages_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:

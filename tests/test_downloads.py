@@ -42,14 +42,14 @@ def shelf() -> Iterator[Shelf]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            wanted, edition = self.headers.get("Range"), self.headers.get("If-Range")
-            state.asked.append((self.path, wanted, edition))
+            expected, edition = self.headers.get("Range"), self.headers.get("If-Range")
+            state.asked.append((self.path, expected, edition))
             if state.status != 200:
                 self.send_error(state.status)
                 return
             start = 0
-            if wanted and state.ranges and edition in (None, state.tag):
-                start = int(wanted.removeprefix("bytes=").rstrip("-"))
+            if expected and state.ranges and edition in (None, state.tag):
+                start = int(expected.removeprefix("bytes=").rstrip("-"))
                 if start >= len(state.content):
                     self.send_error(416)
                     return
@@ -79,31 +79,31 @@ def released(sha256: str | None = DIGEST, size: int | None = None) -> Collection
 
 
 def test_a_file_arrives_whole_and_checked(shelf: Shelf, tmp_path: Path) -> None:
-    seen: list[tuple[str, int, int | None]] = []
-    (found,) = fetch_all(
-        released(), tmp_path, base_url=shelf.url, progress=lambda *told: seen.append(told)
+    entries: list[tuple[str, int, int | None]] = []
+    (result,) = fetch_all(
+        released(), tmp_path, base_url=shelf.url, progress=lambda *message: entries.append(message)
     )
-    assert found.path == tmp_path / "folder" / "history.json"
-    assert found.path.read_bytes() == CONTENT
-    assert (found.sha256, found.size, found.was_there, found.checked) == (
+    assert result.path == tmp_path / "folder" / "history.json"
+    assert result.path.read_bytes() == CONTENT
+    assert (result.sha256, result.size, result.was_there, result.checked) == (
         DIGEST,
         len(CONTENT),
         False,
         True,
     )
-    assert seen[-1] == ("history.json", len(CONTENT), len(CONTENT))
-    assert [path.name for path in found.path.parent.iterdir()] == ["history.json"]
+    assert entries[-1] == ("history.json", len(CONTENT), len(CONTENT))
+    assert [path.name for path in result.path.parent.iterdir()] == ["history.json"]
     assert shelf.asked == [("/files/history.json", None, None)]
     # Once there, nothing is asked again.
-    (again,) = fetch_all(released(), tmp_path, base_url=shelf.url)
-    assert (again.was_there, again.checked, len(shelf.asked)) == (True, True, 1)
+    (repetition,) = fetch_all(released(), tmp_path, base_url=shelf.url)
+    assert (repetition.was_there, repetition.checked, len(shelf.asked)) == (True, True, 1)
 
 
 def test_a_broken_connection_is_taken_up(shelf: Shelf, tmp_path: Path) -> None:
     shelf.cuts = [300_000, 200_000]
-    (found,) = fetch_all(released(), tmp_path, base_url=shelf.url)
-    assert found.path.read_bytes() == CONTENT
-    assert [wanted for _, wanted, _ in shelf.asked] == [None, "bytes=300000-", "bytes=500000-"]
+    (result,) = fetch_all(released(), tmp_path, base_url=shelf.url)
+    assert result.path.read_bytes() == CONTENT
+    assert [expected for _, expected, _ in shelf.asked] == [None, "bytes=300000-", "bytes=500000-"]
     assert shelf.asked[1][2] == '"one"'
 
 
@@ -120,9 +120,9 @@ def test_a_truncated_download_is_kept_and_resumed_by_the_next_call(
     ]
     assert missing(released(), tmp_path)  # half a file is none
     shelf.asked.clear()
-    (found,) = fetch_all(released(), tmp_path, base_url=shelf.url)
+    (result,) = fetch_all(released(), tmp_path, base_url=shelf.url)
     assert shelf.asked == [("/files/history.json", "bytes=100000-", '"one"')]
-    assert found.path.read_bytes() == CONTENT
+    assert result.path.read_bytes() == CONTENT
 
 
 def test_another_edition_is_not_mixed_in(shelf: Shelf, tmp_path: Path) -> None:
@@ -130,28 +130,28 @@ def test_another_edition_is_not_mixed_in(shelf: Shelf, tmp_path: Path) -> None:
     with pytest.raises(DownloadError):
         fetch_all(released(), tmp_path, base_url=shelf.url)
     shelf.tag, shelf.content = '"two"', CONTENT[::-1]
-    (found,) = fetch_all(released(None), tmp_path, base_url=shelf.url)
-    assert found.path.read_bytes() == CONTENT[::-1]
-    assert not found.checked
+    (result,) = fetch_all(released(None), tmp_path, base_url=shelf.url)
+    assert result.path.read_bytes() == CONTENT[::-1]
+    assert not result.checked
 
 
 def test_a_server_without_ranges_starts_over(shelf: Shelf, tmp_path: Path) -> None:
     shelf.ranges, shelf.cuts = False, [100_000]
-    (found,) = fetch_all(released(), tmp_path, base_url=shelf.url)
-    assert found.path.read_bytes() == CONTENT
+    (result,) = fetch_all(released(), tmp_path, base_url=shelf.url)
+    assert result.path.read_bytes() == CONTENT
 
 
 def test_a_part_that_is_all_is_used(shelf: Shelf, tmp_path: Path) -> None:
     part = tmp_path / "folder" / "history.json.part"
     part.parent.mkdir()
     part.write_bytes(CONTENT)
-    (found,) = fetch_all(released(size=len(CONTENT)), tmp_path, base_url=shelf.url)
-    assert found.path.read_bytes() == CONTENT
+    (result,) = fetch_all(released(size=len(CONTENT)), tmp_path, base_url=shelf.url)
+    assert result.path.read_bytes() == CONTENT
     # A part that is longer than the file belongs to another edition.
-    found.path.unlink()
+    result.path.unlink()
     part.write_bytes(CONTENT + b"more")
-    (found,) = fetch_all(released(size=len(CONTENT)), tmp_path, base_url=shelf.url)
-    assert found.path.read_bytes() == CONTENT
+    (result,) = fetch_all(released(size=len(CONTENT)), tmp_path, base_url=shelf.url)
+    assert result.path.read_bytes() == CONTENT
 
 
 def test_a_damaged_file_never_gets_its_name(shelf: Shelf, tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_a_file_of_the_users_own_is_not_overwritten(shelf: Shelf, tmp_path: Path
     (tmp_path / "folder" / "history.json").unlink()
     packed = tmp_path / "folder" / "history.json.gz"
     packed.write_bytes(gzip.compress(CONTENT))
-    (found,) = fetch_all(released(), tmp_path, base_url=shelf.url)
-    assert (found.path, found.was_there, found.checked) == (packed, True, True)
+    (result,) = fetch_all(released(), tmp_path, base_url=shelf.url)
+    assert (result.path, result.was_there, result.checked) == (packed, True, True)
     packed.write_bytes(gzip.compress(b"mine"))
     with pytest.raises(DownloadError, match=r"unpacked\. Move"):
         fetch_all(released(), tmp_path, base_url=shelf.url)
@@ -189,17 +189,17 @@ def test_a_refusal_says_what_to_do(shelf: Shelf, tmp_path: Path) -> None:
 def test_offline_says_where_to_get_it_and_where_to_put_it(tmp_path: Path) -> None:
     with pytest.raises(DownloadError) as refused:
         fetch_all(released(), tmp_path)  # nobody listens at port 1
-    said = str(refused.value)
-    assert said.startswith("127.0.0.1 did not give history.json (")
-    assert "Without a network: get http://127.0.0.1:1/gone on another machine and put it at" in said
-    assert "from a mirror pass base_url=URL" in said
+    text = str(refused.value)
+    assert text.startswith("127.0.0.1 did not give history.json (")
+    assert "Without a network: get http://127.0.0.1:1/gone on another machine and put it at" in text
+    assert "from a mirror pass base_url=URL" in text
 
 
 @pytest.mark.parametrize("name", ["personamem", "locomo", "longmemeval", "longmemeval:variant=m"])
 def test_every_released_file_has_a_checksum(name: str) -> None:
-    found = collection(name)
-    assert found.licence
-    for source in found.files:
+    result = collection(name)
+    assert result.licence
+    for source in result.files:
         assert source.url.startswith("https://")
         assert source.sha256 is not None and len(source.sha256) == 64
 
@@ -207,10 +207,10 @@ def test_every_released_file_has_a_checksum(name: str) -> None:
 @pytest.mark.realdata
 def test_the_files_at_hand_are_the_ones_that_would_be_fetched(data: Path) -> None:
     for name in ("personamem", "locomo"):
-        found = SOURCES[name]
-        assert missing(found, data) == []
+        entry = SOURCES[name]
+        assert missing(entry, data) == []
         # questions_32k.csv and locomo10.json lie there packed: compared unpacked.
-        assert all(one.was_there and one.checked for one in fetch_all(found, data))
+        assert all(item.was_there and item.checked for item in fetch_all(entry, data))
 
 
 def test_the_command_shows_the_licence_first(

@@ -17,7 +17,7 @@ def row(quantity: str = "J", estimate: float | None = 0.25, **columns: object) -
 
 
 @pytest.mark.parametrize(
-    ("shown", "text"),
+    ("display", "text"),
     [
         (row(lower=0.125, upper=0.5), "0.250 [0.125, 0.500]"),
         (row(), "0.250"),
@@ -26,9 +26,9 @@ def row(quantity: str = "J", estimate: float | None = 0.25, **columns: object) -
     ],
 )
 def test_an_estimate_is_shown_with_its_interval_and_a_count_without(
-    shown: EstimateRow, text: str
+    display: EstimateRow, text: str
 ) -> None:
-    assert str(format_row(shown)) == text
+    assert str(format_row(display)) == text
 
 
 def test_a_statement_survives_the_manifest_with_its_rows() -> None:
@@ -40,17 +40,17 @@ def test_a_statement_survives_the_manifest_with_its_rows() -> None:
         severity="problem",
         next_step="routeprism orders sample --policy recent:k=3",
     )
-    written = json.loads(json.dumps(statement.to_json({first: 1, second: 2})))
-    assert [part["row"] for part in written["parts"] if not isinstance(part, str)] == [1, 2]
-    assert Statement.from_json(written, (first, second)) == statement
+    document = json.loads(json.dumps(statement.to_json({first: 1, second: 2})))
+    assert [part["row"] for part in document["parts"] if not isinstance(part, str)] == [1, 2]
+    assert Statement.from_json(document, (first, second)) == statement
     assert str(statement) == (
         "recent:k=3: J is 0.250 and H is 0.500; routeprism orders sample --policy recent:k=3"
     )
 
 
 def test_a_number_without_a_row_in_the_run_becomes_text() -> None:
-    written = Statement((Number("0.250", row()),), kind="note").to_json({})
-    assert Statement.from_json(written, ()).parts == ("0.250",)
+    content = Statement((Number("0.250", row()),), kind="note").to_json({})
+    assert Statement.from_json(content, ()).parts == ("0.250",)
 
 
 def test_phrases_are_joined_like_texts() -> None:

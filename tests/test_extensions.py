@@ -149,7 +149,7 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     del sys.modules["stranger"]
 
 
-NAMED = {
+NAMES = {
     "-s": ("shifted:by=2", "stranger:rotated"),
     "--interface": ("headlines:words=6", "stranger:Headlines:words=6"),
     "--judge": ("lenient", "stranger:Lenient"),
@@ -168,7 +168,7 @@ NAMED = {
 def test_every_extension_works_on_the_command_line(
     stranger: Any, cli: Callable[..., Any], way: int
 ) -> None:
-    words = [word for option, names in NAMED.items() for word in (option, names[way])]
+    words = [word for option, names in NAMES.items() for word in (option, names[way])]
     benchmark = ("few:users=3", "stranger:few:users=3")[way]
     whole = ("-p", "recent:k=2")
     audited = cli(
@@ -176,14 +176,14 @@ def test_every_extension_works_on_the_command_line(
     )
     assert audited.code == 0, audited.err
     rows = json.loads(audited.out)["estimates"]
-    assert {row["schedule"] for row in rows if row["quantity"] == "J"} == {NAMED["-s"][way]}
+    assert {row["schedule"] for row in rows if row["quantity"] == "J"} == {NAMES["-s"][way]}
     assert {row["benchmark"] for row in rows} == {"few"}
     assert {row["interface"] for row in rows if row["policy"] == "recent:k=2"} >= {
         "headlines:words=6"
     }
     assert {row["model"] for row in rows} == {"", "second"}
     assert {row["judge"] for row in rows} == {"", "lenient"}
-    assert NAMED["-p"][way] in {row["policy"] for row in rows}
+    assert NAMES["-p"][way] in {row["policy"] for row in rows}
     right = [row for row in rows if row["quantity"] == "accuracy.route" and row["stratum"] == "all"]
     assert right
     assert all(row["estimate"] == 1 for row in right)  # the judge is lenient
@@ -207,7 +207,7 @@ def test_every_extension_works_as_an_object(stranger: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "names"),
+    ("subject", "names"),
     [
         ("schedules", ["shifted", "package.module:Name"]),
         ("interfaces", ["headlines", "package.module:Name"]),
@@ -217,11 +217,11 @@ def test_every_extension_works_as_an_object(stranger: Any) -> None:
     ],
 )
 def test_every_extension_is_listed(
-    stranger: Any, cli: Callable[..., Any], what: str, names: list[str]
+    stranger: Any, cli: Callable[..., Any], subject: str, names: list[str]
 ) -> None:
-    listed = json.loads(cli("list", what, "--json").out)
-    assert listed["package.module:Name"].endswith(f"{what[:-1]} of your own.")
-    assert set(names) <= {name.partition(":by=")[0].partition(":words=")[0] for name in listed}
+    document = json.loads(cli("list", subject, "--json").out)
+    assert document["package.module:Name"].endswith(f"{subject[:-1]} of your own.")
+    assert set(names) <= {name.partition(":by=")[0].partition(":words=")[0] for name in document}
 
 
 def test_what_is_listed_is_described_by_its_own_docstring(
@@ -273,8 +273,8 @@ def test_a_loader_that_gives_something_else_is_refused(stranger: Any) -> None:
 
 
 def test_the_public_names_are_there() -> None:
-    wanted = {"Model", "Schedule", "Interface", "Record", "Question", "Benchmark", "Block"}
-    assert wanted <= set(routeprism.__all__)
+    names = {"Model", "Schedule", "Interface", "Record", "Question", "Benchmark", "Block"}
+    assert names <= set(routeprism.__all__)
     errors = {
         name
         for name, value in vars(routeprism.errors).items()

@@ -324,10 +324,10 @@ def test_measuring_builds_one_pool_and_only_if_it_is_allowed(counting: Any, own:
     spec = f"{own}:Calling"
     whole = routeprism.audit(SMALL, spec, **settings).costs["openai:m"]
     assert "the whole pool" in whole.note
-    found = routeprism.audit(SMALL, spec, measure=True, **settings).costs["openai:m"]
+    entry = routeprism.audit(SMALL, spec, measure=True, **settings).costs["openai:m"]
     assert counting.model_calls() == len(SMALL.cases[0].pool)
-    assert found.input_tokens < whole.input_tokens
-    assert "as on one pool" in found.note
+    assert entry.input_tokens < whole.input_tokens
+    assert "as on one pool" in entry.note
 
 
 def test_measuring_without_a_dry_run_is_refused(cli: Callable[..., Any]) -> None:
@@ -601,5 +601,5 @@ def test_reproduction_keeps_what_a_limit_stopped(
     done = cli(*call, "--max-calls", "20")
     assert done.code == 3 and f"20 of {calls} answers" in done.err
     assert counting.model_calls() == 20
-    again = json.loads(cli(*call, "--dry-run", "--json").out)["restoration, openai:m"]
-    assert (again["calls"], again["kept"]) == (calls - 20, 20)
+    repetition = json.loads(cli(*call, "--dry-run", "--json").out)["restoration, openai:m"]
+    assert (repetition["calls"], repetition["kept"]) == (calls - 20, 20)

@@ -42,9 +42,9 @@ def test_every_text_is_safe_in_lines_and_alone(text: str) -> None:
 
 @given(st.text())
 def test_json_is_the_same_value(text: str) -> None:
-    written = printable_json({"text": text})
-    assert json.loads(written) == {"text": text}
-    assert not any(mark in written for mark in UNSAFE)
+    content = printable_json({"text": text})
+    assert json.loads(content) == {"text": text}
+    assert not any(mark in content for mark in UNSAFE)
 
 
 @pytest.fixture
@@ -85,15 +85,15 @@ def test_commands_on_a_hostile_run_print_nothing_unsafe(
     hostile_run: Path, cli: Callable[..., Any], command: tuple[str, ...]
 ) -> None:
     outcome = cli(*command)
-    written = outcome.out + outcome.err
+    content = outcome.out + outcome.err
     if "--github" in command:
-        annotations = [line for line in written.split("\n") if line.startswith("::")]
+        annotations = [line for line in content.split("\n") if line.startswith("::")]
         assert annotations
         for annotation in annotations:
-            written = written.replace(annotation, "")
+            content = content.replace(annotation, "")
             assert is_safe(annotation.removeprefix("::"))
-    assert written.strip()
-    assert is_safe(written)
+    assert content.strip()
+    assert is_safe(content)
 
 
 @pytest.mark.parametrize("command", ["orders", "restore"])

@@ -130,20 +130,20 @@ def message(*arguments: object, **settings: object) -> str:
 
 def test_questions_reach_what_is_exposed() -> None:
     assert_order_stable(Everything, [TEXTS], arrival="uniform")
-    said = message(Everything, [TEXTS], questions=["What is tea?"])
-    assert "a record that is shown in source order is lost" in said
-    assert "(J) for «What is tea?»: 0.333, required 1 or more" in said
-    assert "Cause: the record is kept, but other records were retrieved\n" in said
-    assert "move 'r1' «tea is black» after 'r2' «rain in May»" in said
-    assert "Lost:   'r1' «tea is black»" in said and "Gained: 'r2' «rain in May»" in said
+    text = message(Everything, [TEXTS], questions=["What is tea?"])
+    assert "a record that is shown in source order is lost" in text
+    assert "(J) for «What is tea?»: 0.333, required 1 or more" in text
+    assert "Cause: the record is kept, but other records were retrieved\n" in text
+    assert "move 'r1' «tea is black» after 'r2' «rain in May»" in text
+    assert "Lost:   'r1' «tea is black»" in text and "Gained: 'r2' «rain in May»" in text
     # Two of three records are the same after one exchange: 1/3 of the union, after two 0.
     assert_order_stable(Everything, [TEXTS], questions=["?"], arrival="jitter:w=1", min_jaccard=0.3)
 
 
 def test_an_order_on_which_the_memory_raises_breaks_it() -> None:
-    said = message(Fragile, [TEXTS], arrival="jitter:w=2")
-    assert "it raises KeyError: 'home'" in said
-    assert "move 'r2' «rain in May» to the front" in said
+    text = message(Fragile, [TEXTS], arrival="jitter:w=2")
+    assert "it raises KeyError: 'home'" in text
+    assert "move 'r2' «rain in May» to the front" in text
 
 
 @pytest.mark.parametrize(
@@ -158,29 +158,29 @@ def test_an_order_on_which_the_memory_raises_breaks_it() -> None:
     ids=["texts", "list of texts", "records", "pool", "pools"],
 )
 def test_pools_in_every_shape(pools: object) -> None:
-    said = message(Last, pools, arrival="uniform")
-    assert "move 'r2' «rain in May» after 'r3' «a boat of wood»" in said
+    output = message(Last, pools, arrival="uniform")
+    assert "move 'r2' «rain in May» after 'r3' «a boat of wood»" in output
     # The last of four is another in 18 of 24 orders.
-    assert "18 of all 24 orders of this pool break it" in said
+    assert "18 of all 24 orders of this pool break it" in output
 
 
 def test_benchmarks_by_name_and_policies_by_spec() -> None:
     assert "and on 29 more pools" in message("recent:k=2", "sample")
     sample = load_benchmark("sample", None)
     assert_order_stable("raw", sample, questions=True, arrival="replay")
-    said = message("recent:k=2", sample, questions=True, arrival="replay", min_jaccard=0.5)
-    assert "under reversal (replay)" in said
+    text = message("recent:k=2", sample, questions=True, arrival="replay", min_jaccard=0.5)
+    assert "under reversal (replay)" in text
 
 
 def test_evidence_alone_can_be_required() -> None:
     """Losing a superseded record is no failure; the record that replaces it has to stay."""
     assert_order_stable(Everything, [TEXTS], evidence=True)
     assert_order_stable(Last, [TEXTS], evidence=["r0", "r1"])  # source order loses both anyway
-    said = message(Last, [TEXTS], evidence=["r0", "r3"])
-    assert "evidence that is kept in source order is lost" in said
-    assert "Lost:   'r3' «a boat of wood»" in said and "Gained" not in said
-    assert "the memory was full" in said or "an older record overwrote a newer one" in said
-    assert "Share of the evidence left: 0, required 1 or more" in said
+    text = message(Last, [TEXTS], evidence=["r0", "r3"])
+    assert "evidence that is kept in source order is lost" in text
+    assert "Lost:   'r3' «a boat of wood»" in text and "Gained" not in text
+    assert "the memory was full" in text or "an older record overwrote a newer one" in text
+    assert "Share of the evidence left: 0, required 1 or more" in text
     with pytest.raises(SpecError, match="names the record 'r9'"):
         assert_order_stable(Last, [TEXTS], evidence=["r9"])
 
@@ -204,26 +204,26 @@ def test_labels_of_a_benchmark_are_its_evidence() -> None:
         "own", (Case(Pool("u", records), (question,)),), "0" * 64, labels=("own",)
     )
     swap = "explicit:order=0-2-1-3"  # r1 pushes r2 out of a window of two
-    said = message("recent:k=2", benchmark, evidence=True, arrival=swap, questions=True)
-    assert "Lost:   'r2' «rain in May»" in said and "Gained" not in said
+    output = message("recent:k=2", benchmark, evidence=True, arrival=swap, questions=True)
+    assert "Lost:   'r2' «rain in May»" in output and "Gained" not in output
     assert_order_stable("recent:k=2", benchmark, evidence=True, arrival="explicit:order=0-1-3-2")
 
 
 def test_long_pools_are_drawn_from_and_the_order_is_reduced() -> None:
     texts = [f"note number {n}" for n in range(40)]
-    said = message(Last, [texts], orders=50, arrival="uniform")
-    assert "of 50 drawn orders" in said
-    assert "move 'r38' «note number 38» after 'r39' «note number 39»" in said
+    text = message(Last, [texts], orders=50, arrival="uniform")
+    assert "of 50 drawn orders" in text
+    assert "move 'r38' «note number 38» after 'r39' «note number 39»" in text
 
 
 def test_redelivery_names_what_comes_again() -> None:
-    said = message(Last, [TEXTS], arrival="redeliver")
-    assert "deliver again 'r2' «rain in May»" in said
+    text = message(Last, [TEXTS], arrival="redeliver")
+    assert "deliver again 'r2' «rain in May»" in text
 
 
 def test_chance_is_not_blamed_on_order() -> None:
     class Chancy(Last):
-        made = 0
+        make_test = 0
 
         def __init__(self) -> None:
             super().__init__()

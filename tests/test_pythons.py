@@ -19,7 +19,7 @@ def test_the_supported_versions_are_those_of_the_project() -> None:
 
 
 @pytest.mark.parametrize(
-    ("installed", "own", "chosen"),
+    ("installed", "own", "choice"),
     [
         ([(3, 10), (3, 12), (3, 13)], (3, 11), [(3, 10), (3, 13)]),
         ([(3, 10), (3, 11), (3, 12), (3, 13)], (3, 10), [(3, 13)]),
@@ -31,10 +31,10 @@ def test_the_supported_versions_are_those_of_the_project() -> None:
     ],
 )
 def test_the_oldest_and_the_newest_are_chosen(
-    installed: list[tuple[int, int]], own: tuple[int, int], chosen: list[tuple[int, int]]
+    installed: list[tuple[int, int]], own: tuple[int, int], choice: list[tuple[int, int]]
 ) -> None:
-    found = {version: Path(f"python{version[0]}.{version[1]}") for version in installed}
-    assert list(TOOL["choose_interpreters"](found, SUPPORTED, own)) == chosen
+    values = {version: Path(f"python{version[0]}.{version[1]}") for version in installed}
+    assert list(TOOL["choose_interpreters"](values, SUPPORTED, own)) == choice
 
 
 def test_an_interpreter_is_found_in_the_folder_of_pyenv(

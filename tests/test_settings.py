@@ -46,9 +46,9 @@ Restoration = compose("Restoration", Subject, Asking, defaults={"draws": 3}, wit
 def test_composed_settings_have_the_fields_of_their_parts() -> None:
     names = [item.name for item in options_of(Restoration)]
     assert names == ["benchmark", "policies", "data", "models", "draws"]
-    made = make_settings(Restoration, {"benchmark": "sample", "policies": "focal"})
-    assert (made.policies, made.draws) == (("focal",), 3)  # a single value is a list of one
-    assert take(Subject, made) == Subject(benchmark="sample", policies=("focal",))
+    settings = make_settings(Restoration, {"benchmark": "sample", "policies": "focal"})
+    assert (settings.policies, settings.draws) == (("focal",), 3)  # a single value is a list of one
+    assert take(Subject, settings) == Subject(benchmark="sample", policies=("focal",))
     with pytest.raises(TypeError, match="two parts of Twice declare 'benchmark'"):
         compose("Twice", Subject, Subject)
     with pytest.raises(TypeError, match="Wrong has no 'drawn'"):
@@ -56,17 +56,17 @@ def test_composed_settings_have_the_fields_of_their_parts() -> None:
 
 
 def test_wrong_values_are_refused_by_their_python_name() -> None:
-    given = {"benchmark": "sample", "policies": ["focal"]}
+    values = {"benchmark": "sample", "policies": ["focal"]}
     with pytest.raises(SpecError, match="Expected draws of 1 or more but got draws=0"):
-        make_settings(Restoration, {**given, "draws": 0})
+        make_settings(Restoration, {**values, "draws": 0})
     with pytest.raises(TypeError, match=r"There is no argument 'model'\. Did you mean 'models'\?"):
-        make_settings(Restoration, {**given, "model": "reader"})
+        make_settings(Restoration, {**values, "model": "reader"})
     with pytest.raises(TypeError, match="The argument 'policies' is missing"):
         make_settings(Restoration, {"benchmark": "sample"})
 
 
 def test_the_command_has_what_makes_it_this_run_and_no_secret() -> None:
-    made = make_settings(
+    settings = make_settings(
         compose("Audit", Subject, Asking),
         {
             "benchmark": "my data",
@@ -77,19 +77,19 @@ def test_the_command_has_what_makes_it_this_run_and_no_secret() -> None:
             "data": Path("here"),
         },
     )
-    assert write_command("audit", made) == [
+    assert write_command("audit", settings) == [
         *("audit", "my data", "--policy", "focal", "--policy", "raw"),
         *("--model", "openai:m,base_url=http://[hidden]@host/v1", "--reuse"),
     ]
 
 
 def test_objects_are_written_by_their_names() -> None:
-    class Named:
+    class WithName:
         name = "mine"
 
-    made = make_settings(Restoration, {"benchmark": Named(), "policies": [Named, Path]})
+    settings = make_settings(Restoration, {"benchmark": WithName(), "policies": [WithName, Path]})
     module = Path.__module__
-    assert write_command("restore", made) == [
+    assert write_command("restore", settings) == [
         *("restore", "mine", "--policy", "mine", "--policy", f"{module}:Path"),
     ]
 
@@ -110,10 +110,10 @@ def test_the_signature_and_the_documentation_come_from_the_same_fields() -> None
 
 
 def test_the_words_of_a_command_give_its_settings_again() -> None:
-    made = make_settings(
+    settings = make_settings(
         compose("Audit", Subject, Asking),
         {"benchmark": "sample", "policies": ["focal", "recent:k=3"], "models": ["m"], "draws": 4}
         | {"reuse": True},
     )
-    command, *words = write_command("audit", made)
-    assert (command, read_command(type(made), words)) == ("audit", made)
+    command, *words = write_command("audit", settings)
+    assert (command, read_command(type(settings), words)) == ("audit", settings)

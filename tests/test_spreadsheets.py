@@ -42,10 +42,10 @@ def test_names_in_estimates_are_guarded_and_negative_numbers_are_not() -> None:
         experiment="routes", benchmark="=1+1", stratum="@x\ry", quantity="Delta", estimate=-0.25
     )
     with long_cells():
-        [written] = csv.DictReader(io.StringIO(to_csv([row]), newline=""))
-    assert written["benchmark"] == "'=1+1"
-    assert written["stratum"] == "'@x\ry"
-    assert written["estimate"] == "-0.25"
+        [content] = csv.DictReader(io.StringIO(to_csv([row]), newline=""))
+    assert content["benchmark"] == "'=1+1"
+    assert content["stratum"] == "'@x\ry"
+    assert content["estimate"] == "-0.25"
 
 
 def test_long_cells_are_read_and_the_limit_is_put_back() -> None:
@@ -68,8 +68,8 @@ def test_answers_go_out_and_in_again_whatever_they_contain(tmp_path: Path) -> No
         row["answer"], row["correct"] = guard_cell(answer), "false"
     cells = ([row[name] for name in rows[0]] for row in rows)
     file.write_text(write_csv(list(rows[0]), cells), encoding="utf-8", newline="")
-    again = f"recorded:{file}"
-    routeprism.audit("sample", "recent:k=2", models=[again], run=tmp_path / "again", **audit)  # type: ignore[arg-type]
+    text = f"recorded:{file}"
+    routeprism.audit("sample", "recent:k=2", models=[text], run=tmp_path / "again", **audit)  # type: ignore[arg-type]
     write_answers(tmp_path / "again", tmp_path / "second.csv")
     with long_cells(), (tmp_path / "second.csv").open(newline="", encoding="utf-8") as stream:
         answers = {unguard_cell(row["answer"]) for row in csv.DictReader(stream)}

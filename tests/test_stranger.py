@@ -226,19 +226,19 @@ def test_its_answers_are_written_and_read_again(stranger: Stranger) -> None:
     with (stranger.directory / "answers.csv").open(encoding="utf-8-sig") as stream:
         conditions = [row["condition"] for row in csv.DictReader(stream)]
     assert conditions.count("echo:loud:forward") == conditions.count("echo:loud:replay") == 330
-    again = ("-p", "recent:k=3", "-m", "recorded:answers.csv", "--draws", "2", "--echo")
-    made = stranger.call(
-        "audit", "sample", *again, "--json", "--run", "again", "--resamples", "100"
+    repetition = ("-p", "recent:k=3", "-m", "recorded:answers.csv", "--draws", "2", "--echo")
+    result = stranger.call(
+        "audit", "sample", *repetition, "--json", "--run", "again", "--resamples", "100"
     )
-    rows = json.loads(made)["estimates"]
+    rows = json.loads(result)["estimates"]
     (row,) = [r for r in rows if r["experiment"] == "echo" and r["stratum"] == "all"]
     (own,) = [r for r in stranger.rows if r["experiment"] == "echo" and r["stratum"] == "all"]
     assert row["estimate"] == pytest.approx(float(own["estimate"]), abs=1e-9)
 
 
 def test_it_is_listed_and_its_number_can_be_a_gate(stranger: Stranger) -> None:
-    listed = json.loads(stranger.call("list", "experiments", "--json"))
-    assert listed["echo"] == "Count how often the echo of an answer changes."
+    document = json.loads(stranger.call("list", "experiments", "--json"))
+    assert document["echo"] == "Count how often the echo of an answer changes."
     assert "ok" in stranger.call("check", "run", "--gate", "E_changed<=1")
 
 
@@ -251,8 +251,8 @@ def test_a_coordinate_is_measured_listed_and_can_be_a_gate(stranger: Stranger) -
     }
     # `recent` keeps the same number of records on both routes; the budget may show fewer.
     assert 0 <= values["N_changed"] <= values["V_changed"]
-    listed = json.loads(stranger.call("list", "coordinates", "--json"))
-    assert listed["N_changed"].startswith("whether the routes show a different number of blocks")
+    document = json.loads(stranger.call("list", "coordinates", "--json"))
+    assert document["N_changed"].startswith("whether the routes show a different number of blocks")
     assert "ok" in stranger.call("check", "run", "--gate", "N_changed<=1")
 
 
@@ -304,10 +304,10 @@ def test_objects_extend_every_function_inside_a_block(echoes: Any) -> None:
 
 def test_the_command_line_names_them_in_any_command(echoes: Any, cli: Callable[..., Any]) -> None:
     used = ("--use", "own_echoes:experiment", "--use", "own_echoes:blocks")
-    asked = ("-p", "recent:k=2", "-s", "replay", "-m", "reader", "--echo", "--workers", "2")
-    made = cli("audit", "few", *asked, *used, "--run", "run", "--resamples", "100", "--json")
-    assert made.code == 0, made.err
-    assert {"N_changed", "E_changed"} <= {r["quantity"] for r in json.loads(made.out)["estimates"]}
+    arguments = ("-p", "recent:k=2", "-s", "replay", "-m", "reader", "--echo", "--workers", "2")
+    call = cli("audit", "few", *arguments, *used, "--run", "run", "--resamples", "100", "--json")
+    assert call.code == 0, call.err
+    assert {"N_changed", "E_changed"} <= {r["quantity"] for r in json.loads(call.out)["estimates"]}
     manifest = json.loads(Path("run/manifest.json").read_text("utf-8"))
     assert manifest["configuration"]["command_line"][1:5] == list(used)
     assert cli("check", "run", "--gate", "E_changed<=1", *used).code == 0
@@ -328,8 +328,8 @@ def test_an_object_of_another_kind_is_refused(echoes: Any, cli: Callable[..., An
 
 
 def test_a_registered_procedure_is_listed(stranger: Stranger) -> None:
-    listed = json.loads(stranger.call("list", "procedures", "--json"))
-    assert listed["headless"] == "Defined as echoes:headless."
+    document = json.loads(stranger.call("list", "procedures", "--json"))
+    assert document["headless"] == "Defined as echoes:headless."
 
 
 def test_a_procedure_is_passed_as_an_object_or_made_by_a_function(echoes: Any) -> None:

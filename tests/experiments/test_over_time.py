@@ -77,14 +77,14 @@ class Forgetful:
 
 
 def test_a_memory_on_which_order_has_no_lasting_effect() -> None:
-    found = routeprism.audit(benchmark(), Forgetful, over_time=True, resamples=100)
+    result = routeprism.audit(benchmark(), Forgetful, over_time=True, resamples=100)
     overlaps = [
-        found.value("overlap.retained", arm=f"t={t}", experiment="retention").estimate
+        result.value("overlap.retained", arm=f"t={t}", experiment="retention").estimate
         for t in range(1, 7)
     ]
     assert overlaps == [1, 1, 0, 1, 0, 1]
-    (said,) = [sentence for sentence in found.sentences if "over time" in sentence]
-    assert "the retained records depend on order first at t=3; in the end overlap 1.000" in said
+    (text,) = [sentence for sentence in result.sentences if "over time" in sentence]
+    assert "the retained records depend on order first at t=3; in the end overlap 1.000" in text
 
 
 def test_the_end_is_what_the_audit_finds() -> None:

@@ -66,19 +66,19 @@ def reading(tiny: Benchmark, labels: Sequence[str], name: str = "A") -> Readings
 
 def test_a_model_labels_every_record(tiny: Benchmark, scripted: Any) -> None:
     model = scripted(lambda ask: reply("none", "indirect", "direct"))
-    found = read_cards(cards_for(tiny, SUPPORT), SUPPORT, model, name="A")
-    first = found.supported()["ann_q0_secretid"]
+    result = read_cards(cards_for(tiny, SUPPORT), SUPPORT, model, name="A")
+    first = result.supported()["ann_q0_secretid"]
     assert first.records["answer_ann_1"] == RecordReading("indirect", "because 2", "high")
     assert first.direct == {"answer_ann_2"}
-    assert found.counts == {"direct": 4, "indirect": 4, "none": 4, "unread": 0}
-    assert audited_labels(found) == {
+    assert result.counts == {"direct": 4, "indirect": 4, "none": 4, "unread": 0}
+    assert audited_labels(result) == {
         question: frozenset({f"answer_{question[:3]}_2"})
         for question in ("ann_q0_secretid", "ann_q1_abs", "bob_q0_secretid", "bob_q1_abs")
     }
 
 
 @pytest.mark.parametrize(
-    ("said", "direct"),
+    ("message", "direct"),
     [
         ({"records": {"1": "direct", "record 2": {"label": "none"}, "#3": "none"}}, {0}),
         ({"Records": [entry("2", "DIRECT"), entry(1, "none"), entry(3, "direct")]}, {1, 2}),
@@ -88,15 +88,15 @@ def test_a_model_labels_every_record(tiny: Benchmark, scripted: Any) -> None:
         ),
     ],
 )
-def test_replies_may_be_written_in_other_ways(tiny: Benchmark, said: Any, direct: Any) -> None:
-    found = read_reply(json.dumps(said), cards_for(tiny, SUPPORT)[0], SUPPORT)
-    assert isinstance(found, SupportReading)
-    assert found.unread == ""
-    assert found.direct == {f"answer_ann_{at}" for at in direct}
+def test_replies_may_be_written_in_other_ways(tiny: Benchmark, message: Any, direct: Any) -> None:
+    result = read_reply(json.dumps(message), cards_for(tiny, SUPPORT)[0], SUPPORT)
+    assert isinstance(result, SupportReading)
+    assert result.unread == ""
+    assert result.direct == {f"answer_ann_{at}" for at in direct}
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("message", "why"),
     [
         (reply("none", "direct"), "record 3 is not labelled"),
         (reply("none", "direct", "none", "none"), "record 4 is labelled, which the card does not"),
@@ -107,24 +107,26 @@ def test_replies_may_be_written_in_other_ways(tiny: Benchmark, said: Any, direct
         (json.dumps({"labels": []}), "no JSON object with 'records'"),
     ],
 )
-def test_a_reply_that_leaves_something_open_is_unread(tiny: Benchmark, said: str, why: str) -> None:
-    found = read_reply(said, cards_for(tiny, SUPPORT)[0], SUPPORT)
-    assert isinstance(found, SupportReading)
-    assert why in found.unread
-    assert found.records == {}
+def test_a_reply_that_leaves_something_open_is_unread(
+    tiny: Benchmark, message: str, why: str
+) -> None:
+    result = read_reply(message, cards_for(tiny, SUPPORT)[0], SUPPORT)
+    assert isinstance(result, SupportReading)
+    assert why in result.unread
+    assert result.records == {}
 
 
 # --- from a sheet ----------------------------------------------------------------------------
 
 
 def test_labels_go_through_a_sheet_and_json(tiny: Benchmark, tmp_path: Path) -> None:
-    found = reading(tiny, ["ddn", "nin", "nnn", "dnd"])
+    result = reading(tiny, ["ddn", "nin", "nnn", "dnd"])
     cards = cards_for(tiny, SUPPORT)
     path = tmp_path / "labels.csv"
-    path.write_bytes(write_sheet(cards, SUPPORT, readings=found))
+    path.write_bytes(write_sheet(cards, SUPPORT, readings=result))
     assert b",'+basis," in path.read_bytes()
-    assert read_sheet(path, cards, SUPPORT, name="A").cards == found.cards
-    assert readings_from_json(json.loads(json.dumps(readings_to_json(found)))) == found
+    assert read_sheet(path, cards, SUPPORT, name="A").cards == result.cards
+    assert readings_from_json(json.loads(json.dumps(readings_to_json(result)))) == result
 
 
 def rows_of(tiny: Benchmark) -> list[list[str]]:
@@ -209,8 +211,8 @@ def test_an_unknown_record_id_is_refused_with_the_nearest(tiny: Benchmark, tmp_p
 
 
 def test_stored_readings_of_other_records_are_refused(tiny: Benchmark) -> None:
-    found = reading(tiny, ["ddn", "nin", "nnn", "dnd"])
-    value = readings_to_json(found)
+    result = reading(tiny, ["ddn", "nin", "nnn", "dnd"])
+    value = readings_to_json(result)
     card = next(iter(value["cards"]))
     value["cards"][card]["records"]["answer_ann_7"] = {"label": "direct"}
     with pytest.raises(InputError, match="labels the record 'answer_ann_7', which its pool does"):
@@ -225,8 +227,8 @@ def test_stored_readings_of_other_records_are_refused(tiny: Benchmark) -> None:
 
 
 def test_a_pass_becomes_a_label_source_beside_the_others(tiny: Benchmark) -> None:
-    found = reading(tiny, ["ddn", "", "nnn", "dnd"])
-    labelled = with_readings(tiny, found)
+    result = reading(tiny, ["ddn", "", "nnn", "dnd"])
+    labelled = with_readings(tiny, result)
     assert labelled.labels == ("benchmark", "audited:A")
     first, second = labelled.cases[0].questions
     assert first.labels == {
@@ -238,10 +240,10 @@ def test_a_pass_becomes_a_label_source_beside_the_others(tiny: Benchmark) -> Non
     assert third.labels["audited:A"] == frozenset()  # read, and no record is direct
     assert tiny.cases[0].questions[0].labels == {"benchmark": frozenset({"answer_ann_2"})}
     assert set(labelled.inputs) - set(tiny.inputs) == {"labels audited:A"}
-    again = with_labels(labelled, "audited:B", audited_labels(found))
-    assert again.labels == ("benchmark", "audited:A", "audited:B")
-    assert again.inputs["labels audited:A"] == again.inputs["labels audited:B"]
-    assert len(again.cases[0:2]) == 2
+    repetition = with_labels(labelled, "audited:B", audited_labels(result))
+    assert repetition.labels == ("benchmark", "audited:A", "audited:B")
+    assert repetition.inputs["labels audited:A"] == repetition.inputs["labels audited:B"]
+    assert len(repetition.cases[0:2]) == 2
 
 
 @pytest.mark.parametrize(
@@ -275,9 +277,9 @@ def test_a_label_source_is_never_overwritten(tiny: Benchmark) -> None:
 
 def test_screenings_are_no_labels(tiny: Benchmark, scripted: Any) -> None:
     model = scripted(lambda ask: '{"label": "admissible"}')
-    found = read_cards(cards_for(tiny, SCREEN), SCREEN, model, name="A")
+    result = read_cards(cards_for(tiny, SCREEN), SCREEN, model, name="A")
     with pytest.raises(SpecError, match="labels no records: it reads 'screen'"):
-        audited_labels(found)
+        audited_labels(result)
     with pytest.raises(SpecError, match="is not a screening: it reads 'support'"):
         reading(tiny, ["ddn", "", "nnn", "dnd"]).screened()
 
@@ -289,9 +291,9 @@ PAIRS = [f"{a}~{b}" for a in LABELS["support"] for b in LABELS["support"]]
 
 
 def test_passes_agree_per_record_and_per_direct_set(tiny: Benchmark) -> None:
-    one = reading(tiny, ["ddn", "nin", "nnn", "dnd"])
-    other = reading(tiny, ["din", "nnn", "", "dnd"], "B")
-    rows = reading_rows(tiny, [one, other], seed=1, resamples=100)
+    first = reading(tiny, ["ddn", "nin", "nnn", "dnd"])
+    second = reading(tiny, ["din", "nnn", "", "dnd"], "B")
+    rows = reading_rows(tiny, [first, second], seed=1, resamples=100)
     values = {(row.arm, row.quantity): row.estimate for row in rows}
     # Nine records of three questions, bob's first being unread: ddn/din, nin/nnn and dnd/dnd.
     assert (values["A~B", "count.agreed"], values["A~B", "count.compared"]) == (7, 9)
@@ -316,7 +318,7 @@ def test_passes_agree_per_record_and_per_direct_set(tiny: Benchmark) -> None:
     assert {row.experiment for row in rows} == {"support"}
     assert {row.labels for row in rows if row.arm == "B"} == {"audited:B"}
     assert len({row.identity for row in rows}) == len(rows)
-    assert str(list(pass_statements([one, other], rows))[-1]).startswith(
+    assert str(list(pass_statements([first, second], rows))[-1]).startswith(
         "A and B agree on 7 of 9 record labels (0.778"
     )
 
@@ -344,11 +346,11 @@ def test_the_command_labels_the_sample(
     command(
         "support", "sample", passes=["A=a.csv", "B=b.csv"], json=True, run=Path("run"), **settings
     )
-    told = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     number = len(gold)
-    assert f"on {number - 1} of {number} direct-support sets" in told["sentences"][-1]
-    assert told["labels"]["source"] == "audited:A"
-    assert told["labels"]["questions"] == {id: sorted(ids) for id, ids in gold.items()}
+    assert f"on {number - 1} of {number} direct-support sets" in document["sentences"][-1]
+    assert document["labels"]["source"] == "audited:A"
+    assert document["labels"]["questions"] == {id: sorted(ids) for id, ids in gold.items()}
     stored = load_readings(Path("run/readings-A.json"))
     labelled = with_readings(sample, stored)
     for case in labelled.cases:
@@ -357,32 +359,34 @@ def test_the_command_labels_the_sample(
 
 
 def test_prompts_name_records_by_number_alone(tiny: Benchmark, scripted: Any) -> None:
-    asked: list[Ask] = []
-    model = scripted(lambda ask: asked.append(ask) or reply("none", "none", "none"))
+    requests: list[Ask] = []
+    model = scripted(lambda ask: requests.append(ask) or reply("none", "none", "none"))
     read_cards(cards_for(tiny, SUPPORT), SUPPORT, model, name="A")
-    assert '<record number="2" date="2024-02-01">\n[USER] I, ann' in asked[0].text
-    assert not any("answer_" in ask.text or "secretid" in ask.text for ask in asked)
+    assert '<record number="2" date="2024-02-01">\n[USER] I, ann' in requests[0].text
+    assert not any("answer_" in ask.text or "secretid" in ask.text for ask in requests)
 
 
 def test_a_table_of_questions_and_records_is_a_label_source(
     tiny: Benchmark, tmp_path: Path
 ) -> None:
     case = tiny.cases[0]
-    one, other = (question.id for question in case.questions[:2])
+    item, alternative = (question.id for question in case.questions[:2])
     first, second = case.pool.ids[:2]
     file = tmp_path / "mine.csv"
-    file.write_text(f"question,record,why\n{one},{first},\n{one},{second},both\n{other},,none\n")
+    file.write_text(
+        f"question,record,why\n{item},{first},\n{item},{second},both\n{alternative},,none\n"
+    )
     labelled = with_label_file(tiny, file)
     assert labelled.labels[-1] == "audited:mine"
-    found = {q.id: q.labels.get("audited:mine") for q in labelled.cases[0].questions}
-    assert found[one] == {first, second}
-    assert found[other] == frozenset()  # it was read
-    assert set(found.values()) - {found[one], found[other]} <= {None}
+    values = {q.id: q.labels.get("audited:mine") for q in labelled.cases[0].questions}
+    assert values[item] == {first, second}
+    assert values[alternative] == frozenset()  # it was read
+    assert set(values.values()) - {values[item], values[alternative]} <= {None}
     for text, problem in (
-        (f"question,record\n{one},{first}\n{one},{first}\n", "line 3, field 'record'"),
+        (f"question,record\n{item},{first}\n{item},{first}\n", "line 3, field 'record'"),
         (f"question,record\n,{first}\n", "no question is named"),
         ("question,label\nq,direct\n", "record"),
-        (f"question,record\n{one},nothing\n", "name the record 'nothing'"),
+        (f"question,record\n{item},nothing\n", "name the record 'nothing'"),
     ):
         file.write_text(text)
         with pytest.raises(InputError, match=problem):

@@ -377,8 +377,8 @@ def test_a_fraction_of_a_call_for_each_add_is_counted_as_planned(benchmark: Any)
     # 655 adds take 328 calls: the limit that a dry run reports is enough.
     (cost,) = explore_orders(benchmark, Fractional, dry_run=True).costs.values()
     assert cost.calls == 328
-    found = explore_orders(benchmark, Fractional, max_calls=328)
-    assert found.value("orders_covered").estimate == 1.0
+    exploration = explore_orders(benchmark, Fractional, max_calls=328)
+    assert exploration.value("orders_covered").estimate == 1.0
     less = explore_orders(benchmark, Fractional, max_calls=327)
     assert less.value("orders_covered").estimate < 1.0
 
@@ -390,7 +390,7 @@ class Steps:
     calls = 0
     calls_per_add = 1
 
-    def build(self, arrivals: Sequence[Record]) -> Kept:
+    def build(self, arrivals: Sequence[Record]) -> RecordList:
         return fold(self, arrivals)
 
     def start(self) -> tuple[Record, ...]:
@@ -403,12 +403,12 @@ class Steps:
     def key(self, state: tuple[Record, ...]) -> tuple[str, ...]:
         return tuple(record.id for record in state)
 
-    def finish(self, state: tuple[Record, ...]) -> Kept:
-        return Kept(state[-2:])
+    def finish(self, state: tuple[Record, ...]) -> RecordList:
+        return RecordList(state[-2:])
 
 
 @dataclass(frozen=True)
-class Kept:
+class RecordList:
     """A memory of whole records."""
 
     records: tuple[Record, ...]
@@ -425,9 +425,9 @@ class Kept:
 
 def test_states_of_a_policy_are_shared_under_a_limit_as_well(benchmark: Any) -> None:
     Steps.calls = 0
-    found = explore_orders(benchmark, Steps(), max_calls=655)
+    exploration = explore_orders(benchmark, Steps(), max_calls=655)
     assert Steps.calls == 655
-    assert found.value("orders_covered").estimate == 1.0
+    assert exploration.value("orders_covered").estimate == 1.0
 
 
 class AsyncCopies:
@@ -483,10 +483,10 @@ class LockedFailing(Locked):
 
 
 def test_orders_that_fail_are_left_out_if_nothing_can_be_shared(benchmark: Any) -> None:
-    found = explore_orders(benchmark, LockedFailing)
+    exploration = explore_orders(benchmark, LockedFailing)
     # In 4! of 5! orders record 2 comes directly after record 4.
-    assert found.value("order_failed").estimate == pytest.approx(24 / 120)
-    (methods,) = {f.value["method"] for f in found.findings if f.name == "order_distribution"}
+    assert exploration.value("order_failed").estimate == pytest.approx(24 / 120)
+    (methods,) = {f.value["method"] for f in exploration.findings if f.name == "order_distribution"}
     assert methods == "replayed"
 
 
@@ -503,32 +503,32 @@ class LockedOutside(Locked):
 def test_orders_that_a_system_outside_fails_to_build_are_missing(
     benchmark: Any, options: dict[str, Any], missing: int
 ) -> None:
-    found = explore_orders(benchmark, LockedOutside, **options)
+    exploration = explore_orders(benchmark, LockedOutside, **options)
     # Of all orders a fifth begin with record 3; of those drawn for both users, six do.
-    assert found.shortfall.routes == missing
+    assert exploration.shortfall.routes == missing
     share = missing / (2 * options.get("orders", 120))
-    assert found.value("order_failed").estimate == pytest.approx(share)
+    assert exploration.value("order_failed").estimate == pytest.approx(share)
 
 
 def test_memories_that_cannot_be_shared_are_built_once(benchmark: Any) -> None:
     Locked.calls = 0
-    found = explore_orders(benchmark, Locked, shrink="exposed", worst="J")
+    exploration = explore_orders(benchmark, Locked, shrink="exposed", worst="J")
     assert Locked.calls == 2 * 600
-    assert {"worst_order", "smallest_reordering"} <= {f.name for f in found.findings}
+    assert {"worst_order", "smallest_reordering"} <= {f.name for f in exploration.findings}
 
     def last_note(memory: Any, question: Any) -> Any:
         return memory.state()[-1]
 
     Locked.calls = 0
-    found = explore_orders(benchmark, Locked, shrink=last_note)
+    exploration = explore_orders(benchmark, Locked, shrink=last_note)
     assert Locked.calls == 2 * 600
-    assert any("a function of your own reads memories" in note for note in found.notes)
+    assert any("a function of your own reads memories" in note for note in exploration.notes)
 
 
 def test_a_pilot_of_memories_that_cannot_be_shared_is_built_once(benchmark: Any) -> None:
     Locked.calls = 0
-    found = explore_orders(benchmark, Locked, orders=20, allocate=True)
-    (allocation,) = (f.value for f in found.findings if f.name == "order_allocation")
+    exploration = explore_orders(benchmark, Locked, orders=20, allocate=True)
+    (allocation,) = (f.value for f in exploration.findings if f.name == "order_allocation")
     assert Locked.calls == allocation["adds"]
 
 

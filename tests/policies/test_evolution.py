@@ -31,9 +31,9 @@ NEAR = [note(0, "roses roses vase"), note(1, "train station"), note(2, "garden s
 
 
 def test_a_note_begins_with_its_most_frequent_words() -> None:
-    made = note(0, "[USER] tulips, tulips and tulips; watering watering cans\n\n[ASSISTANT] soil")
-    assert made.keywords == ("tulips", "watering", "cans")
-    assert (made.tags, made.context, made.links) == (made.keywords, "General", ())
+    result = note(0, "[USER] tulips, tulips and tulips; watering watering cans\n\n[ASSISTANT] soil")
+    assert result.keywords == ("tulips", "watering", "cans")
+    assert (result.tags, result.context, result.links) == (result.keywords, "General", ())
 
 
 def test_shared_keywords_link_tag_and_give_context() -> None:

@@ -105,7 +105,7 @@ class _Scores:
         return numbers
 
     def _find_term(self, word: str) -> int:
-        """Return the number of a word; one that no pool has is behind all others."""
+        """Return the number of a word; an unknown word has one behind all others."""
         number = self._compounds.get(word)
         return self._tokens.get(word, sys.maxsize) if number is None else number
 

@@ -223,14 +223,14 @@ def test_redelivery_names_what_comes_again() -> None:
 
 def test_chance_is_not_blamed_on_order() -> None:
     class Chancy(Last):
-        make_test = 0
+        builds = 0
 
         def __init__(self) -> None:
             super().__init__()
-            Chancy.made += 1
+            Chancy.builds += 1
 
         def add(self, record: Record) -> None:
-            if (record.position + Chancy.made) % 2:
+            if (record.position + Chancy.builds) % 2:
                 self.kept = record
 
     with pytest.raises(ContractError, match="not deterministic"):

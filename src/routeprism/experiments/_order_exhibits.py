@@ -190,8 +190,8 @@ _MOST_LINES = 500
 _TABLES = {
     "smallest_reordering": (
         "Smallest reorderings",
-        "For each question, the reordering with the fewest inversions that changes the outcome. "
-        "Numbers are source positions, counted from 0.",
+        "The fewest inversions that change the outcome of a question. Source positions count "
+        "from 0.",
     ),
     "worst_order": ("Worst orders", "For each pool, the order that is worst for the objective."),
 }
@@ -219,9 +219,8 @@ def tabulate_shares(results: Results) -> list[Table]:
     return make_table(
         "order-shares",
         "How often order changes the memory",
-        "Different records: share of orders in which the memory keeps a different set of records "
-        "from source order. Some evidence kept: share of orders in which it keeps at least one "
-        "record with evidence for a question, then the same in source order and in reverse.",
+        "Share of orders that keep a different set of records from source order, and that keep at "
+        "least one record with evidence for a question.",
         ("policy", "arrival", *(_SHARES[name] for name in columns)),
         [
             (policy, arrival, *(format_row(quantities.get(name)) for name in columns))

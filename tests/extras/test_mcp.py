@@ -228,7 +228,11 @@ def test_failures_are_described_in_words(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("limit = 3.0", 'limit = "3"', "[wait] limit: expected a number of 0 or more but got '3'"),
+        (
+            "limit = 120.0",
+            'limit = "3"',
+            "[wait] limit: expected a number of 0 or more but got '3'",
+        ),
         ("[wait]", "[wai]", "wai: there is no such key. Did you mean 'wait'"),
         ('key = "/id"', 'key = "id"', "[list] key: expected a JSON pointer such as '/id'"),
         ('tool = "recall"\n', "", "[list] tool: expected a text, but it is missing"),

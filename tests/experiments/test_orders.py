@@ -118,14 +118,14 @@ def test_rows_and_findings_of_the_sample(tmp_path: Path) -> None:
             for reordering in reorderings
             if reordering.question and reordering.user == "u01"
         )
-        assert "supporting «" in first.value["sentence"]
+        assert "supporting “" in first.value["sentence"]
         sentences = {reordering.value["sentence"] for reordering in reorderings}
         assert (
-            "Move record 2 after record 3, and the only record supporting «Who sold Ottilie the "
-            "telescope?» is dropped." in sentences
+            "Move record 2 after record 3, and the only record supporting “Who sold Ottilie the "
+            "telescope?” is dropped." in sentences
         )
         assert any(
-            text.startswith("In source order the only record supporting «") for text in sentences
+            text.startswith("In source order the only record supporting “") for text in sentences
         )
 
 

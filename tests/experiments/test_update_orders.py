@@ -50,7 +50,7 @@ def test_a_window_of_one_record(own_data: OwnData) -> None:
     )
     assert sentences(exploration, "smallest_reordering") == [
         "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory shows "
-        "only the old value for «Where do I live?»."
+        "only the old value for “Where do I live?”."
     ]
     assert sentences(exploration, "worst_order") == [
         "ann: share of questions that do not end with the old value alone 0.000 in the worst order "
@@ -64,7 +64,7 @@ def test_a_memory_that_keeps_everything_never_ends_with_the_old_value_alone(
     exploration = explore(own_data(RECORDS, [QUESTION]), "raw", shrink="stale-only")
     assert set(values(exploration).values()) == {0}
     assert sentences(exploration, "smallest_reordering") == [
-        "In no order does «Where do I live?» end with the old value alone."
+        "In no order does “Where do I live?” end with the old value alone."
     ]
 
 
@@ -101,7 +101,7 @@ def test_what_a_question_is_shown_decides(own_data: OwnData, method: Any) -> Non
     assert exploration.rows.one(quantity="order_change", stratum="all").estimate == 0
     assert sentences(exploration, "smallest_reordering") == [
         "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory shows "
-        "only the old value for «Where do I live?»."
+        "only the old value for “Where do I live?”."
     ]
     assert "0.000 in the worst order" in sentences(exploration, "worst_order")[0]
 
@@ -147,7 +147,7 @@ def test_where_source_order_ends_with_the_old_value(own_data: OwnData) -> None:
     assert values(exploration)["stale_only.forward"] == 1
     (sentence,) = sentences(exploration, "smallest_reordering")
     assert sentence == (
-        "In source order «Where do I live?» ends with the old value alone; move record 1 after "
+        "In source order “Where do I live?” ends with the old value alone; move record 1 after "
         "record 2, and it does not."
     )
 

@@ -123,7 +123,7 @@ def _list_changes(title: str, support: Sequence[SupportChange], side: str) -> It
         yield (
             f"  {change.question} under {describe_arrival(change.schedule)}, "
             f"{change.policy_after}: {', '.join(records)} "
-            f"(«{text[:80]}{'…' if len(text) > 80 else ''}»)"
+            f"(“{text[:80]}{'…' if len(text) > 80 else ''}”)"
         )
     if len(changes) > _MOST:
         yield f"  … and {len(changes) - _MOST} more; --json gives them all"

@@ -224,7 +224,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def _quote_question(question: Question) -> str:
     text = " ".join(question.text.split())
-    return f"«{text}»" if len(text) <= _LONGEST else f"«{text[:_LONGEST].rstrip()}…»"
+    return f"“{text}”" if len(text) <= _LONGEST else f"“{text[:_LONGEST].rstrip()}…”"
 
 
 def reordering_sentence(

@@ -151,7 +151,7 @@ def page(material: Material) -> str:
     ]
     panels = [(name, title, make_panel(name, parts)) for name, title, parts in tabs]
     titles = [(name, title) for name, title, panel in panels if panel]
-    sentence = headline(summaries, is_complete, verdicts)
+    sentence = headline(summaries, is_complete, verdicts, command)
     name = str(material.configuration.get("benchmark", material.directory.name))
     return shell(
         f"RoutePrism: {name}",

@@ -267,15 +267,23 @@ def summarise_policies(
         summaries.append(Summary(policy, reach.title, ordered, reach))
     unassigned = tuple(item for item in statements if item.policy not in decided)
     if unassigned:
-        title = _PRINTED if command == "reproduce" else _READINGS
+        title, _ = _describe_command(command)
         summaries.append(Summary("", "Results of the run" if summaries else title, unassigned))
     return summaries
 
 
 _MAIN = ("answers", "restoration")
 """Statements of these kinds follow the first one of a policy."""
-_READINGS = "Results of the readings"
-_PRINTED = "Reproduced numbers"
+
+
+def _describe_command(command: str) -> tuple[str, str]:
+    """Return the title and the headline of results that are about no memory."""
+    if command == "reproduce":
+        return (
+            "Reproduced numbers",
+            "The paper's numbers, beside those that this package computes.",
+        )
+    return "Results of the readings", "Readings of the benchmark, and how far they agree."
 
 
 def interrupted(manifest: Mapping[str, Any]) -> bool:
@@ -284,7 +292,10 @@ def interrupted(manifest: Mapping[str, Any]) -> bool:
 
 
 def headline(
-    summaries: Sequence[Summary], complete: bool, verdicts: Sequence[MemoryVerdict] = ()
+    summaries: Sequence[Summary],
+    complete: bool,
+    verdicts: Sequence[MemoryVerdict],
+    command: str,
 ) -> str:
     """Summarise the run in one sentence."""
     if verdicts:
@@ -296,9 +307,7 @@ def headline(
         verdict = summarise_reaches(memories)
         return verdict or "Different arrival orders, and the records that each of them keeps."
     if summaries:
-        if summaries[0].title == _PRINTED:
-            return "The paper's numbers, beside those that this package computes."
-        return "Readings of the benchmark, and how far they agree."
+        return _describe_command(command)[1]
     return "No estimates yet." if complete else "This run was interrupted before its estimates."
 
 

@@ -79,7 +79,7 @@ def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[s
         action = breach.remedy_action[:1].upper() + breach.remedy_action[1:]
         yield f"Tried on this order: {action} is enough ({breach.remedy})"
     if not breach.error:
-        where = f" for «{_shorten(breach.question)}»" if breach.question else ""
+        where = f" for “{_shorten(breach.question)}”" if breach.question else ""
         yield f"{measure}{where}: {breach.value:.3g}, required {least:g} or more"
 
 
@@ -99,7 +99,7 @@ def _describe_moves(breach: Breach) -> str:
 
 def _name_record(pool: Pool, id: str) -> str:
     text = next(record.text for record in pool.records if record.id == id)
-    return f"'{id}' «{_shorten(text)}»"
+    return f"'{id}' “{_shorten(text)}”"
 
 
 def _shorten(text: str) -> str:

@@ -212,7 +212,7 @@ _QUOTED = 60
 
 def _quote_record(id: str, text: str) -> str:
     words = " ".join(text.split())
-    return f"'{id}'" + (f" «{shorten(words, _QUOTED)}»" if words else "")
+    return f"'{id}'" + (f" “{shorten(words, _QUOTED)}”" if words else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,3 +125,19 @@ def test_merging_a_screen_in_python_writes_the_questions_of_its_gate(tmp_path: P
     merged = routeprism.merge(*runs, run=tmp_path / "all")
     assert merged.rows == whole.rows
     assert mask.read_text() == expected
+
+
+def test_shards_of_a_screen_whose_data_changed_are_refused(
+    own_data: Callable[..., Path], tmp_path: Path
+) -> None:
+    records = [{"user": user, "id": f"{user}-r", "text": "A record."} for user in "ab"]
+    questions = [{"user": user, "id": f"{user}-q", "text": "Which?"} for user in "ab"]
+    data = own_data(records, questions)
+    runs = [tmp_path / "1", tmp_path / "2"]
+    for number, run in enumerate(runs, start=1):
+        passes = {"rule": Reader()}
+        routeprism.screen(data, passes=passes, resamples=100, run=run, shard=f"{number}/2")
+    file = data / "records.jsonl"
+    file.write_text(file.read_text().replace("A record.", "A different record."))
+    with pytest.raises(RunError, match="cannot be merged: the data changed since it was made"):
+        routeprism.screen(data, passes={"rule": Reader()}, resamples=100, shards=runs)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from routeprism.answers import AnswerProgress, Cost
 from routeprism.api.requests import load_named, name_run, read_masks, takes_settings
-from routeprism.errors import InputError, RoutePrismError, SpecError, nearest
+from routeprism.errors import InputError, RoutePrismError, RunError, SpecError, nearest
 from routeprism.experiments import Shard, check_shards, parse_shard
 from routeprism.files import write_output
 from routeprism.labels import (
@@ -38,6 +38,7 @@ from routeprism.labels import (
 )
 from routeprism.models import Model, costs_money, make_model, registered_models
 from routeprism.records import Benchmark
+from routeprism.runs import read_manifest
 from routeprism.settings import write_command
 
 __all__ = [
@@ -188,7 +189,7 @@ def perform_study(request: StudyRequest, progress: AnswerProgress | None = None)
     if request.shard is not None and request.directory is None:
         raise SpecError("a shard stores its results: set run as well")
     if settings.shards:
-        check_shards([Path(run) for run in settings.shards])
+        _check_shards(request)
     study = run_study(
         request.benchmark,
         request.cards,
@@ -211,6 +212,17 @@ def perform_study(request: StudyRequest, progress: AnswerProgress | None = None)
     if request.shard is not None and request.directory is not None:
         request.shard.write_to(request.directory).finish()
     return study
+
+
+def _check_shards(request: StudyRequest) -> None:
+    """Refuse shards that do not belong together, or whose data changed since they were made."""
+    for run in check_shards([Path(run) for run in request.settings.shards])[0]:
+        fingerprint = read_manifest(run)["configuration"].get("fingerprint")
+        if fingerprint != request.benchmark.fingerprint:
+            raise RunError(
+                f"{run} cannot be merged: the data changed since it was made. Restore what it was "
+                f"made of, or run the commands of all shards again"
+            )
 
 
 def _parse_passes(settings: Any) -> dict[str, Model | Path]:

@@ -9,7 +9,7 @@ from routeprism.orders._arrivals import (
     parse_arrival,
     parse_schedule,
 )
-from routeprism.orders._processes import Order, Prefix, completions, mixed_extension
+from routeprism.orders._processes import Order, Prefix, completions
 from routeprism.orders._schedules import (
     FORWARD,
     ONE_BY_ONE,
@@ -19,6 +19,13 @@ from routeprism.orders._schedules import (
     Schedule,
     name_reference,
     names_procedure,
+)
+from routeprism.orders._uncounted import (
+    draw_jittered,
+    draw_late_copies,
+    mixed_extension,
+    mixed_jitter,
+    mixed_redelivery,
 )
 
 __all__ = [
@@ -35,8 +42,12 @@ __all__ = [
     "Procedure",
     "Schedule",
     "completions",
+    "draw_jittered",
+    "draw_late_copies",
     "every_permutation",
     "mixed_extension",
+    "mixed_jitter",
+    "mixed_redelivery",
     "name_reference",
     "names_procedure",
     "parse_arrival",

@@ -34,7 +34,6 @@ from routeprism.orders._processes import (
     completions,
     draw,
     every_order,
-    mixed_extension,
 )
 from routeprism.orders._schedules import (
     FIXED,
@@ -50,6 +49,7 @@ from routeprism.orders._schedules import (
     shuffle,
     split_procedure,
 )
+from routeprism.orders._uncounted import draw_uncounted
 from routeprism.records import TIME_EXAMPLES, Pool, Record, read_time
 from routeprism.specs import Spec, construct, find_extension, parse, registered
 
@@ -104,14 +104,7 @@ class Arrivals:
         order = draw(self.process, generator, None)
         if order is None and (counts := self._completions()) is not None:
             order = draw(self.process, generator, counts)
-        if order is None and isinstance(self.process, LinearExtensions):
-            order = mixed_extension(self.process.before, generator)
-        if order is None:
-            raise SpecError(
-                f"'{self.name}' on {self.size} records has more than {MOST_COUNTED} beginnings, "
-                f"too many to draw from uniformly; choose smaller parameters"
-            )
-        return order
+        return draw_uncounted(self.process, generator) if order is None else order
 
     def _completions(self) -> dict[Prefix, int] | None:
         if "" not in self._counts:
@@ -350,14 +343,23 @@ def _partial(
         present = [position for position in chain if position < size]
         for earlier, later in pairwise(present):
             before[later] |= 1 << earlier
-    for _ in range(size):  # what comes before a predecessor comes before, too
-        before = [
-            needed | reduce(or_, (before[p] for p in range(size) if needed >> p & 1), 0)
-            for needed in before
-        ]
+    settled = False
+    while not settled:  # what comes before a predecessor comes before, too
+        settled = True
+        for position, needed in enumerate(before):
+            earlier = reduce(or_, (before[p] for p in _list_bits(needed)), needed)
+            settled &= earlier == needed
+            before[position] = earlier
     if any(needed >> position & 1 for position, needed in enumerate(before)):
         raise SpecError(f"{text!r} goes in a circle: no order can keep it")
     return LinearExtensions(tuple(before))
+
+
+def _list_bits(bits: int) -> Iterator[int]:
+    """Yield the numbers of the bits that are set."""
+    while bits:
+        yield (bits & -bits).bit_length() - 1
+        bits &= bits - 1
 
 
 def _read_chains(spec: Spec, key: str) -> tuple[str, tuple[Order, ...]]:

@@ -22,6 +22,8 @@ MOST_COUNTED = 200_000
 
 _TRIES = 10_000
 """The number of attempts to draw an order before the orders are counted."""
+_FEWEST = 1e-6
+"""The share of successful attempts below which none is made."""
 
 
 class Process(Protocol):
@@ -210,14 +212,25 @@ class Redelivered:
     def total(self) -> int | None:
         return None
 
+    def _share_of_draws(self) -> float:
+        """Return the share of draws that need no repetition; at most, where copies cannot be late.
+
+        Of all draws of copies that may come however late, (n + k)! / ((n - k)! k! 2^k) differ.
+        """
+        copies, most = self._copies, self.within + 1
+        if most >= self.size:
+            return (self.size + copies) / (max(self.size, 1) << copies)
+        near = (most + min(number, 2 * self.within) for number in range(copies))
+        return math.prod(gaps / (most + number) for number, gaps in enumerate(near))
+
     def draw(self, generator: random.Random, /) -> Order | None:
         """Insert copies of random records, one after the other, into random gaps.
 
         A source with fewer gaps than the most is drawn again with the rest, so every sequence is
-        equally likely. That works unless most records arrive twice.
+        equally likely. None if nearly all would be drawn again.
         """
         most = min(self.within + 1, self.size)
-        for _ in range(_TRIES):
+        for _ in range(_TRIES if self._share_of_draws() > _FEWEST else 0):
             order = list(range(self.size))
             for number, position in enumerate(
                 sorted(generator.sample(range(self.size), self._copies))
@@ -341,10 +354,12 @@ def completions(process: Process, limit: int = MOST_COUNTED) -> dict[Prefix, int
     frontier: list[Prefix] = [process.start()]
     steps = 0
     while frontier:
-        level = {prefix: process.moves(prefix) for prefix in frontier}
-        steps += sum(map(len, level.values()))
-        if steps > limit:
-            return None
+        level: dict[Prefix, Sequence[tuple[int, Prefix]]] = {}
+        for prefix in frontier:
+            level[prefix] = process.moves(prefix)
+            steps += len(level[prefix])
+            if steps > limit:
+                return None
         levels.append(level)
         frontier = list(dict.fromkeys(after for moves in level.values() for _, after in moves))
     counts: dict[Prefix, int] = {}
@@ -386,38 +401,3 @@ def draw(
                 prefix = after
                 break
             rank -= counts[after]
-
-
-DISTANCE = 0.001
-"""How far the law of a drawn order may be from uniform, in total variation."""
-
-
-def mixed_extension(before: Sequence[int], generator: random.Random) -> Order:
-    """Draw a linear extension whose law is within `DISTANCE` of uniform, by a Markov chain.
-
-    The chain of adjacent exchanges with the parabolic choice of places mixes within a known number
-    of steps (Bubley and Dyer, Faster random generation of linear extensions, Discrete Mathematics
-    201, 1999), so the distance from uniform is bounded even if the orders are too many to count.
-    """
-    size = len(before)
-    order = _some_extension(before)
-    steps = math.ceil((size**3 - size) / 6 * math.log(size**2 / (4 * DISTANCE)))
-    places = range(size - 1)
-    weights = [(place + 1) * (size - place - 1) for place in places]
-    for place in generator.choices(places, weights, k=steps):
-        first, second = order[place], order[place + 1]
-        if generator.random() < 0.5 and not before[second] >> first & 1:
-            order[place], order[place + 1] = second, first
-    return tuple(order)
-
-
-def _some_extension(before: Sequence[int]) -> list[int]:
-    order: list[int] = []
-    arrived = 0
-    while len(order) < len(before):
-        following = next(
-            p for p, needed in enumerate(before) if not arrived >> p & 1 and not needed & ~arrived
-        )
-        order.append(following)
-        arrived |= 1 << following
-    return order

@@ -208,8 +208,47 @@ def test_a_route_that_every_comparison_shares_begins_in_half_of_each_series() ->
 def test_comparisons_that_are_joined_by_a_third_are_asked_together() -> None:
     cells = [*pair("q", "s", "a", "b"), *pair("q", "t", "c", "d"), *pair("q", "u", "c", "b")]
     ordered = dispatch_order(cells)
-    assert [item.ask.text for item in ordered] == ["a", "c", "c", "b", "d", "b"]
-    assert set(begins(cells).values()) == {"forward"}
+    assert [item.ask.text for item in ordered] == ["a", "d", "c", "c", "b", "b"]
+    assert list(begins(cells).items()) == [
+        ("q s", "forward"),
+        ("q t", "replay"),
+        ("q u", "forward"),
+    ]
+
+
+@pytest.mark.parametrize("shared", ["forward", "replay"])
+def test_fillers_begin_with_different_routes_where_they_share_a_prompt(shared: str) -> None:
+    """A prompt without fillers is asked once, between the two prompts that it is compared with."""
+    texts = {"forward": "{n}{filler}f", "replay": "{n}{filler}r", shared: "{n} shared"}
+    cells = [
+        item
+        for n in range(6)
+        for filler in "AB"
+        for item in pair(
+            f"q{n}", filler, *(texts[route].format(n=n, filler=filler) for route in texts)
+        )
+    ]
+    order = begins(cells, {f"q{n}": 0 for n in range(6)})
+    assert len({(item.ask.text, item.ask.draw) for item in cells}) == 18
+    for n in range(6):
+        assert {order[f"q{n} A"], order[f"q{n} B"]} == {"forward", "replay"}
+    for filler in "AB":
+        assert Counter(order[f"q{n} {filler}"] for n in range(6)) == {"forward": 3, "replay": 3}
+
+
+def test_a_prompt_that_an_earlier_pool_has_asked_is_made_up_for() -> None:
+    """Question 2 has the route of question 0, which is asked first for both of its fillers."""
+    pools = {"q0": 0, "q1": 0, "q2": 1, "q3": 1}
+    cells = [
+        item
+        for n in range(4)
+        for filler in "AB"
+        for item in pair(f"q{n}", filler, f"{n}{filler}f", f"{0 if n == 2 else n}{filler}r")
+    ]
+    order = begins(cells, pools)
+    assert order["q2 A"] == order["q2 B"] == "replay"
+    for filler in "AB":
+        assert Counter(order[f"q{n} {filler}"] for n in range(4)) == {"forward": 2, "replay": 2}
 
 
 @pytest.mark.parametrize("shards", [1, 2, 4, 5])

@@ -197,3 +197,25 @@ def test_locomo_retention(
     ]
     assert {(row.queries, row.units, row.unit) for row in rows} == {(1982, 10, "conversation")}
     assert {row.labels for row in rows} == {"benchmark"}
+
+
+@pytest.mark.slow
+def test_each_route_is_submitted_first_in_half_of_the_pairs(data: Path) -> None:
+    """Appendix I.5: 63 of 126 pairs of questions and fillers there, 146 of 292 here.
+
+    Questions of different users share prompts, which are asked once.
+    """
+    audit = routeprism.audit(
+        "personamem",
+        "focal",
+        kinds=["fact-recall"],
+        control="aligned",
+        fillers=["A", "B"],
+        models=["reader"],
+        resamples=100,
+        data=data,
+    )
+    for filler, half in (("A", 73), ("B", 73), ("A+B", 146)):
+        for side in ("forward", "route"):
+            row = audit.value(f"count.{side}_first", filler=filler, mask="", stratum="all")
+            assert (row.estimate, row.queries) == (half, 146)

@@ -196,63 +196,100 @@ _Columns = list[list[Cell]]
 """The cells of one comparison: those of each route, draw by draw."""
 
 
+_Request = tuple[str, int]
+"""What makes two cells one request: its text and its draw."""
+_Earlier = dict[_Request, set[_Request]]
+"""Request → requests that are made before it."""
+
+
 class _AnswerTurns:
     """Counts which route began each comparison of a pool, so that all begin equally often.
 
-    Pools do not depend on each other, so that a shard asks in the same order as a single run.
+    Pools depend on each other only where they share a request, so that a shard asks in the same
+    order as a single run.
     """
 
-    def __init__(self, pool: int) -> None:
+    def __init__(self, pool: int, submitted: dict[_Request, int]) -> None:
         self._pool = pool
+        self._submitted = submitted
+        """The place of each request that was made so far, for any pool."""
         self._begun: dict[tuple[str, int], tuple[int, list[int]]] = {}
 
     def order(self, bundle: Sequence[_Columns]) -> Iterator[Cell]:
         """Order the cells of comparisons that share requests; their routes begin by turns."""
-        routes = max(map(len, bundle))
-        number, counts = self._count(bundle[0])
-        # The fillers of a question begin with different routes, and so do pools.
-        due = _add_digits(self._pool, routes) + number + sum(counts)
-        begun = min(
-            range(routes), key=lambda turn: (self._weigh(bundle, turn), (turn - due) % routes)
-        )
-        for columns, place in zip(bundle, _find_first_routes(bundle, begun), strict=True):
-            self._count(columns)[1][place] += 1
+        places = self._choose_first_routes(bundle)
         for round_ in range(max(len(column) for columns in bundle for column in columns)):
-            yield from _order_round(bundle, begun, round_)
+            for cell in _order_round(bundle, places, round_):
+                self._submitted.setdefault(_request(cell), len(self._submitted))
+                yield cell
+
+    def _choose_first_routes(self, bundle: Sequence[_Columns]) -> list[int]:
+        """Choose for each comparison the route that begins: of those in turn, the first possible.
+
+        A request that comparisons share has one place in the order, which can rule a route out.
+        """
+        places: list[int] = []
+        earlier: _Earlier = {}
+        for columns in bundle:
+            number, counts = self._count(columns)
+            # The fillers of a question begin with different routes, and so do pools.
+            due = _add_digits(self._pool, len(columns)) + number + sum(counts)
+            requests = [_request(column[0]) for column in columns]
+            never = len(self._submitted)
+            for place in sorted(
+                range(len(columns)),
+                key=lambda at: (
+                    self._submitted.get(requests[at], never),
+                    counts[at],
+                    (at - due) % len(columns),
+                ),
+            ):
+                later = {*requests} - {requests[place]}
+                if not later & _list_earlier(requests[place], earlier):
+                    break
+            for request in later:
+                earlier.setdefault(request, set()).add(requests[place])
+            counts[place] += 1
+            places.append(place)
+        return places
 
     def _count(self, columns: _Columns) -> tuple[int, list[int]]:
         """Return the number of a comparison's series, and how often each of its routes began."""
         new = len(self._begun), [0] * len(columns)
         return self._begun.setdefault((columns[0][0].series, len(columns)), new)
 
-    def _weigh(self, bundle: Sequence[_Columns], turn: int) -> int:
-        """Count how often the routes that would begin have begun already."""
-        places = _find_first_routes(bundle, turn)
-        pairs = zip(bundle, places, strict=True)
-        return sum(self._count(columns)[1][place] for columns, place in pairs)
+
+def _list_earlier(request: _Request, earlier: _Earlier) -> set[_Request]:
+    """List all requests that are made before one."""
+    reached: set[_Request] = set()
+    pending = [request]
+    while pending:
+        new = earlier.get(pending.pop(), set()) - reached
+        reached |= new
+        pending += new
+    return reached
 
 
-def _order_round(bundle: Sequence[_Columns], begun: int, round_: int) -> Iterator[Cell]:
-    """Order the cells of one draw: a shared side is first, or last, in all comparisons at once."""
+def _order_round(bundle: Sequence[_Columns], places: Sequence[int], round_: int) -> Iterator[Cell]:
+    """Order the cells of one draw: each comparison begins with its route, moved on by the draw."""
+    cells: dict[_Request, list[Cell]] = {}
+    earlier: _Earlier = {}
     for rank in range(max(map(len, bundle))):
-        for columns in bundle:
-            column = columns[(begun + round_ + rank) % len(columns)]
-            if rank < len(columns) and round_ < len(column):
-                yield column[round_]
+        for columns, place in zip(bundle, places, strict=True):
+            column = columns[(place + round_ + rank) % len(columns)]
+            if rank >= len(columns) or round_ >= len(column):
+                continue
+            request = _request(column[round_])
+            cells.setdefault(request, []).append(column[round_])
+            for first in columns[(place + round_) % len(columns)][round_ : round_ + 1]:
+                earlier.setdefault(request, set()).update({_request(first)} - {request})
+    while cells:
+        # Sharing can make turns impossible in later draws of more than two routes.
+        ready = (request for request in cells if not earlier.get(request, set()) & cells.keys())
+        yield from cells.pop(next(ready, next(iter(cells))))
 
 
-def _find_first_routes(bundle: Sequence[_Columns], begun: int) -> list[int]:
-    """Find for each comparison the place of the route whose first request is made first."""
-    places: dict[tuple[str, int], int] = {}
-    for cell in _order_round(bundle, begun, 0):
-        places.setdefault(_request(cell), len(places))
-    return [
-        min(range(len(columns)), key=lambda at: places[_request(columns[at][0])])
-        for columns in bundle
-    ]
-
-
-def _request(cell: Cell) -> tuple[str, int]:
+def _request(cell: Cell) -> _Request:
     """Return what makes two cells one request."""
     return cell.ask.text, cell.ask.draw
 
@@ -272,9 +309,10 @@ def _add_digits(number: int, base: int) -> int:
 def dispatch_order(cells: Sequence[Cell], pools: Mapping[str, int] | None = None) -> list[Cell]:
     """Order cells so that each route is asked first equally often in every series of comparisons.
 
-    Comparisons of a pool that share a request follow each other as one bundle. Their n-th cells of
-    each route make a round, and which route begins moves on by one from round to round. `pools` has
-    the number of each question's pool.
+    Comparisons of a pool that share a request follow each other as one bundle, which has the shared
+    request in its middle where their routes take turns. Their n-th cells of each route make a
+    round, and which route begins moves on by one from round to round. `pools` has the number of
+    each question's pool.
     """
     grouped: dict[int, dict[str, dict[str, list[Cell]]]] = {}
     for cell in cells:
@@ -282,8 +320,9 @@ def dispatch_order(cells: Sequence[Cell], pools: Mapping[str, int] | None = None
         group = groups.setdefault(cell.group or cell.question, {})
         group.setdefault(cell.route, []).append(cell)
     ordered: list[Cell] = []
+    submitted: dict[_Request, int] = {}
     for pool, groups in grouped.items():
-        turns = _AnswerTurns(pool)
+        turns = _AnswerTurns(pool, submitted)
         for bundle in _bundle_comparisons([list(group.values()) for group in groups.values()]):
             ordered.extend(turns.order(bundle))
     return ordered
@@ -292,7 +331,7 @@ def dispatch_order(cells: Sequence[Cell], pools: Mapping[str, int] | None = None
 def _bundle_comparisons(comparisons: Iterable[_Columns]) -> Iterable[list[_Columns]]:
     """Put comparisons that share a request together, in the order of their first comparison."""
     bundles: dict[int, list[_Columns]] = {}
-    bundle_of: dict[tuple[str, int], int] = {}
+    bundle_of: dict[_Request, int] = {}
     for number, columns in enumerate(comparisons):
         shared = [_request(column[0]) for column in columns]
         first, *rest = sorted({bundle_of.get(request, number) for request in shared})

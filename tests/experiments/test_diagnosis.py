@@ -162,8 +162,12 @@ def test_the_table_is_kept_with_the_run(tmp_path: Path) -> None:
     assert values["raw"].startswith("raw: every pair changed its internal state")
 
 
-def test_losses_beyond_those_that_are_stored_are_counted() -> None:
-    """80 users with three questions about the last record, which a window of one loses reversed."""
+@pytest.mark.parametrize("number_of_questions", [3, 5])
+def test_losses_beyond_those_that_are_stored_are_counted(number_of_questions: int) -> None:
+    """80 users ask about the last record, which a window of one loses reversed.
+
+    Three questions of each pool are explained, and the sentence says how many cases there are.
+    """
     cases = []
     for user in range(80):
         records = tuple(Record(f"u{user}r{at}", at, f"dish {user} {at}") for at in range(4))
@@ -172,12 +176,12 @@ def test_losses_beyond_those_that_are_stored_are_counted() -> None:
                 *(f"u{user}q{number}", f"u{user}", f"Which dish, {number}?", ("a", "b"), "a"),
                 labels={"given": frozenset({f"u{user}r3"})},
             )
-            for number in range(3)
+            for number in range(number_of_questions)
         )
         cases.append(Case(Pool(f"u{user}", records), questions))
     benchmark = Benchmark("own", tuple(cases), "f" * 64, labels=("given",))
     audit = routeprism.audit(benchmark, "recent:k=1", schedules=["replay"], resamples=100)
     (cause,) = [str(s) for s in audit.statements if s.kind == "causes"]
-    assert "(240 of 240 explained cases)" in cause
+    assert f"(240 of 240 explained cases, {80 * number_of_questions} cases in all)" in cause
     assert "'u0r3' “dish 0 3” of user 'u0', for the question “Which dish, 0?”" in cause
     assert sum(len(f.value) for f in audit.findings if f.name == "losses") == 200

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,13 @@ from routeprism.records import Benchmark, Case
 from routeprism.routes import (
     FIRST_POOLS,
     CrossFit,
-    Loss,
     Pair,
     Route,
     RouteChecks,
     RouteCounts,
     check_isolation,
+    count_absence,
+    count_cases,
     explain_absence,
     observe_losses,
     trace_case,
@@ -187,8 +189,7 @@ def work(plan: Plan, index: int) -> CaseResult:
     for model in plan.arrivals:
         result.observations.arrivals[model.name, has_few_orders(model, case.pool)] += 1
     if plan.explains:
-        losses = _observe_losses(plan, case, policies, repeated[0])
-        result.observations.losses.add(LossCounts.of(losses))
+        result.observations.losses.add(_observe_losses(plan, case, policies, repeated[0]))
     enter_counts(case, repeated[0], result.sums)
     enter_displacements(case, repeated[0], result.sums)
     enter_duplicate_options(case, strata, result.sums)
@@ -205,13 +206,20 @@ def work(plan: Plan, index: int) -> CaseResult:
 
 def _observe_losses(
     plan: Plan, case: Case, policies: Sequence[Policy], routes: Sequence[Route]
-) -> Iterator[Loss]:
+) -> LossCounts:
     """Explain losses under ordinary arrivals first, then on the routes, then in source order."""
     examples = trace_examples(case, policies, plan.arrivals)
-    yield from observe_losses(case, policies, examples, plan.labels)
-    yield from observe_losses(case, policies, routes, plan.labels)
-    for policy in policies:
-        yield from explain_absence(case, policy, routes, plan.labels)
+    losses = LossCounts.of(
+        chain(
+            observe_losses(case, policies, examples, plan.labels),
+            observe_losses(case, policies, routes, plan.labels),
+            *(explain_absence(case, policy, routes, plan.labels) for policy in policies),
+        )
+    )
+    losses.cases.update(count_cases(examples, plan.labels))
+    losses.cases.update(count_cases(routes, plan.labels))
+    losses.cases.update(count_absence(case, routes, plan.labels))
+    return losses
 
 
 def _trace(

@@ -20,6 +20,7 @@ from routeprism.records import Case
 from routeprism.routes import (
     Cause,
     Loss,
+    LossLevel,
     Route,
     RouteChecks,
     RouteCounts,
@@ -113,6 +114,8 @@ class LossCounts:
     """Counts of explained cases, with the first of them: memory does not grow with the users."""
 
     counts: Counter[LossKind] = field(default_factory=Counter)
+    cases: Counter[tuple[str, str, LossLevel]] = field(default_factory=Counter)
+    """(policy, schedule, level) → all cases, of which some are explained."""
     examples: list[Loss] = field(default_factory=list)
     """The first cases of each memory and order, and the first one of each kind, in their order."""
     stored: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -132,6 +135,7 @@ class LossCounts:
         for loss in later.examples:
             self._store(loss)
         self.counts.update(later.counts)
+        self.cases.update(later.cases)
 
     def _store(self, loss: Loss) -> None:
         place, kind = (loss.policy, loss.schedule), _kind_of(loss)

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
+from typing import get_args
 
 from routeprism.exhibits import Results, Statement, Table, make_table, shorten
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
-from routeprism.experiments._observations import MOST_LOSSES, LossKind
+from routeprism.experiments._observations import MOST_LOSSES, LossCounts
 from routeprism.experiments.severity import (
     MemoryVerdict,
     decide_outcome,
@@ -23,7 +24,14 @@ from routeprism.experiments.statements import join_names
 from routeprism.orders import FORWARD
 from routeprism.policies import registered_policies
 from routeprism.policies.own import OwnMemory
-from routeprism.routes import CAUSES, Cause, Loss, describe_displacer
+from routeprism.routes import (
+    CAUSES,
+    MOST_EXPLAINED,
+    Cause,
+    Loss,
+    LossLevel,
+    describe_displacer,
+)
 from routeprism.runs import Finding
 
 NEXT_STEPS: Mapping[Cause, str] = {
@@ -73,6 +81,8 @@ class _LikelyCause:
     """The number of cases with this cause."""
     explained: int
     """The number of cases it is the most frequent of."""
+    total: int
+    """The number of all cases of this kind, most of which may not have been explained."""
     example: Loss
 
 
@@ -82,11 +92,12 @@ def describe_causes(
     """State the most frequent cause for each memory and schedule, with one record as an example."""
     for likely in causes:
         cause, example = likely.cause, likely.example
-        cases = "cases" if cause == "not explained" else "explained cases"
+        cases = "examined" if cause == "not explained" else "explained"
         yield Statement(
             (
                 f"Likely cause {_describe_schedules(likely.schedules)}: {CAUSES[cause]} "
-                f"({likely.typical} of {likely.explained} {cases}).",
+                f"({likely.typical} of {likely.explained} {cases} cases, "
+                f"{likely.total} cases in all).",
                 *filter(None, [_describe_example(example, places)]),
                 f" Next: {NEXT_STEPS[cause]}",
             ),
@@ -100,7 +111,7 @@ def describe_causes(
         )
 
 
-def find_causes(examples: Sequence[Loss], counts: Mapping[LossKind, int]) -> list[_LikelyCause]:
+def find_causes(examples: Sequence[Loss], losses: LossCounts) -> list[_LikelyCause]:
     """Find the most frequent cause of each memory; schedules with the same cause share it.
 
     Lost records come before texts that differ, and these before internal state. Examples have the
@@ -108,32 +119,35 @@ def find_causes(examples: Sequence[Loss], counts: Mapping[LossKind, int]) -> lis
     """
     shared: dict[tuple[str, Cause], _LikelyCause] = {}
     for policy, schedule in dict.fromkeys((loss.policy, loss.schedule) for loss in examples):
-        kinds = {
-            (cause, has_record): number
-            for (name, place, cause, has_record), number in counts.items()
-            if (name, place) == (policy, schedule)
-        }
-        visible = {kind: number for kind, number in kinds.items() if kind[0] != "state only"}
-        group = {kind: number for kind, number in visible.items() if kind[1]} or visible or kinds
-        totals: Counter[Cause] = Counter()
-        for (cause, _), number in group.items():
-            totals[cause] += number
+        levels: dict[LossLevel, Counter[Cause]] = {}
+        for (name, place, cause, has_record), number in losses.counts.items():
+            if (name, place) == (policy, schedule):
+                levels.setdefault(_find_level(cause, has_record), Counter())[cause] += number
+        level = min(levels, key=get_args(LossLevel).index)
+        totals = levels[level]
         cause = max(totals, key=lambda name: (totals[name], name))
         example = next(
             loss
             for loss in examples
             if (loss.policy, loss.schedule, loss.cause) == (policy, schedule, cause)
-            and (loss.cause, bool(loss.record)) in group
+            and _find_level(loss.cause, bool(loss.record)) == level
         )
-        new = _LikelyCause(policy, cause, [], 0, 0, example)
+        new = _LikelyCause(policy, cause, [], 0, 0, 0, example)
         likely = shared.get((policy, cause), new)
         shared[policy, cause] = replace(
             likely,
             schedules=[*likely.schedules, schedule],
             typical=likely.typical + totals[cause],
             explained=likely.explained + totals.total(),
+            total=likely.total + losses.cases[policy, schedule, level],
         )
     return list(shared.values())
+
+
+def _find_level(cause: Cause, has_record: bool) -> LossLevel:
+    if has_record:
+        return "record"
+    return "state" if cause == "state only" else "display"
 
 
 def _choose_step(places: Places, policy: str, cause: Cause) -> str:
@@ -205,7 +219,7 @@ def _conclude(outcome: AuditOutcome) -> Conclusion:
     places = [FORWARD.name, *(a.name for a in outcome.plan.arrivals)]
     places += [schedule.name for schedule in outcome.plan.schedules]
     examples.sort(key=lambda loss: places.index(loss.schedule))
-    causes = find_causes(examples, outcome.observations.losses.counts)
+    causes = find_causes(examples, outcome.observations.losses)
     questions: dict[tuple[str, str, str, str], list[Loss]] = {}
     stored: Counter[tuple[str, str]] = Counter()
     for loss in examples:
@@ -278,7 +292,7 @@ def _tabulate(results: Results) -> list[Table]:
         "causes",
         "Why questions are shown something different",
         "Cases that were explained: a question under an order of arrival, at most "
-        f"{MOST_LOSSES} for each memory and order.",
+        f"{MOST_EXPLAINED} of each pool and {MOST_LOSSES} for each memory and order.",
         ("memory", "cause", "arrivals", "what to do", "cases"),
         [
             (

@@ -134,6 +134,36 @@ def _explain_display(pair: Pair) -> Cause | None:
     )
 
 
+LossLevel = Literal["record", "display", "state"]
+"""What a case is about: a lost record, what is shown without one, or internal state alone."""
+
+
+def count_cases(routes: Sequence[Route], labels: str) -> Counter[tuple[str, str, LossLevel]]:
+    """Count all cases of a pool, of which a few are explained, by policy, schedule and level."""
+    counts: Counter[tuple[str, str, LossLevel]] = Counter()
+    for pair in pair_routes(routes):
+        policy, schedule = pair.route.policy, pair.route.schedule
+        if lost := list_lost(pair, labels):
+            counts[policy, schedule, "record"] += len(lost)
+        elif display := _explain_display(pair):
+            level: LossLevel = "state" if display == "state only" else "display"
+            counts[policy, schedule, level] += 1
+    return counts
+
+
+def count_absence(
+    case: Case, routes: Sequence[Route], labels: str
+) -> Counter[tuple[str, str, LossLevel]]:
+    """Count all evidence of a pool that is not shown in source order, by policy."""
+    counts: Counter[tuple[str, str, LossLevel]] = Counter()
+    for route in routes:
+        if route.schedule == FORWARD.name and not route.failed:
+            for question, exposure in zip(case.questions, route.exposures, strict=True):
+                absent = question.labels.get(labels, frozenset()) - exposure.sources
+                counts[route.policy, route.schedule, "record"] += len(absent)
+    return counts
+
+
 def explain_loss(
     case: Case, policy: Policy, order: Order, record: str
 ) -> tuple[Cause, str, int | None]:

@@ -344,7 +344,7 @@ def commands() -> str:
         "prints the same. The last column is the keyword argument of the "
         "[Python function](python.md).",
         "Exit codes: 0 success, 1 a gate or check failed, 2 the call or the input is wrong, "
-        "3 answers or routes are missing, 130 Ctrl-C, 143 SIGTERM "
+        "3 answers or routes are missing, 129 SIGHUP, 130 Ctrl-C, 143 SIGTERM "
         "([reliability](../reliability.md)).",
     ]
     for name, command in COMMANDS.items():

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: an exit code for each, a run that resumes, and nothing left running."""
+"""Ctrl-C, SIGTERM and SIGHUP: an exit code, a run that resumes, and nothing left running."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from . import fault_endpoint
+from . import fault_endpoint, fault_memory
 
 DIRECTORY = Path(__file__).parent
 RECORDS = [
@@ -28,7 +28,7 @@ QUESTIONS = [
     for user in ("u2", "u3", "u4")
 ]
 pytestmark = pytest.mark.slow
-CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
 def start(*arguments: str | Path, where: Path, **variables: str) -> subprocess.Popen[str]:
@@ -75,6 +75,8 @@ def has_ended(pid: int) -> bool:
         ("process", "2", signal.SIGTERM),
         ("group", "2", signal.SIGINT),
         ("group", "2", signal.SIGTERM),
+        ("process", "1", signal.SIGHUP),
+        ("group", "2", signal.SIGHUP),
     ],
 )
 def test_programs_end_with_everything_they_started(
@@ -98,6 +100,89 @@ def test_programs_end_with_everything_they_started(
     for pid in map(int, pids.read_text().split()):
         wait_for(lambda pid=pid: has_ended(pid), 30)  # type: ignore[misc]
     assert not (tmp_path / "run").exists()  # it had no answers to keep
+
+
+CLOSING = """
+import os, time
+from pathlib import Path
+
+class Memory:
+    def add(self, record):
+        Path("worker").write_text(str(os.getpid()))
+        Path("worker").rename("adding")
+        time.sleep(600)
+
+    def retained(self):
+        return []
+
+    def expose(self, query):
+        return []
+
+    def close(self):
+        Path("closing").touch()
+        while not Path("signalled").exists():
+            time.sleep(0.01)
+        Path("closed").touch()
+"""
+
+
+@pytest.mark.parametrize(
+    "order", [(signal.SIGTERM, signal.SIGUSR1), (signal.SIGUSR1, signal.SIGTERM)]
+)
+def test_a_worker_that_is_stopped_twice_closes_what_it_opened(
+    own_data: Callable[..., Path], tmp_path: Path, order: tuple[signal.Signals, signal.Signals]
+) -> None:
+    """A signal to the group and the first process both stop a worker, in either order."""
+    (tmp_path / "closing_memory.py").write_text(CLOSING)
+    process = start(
+        *("audit", own_data(RECORDS, QUESTIONS), "-p", "closing_memory:Memory", "--workers", "2"),
+        where=tmp_path,
+    )
+    wait_for((tmp_path / "adding").exists)
+    worker = int((tmp_path / "adding").read_text())
+    os.kill(worker, order[0])
+    wait_for((tmp_path / "closing").exists)
+    os.kill(worker, order[1])
+    (tmp_path / "signalled").touch()
+    wait_for(lambda: has_ended(worker) or (tmp_path / "closed").exists())
+    os.kill(process.pid, signal.SIGTERM)
+    process.communicate(timeout=90)
+    assert (tmp_path / "closed").exists()
+    wait_for(lambda: has_ended(worker), 30)
+
+
+def test_a_program_ends_with_a_process_that_did_not_end_it(tmp_path: Path) -> None:
+    """As if the closing of a memory had been interrupted."""
+    program = [sys.executable, "-I", "-S", "-c", fault_memory.GRANDCHILD]
+    call = (
+        "from routeprism.policies.adapters.command import Program\n"
+        f"print(Program({program!r})._process.pid)"
+    )
+    ended = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, timeout=90)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    wait_for(lambda: has_ended(int(ended.stdout)), 30)
+
+
+def test_a_hangup_that_is_ignored_stops_nothing(
+    own_data: Callable[..., Path], tmp_path: Path
+) -> None:
+    """`nohup` ignores SIGHUP; RoutePrism and its workers go on, and SIGTERM ends them."""
+    (tmp_path / "closing_memory.py").write_text(CLOSING)
+    words = [sys.executable, "-c", "import routeprism.cli; routeprism.cli.main()", "audit"]
+    words += [str(own_data(RECORDS, QUESTIONS)), "-p", "closing_memory:Memory", "--workers", "2"]
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", f"trap '' HUP; exec {shlex.join(words)}"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    wait_for((tmp_path / "adding").exists)
+    os.killpg(process.pid, signal.SIGHUP)
+    os.killpg(process.pid, signal.SIGTERM)
+    wait_for((tmp_path / "closing").exists)
+    (tmp_path / "signalled").touch()
+    process.communicate(timeout=90)
+    assert process.returncode == CODES[signal.SIGTERM]
 
 
 @pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from routeprism.cli._app import run_command
+from routeprism.endings import end_all
 from routeprism.errors import OwnCodeError, RoutePrismError
 from routeprism.frames import describe_error
 from routeprism.printing import printable
@@ -28,15 +29,15 @@ _STOPPED = (
 )
 _INTERRUPTED = 130
 """128 + the number of SIGINT, as shells count."""
-_TERMINATED = 143
-"""128 + the number of SIGTERM, as shells count."""
+_ENDING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+"""Signals that end a command as Ctrl-C does; a terminal that is closed sends SIGHUP."""
 
 
 def main() -> None:
     """Run the command line.
 
     Exit codes: 0 fine, 1 a gate or finding failed, 2 the call or input was wrong, 3 answers or
-    routes are missing, 130 Ctrl-C, 143 SIGTERM.
+    routes are missing, 129 SIGHUP, 130 Ctrl-C, 143 SIGTERM.
     """
     _print_any_letter()
     with _foreign_logs(), Termination() as termination:
@@ -44,9 +45,10 @@ def main() -> None:
             _run_app()
         except BaseException as error:
             # What fails after a signal, fails because the command is being stopped.
-            if isinstance(error, KeyboardInterrupt) or termination.requested:
-                _print_resume_command()
-                sys.exit(_TERMINATED if termination.requested else _INTERRUPTED)
+            if isinstance(error, KeyboardInterrupt) or termination.code:
+                with suppress(OSError):  # the terminal is gone
+                    _print_resume_command()
+                sys.exit(termination.code or _INTERRUPTED)
             if isinstance(error, SystemExit):
                 raise
             sys.exit(_report(error))
@@ -98,23 +100,28 @@ _UNWRITABLE = {
 
 
 class Termination:
-    """Makes SIGTERM end a command as Ctrl-C does: whatever handles one handles the other."""
+    """Makes SIGTERM and SIGHUP end a command as Ctrl-C does: what handles one handles all."""
 
     def __init__(self) -> None:
-        self.requested = False
-        self._before: Any = None
+        self.code = 0
+        """128 + the number of the signal that was received, as shells count; 0 if there is none."""
+        self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Termination:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGTERM, self._interrupt)
+            for number in _ENDING:
+                if signal.getsignal(number) != signal.SIG_IGN:  # as nohup makes it
+                    self._before[number] = signal.signal(number, self._interrupt)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGTERM, self._before)
+        if self.code:
+            end_all()  # as long as further signals are still handled
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
-    def _interrupt(self, *_: object) -> None:
-        self.requested = True
+    def _interrupt(self, number: int, *_: object) -> None:
+        self.code = 128 + number
         if not callable(signal.getsignal(signal.SIGINT)):  # ignored, as a shell's background job
             raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)

@@ -19,6 +19,7 @@ from importlib import import_module
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeVar
 
+from routeprism.endings import leave
 from routeprism.errors import RoutePrismError
 
 Setup = TypeVar("Setup")
@@ -27,8 +28,6 @@ Result = TypeVar("Result")
 AHEAD = 4
 """Batches under way for each worker: enough to keep it busy, few enough to hold in memory."""
 
-_TERMINATED = 143
-"""The exit code of a worker that SIGTERM ended."""
 _GRACE = 5.0
 """Seconds that a worker has to close what it opened after its parent is gone."""
 
@@ -39,7 +38,9 @@ _ticks: Any = None
 """In a worker: the number of ticks of all workers, which the first process reads."""
 _work: Any = None
 _context: Any = None
-_busy = _leaving = _terminated = False
+_busy = _leaving = False
+_code = 0
+"""The exit code of a worker that is to end: 128 + the number of the signal."""
 
 
 def available() -> int:
@@ -85,19 +86,21 @@ class Crew:
         # A fresh interpreter for each worker: forking a process that has threads is unsafe.
         context = multiprocessing.get_context("spawn")
         self.workers = workers
-        self._jobs: Any = context.Queue()
-        self._jobs.cancel_join_thread()  # a worker that died leaves its job unread
         self._waiting = 0
-        self._ticks: Any = context.Value("q", 0)
-        arguments = (self._jobs, importing, logging.root.manager.disable, self._ticks)
-        self._pool = ProcessPoolExecutor(
-            workers, mp_context=context, initializer=_set_up, initargs=arguments
-        )
+        # The first queue starts a process of its own.
+        with _hold_signals():
+            self._jobs: Any = context.Queue()
+            self._jobs.cancel_join_thread()  # a worker that died leaves its job unread
+            self._ticks: Any = context.Value("q", 0)
+            arguments = (self._jobs, importing, logging.root.manager.disable, self._ticks)
+            self._pool = ProcessPoolExecutor(
+                workers, mp_context=context, initializer=_set_up, initargs=arguments
+            )
 
     def begin(self) -> Crew:
         """Start the processes; each is ready when it has received its task."""
         try:
-            with _hold_interrupts():
+            with _hold_signals():
                 for _ in range(self.workers - self._waiting):
                     self._waiting += 1
                     self._pool.submit(_do_nothing)
@@ -170,13 +173,13 @@ _CAN_BLOCK = hasattr(signal, "pthread_sigmask")
 
 
 @contextmanager
-def _hold_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back, here for a moment and for good in processes that are started meanwhile.
+def _hold_signals() -> Iterator[None]:
+    """Hold Ctrl-C and SIGHUP back, here for a moment, and in processes that are started meanwhile.
 
-    It reaches all processes of a terminal at once; workers are called off by SIGUSR1 instead, which
-    waits until they can hear it.
+    Both reach all processes of a terminal at once. Workers are called off by SIGUSR1 instead of
+    Ctrl-C; that and SIGHUP wait until they can hear it.
     """
-    signals = {signal.SIGINT, signal.SIGUSR1} if _CAN_BLOCK else set()
+    signals = {signal.SIGINT, signal.SIGHUP, signal.SIGUSR1} if _CAN_BLOCK else set()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals) if _CAN_BLOCK else ()
     try:
         yield
@@ -217,8 +220,10 @@ def _set_up(jobs: Any, importing: str, hidden_logs: int, ticks: Any) -> None:
     logging.disable(hidden_logs)
     if _CAN_BLOCK:
         signal.signal(signal.SIGUSR1, _leave)
-        signal.signal(signal.SIGTERM, _terminate)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup makes it
+                signal.signal(number, _terminate)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP, signal.SIGUSR1})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     if importing:
         import_module(importing)
@@ -227,25 +232,29 @@ def _set_up(jobs: Any, importing: str, hidden_logs: int, ticks: Any) -> None:
         _context = setup()
 
 
-class _StoppedError(BaseException):
+class _StoppedError(KeyboardInterrupt):
     """Ends the current work, so that what it opened is closed."""
 
 
 def _leave(*_: object) -> None:
-    """Do no more work; a process that ends while it hands a result over would block its parent."""
+    """Do no more work; a process that ends while it hands a result over would block its parent.
+
+    The parent and a signal to the whole group may both ask for it. It is raised once, so that the
+    second request does not interrupt the closing.
+    """
     global _leaving
-    _leaving = True
-    if _busy:
+    is_first, _leaving = not _leaving, True
+    if _busy and is_first:
         raise _StoppedError
 
 
-def _terminate(*_: object) -> None:
+def _terminate(number: int, *_: object) -> None:
     """End at once where there is no work; else when what the work opened is closed."""
-    global _terminated
-    _terminated = True
+    global _code
+    _code = _code or 128 + number
     if not _busy:
-        os._exit(_TERMINATED)
-    raise _StoppedError
+        leave(_code)
+    _leave()
 
 
 def _leave_with_parent() -> None:
@@ -256,7 +265,7 @@ def _leave_with_parent() -> None:
         if _CAN_BLOCK:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(_GRACE)
-        os._exit(1)
+        leave(1)
 
 
 def _do_nothing() -> None:
@@ -267,10 +276,15 @@ def _run(start: int, stop: int) -> list[Any]:
     global _busy
     try:
         _busy = True
-        return [] if _leaving else [_work(_context, index) for index in range(start, stop)]
+        results = []
+        for index in range(start, stop):
+            if _leaving:
+                return []
+            results.append(_work(_context, index))
+        return results
     except _StoppedError:
         return []
     finally:
         _busy = False
-        if _terminated:
-            os._exit(_TERMINATED)
+        if _code:
+            leave(_code)

@@ -18,6 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from routeprism.endings import forget, note
 from routeprism.errors import InputError, RouteError, SpecError
 from routeprism.files import read_input
 from routeprism.policies.adapters._profile import Wait
@@ -237,11 +238,14 @@ class ToolClient:
         self._opened: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="mcp", daemon=True)
+        note(self, self.close)
         self._thread.start()
         try:
             self._opened.result(timeout)
-        except Exception as error:
+        except BaseException as error:
             self.close()
+            if not isinstance(error, Exception):
+                raise
             raise RouteError(f"the MCP server cannot be used: {self._explain(error)}") from None
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
@@ -262,6 +266,7 @@ class ToolClient:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(_CLOSING)
+        forget(self)
 
     def _run(self) -> None:
         try:

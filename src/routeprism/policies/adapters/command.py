@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from routeprism.endings import forget, start
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies._contracts import Memory
 from routeprism.policies._wrappers import Client, check_calls
@@ -112,17 +113,31 @@ _MOST_LINES = 10_000
 _GROUPS = hasattr(os, "killpg")
 
 
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End a program's group at once; once it is collected, its number may be another's."""
+    if process.returncode is not None:
+        return
+    if _GROUPS:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
 class Program:
     """A running program; each call writes one line and waits for one."""
 
     def __init__(self, words: Sequence[str]) -> None:
         try:
-            self._process = subprocess.Popen(  # noqa: S603 (the user's own command)
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=_GROUPS,
+            self._process: subprocess.Popen[bytes] = start(
+                lambda: subprocess.Popen(  # noqa: S603 (the user's own command)
+                    words,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=_GROUPS,
+                ),
+                _kill_group,
             )
         except (OSError, ValueError) as error:  # ValueError: a zero byte in a word
             reason = getattr(error, "strerror", None) or error
@@ -155,7 +170,7 @@ class Program:
         try:
             return self._lines.get(timeout=max(deadline - time.monotonic(), _MOMENT))
         except queue.Empty:
-            self._kill()
+            _kill_group(self._process)
             raise TimeoutError from None
         finally:
             with self._turn:
@@ -164,20 +179,19 @@ class Program:
 
     def end(self) -> None:
         """Close its input, wait a moment, and end whatever is left of it and its group."""
-        self._requests.put(None)
         try:
+            self._requests.put(None)
             self._wait(_PATIENCE)
         finally:
-            self._kill()
-            self._process.wait()
+            self._collect()
+            forget(self._process)
             for thread in self._threads:  # one may wait for a process that left the group
                 thread.join(_PATIENCE)
 
     def last_words(self) -> tuple[int, str]:
         """Return the exit code of a program that ended, and the end of its standard error."""
         self._wait(_PATIENCE)
-        self._kill()
-        code = self._process.wait()
+        code = self._collect()
         self._threads[2].join(_PATIENCE)
         return code, b"".join(self._errors).decode(errors="replace").strip()
 
@@ -189,27 +203,32 @@ class Program:
 
     def _wait(self, seconds: float) -> None:
         """Wait for the program to end; as long as it is not collected, its group is its own."""
-        if not hasattr(os, "waitid"):
+        if not _GROUPS:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds)
             return
         deadline = time.monotonic() + seconds
-        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        with suppress(ChildProcessError):
-            while self._process.returncode is None and time.monotonic() < deadline:
-                if os.waitid(os.P_PID, self._process.pid, options) is not None:
-                    return
-                time.sleep(_MOMENT)
+        while self._process.returncode is None and time.monotonic() < deadline:
+            if self._has_ended():
+                return
+            time.sleep(_MOMENT)
 
-    def _kill(self) -> None:
-        """End the program's group at once; once it is collected, its number may be another's."""
-        if self._process.returncode is not None:
-            return
-        if _GROUPS:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        else:
-            self._process.kill()
+    def _has_ended(self) -> bool:
+        """Whether the program has ended, without collecting it."""
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13: what has ended writes no more
+            return not any(thread.is_alive() for thread in self._threads[1:])
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        try:
+            return os.waitid(os.P_PID, self._process.pid, options) is not None
+        except ChildProcessError:
+            return True
+
+    def _collect(self) -> int:
+        """End the program and its group, and return its exit code."""
+        _kill_group(self._process)
+        self._wait(_PATIENCE)
+        _kill_group(self._process)  # on macOS, a process that was being forked escapes the first
+        return self._process.wait()
 
     def _write_requests(self) -> None:
         stream = self._streams[0]

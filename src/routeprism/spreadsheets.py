@@ -1,7 +1,8 @@
 """Tables that pass through a spreadsheet and come back: bytes to rows, and rows to bytes.
 
-A spreadsheet may run a cell that begins with `=`, `+`, `-` or `@`. Such a cell is written with an
-apostrophe in front of it, and the apostrophe is removed when the file is read back. Reading also
+A spreadsheet may run a cell that begins with `=`, `+`, `-` or `@`, and some drop blanks in front of
+these first. Such a cell is written with an apostrophe in front of it, and the apostrophe is removed
+when the file is read back. Reading also
 undoes everything else that spreadsheets do to a file: a byte-order mark, semicolons or tabs, a
 `sep=` line, UTF-16 from "Unicode text", line ends, empty rows at the end, columns moved or added.
 Any other problem is an error with the file, the line and the row.
@@ -38,9 +39,17 @@ CELL = 32_000
 
 _SEPARATOR = re.compile(r"\"?sep=(.)\"?\r?\n", re.IGNORECASE)
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-_FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠]")
+_INVISIBLE = (
+    r"\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
+    r"\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
+)
+"""Blanks, control characters, and characters without a width, such as a byte-order mark."""
+_SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫"
+"""How a formula begins; full-width and small signs are read as the ordinary ones."""
+_START = rf"(?:[\t\r\n]|[{_INVISIBLE}]*[{_SIGNS}])"
+_FORMULA = re.compile(f"'*{_START}")
 """What a spreadsheet may run, behind any apostrophes that the text already had."""
-_GUARDED = re.compile(r"'+[=+\-@\t\r＝＋－＠]")
+_GUARDED = re.compile(f"'+{_START}")
 _LONGEST_CELL = 2**31 - 1
 """Characters that a cell may have when it is read; Python's own limit is 131,072."""
 
@@ -56,15 +65,15 @@ def unguard_cell(text: str) -> str:
 
 
 def write_csv(
-    columns: Sequence[str], rows: Iterable[Sequence[str]], *, line_end: str = "\n"
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, line_end: str = "\n"
 ) -> str:
-    """Write a table as CSV; every cell with a line break of any kind is quoted."""
+    """Write a table as CSV: texts are guarded, and a cell with any line break is quoted."""
     stream = io.StringIO(newline="")
     # Python quotes a bare carriage return only if it is part of the line end.
     writer = csv.writer(stream, lineterminator="\r\n")
     lines: list[str] = []
     for row in (columns, *rows):
-        writer.writerow(row)
+        writer.writerow([guard_cell(cell) if isinstance(cell, str) else cell for cell in row])
         lines.append(stream.getvalue().removesuffix("\r\n"))
         stream.seek(0)
         stream.truncate()
@@ -125,8 +134,7 @@ def split_cell(text: str) -> list[str]:
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     """Write a table for spreadsheets: UTF-8 with a byte-order mark, commas, CRLF."""
-    guarded = ([guard_cell(cell) for cell in row] for row in rows)
-    return codecs.BOM_UTF8 + write_csv(columns, guarded, line_end="\r\n").encode()
+    return codecs.BOM_UTF8 + write_csv(columns, rows, line_end="\r\n").encode()
 
 
 def decode_text(content: bytes, path: Path) -> str:

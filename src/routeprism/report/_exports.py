@@ -16,7 +16,7 @@ from routeprism.report._html import as_csv, as_latex, as_markdown
 from routeprism.report._page import gather, page
 from routeprism.review.answers import TracedAnswer, judge_answers
 from routeprism.runs import COLUMNS, StoredQuestion, StoredRun, read_configuration
-from routeprism.spreadsheets import guard_cell, write_csv
+from routeprism.spreadsheets import write_csv
 
 REPORT = "report.html"
 _MOST_MEGABYTES = 10_000
@@ -129,7 +129,7 @@ ANSWER_COLUMNS = (
 def write_answers(run: Path, file: Path) -> int:
     """Write every answer that a run's numbers depend on; count them."""
     with StoredRun(run) as stored:
-        rows = [[guard_cell(cell) for cell in row] for row in _rows(stored, run)]
+        rows = list(_rows(stored, run))
     if not rows:
         raise RunError(f"{run} contains no answers: no model was asked")
     try:

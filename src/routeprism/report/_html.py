@@ -16,7 +16,7 @@ from routeprism.errors import MissingExtraError, RunError
 from routeprism.exhibits import Number, Part, Table
 from routeprism.measures import COORDINATES, RETENTION, Coordinate, registered_coordinates
 from routeprism.runs import EstimateRow
-from routeprism.spreadsheets import guard_cell, write_csv
+from routeprism.spreadsheets import write_csv
 
 _VOID = frozenset({"col", "hr", "input", "link", "meta"})
 
@@ -142,8 +142,7 @@ def link_number(number: Number, rows: RowNumbers) -> Markup | str:
 
 def as_csv(table: Table) -> str:
     """Write a table as CSV."""
-    cells = ([guard_cell(str(cell)) for cell in row] for row in table.rows)
-    return write_csv(table.columns, cells)
+    return write_csv(table.columns, ([str(cell) for cell in row] for row in table.rows))
 
 
 _SHOWN_ROWS = 10

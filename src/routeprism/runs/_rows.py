@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, overload
 
 from routeprism.errors import MissingExtraError, RoutePrismError, SpecError, nearest
-from routeprism.spreadsheets import guard_cell, write_csv
+from routeprism.spreadsheets import write_csv
 
 if TYPE_CHECKING:
     import pandas
@@ -64,13 +64,11 @@ IDENTITY = tuple(name for name in COLUMNS if name not in _NUMBERS and name != "f
 """The columns that say what a number is."""
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        rounded = round(value, 10)
-        return repr(int(rounded)) if rounded.is_integer() else repr(rounded)
-    return guard_cell(value) if isinstance(value, str) else str(value)
+def _cell(value: object) -> object:
+    if not isinstance(value, float):
+        return value
+    rounded = round(value, 10)
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 def to_csv(rows: Iterable[EstimateRow]) -> str:

@@ -20,8 +20,9 @@
   };
   document.addEventListener("scroll", () => { tip.hidden = true; }, true);
 
-  // A spreadsheet may run what begins like a formula; numbers may have a sign.
-  const guard = (text) => (/^[=+\-@\t\r]/.test(text) && !/^[+\-]?\d/.test(text) ? "'" + text : text);
+  // A spreadsheet may run what begins like a formula, as in spreadsheets.py; numbers may have a sign.
+  const formula = /^'*(?:[\t\r\n]|[\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*[=+\-@＝＋－＠﹦﹢﹣﹫])/u;
+  const guard = (text) => (formula.test(text) && !/^[+\-]?[\d.,%\s[\]()–−-]+$/.test(text) ? "'" + text : text);
   const plain = (text) => text.replaceAll("\u00a0", " ").trim();
   const quote = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const csv = (rows) => rows.map((row) => row.map((cell) => quote(guard(cell))).join(",")).join("\r\n") + "\r\n";
@@ -91,7 +92,7 @@
     const label = table.closest("[aria-label]") ? table.closest("[aria-label]").getAttribute("aria-label") : "table";
     tools.append(
       el("button", { type: "button", class: "quiet", "data-tool": "copy", "aria-label": `Copy: ${label}`, on: { click: async () => {
-        await copy([given.columns(), ...given.rows()].map((row) => row.join("\t")).join("\n"));
+        await copy([given.columns(), ...given.rows()].map((row) => row.map(guard).join("\t")).join("\n"));
         status.textContent = "Copied";
       } } }, "Copy"),
       el("button", { type: "button", class: "quiet", "data-tool": "csv", "aria-label": `Download as CSV: ${label}`, on: { click: () => download(box.dataset.table || "table", csv([given.columns(), ...given.rows()])) } }, "CSV"),

@@ -1,7 +1,8 @@
 """Secrets taken out of text that comes from outside, before it is stored or shown.
 
-A service can repeat what it was sent: in an answer, in an error, in a header, plain or encoded. A
-`Redactor` knows the secrets that are configured, and replaces each of them and its usual encodings.
+A service can repeat what it was sent: in an answer, in an error, in a header, plain or encoded, as
+a whole or in part. A `Redactor` knows the secrets that are configured, and replaces each of them,
+its usual encodings, and longer parts of these.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ import html
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import takewhile
+from typing import TypeAlias
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 __all__ = [
@@ -41,22 +46,35 @@ _SECRET_VARIABLE = re.compile(
 _ADDRESS_VARIABLE = re.compile(r"(?i)OPENAI_BASE_URL|(?:https?|all)_proxy")
 """Variables with an address, which may contain a password."""
 _LOOKS_SECRET = re.compile(r"(?i)\b(?:sk-|bearer\s+|basic\s+)[\w.*+/=~-]+")
+_PREFIX = re.compile(
+    r"(?i)(?:(?:bearer|basic|token)\s+|(?:sk|pk|rk)[-_](?:(?:proj|svcacct|admin|live|test)[-_]|"
+    r"ant-[a-z]+\d*-|or-v\d+-)?|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|hf_|gsk_)+"
+)
+"""What services put in front of the secret part of a key, and repeat it without."""
+_PART = 12
+"""Characters: a part of a secret that is as long is replaced if it has letters and digits."""
+_LONG_PART = 16
+"""The same for any part."""
+_PIECE = 6
+"""Characters that are looked up to find parts."""
+_FILLING = re.compile(r"(?:[\s\u00ad\u200b-\u200f\u2060\ufeff]|\\[nrt])+")
+"""What may split a secret over lines: blanks, also escaped, and characters without a width."""
 _ADDRESS = re.compile(r"(?i)\b(https?://)([^\s/?#'\"<>]*@)?([^\s?'\"<>]*)(\?[^\s#'\"<>]*)?")
 _SHORT_LINE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """Replaces secrets, and their encodings, in text."""
+    """Replaces secrets, their encodings, and parts of these, in text."""
 
     secrets: tuple[str, ...] = ()
     _forms: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    _pieces: Pieces = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        forms = {form for secret in self.secrets for form in _encode_secret(secret)}
-        ordered = sorted(forms, key=lambda form: (-len(form), form))
-        pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
-        object.__setattr__(self, "_forms", pattern)
+        forms, pieces = _prepare_forms(self.secrets)
+        object.__setattr__(self, "_forms", forms)
+        object.__setattr__(self, "_pieces", pieces)
 
     def __repr__(self) -> str:
         return f"Redactor({len(self.secrets)} secrets)"
@@ -69,7 +87,9 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Replace every secret in a text and nothing else, such as in an answer."""
-        return text if self._forms is None else self._forms.sub(HIDDEN, text)
+        if self._forms is None:
+            return text
+        return _hide_parts(self._forms.sub(HIDDEN, text), self._pieces)
 
     def redact_text(self, text: str) -> str:
         """Replace every secret in a message, and what addresses in it contain."""
@@ -173,6 +193,76 @@ def repair_text(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+Pieces: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
+"""Each piece of a form of a secret, with the forms that contain it and its place there."""
+
+
+@lru_cache(maxsize=16)
+def _prepare_forms(secrets: tuple[str, ...]) -> tuple[re.Pattern[str] | None, Pieces]:
+    """Make what finds the forms of secrets, and what finds parts of them."""
+    values = {value for secret in secrets for value in (secret, *_list_cores(secret))}
+    forms = {form for value in values for form in _encode_secret(value)}
+    ordered = sorted(forms, key=lambda form: (-len(form), form))
+    pieces: dict[str, list[tuple[str, int]]] = {}
+    for form in dict.fromkeys(_FILLING.sub("", form) for form in ordered):
+        for at in range(len(form) - _PIECE + 1 if len(form) >= _PART else 0):
+            pieces.setdefault(form[at : at + _PIECE], []).append((form, at))
+    return re.compile("|".join(map(re.escape, ordered))) if ordered else None, pieces
+
+
+def _list_cores(secret: str) -> Iterator[str]:
+    """Yield what is secret without its prefix: of `Basic …` the password and the pair with it."""
+    core = secret[prefix.end() :] if (prefix := _PREFIX.match(secret)) else secret
+    if core != secret and len(core) >= _SHORTEST_VALUE:
+        yield core
+    if secret.lower().startswith("basic "):
+        with suppress(ValueError):
+            pair = base64.b64decode(core, validate=True).decode()
+            yield from (v for v in (pair, pair.partition(":")[2]) if len(v) >= _SHORTEST_VALUE)
+
+
+def _hide_parts(text: str, pieces: Pieces) -> str:
+    """Replace long parts of secrets, also where a line break or a blank splits them."""
+    plain = text.isascii() and "\\" not in text
+    dense = "".join(text.split()) if plain else _FILLING.sub("", text)
+    parts: list[tuple[int, int]] = []
+    for start in range(0, len(dense) - _PIECE + 1, _PART - _PIECE + 1):
+        for form, at in pieces.get(dense[start : start + _PIECE], ()):
+            first = start - _count_shared(dense[:start][::-1], form[:at][::-1])
+            last = start + _count_shared(dense[start:], form[at:])
+            if last - first >= _LONG_PART or _mixes_letters(dense[first:last]):
+                parts.append((first, last))
+    if not parts:
+        return text
+    gaps = [(gap.start(), gap.end()) for gap in _FILLING.finditer(text)]
+    edges = (0, *(edge for gap in gaps for edge in gap), len(text))
+    places = [at for a, b in zip(edges[::2], edges[1::2], strict=True) for at in range(a, b)]
+    for first, last in reversed(_join_overlapping(parts)):
+        text = text[: places[first]] + HIDDEN + text[places[last - 1] + 1 :]
+    return text
+
+
+def _count_shared(text: str, form: str) -> int:
+    """Count the characters with which both begin."""
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(text, form, strict=False))
+    return sum(1 for _ in shared)
+
+
+def _mixes_letters(part: str) -> bool:
+    """Whether a part is long enough, and has letters and digits, which few words have."""
+    has_digit = any(map(str.isdigit, part))
+    return len(part) >= _PART and has_digit and any(map(str.isalpha, part))
+
+
+def _join_overlapping(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(parts):
+        if joined and first <= joined[-1][1]:
+            first, last = joined[-1][0], max(last, joined.pop()[1])
+        joined.append((first, last))
+    return joined
 
 
 def _encode_secret(secret: str) -> set[str]:

@@ -390,6 +390,59 @@ def test_every_encoding_is_replaced(before: str) -> None:
         assert not any(form in hidden for form in forms(SECRET)), text
 
 
+KEY = "sk-proj-Ab3dEf9hIjKlMn0pQrStUv"
+CORE = KEY.removeprefix("sk-proj-")
+
+
+@pytest.mark.parametrize(
+    "echoed",
+    [
+        CORE,
+        KEY[1:],
+        KEY[3:],
+        CORE[4:],
+        f"{CORE[:12]}…{CORE[-4:]}",
+        f"{KEY[:9]}\n{KEY[9:]}",
+        f"{KEY[:9]}\\r\\n{KEY[9:]}",
+        f"{KEY[:9]}\u200b{KEY[9:]}",
+        "\n".join(KEY),
+        base64.encodebytes(f"{'x' * 50}{CORE}{'y' * 50}".encode()).decode(),
+        json.dumps(f"{CORE[:15]}\n{CORE[15:]}"),
+        quote(f"Bearer {CORE}"),
+        CORE.encode().hex()[6:],
+    ],
+)
+def test_a_part_of_a_key_is_replaced(echoed: str) -> None:
+    """A service may repeat a key without its prefix, or cut, or over several lines."""
+    hidden = Redactor((KEY,)).redact(f"before {echoed} after")
+    assert "[hidden]" in hidden
+    assert hidden.startswith("before ")
+    assert hidden.endswith(" after")
+    dense = re.sub(r"\s", "", hidden)
+    texts = (CORE, CORE.encode().hex(), base64.b64encode(CORE.encode()).decode())
+    pieces = {text[at : at + 12] for text in texts for at in range(len(text) - 11)}
+    assert not any(piece in dense for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("secret", "echoed"),
+    [
+        ("Bearer xyz-4321", "xyz-4321"),
+        ("bearer sk-abcdefgh", "abcdefgh"),
+        (f"Basic {base64.b64encode(b'anna:wonderland').decode()}", "wonderland"),
+        ("ghp_abcdefgh", "abcdefgh"),
+    ],
+)
+def test_a_secret_is_replaced_without_the_prefix_of_its_kind(secret: str, echoed: str) -> None:
+    assert Redactor((secret,)).redact(f"({echoed})") == "([hidden])"
+
+
+def test_words_that_a_secret_contains_are_no_secret() -> None:
+    text = "The development of a token, of 2026-11-18, needs a test-password and sk- keys."
+    secrets = ("development-token", "test-password-2026-11", "token-development", "Bearer of news")
+    assert Redactor(secrets).redact(text) == text
+
+
 def test_ordinary_text_stays_as_it_is() -> None:
     text = "The key to the house, sk and all; see http://example.org/page, a b c"
     assert Redactor.configured("the").redact(text) == text  # too short to be told from a word

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from routeprism.models import Ask, Reply
@@ -72,3 +75,20 @@ class LoopbackServer(ThreadingHTTPServer):
         self.shutdown()
         self._thread.join()
         self.server_close()
+
+
+def plant_files(directory: Path, *, last: bool) -> None:
+    """Put a file with the name of every module here, which leaves a trace where it is executed.
+
+    A directory that is searched `last` may well be where a missing module is found.
+    """
+    names = {*sys.stdlib_module_names, "sitecustomize", "usercustomize"}
+    names |= {"numpy", "rich", "cyclopts", "splintr", "openai", "ray", "pip"}
+    for name in names:
+        if not last or importlib.util.find_spec(name) is not None:
+            (directory / f"{name}.py").write_text("open(__file__ + '.ran', 'w').close()")
+
+
+def list_executed(directory: Path) -> list[str]:
+    """Name the planted files that were executed."""
+    return sorted(file.name.partition(".")[0] for file in directory.glob("*.ran"))

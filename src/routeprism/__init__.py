@@ -1,6 +1,15 @@
 """RoutePrism reports whether an agent memory loses evidence because of the order of arrival."""
 
-from __future__ import annotations
+import os
+import sys
+
+if (
+    sys.argv[:1] == ["-m"]
+    and sys.orig_argv[-len(sys.argv) :][0].endswith("routeprism")
+    and sys.path[:1] == [os.getcwd()]  # noqa: PTH109 (this imports nothing more)
+):
+    # `python -m routeprism` starts, and Python would import from the current directory first.
+    del sys.path[0]
 
 from typing import TYPE_CHECKING
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import logging
-import multiprocessing
+import multiprocessing.util
 import os
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -88,7 +89,7 @@ class Crew:
         self.workers = workers
         self._waiting = 0
         # The first queue starts a process of its own.
-        with _hold_signals():
+        with _hold_signals(), _isolate_interpreters():
             self._jobs: Any = context.Queue()
             self._jobs.cancel_join_thread()  # a worker that died leaves its job unread
             self._ticks: Any = context.Value("q", 0)
@@ -100,7 +101,7 @@ class Crew:
     def begin(self) -> Crew:
         """Start the processes; each is ready when it has received its task."""
         try:
-            with _hold_signals():
+            with _hold_signals(), _isolate_interpreters():
                 for _ in range(self.workers - self._waiting):
                     self._waiting += 1
                     self._pool.submit(_do_nothing)
@@ -186,6 +187,23 @@ def _hold_signals() -> Iterator[None]:
     finally:
         if _CAN_BLOCK:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _isolate_interpreters() -> Iterator[None]:
+    """Keep the interpreters that start meanwhile from importing files of the current directory.
+
+    Each searches that directory first until it has received the paths of this process. Python 3.10
+    can only be kept from it together with the variables `PYTHON…`.
+    """
+    util: Any = multiprocessing.util
+    before = util._args_from_interpreter_flags
+    option = "-P" if sys.version_info >= (3, 11) else "-I"
+    util._args_from_interpreter_flags = lambda: [*before(), option]
+    try:
+        yield
+    finally:
+        util._args_from_interpreter_flags = before
 
 
 def _ended_early() -> RoutePrismError:

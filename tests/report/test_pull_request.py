@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ import pytest
 import yaml
 
 import routeprism
+
+from ..doubles import list_executed, plant_files
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "pull_request.md"
@@ -84,6 +87,10 @@ class Memory:
     def expose(self, query):
         return self.retained()
 """
+ARGUMENTS = """--resamples 100
+  --schedule "replay" \\
+  --workers '2'
+"""
 GH = """#!/bin/sh
 printf '%s\\n' "$*" >> "$GH_LOG"
 case "$*" in *--paginate*) cat "$GH_COMMENTS";; esac
@@ -143,17 +150,24 @@ def test_the_action_audits_compares_comments_and_fails(tmp_path: Path) -> None:
         "GH_LOG": str(tmp_path / "gh.log"),
         "GH_COMMENTS": str(tmp_path / "ids"),
     }
+    plant_files(repository, last=True)  # none of them is executed, also not by pip and by workers
+    (tools / "memory.py").write_text("raise SystemExit('an installed memory hides the checkout')")
     audited = perform(
         "Audit base and head",
         repository,
         **common,
-        POLICY="memory:Memory\n",
+        PYTHONPATH=str(tools),
+        POLICY="memory:Memory\nrecent:k=2",
         BENCHMARK="sample",
-        ARGUMENTS="--resamples 100 --schedule replay --workers 1",
-        INSTALL="test -f memory.py",
+        ARGUMENTS=ARGUMENTS,
+        INSTALL="",
         BASE=commits[0],
     )
     assert audited.returncode == 0, audited.stderr
+    for name in ("base", "head"):
+        manifest = (tmp_path / "temp" / "routeprism" / name / "manifest.json").read_text()
+        configuration = json.loads(manifest)["configuration"]
+        assert (configuration["resamples"], configuration["schedules"]) == (100, ["replay"])
     summary = (tmp_path / "summary").read_text(encoding="utf-8")
     assert summary.startswith("<!-- routeprism -->\n### RoutePrism: this change makes the memory ")
     assert "worse" in summary and "routeprism remedy sample" in summary
@@ -178,6 +192,18 @@ def test_the_action_audits_compares_comments_and_fails(tmp_path: Path) -> None:
     assert "FAIL" in checked.stdout
     calm = perform("Check", repository, **common, GATES="", WORSE="false", RUNS=outputs["runs"])
     assert calm.returncode == 0
+    assert list_executed(repository) == []
+
+    for arguments, message in (
+        ("--max-calls '5", "a quote in arguments is not closed"),
+        ("'--resamples' \"$(touch ran)\" `touch ran`; touch ran", ""),
+    ):
+        refused = perform(
+            "Audit base and head", repository, **common, POLICY="memory:Memory", BENCHMARK="sample",
+            ARGUMENTS=arguments, INSTALL="", BASE=commits[0],
+        )  # fmt: skip
+        assert refused.returncode == 2 and message in refused.stdout
+    assert not [*tmp_path.rglob("ran")]
 
 
 if __name__ == "__main__":

@@ -61,19 +61,19 @@ def test_files_of_the_current_directory_are_not_executed(
     """A class of this directory is found all the same, also by workers."""
     if start == "safe module" and sys.version_info < (3, 11):
         pytest.skip("-P exists from Python 3.11 on")
-    here = tmp_path / "here"
-    here.mkdir()
-    (here / "own_memory.py").write_text(OWN_MEMORY)
-    plant_files(here, last=policy.startswith("own"))
+    directory = tmp_path / "directory"
+    directory.mkdir()
+    (directory / "own_memory.py").write_text(OWN_MEMORY)
+    plant_files(directory, last=policy.startswith("own"))
     if start == "module":
-        remove_what_python_imports(here, tmp_path / "site" / "empty")
-        assert len([*here.glob("*.py")]) > 100
+        remove_what_python_imports(directory, tmp_path / "site" / "empty")
+        assert len([*directory.glob("*.py")]) > 100
     done = subprocess.run(
         [*STARTS[start], "audit", "sample", "-p", policy, *FEW, "--workers", "2"],
-        cwd=here,
+        cwd=directory,
         capture_output=True,
         text=True,
     )
-    assert list_executed(here) == []
+    assert list_executed(directory) == []
     assert done.returncode == 0, done.stderr
-    assert json.loads((here / "run" / "manifest.json").read_text())["status"] == "complete"
+    assert json.loads((directory / "run" / "manifest.json").read_text())["status"] == "complete"

@@ -229,6 +229,8 @@ def test_enlarging_a_budget_of_a_memory_that_costs_money_builds_nothing_again(
     monkeypatch.syspath_prepend(str(tmp_path))
     costs = routeprism.remedy(SMALL, "newest_calls:Newest", dry_run=True).costs
     assert costs["building newest_calls:Newest:k=6"].calls == 2 * RECORDS
+    costs_of_two = routeprism.remedy(SMALL, "newest_calls:Newest:k=2", dry_run=True).costs
+    assert "building newest_calls:Newest:k=4" in costs_of_two
     routeprism.remedy(SMALL, "newest_calls:Newest", resamples=100)
     most = sum(cost.calls or 0 for cost in costs.values())  # `hold` drops writes that are late
     assert most - 2 * RECORDS < counting.model_calls() <= most

@@ -61,7 +61,7 @@ class Spec:
     """The text as the user wrote it."""
     name: str
     """The registered name, or `package.module:Name`."""
-    values: Mapping[str, str]
+    values: Mapping[str, str] = dataclasses.field(hash=False)
     """The parameters."""
 
     @property
@@ -247,14 +247,24 @@ def _convert(spec: Spec, key: str, value: str, kind: Any) -> Any:
 def write_spec(name: str, item: Any) -> str:
     """Write a dataclass back as a spec: its name and what is not at its default."""
     parts = []
-    kind: Callable[..., Any] = type(item)
-    names = parameters(kind)
-    for part in dataclasses.fields(item):
-        value = getattr(item, part.name)
-        if part.name in names and value != part.default and part.metadata.get("named", True):
+    kind: Any = type(item)
+    for key, default in _list_fields(kind):
+        value = getattr(item, key)
+        if value != default:
             text = str(value).lower() if isinstance(value, bool) else f"{value}"
-            parts.append(f"{part.name}={text}")
+            parts.append(f"{key}={text}")
     return f"{name}:{','.join(parts)}" if parts else name
+
+
+@lru_cache(maxsize=256)
+def _list_fields(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """List the fields of a dataclass that a spec names, with their defaults."""
+    names = parameters(kind)
+    return tuple(
+        (part.name, part.default)
+        for part in dataclasses.fields(kind)
+        if part.name in names and part.metadata.get("named", True)
+    )
 
 
 class SpecName:

@@ -17,9 +17,11 @@ from routeprism.orders import parse_arrival
 from routeprism.policies import (
     as_policy,
     can_revive,
+    complete_counts,
     connect_model,
-    count_calls,
+    count_calls_per_write,
     make_policy,
+    parse_interface,
     revive_memory,
 )
 from routeprism.policies.recent import Recent
@@ -34,6 +36,7 @@ from routeprism.policies.remedies import (
     count_rebuilds,
     hold_back,
     list_remedies,
+    name_exposures,
     sort_events,
 )
 from routeprism.records import Record, event_order, load_benchmark
@@ -170,7 +173,8 @@ class Silent(Window):
     ],
 )
 def test_model_calls_are_zero_declared_or_unknown(policy: Any, calls: int | None) -> None:
-    counts = count_calls(policy, policy.build(arrive([3, 2, 1, 0])).counts())
+    own = policy.build(arrive([3, 2, 1, 0])).counts()
+    counts = complete_counts(own, count_calls_per_write(policy))
     assert counts.get("model_calls") == calls
 
 
@@ -180,6 +184,68 @@ def test_rebuilding_gives_the_same_memory_in_every_order() -> None:
             str(policy.build(arrive(order)).state()) for order in itertools.permutations(range(5))
         }
         assert len(states) == 1
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Reads each record through `Record.derive`, and ties that to source order on demand."""
+
+    reads: list[str]
+    name: str = "reading"
+    operations: tuple[str, ...] = ("reading",)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def fixed(self, operation: str) -> Reading:
+        return self
+
+    def build(self, arrivals: Sequence[Record]) -> Any:
+        for record in arrivals:
+            record.derive(self._read)
+        return Recent(3).build(arrivals)
+
+    def _read(self, record: Record) -> str:
+        self.reads.append(record.id)
+        return record.text
+
+
+def test_a_text_is_read_once_whatever_the_number_of_builds_by_time() -> None:
+    # times run against the positions: every record but the middle one gets a new position
+    pool = [Record(f"r{n}", n, f"note {n}", f"2024-01-0{5 - n}") for n in range(5)]
+    reading = Reading([])
+    for order in itertools.permutations(range(5)):
+        TimeTied(reading).build(arrive(order, pool))
+    assert sorted(reading.reads) == ["r0", "r1", "r2", "r3", "r4"]
+
+
+def test_a_record_elsewhere_is_the_same_object_every_time() -> None:
+    record = Record("r1", 1, "note", "2024-01-01")
+    assert record.at(1) is record
+    assert record.at(4) is record.at(4)
+    assert record.at(4) == replace(record, position=4)
+
+
+@pytest.mark.parametrize("interface", ["budget", "bm25:k=2", "all:display=arrival"])
+def test_repaired_memories_of_the_same_name_show_the_same(interface: str) -> None:
+    pool = [Record(f"r{n}", n, f"note {n} parcel{n}", f"2024-01-0{1 + n % 3}") for n in range(4)]
+    queries = ("note", "parcel1 parcel2", "parcel3")
+    exposures: dict[Any, Any] = {}
+    memories = []  # a name is valid while the memories live
+    for policy in ("recent:k=2", "focal"):
+        inner = make_policy(policy, parse_interface(interface))
+        for repaired in (inner, *list_remedies(inner), Hold(inner, 1, "hidden")):
+            for order in itertools.permutations(range(4)):
+                memories.append(memory := repaired.build(arrive(order, pool)))
+                name = name_exposures(memory)
+                assert name is not None
+                contexts = [memory.expose(query) for query in queries]
+                assert exposures.setdefault(name, contexts) == contexts
+    assert len(exposures) < len(memories) / 2
+
+
+def test_memories_of_ones_own_are_always_asked() -> None:
+    assert name_exposures(Rebuild(as_policy(Window)).build(arrive([1, 0]))) is None
 
 
 def test_event_order_is_by_time_then_by_position() -> None:

@@ -11,6 +11,7 @@ import pytest
 from routeprism.errors import ContractError
 from routeprism.orders import parse_schedule
 from routeprism.policies import Block, Exposure, make_policy, parse_interface
+from routeprism.policies.remedies import parse_remedy
 from routeprism.records import Case, Pool, Question, Record
 from routeprism.routes import hash_state, pair_routes, trace_case
 
@@ -61,6 +62,44 @@ def test_memories_that_show_the_same_are_asked_once() -> None:
     assert first.exposures is third.exposures is fourth.exposures
     assert second.exposures is not first.exposures
     assert {exposure.sources for exposure in second.exposures} == {frozenset({"r0", "r1", "r2"})}
+
+
+def test_a_repair_that_shows_the_same_is_not_asked_again() -> None:
+    names = ("recent:k=3", "rebuild(recent:k=3)", "hold:w=3,held=hidden(recent:k=3)")
+    policies = [make_policy(name) for name in names]
+    plain, _, rebuilt, rebuilt_late, hidden, hidden_late = trace_case(
+        case(2), policies, [parse_schedule("replay")]
+    )
+    assert rebuilt.exposures is rebuilt_late.exposures is plain.exposures
+    # three of four records are held back, and the first one that arrived is released
+    assert {exposure.sources for exposure in hidden.exposures} == {frozenset({"r0"})}
+    assert hidden.exposures is hidden_late.exposures
+
+
+class CountedName(Counting):
+    """Counts how often its name is read."""
+
+    reads = 0
+
+    @property
+    def name(self) -> str:
+        self.reads += 1
+        return "named"
+
+
+@pytest.mark.parametrize("repair", ["", "rebuild", "hold", "by-time", "log-fallback"])
+def test_the_name_of_a_policy_is_not_read_for_each_order(repair: str) -> None:
+    counts = []
+    for orders in (1, 20):
+        policy = CountedName()
+        policy.operations, policy.fixed = ("order",), lambda operation, policy=policy: policy
+        repaired = parse_remedy(f"{repair}(x)", lambda _, policy=policy: policy) or policy
+        schedules = [parse_schedule(f"random:seed={seed}") for seed in range(orders)]
+        policy.reads = 0
+        trace_case(case(1), [repaired], schedules)
+        counts.append(policy.reads)
+        assert policy.builds.total() > orders / 2
+    assert counts[0] == counts[1] <= 2
 
 
 @pytest.mark.parametrize("interface", ["all", "budget:chars=40", "bm25:k=1"])

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -76,17 +78,15 @@ def enter_arrivals(
         routes = trace_case(case, policies, schedules, events=bool(case.supersedes))
         _enter_counts(case, routes, model.name, sums)
         enter_displacements(case, routes, sums, model.name)
-        for policy in policies:
-            values = _average(
-                coordinates, [route for route in routes if route.policy == policy.name]
-            )
+        for name, own in groupby(routes, attrgetter("policy")):
+            values = _average(coordinates, list(own))
             if values is not None:
                 columns = [
-                    Column(experiment, coordinate.name, policy.name, model.name, labels=source)
+                    Column(experiment, coordinate.name, name, model.name, labels=source)
                     for experiment, source, coordinate in coordinates
                 ]
                 enter_all(sums, strata, columns, values, keep=keep)
-                tables = {(policy.name, model.name): values}
+                tables = {(name, model.name): values}
                 enter_prevented(coordinates, tables, resolved, sums)
 
 

@@ -286,19 +286,19 @@ def makes_calls(policy: Policy) -> bool:
     return declared or builder_model(policy) is not None
 
 
-def count_calls(policy: Policy, counts: Mapping[str, int]) -> Mapping[str, int]:
-    """Complete the counts of a repaired memory with the model calls of building it.
-
-    A memory that asks no model makes none. A declared number of calls per record is multiplied by
-    the writes. Otherwise only the memory knows: without its count, the calls are not known.
-    """
-    if not isinstance(policy, REPAIRS) or read_calls(counts) is not None or "writes" not in counts:
-        return counts
-    if builder_model(policy) is not None:
-        return counts
+def count_calls_per_write(policy: Policy) -> float | None:
+    """Return the model calls for each write of a repaired memory; None if only it knows them."""
+    if not isinstance(policy, REPAIRS) or builder_model(policy) is not None:
+        return None
     client = describe_client(policy)
-    calls = 0.0 if client is None else client.calls_per_add
-    return counts if calls is None else {**counts, "model_calls": round(calls * counts["writes"])}
+    return 0.0 if client is None else client.calls_per_add
+
+
+def complete_counts(counts: Mapping[str, int], calls: float | None) -> Mapping[str, int]:
+    """Complete the counts of a repaired memory, if it has none, with its calls for each write."""
+    if calls is None or read_calls(counts) is not None or "writes" not in counts:
+        return counts
+    return {**counts, "model_calls": round(calls * counts["writes"])}
 
 
 def meter_policy(policy: Policy, allowance: Allowance | None) -> Policy:

@@ -27,7 +27,23 @@ _METHODS = "add add_many retained expose state events reopen snapshot revive".sp
 
 def is_asynchronous(memory: Any) -> bool:
     """Whether some method of a memory is an `async` method."""
+    kind: Any = type(memory)
+    if _has_plain_methods(kind):
+        return False
     return any(_is_async(getattr(memory, name, None)) for name in [*_METHODS, "close"])
+
+
+@lru_cache(maxsize=256)
+def _has_plain_methods(kind: Any) -> bool:
+    """Whether objects of a class have the methods of their class alone, and none is `async`."""
+    methods = [getattr(kind, name, None) for name in [*_METHODS, "close"]]
+    return (
+        kind.__dictoffset__ == 0
+        and kind.__getattribute__ is object.__getattribute__
+        and not hasattr(kind, "__getattr__")
+        and all(method is None or isinstance(method, types.FunctionType) for method in methods)
+        and not any(map(_is_async, methods))
+    )
 
 
 def _is_async(method: Any) -> bool:

@@ -11,7 +11,7 @@ order.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias
@@ -37,7 +37,7 @@ from routeprism.policies._live_memories import (
     read_calls,
     search_log,
 )
-from routeprism.policies.interfaces import record_block
+from routeprism.policies.interfaces import WholeRecords, record_block
 from routeprism.policies.own import (
     OwnMemory,
     call_optional,
@@ -64,6 +64,7 @@ __all__ = [
     "count_rebuilds",
     "hold_back",
     "list_remedies",
+    "name_exposures",
     "parse_remedy",
     "read_calls",
     "sort_events",
@@ -163,13 +164,22 @@ class _RepairedMemory:
     writes: WriteCount
     extra: tuple[Record, ...] = ()
     """Records outside the memory that are always shown."""
-    search: Callable[[str], Sequence[Record]] | None = None
-    """Finds records outside the memory for a question."""
-    outside: frozenset[str] = frozenset()
-    """The ids of all records that are kept outside the memory."""
+    dropped: tuple[Record, ...] = ()
+    """Records outside the memory of which each question is shown the best `k`."""
+    k: int = 0
 
     def retained(self) -> frozenset[str]:
         return retained_ids(self.inner) | self.outside
+
+    @property
+    def outside(self) -> frozenset[str]:
+        return frozenset(record.id for record in (*self.extra, *self.dropped))
+
+    def exposure_key(self) -> Hashable | None:
+        inner = name_exposures(self.inner)
+        if inner is None or not (self.extra or self.dropped):
+            return inner
+        return inner, tuple(map(id, self.extra)), tuple(map(id, self.dropped)), self.k
 
     def snapshot(self) -> JsonValue:
         stored: JsonValue = call_optional(self.inner, "snapshot")
@@ -179,7 +189,7 @@ class _RepairedMemory:
         return {"memory": self.inner.state(), "outside": sorted(self.outside)}
 
     def expose(self, query: str, /) -> Exposure:
-        records = (*self.extra, *(self.search(query) if self.search else ()))
+        records = (*self.extra, *search_log(self.dropped, query, self.k))
         return Exposure((*self.inner.expose(query).blocks, *map(record_block, records)))
 
     def events(self) -> Sequence[Event]:
@@ -194,6 +204,16 @@ class _RepairedMemory:
 
     def close(self) -> None:
         close_memory(self.inner)
+
+
+def name_exposures(memory: Memory) -> Hashable | None:
+    """Name what a memory shows to every question; None if only the questions can tell.
+
+    As long as they live, memories with the same name expose the same.
+    """
+    if isinstance(memory, (WholeRecords, _RepairedMemory)):
+        return memory.exposure_key()
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +250,7 @@ class Hold:
         return _RepairedMemory(
             make(self.inner, released),
             WriteCount(len(arrivals), len(released), delay=min(self.w, max(0, len(arrivals) - 1))),
-            extra=visible,
-            outside=frozenset(record.id for record in visible),
+            visible,
         )
 
 
@@ -297,8 +316,8 @@ class Fallback:
         return _RepairedMemory(
             memory,
             WriteCount(len(arrivals), len(arrivals)),
-            search=lambda query: search_log(dropped, query, self.k),
-            outside=frozenset(record.id for record in dropped),
+            dropped=tuple(dropped),
+            k=self.k,
         )
 
 
@@ -337,7 +356,7 @@ class TimeTied:
         for operation in (self.operation,) if self.operation else tuple(policy.operations):
             policy = policy.fixed(operation)
         places = {record: place for place, record in enumerate(sort_events(arrivals))}
-        numbered = [replace(record, position=places[record]) for record in arrivals]
+        numbered = [record.at(places[record]) for record in arrivals]
         memory = make(policy, numbered)
         return _RepairedMemory(memory, WriteCount(len(arrivals), len(arrivals)))
 

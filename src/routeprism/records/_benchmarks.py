@@ -94,9 +94,22 @@ class Record:
         """Return whether `function(self)` was derived already."""
         return function in self._derived
 
+    def at(self, position: int) -> Record:
+        """Return this record at another position, made once: what is derived from it stays."""
+        if position == self.position:
+            return self
+        copies = self.derive(_start_copies)
+        if position not in copies:
+            copies[position] = replace(self, position=position)
+        return copies[position]
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel without what was derived; it is derived again where it arrives."""
         return Record, (self.id, self.position, self.text, self.timestamp, self.spoken)
+
+
+def _start_copies(record: Record) -> dict[int, Record]:
+    return {}
 
 
 def _read_turns(record: Record) -> tuple[Turn, ...]:

@@ -25,10 +25,10 @@ from routeprism.policies import (
     Memory,
     Policy,
     can_revive,
-    count_calls,
+    complete_counts,
+    count_calls_per_write,
     revive_memory,
 )
-from routeprism.policies.interfaces import WholeRecords
 from routeprism.policies.own import (
     check_build,
     check_expose,
@@ -39,13 +39,14 @@ from routeprism.policies.own import (
     report_own_errors,
     retained_ids,
 )
+from routeprism.policies.remedies import name_exposures
 from routeprism.records import Case, Question
 from routeprism.redaction import Redactor
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 Digests = dict[tuple[Block, ...], tuple[frozenset[str], str, int]]
 """Blocks → their sources, the digest of their text, its length."""
-SharedExposures = dict[Hashable, tuple[WholeRecords, tuple["ExposureTrace", ...]]]
+SharedExposures = dict[Hashable, tuple[Memory, tuple["ExposureTrace", ...]]]
 """The key of what memories expose → one of these memories, and what it exposed."""
 Snapshots = Callable[[str, str, Sequence[int]], Any]
 """(policy, user, order) → the stored snapshot of that route's memory, or None."""
@@ -170,8 +171,10 @@ def trace_case(
     for policy in policies:
         if own_source(policy):
             check_build(policy)
+        calls = count_calls_per_write(policy)
+        tracer = _Tracer(policy, policy.name, calls, case, events, digests, shared, snapshots)
         built: dict[tuple[tuple[int, ...], Procedure], Route] = {}
-        rebuilds = (rebuilt or {}).get(policy.name, ())
+        rebuilds = (rebuilt or {}).get(tracer.name, ())
         for schedule, reference in _list_references(schedules).items():
             order = schedule.on(case.pool)
             key = order, schedule.procedure
@@ -179,14 +182,10 @@ def trace_case(
                 before = (
                     None if stored_routes is None else stored_routes(case, policy, schedule, order)
                 )
-                built[key] = before or _trace_route(
-                    case, policy, schedule, order, digests, events, snapshots, shared, reference
-                )
-                counts.traced[policy.name] += 1
+                built[key] = before or tracer.trace(schedule, order, reference)
+                counts.traced[tracer.name] += 1
                 if schedule.name in rebuilds and not before and not built[key].failed:
-                    counts.rebuilt[policy.name] += _refuse_chance(
-                        case, policy, schedule, built[key], digests
-                    )
+                    counts.rebuilt[tracer.name] += _refuse_chance(tracer, schedule, built[key])
             names = (schedule.name, reference, schedule.procedure.name)
             routes.append(_name_route(built[key], *names))
     return tuple(routes)
@@ -212,100 +211,100 @@ def _list_references(schedules: Sequence[Schedule]) -> dict[Schedule, str]:
     }
 
 
-def _trace_route(
-    case: Case,
-    policy: Policy,
-    schedule: Schedule,
-    order: tuple[int, ...],
-    digests: Digests,
-    events: bool,
-    snapshots: Snapshots | None = None,
-    shared: SharedExposures | None = None,
-    reference: str = FORWARD.name,
-) -> Route:
-    shared = {} if shared is None else shared
-    try:
-        with (
-            report_own_errors(policy, user=case.pool.user, route=schedule.name),
-            closing_memory(
-                build_memory(policy, case, order, snapshots, procedure=schedule.procedure)
-            ) as memory,
-        ):
-            return _trace_route_once(
-                memory, case, policy, schedule, order, digests, events, shared, reference
+@dataclass(frozen=True, slots=True)
+class _Tracer:
+    """Traces routes of one policy on one case, with what is the same for all of them."""
+
+    policy: Policy
+    name: str
+    calls_per_write: float | None
+    case: Case
+    events: bool
+    digests: Digests
+    shared: SharedExposures
+    snapshots: Snapshots | None
+
+    def trace(
+        self, schedule: Schedule, order: tuple[int, ...], reference: str = FORWARD.name
+    ) -> Route:
+        """Build the memory of a route, and trace it; if the memory system fails, so does this."""
+        case, policy = self.case, self.policy
+        try:
+            with (
+                report_own_errors(policy, user=case.pool.user, route=schedule.name),
+                closing_memory(
+                    _check_built(
+                        _make_memory(policy, case, order, self.snapshots, schedule.procedure),
+                        self.name,
+                    )
+                ) as memory,
+            ):
+                return self._trace_memory(memory, schedule, order, reference)
+        except (RouteError, LimitError) as error:  # beyond a limit, routes are not built any more
+            return Route(
+                self.name,
+                schedule.name,
+                case.pool.user,
+                order,
+                retained=frozenset(),
+                signature=None,
+                exposures=(),
+                events=(),
+                stand_ins={},
+                failed=Redactor.configured().redact_text(str(error)),
+                applicable=not isinstance(error, InapplicableError),
             )
-    except (RouteError, LimitError) as error:  # beyond a limit, routes are not built any more
+
+    def _trace_memory(
+        self, memory: Memory, schedule: Schedule, order: tuple[int, ...], reference: str
+    ) -> Route:
+        name, case, shared = self.name, self.case, self.shared
+        retained = check_retained(memory, name, case.pool)
+        before = hash_state(memory.state())
+        key = name_exposures(memory)
+        if key in shared:
+            exposures = shared[key][1]
+        else:
+            exposures = tuple(
+                _expose(memory, name, question, retained, self.digests)
+                for question in case.questions
+            )
+        if key is not None:
+            # The interfaces with keys change nothing. The key is valid while its records live.
+            shared[key] = memory, exposures
+        elif (after := _read_memory(memory, name)) != (retained, before):
+            if after != _read_memory(memory, name):
+                raise ContractError(
+                    f"{name}: retained() or state() of user '{case.pool.user}' differs each "
+                    f"time it is read. Is there chance or time in it?"
+                )
+            raise PeekError(
+                f"{name}: the memory of user '{case.pool.user}' changed while it was exposed. "
+                f"Expected expose(query) to change neither retained() nor state()"
+            )
+        log = getattr(memory, "events", None) if self.events else None
+        canonical = getattr(memory, "canonical", None)
         return Route(
-            policy.name,
+            name,
             schedule.name,
             case.pool.user,
             order,
-            retained=frozenset(),
-            signature=None,
-            exposures=(),
-            events=(),
-            stand_ins={},
-            failed=Redactor.configured().redact_text(str(error)),
-            applicable=not isinstance(error, InapplicableError),
+            retained,
+            before,
+            exposures,
+            tuple(log()) if callable(log) else (),
+            _read_map(memory, "stand_ins"),
+            complete_counts(_read_map(memory, "counts"), self.calls_per_write),
+            hash_state(canonical()) if callable(canonical) else None,
+            _read_map(memory, "notes"),
+            reference=reference,
+            procedure=schedule.procedure.name,
         )
 
 
-def _trace_route_once(
-    memory: Memory,
-    case: Case,
-    policy: Policy,
-    schedule: Schedule,
-    order: tuple[int, ...],
-    digests: Digests,
-    events: bool,
-    shared: SharedExposures,
-    reference: str,
-) -> Route:
-    retained = check_retained(memory, policy.name, case.pool)
-    before = hash_state(memory.state())
-    key = memory.exposure_key() if isinstance(memory, WholeRecords) else None
-    if key in shared:
-        exposures = shared[key][1]
-    else:
-        exposures = tuple(
-            _expose(memory, policy, question, retained, digests) for question in case.questions
-        )
-    if key is not None and isinstance(memory, WholeRecords):
-        # The interfaces with keys change nothing. The key is valid while its records live.
-        shared[key] = memory, exposures
-    elif (after := _read_memory(memory, policy)) != (retained, before):
-        if after != _read_memory(memory, policy):
-            raise ContractError(
-                f"{policy.name}: retained() or state() of user '{case.pool.user}' differs each "
-                f"time it is read. Is there chance or time in it?"
-            )
-        raise PeekError(
-            f"{policy.name}: the memory of user '{case.pool.user}' changed while it was exposed. "
-            f"Expected expose(query) to change neither retained() nor state()"
-        )
-    log = getattr(memory, "events", None) if events else None
-    canonical = getattr(memory, "canonical", None)
-    return Route(
-        policy.name,
-        schedule.name,
-        case.pool.user,
-        order,
-        retained,
-        before,
-        exposures,
-        tuple(log()) if callable(log) else (),
-        _read_map(memory, "stand_ins"),
-        count_calls(policy, _read_map(memory, "counts")),
-        hash_state(canonical()) if callable(canonical) else None,
-        _read_map(memory, "notes"),
-        reference=reference,
-        procedure=schedule.procedure.name,
-    )
-
-
-def _read_memory(memory: Memory, policy: Policy) -> tuple[frozenset[str], str | None]:
+def _read_memory(memory: Memory, name: str) -> tuple[frozenset[str], str | None]:
     """Read what exposing must not change: the retained ids and the digest of the state."""
-    return retained_ids(memory, policy.name), hash_state(memory.state())
+    return retained_ids(memory, name), hash_state(memory.state())
 
 
 def _read_map(memory: Memory, name: str) -> dict[str, Any]:
@@ -314,9 +313,7 @@ def _read_map(memory: Memory, name: str) -> dict[str, Any]:
     return dict(offered()) if callable(offered) else {}
 
 
-def _refuse_chance(
-    case: Case, policy: Policy, schedule: Schedule, first: Route, digests: Digests
-) -> bool:
+def _refuse_chance(tracer: _Tracer, schedule: Schedule, first: Route) -> bool:
     """Build the user's own memory again: a difference would look like an effect of order.
 
     The second memory is asked in the opposite sequence, so that a memory that remembers earlier
@@ -324,15 +321,16 @@ def _refuse_chance(
     none keeps its place, nor an even or odd one. Gives whether the route was built again; a
     system may fail.
     """
-    number = len(case.questions)
+    case, number = tracer.case, len(tracer.case.questions)
     backwards = replace(case, questions=case.questions[: number % 2] + case.questions[::-1])
-    repeated = _trace_route(backwards, policy, schedule, first.order, digests, events=False)
+    repeater = replace(tracer, events=False, shared={}, snapshots=None)
+    repeated = replace(repeater, case=backwards).trace(schedule, first.order)
     if repeated.failed:
         return False
     repeated = replace(repeated, exposures=repeated.exposures[::-1][:number])
     if _list_visible(repeated) == _list_visible(first):
         return True
-    third = _trace_route(case, policy, schedule, first.order, digests, events=False)
+    third = replace(repeater, shared={}).trace(schedule, first.order)
     if _list_visible(third) == _list_visible(first) and third.retained == repeated.retained:
         question = next(
             before.question.id
@@ -340,12 +338,12 @@ def _refuse_chance(
             if (before.sources, before.context_sha256) != (after.sources, after.context_sha256)
         )
         raise PeekError(
-            f"{policy.name}: what question '{question}' of user '{case.pool.user}' is shown "
+            f"{tracer.name}: what question '{question}' of user '{case.pool.user}' is shown "
             f"depends on the questions that were asked before it, or on chance. Expected "
             f"expose(query) to read alone and to store nothing"
         )
     raise ContractError(
-        f"{policy.name}: two builds from the same records in the same order differ (user "
+        f"{tracer.name}: two builds from the same records in the same order differ (user "
         f"'{case.pool.user}', order {schedule.name}), so a difference between orders would say "
         f"nothing. Is there chance, time or shared state in it? If chance is part of it, declare "
         f"deterministic = False and audit with builds=N"
@@ -358,39 +356,41 @@ def _list_visible(route: Route) -> tuple[object, ...]:
     return route.retained, route.signature, exposures, route.failed
 
 
-def build_memory(
+def build_memory(policy: Policy, case: Case, order: Sequence[int]) -> Memory:
+    """Build a memory for one order."""
+    return _check_built(_make_memory(policy, case, order, None, ONE_BY_ONE), policy.name)
+
+
+def _check_built(memory: Any, name: str) -> Memory:
+    built = check_memory(memory, name)
+    check_expose(built, name)
+    return built
+
+
+def _make_memory(
     policy: Policy,
     case: Case,
     order: Sequence[int],
-    snapshots: Snapshots | None = None,
-    *,
-    procedure: Procedure = ONE_BY_ONE,
-) -> Memory:
+    snapshots: Snapshots | None,
+    procedure: Procedure,
+) -> Any:
     """Build a memory for one route, or revive it if there is a snapshot of it."""
     snapshot = None
     in_order = procedure.kind in (ONE_BY_ONE.kind, "twice")
     if snapshots is not None and in_order and can_revive(policy):
         snapshot = snapshots(policy.name, case.pool.user, order)
     recall = getattr(policy, "recall", None)  # of traces that were recorded elsewhere
-    memory: Any
     if callable(recall) and in_order:
-        memory = recall(_without_labels(case), order)
-    elif not in_order:
-        arrivals = tuple(case.pool.records[position] for position in order)
+        return recall(_without_labels(case), order)
+    arrivals = tuple(case.pool.records[position] for position in order)
+    if not in_order:
         seed = f"{case.pool.user}\0{'-'.join(map(str, order))}"
         from routeprism.overlap import build_by_procedure
 
-        memory = build_by_procedure(policy, arrivals, procedure, seed=seed)
-    else:
-        arrivals = tuple(case.pool.records[position] for position in order)
-        memory = (
-            revive_memory(policy, arrivals, snapshot)
-            if snapshot is not None
-            else policy.build(arrivals)
-        )
-    built = check_memory(memory, policy.name)
-    check_expose(built, policy.name)
-    return built
+        return build_by_procedure(policy, arrivals, procedure, seed=seed)
+    if snapshot is not None:
+        return revive_memory(policy, arrivals, snapshot)
+    return policy.build(arrivals)
 
 
 def _without_labels(case: Case) -> Case:
@@ -400,16 +400,14 @@ def _without_labels(case: Case) -> Case:
 
 def _expose(
     memory: Memory,
-    policy: Policy,
+    name: str,
     question: Question,
     retained: frozenset[str],
     digests: Digests,
 ) -> ExposureTrace:
     exposure = memory.expose(question.text)
     if not isinstance(exposure, Exposure):
-        raise ContractError(
-            f"{policy.name}.expose gave {type(exposure).__name__}. Expected an Exposure"
-        )
+        raise ContractError(f"{name}.expose gave {type(exposure).__name__}. Expected an Exposure")
     # Many questions are shown the same blocks, so each set of blocks is read once.
     cached = digests.get(exposure.blocks)
     if cached is None:
@@ -418,13 +416,13 @@ def _expose(
             digest = hashlib.sha256(context.encode()).hexdigest()
         except UnicodeEncodeError as error:
             raise ContractError(
-                f"{policy.name} exposes text to question '{question.id}' that no file can contain: "
+                f"{name} exposes text to question '{question.id}' that no file can contain: "
                 f"half a surrogate pair ({error.reason})"
             ) from None
         cached = digests[exposure.blocks] = (exposure.sources, digest, len(context))
     if unknown := sorted(cached[0] - retained):
         raise ContractError(
-            f"{policy.name} exposes '{unknown[0]}' to question '{question.id}' without retaining it"
+            f"{name} exposes '{unknown[0]}' to question '{question.id}' without retaining it"
         )
     return ExposureTrace(question, *cached, exposure.blocks)
 

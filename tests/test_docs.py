@@ -62,7 +62,6 @@ EXTRAS = {
     "extra pandas": "pandas",
     "extra parquet": "duckdb",
     "extra streaming": "sklearn",
-    KEY: "openai",
     "extra langgraph": "langgraph",
     "extra langmem": "langmem",
     "extra llamaindex": "llama_index",

@@ -49,10 +49,10 @@ def post(gateway: Gateway, url: str) -> tuple[int, bytes]:
 
 @pytest.mark.parametrize("fault", fault_endpoint.FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_is_an_error_for_the_client_and_not_stored(
-    endpoint: Any, fault: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    endpoint: Any, fault: Any, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("routeprism.models._proxy._TIMEOUT", min(fault.timeout, 5.0))
-    with Run.open(tmp_path / "run", {}, inputs={}) as run, Gateway().serving(run) as gateway:
+    proxy = Gateway(timeout=min(fault.timeout, 5.0), retries=fault.retries)
+    with Run.open(tmp_path / "run", {}, inputs={}) as run, proxy.serving(run) as gateway:
         status, body = post(gateway, endpoint.url(fault.name))
         with closing(sqlite3.connect(run.store)) as store:
             (answers,) = store.execute("SELECT count(*) FROM answers").fetchone()

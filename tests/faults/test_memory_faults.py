@@ -8,6 +8,7 @@ import shlex
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,120 @@ def test_a_service_that_fails_fails_its_route_alone(
     reason = SERVICE_FAULTS[name][1]
     timeout = 5 if "5 seconds" in reason else 60
     assert_one_user_fails(audit(service.spec(name, timeout)), reason)
+
+
+JSON_OBJECTS = ("choice", "message-", "content-", "finish-reason-", "tool-call", "refusal")
+"""Faults of answers: to a memory, they are JSON objects like any other."""
+NOT_READ = ("body-null", "body-number", "body-list", "error-object", "error-text")
+"""A profile reads of the reply to an add what [add] captures."""
+NO_CONTENT = ("created", "no-content", "body-empty", "body-blank", "body-17-megabytes")
+"""A profile accepts every status from 200 to 299, and blanks in place of a body."""
+PROFILE = """
+url = "URL"
+add = { request = "POST /add", body = { name = "{memory}", text = "{text}" } }
+list = { request = "POST /list", body = { name = "{memory}" }, items = "/items", text = "" }
+search = { request = "POST /search", body = { name = "{memory}" }, items = "/items", text = "" }
+"""
+
+
+def is_failure_of_add(fault: Any, kind: str) -> bool:
+    """Whether an add that meets a fault of the endpoints' catalogue has failed."""
+    name = fault.name
+    if kind == "profile" and name in (*NOT_READ, *NO_CONTENT):
+        return False
+    if name.startswith("once-"):
+        return name != "once-429"  # only this one states that the record was not added
+    if name in ("created", "filtered-400", "surrogate", "surrogate-refusal"):
+        return True
+    return fault.outcome == fault_endpoint.MISSING and not name.startswith(JSON_OBJECTS)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    mark_repeats(
+        fault_endpoint.FAULTS,
+        lambda fault: (fault.outcome, fault.reason.partition(" ")[0]),
+        lambda fault: str(fault.name),
+    ),
+)
+@pytest.mark.parametrize("kind", ["verbs", "profile"])
+def test_every_fault_of_an_endpoint_ends_an_add(tmp_path: Path, kind: str, fault: Any) -> None:
+    """Whether it fails does not depend on how the service is described."""
+    adds = []
+
+    def answer(connection: socket.socket, request: Any) -> None:
+        verb = request.path.rpartition("/")[2]
+        if verb == "add":
+            adds.append(request)
+            fault.respond(connection, request)
+        else:
+            connection.sendall(fault_endpoint.reply(b'{"items": []}'))
+
+    with fault_endpoint.Endpoint({"memory": answer}) as endpoint:
+        url = f"http://{endpoint.origin}/memory"
+        settings: dict[str, Any] = {"timeout": fault.timeout, "retries": fault.retries}
+        if kind == "profile":
+            (tmp_path / "faults.toml").write_text(PROFILE.replace("URL", url))
+            settings["profile"] = str(tmp_path / "faults.toml")
+        memory: Any = Http(url, **settings).open()
+        failure = ""
+        try:
+            memory.add(Record("r", 0, "text"))
+        except RouteError as error:
+            failure = str(error)
+    assert bool(failure) is is_failure_of_add(fault, kind), failure
+    says_so = fault.name in ("once-429", "no-quota") or fault.name.startswith("retry-after-")
+    is_repeated = says_so and fault.name != "retry-after-hours"
+    assert len(adds) == (2 if is_repeated else 1)
+
+
+class LimitedService(Service):
+    """Refuses each hundredth request with 503; after 40 requests, all with 429 for a second."""
+
+    def __init__(self, *, limited: bool) -> None:
+        super().__init__()
+        self._limited = limited
+        self._number = self._accepted = 0
+        self._opens = 0.0
+        self.refusals: Counter[int] = Counter()
+
+    def answer(self, connection: socket.socket, request: Any) -> None:
+        self._number += 1
+        if self._accepted == 40:
+            self._accepted, self._opens = 0, time.monotonic() + 1
+        is_full = time.monotonic() < self._opens
+        status = 503 if self._number % 100 == 0 else 429 if is_full else 200
+        if self._limited and status != 200:
+            self.refusals[status] += 1
+            headers = "Retry-After: 1\r\n" if status == 429 else ""
+            connection.sendall(fault_endpoint.reply(b"busy", f"{status} Busy", headers))
+            return
+        self._accepted += 1
+        super().answer(connection, request)
+
+
+def test_a_limited_service_is_audited_to_the_same_numbers(
+    cli: Callable[..., Any], own_data: Callable[..., Path]
+) -> None:
+    """It keeps the last two records of each user."""
+    users = [f"u{n}" for n in range(8)]
+    records = [{**RECORDS[0], "user": u, "id": f"{u}-{n}"} for u in users for n in range(5)]
+    support = {u: [f"{u}-4"] for u in users}
+    questions = [{**QUESTIONS[0], "user": u, "id": f"{u}-q", "support": support[u]} for u in users]
+    data = own_data(records, questions)
+    tables = []
+    for limited in (False, True):
+        service = LimitedService(limited=limited)
+        origin = service.endpoint.origin
+        with service.endpoint:
+            policy = f"http:url=http://{origin}/none"
+            run = f"limited-{limited}"
+            ended = cli("audit", data, "-p", policy, "--run", run, "--resamples", "100", "--quiet")
+        assert ended.code == 0, ended.err
+        lines = Path(run, "estimates.csv").read_text("utf-8").splitlines()
+        tables.append([line.replace(origin, "") for line in lines])
+    assert tables[0] == tables[1]
+    assert set(service.refusals) == {429, 503}
 
 
 def test_the_same_service_without_a_fault_has_everything(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -176,7 +177,7 @@ def test_limits_hold_and_the_same_call_goes_on(upstream: Upstream, tmp_path: Pat
 
 def test_a_failure_is_passed_on_and_its_draw_is_free_again(upstream: Upstream) -> None:
     allowance = Allowance(max_calls=2)
-    with Gateway(allowance).serving() as gateway:
+    with Gateway(allowance, retries=0).serving() as gateway:
         address = gateway.connect(Line("p", [("r", "t")], upstream.url))
         upstream.status = 500
         with pytest.raises(urllib.error.HTTPError, match="500"):
@@ -197,6 +198,19 @@ def test_nobody_else_is_served(upstream: Upstream) -> None:
         with pytest.raises(urllib.error.HTTPError, match="404"):
             ask(url.replace(scope, "nobody"), key, "Hello.")
     assert upstream.answered == []
+
+
+def test_a_stranger_is_refused_before_the_request_is_read(upstream: Upstream) -> None:
+    """Reading it would take up to 64 MiB of memory for each connection."""
+    with Gateway().serving() as gateway:
+        url, _ = gateway.connect(Line("p", [], upstream.url))
+        host, port = url.split("/")[2].split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as stranger:
+            stranger.sendall(
+                b"POST /x/v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+                b"Authorization: Bearer guessed\r\nContent-Length: 67108864\r\n\r\n"
+            )
+            assert b" 401 " in stranger.recv(1000)  # although the body has not begun
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:

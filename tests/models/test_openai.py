@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import random
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from routeprism import transport
 from routeprism.errors import ModelError, SpecError
 from routeprism.models import Ask, Model, Reply
 from routeprism.models.openai import OpenAI
@@ -35,7 +36,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     # Waits are asserted where they matter; elsewhere they only take time. Without the jitter the
     # first backoff is half a second times this.
-    monkeypatch.setattr(random, "uniform", lambda low, high: 0.02)
+    monkeypatch.setattr(transport.JITTER, "uniform", lambda low, high: 0.02)
 
 
 def ask(text: str, draw: int = 0) -> Ask:
@@ -67,7 +68,6 @@ def test_a_passing_failure_is_tried_again_and_kept_in_the_history(
 ) -> None:
     reply = answer(OpenAI("m", base_url=server.url, seed=0), f"[[{fault}]] which? [[say:c]]")
     assert reply.raw == "c"
-    # Which error a dropped connection is depends on the SDK's transport.
     reports = [line.partition(" ")[2].partition(" (R")[0] for line in reply.attempts]
     assert reports == [subject, subject]
     for line in reply.attempts:
@@ -108,15 +108,15 @@ class FirstWait(Exception):  # noqa: N818 (it ends a request, and is no error)
 def record_waits(monkeypatch: pytest.MonkeyPatch, *, end: bool = False) -> list[float]:
     """Record how long is waited, and wait briefly; `end` stops the request instead."""
     waits: list[float] = []
-    sleep = asyncio.sleep
+    pause = transport.pause
 
-    async def record(seconds: float) -> None:
+    def record(stopped: threading.Event, seconds: float) -> bool:
         waits.append(seconds)
         if end:
             raise FirstWait
-        await sleep(min(seconds, 0.01))
+        return pause(stopped, min(seconds, 0.01))
 
-    monkeypatch.setattr(asyncio, "sleep", record)
+    monkeypatch.setattr(transport, "pause", record)
     return waits
 
 
@@ -155,7 +155,9 @@ def test_backoff_doubles_with_jitter_up_to_a_ceiling(
 ) -> None:
     waits = record_waits(monkeypatch)
     for jitter, share in ((min, 0.5), (max, 1.0)):
-        monkeypatch.setattr(random, "uniform", lambda low, high, choose=jitter: choose(low, high))
+        monkeypatch.setattr(
+            transport.JITTER, "uniform", lambda low, high, choose=jitter: choose(low, high)
+        )
         waits.clear()
         with pytest.raises(ModelError, match="after 13 attempts"):
             answer(OpenAI("m", base_url=server.url, retries=12), f"[[500:99]] {share}")

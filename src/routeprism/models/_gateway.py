@@ -24,12 +24,20 @@ from functools import partial
 from routeprism.errors import InputError, LimitError
 from routeprism.models._allowance import Allowance
 from routeprism.models._contracts import Usage
-from routeprism.models._proxy import Call, LoopbackServer, Response, Upstream, UpstreamError
+from routeprism.models._proxy import (
+    TIMEOUT,
+    Call,
+    LoopbackServer,
+    Response,
+    Upstream,
+    UpstreamError,
+)
 from routeprism.models._replies import clean_usage
 from routeprism.models.scripted import SCRIPTED, ScriptedEndpoint
 from routeprism.redaction import bare_address
 from routeprism.runs import Answer, Cassette, Failure, Key, Ledger, Request, Run
 from routeprism.text import tokens
+from routeprism.transport import RETRIES, Connections
 from routeprism.workers import call_home, current_work
 
 GATEWAY = "gateway"
@@ -92,8 +100,12 @@ class Gateway:
         *,
         rate_limit: float | None = None,
         replay: Cassette | None = None,
+        timeout: float = TIMEOUT,
+        retries: int = RETRIES,
     ) -> None:
         self._replay = replay
+        self._timeout, self._retries = timeout, retries
+        self._connections = Connections()
         self.refusal: InputError | None = None
         """The first prompt that a cassette has no reply to."""
         self._allowance = allowance or Allowance()
@@ -128,6 +140,7 @@ class Gateway:
             raise
         finally:
             server, self._server = self._server, None
+            self._connections.close()
             server.close()
             if ledger is not None:
                 ledger.close()
@@ -225,7 +238,14 @@ class Gateway:
         submission = None if self._ledger is None else self._ledger.reserve(request, settings)
         try:
             self.sent += 1
-            reply = Upstream(line.base_url, line.api_key).post(call.path, call.body)
+            reply = Upstream(line.base_url, line.api_key).post(
+                call.path,
+                call.body,
+                self._connections,
+                timeout=self._timeout,
+                retries=self._retries,
+                before_repetition=self._count_repetition,
+            )
             usage, cost, marks = _read_usage(reply.body, line)
             input_tokens = usage.input_tokens or 0
             if self._ledger is not None and submission is not None:
@@ -244,7 +264,7 @@ class Gateway:
                     )
                 )
             return reply
-        except UpstreamError as error:
+        except (UpstreamError, LimitError) as error:  # the limit did not allow a repetition
             cost = 0.0
             if self._ledger is not None and submission is not None:
                 latency = time.monotonic() - begun
@@ -256,6 +276,11 @@ class Gateway:
             raise
         finally:
             self._allowance.settle(price, cost, input_tokens=input_tokens)
+
+    def _count_repetition(self) -> None:
+        self._allowance.count()
+        self.sent += 1
+        self._wait()
 
     def _wait(self) -> None:
         """Wait for this request's turn under a rate limit."""

@@ -2,7 +2,7 @@
 
 The server answers JSON requests of clients in this process or its children, at a port that the
 system chooses. Clients show a token that is drawn for each server, so that no other user of the
-machine can make requests through it.
+machine can make requests through it, or fill its memory.
 """
 
 from __future__ import annotations
@@ -12,19 +12,16 @@ import os
 import secrets
 import socket
 import threading
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
 from routeprism.models._replies import UnreadableError, read_body
 from routeprism.redaction import Redactor, address_secrets, bare_address, basic_authorization
+from routeprism.transport import RETRIES, AttemptError, Connections, HttpRequest, check_status
 
 GRACE = 30.0
 """Seconds that a request under way gets to end: it may be paid for."""
@@ -34,10 +31,12 @@ PUBLIC = "https://api.openai.com/v1"
 LARGEST = 16 * 2**20
 """The largest reply that is read, in bytes after decompression."""
 
-_TIMEOUT = 300.0
-"""Seconds that a request may take in all."""
-_PASSED = ("retry-after", "retry-after-ms")
-"""Headers of an error that the client reads."""
+TIMEOUT = 300.0
+"""Seconds that one attempt of a request to a model may take in all."""
+_NO_REPETITION = {"x-should-retry": "false"}
+"""Tells OpenAI's clients that the request was repeated already."""
+_REFUSED_BODY = 2**20
+"""Bytes of a request that are thrown away if its sender may not make any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +134,28 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(response.body)
+            if self.close_connection:
+                self._discard_body()
+
+    def _discard_body(self) -> None:
+        """Throw a refused request away: a connection that ends before may lose the reply."""
+        self.connection.settimeout(1)
+        left = _REFUSED_BODY
+        while left > 0 and (piece := self.rfile.read1(min(left, 2**16))):
+            left -= len(piece)
 
     def _respond(self) -> Response:
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if self.server.token and not secrets.compare_digest(
+            token.encode(), self.server.token.encode()
+        ):
+            self.close_connection = True  # its body is not read
+            return Response.error(401, "this endpoint serves only its own clients", "no_access")
         length = self.headers.get("Content-Length", "")
         if not length.isdigit() or int(length) > LARGEST_REQUEST:
             self.close_connection = True
             return Response.error(413, "a request without a length, or too long", "too_long")
         content = self.rfile.read(int(length))
-        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        if self.server.token and not secrets.compare_digest(
-            token.encode(), self.server.token.encode()
-        ):
-            return Response.error(401, "this endpoint serves only its own clients", "no_access")
         scope, _, path = self.path.lstrip("/").partition("/v1/")
         try:
             body = json.loads(content)
@@ -168,15 +177,6 @@ class UpstreamError(Exception):
         self.response = response
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A prompt goes only to the address that was passed."""
-
-    def http_error_302(self, *arguments: Any) -> None:
-        """Follow nothing, and do not read the target, which may not be an address."""
-
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302  # type: ignore[assignment]
-
-
 @dataclass(frozen=True, slots=True)
 class Upstream:
     """The endpoint of a model."""
@@ -190,100 +190,75 @@ class Upstream:
         """The address: as given, or OPENAI_BASE_URL, or else OpenAI."""
         return self.base_url or os.environ.get("OPENAI_BASE_URL", "") or PUBLIC
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Response:
-        """Send one request; raise `UpstreamError` if there is no reply."""
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        connections: Connections,
+        *,
+        timeout: float = TIMEOUT,
+        retries: int = RETRIES,
+        before_repetition: Callable[[], object] | None = None,
+    ) -> Response:
+        """Send a request until there is a reply; raise `UpstreamError` if there is none."""
         key = self.api_key or os.environ.get("OPENAI_API_KEY", "").strip()
         redactor = Redactor.configured(key, *address_secrets(self.address))
-        parts = urlsplit(self.address)
-        query = f"?{parts.query}" if parts.query else ""
-        request = urllib.request.Request(  # noqa: S310 (an address of the user's)
-            f"{bare_address(self.address).rstrip('/')}/{path}{query}",
-            json.dumps(body).encode(),
-            {
+        query = urlsplit(self.address).query
+        request = HttpRequest(
+            f"{bare_address(self.address)}/{path}{f'?{query}' if query else ''}",
+            body=json.dumps(body).encode(),
+            headers={
                 "Content-Type": "application/json",
                 "Authorization": basic_authorization(self.address)
                 or f"Bearer {key or 'no-key-needed'}",
             },
+            safe=True,
         )
         try:
-            content = _Exchange(request).run(_TIMEOUT)
-        except urllib.error.HTTPError as error:
-            raise _explain_status(error, redactor) from None
-        except (OSError, HTTPException, ValueError) as error:  # ValueError: no usable address
-            reason = type(getattr(error, "reason", error)).__name__
-            raise _refuse(
-                f"no connection to {bare_address(self.address)} ({reason})", "no_connection"
-            ) from None
-        if content is None:
-            raise _refuse(f"no reply within {_TIMEOUT:g} seconds", "no_connection")
-        if len(content) > LARGEST:
-            raise _refuse(f"a reply of more than {LARGEST // 2**20} MiB", "too_long")
-        try:
-            text = read_body(content, path)
+            reply = connections.send(
+                request,
+                check_status,
+                timeout=timeout,
+                largest=LARGEST,
+                retries=retries,
+                before_repetition=before_repetition,
+            )
+            text = read_body(reply.content, path)
+        except AttemptError as error:
+            raise self._explain(error, timeout, redactor) from None
         except UnreadableError as error:
             raise _refuse(redactor.redact_line(str(error)), "no_reply") from None
         return Response(200, redactor.redact(text).encode())
 
-
-class _Exchange:
-    """One request and its reply, in a separate thread, so that it can be timed as a whole.
-
-    A server that sends a byte now and then would be in time for each of them.
-    """
-
-    def __init__(self, request: urllib.request.Request) -> None:
-        self._request = request
-        self._content = b""
-        self._error: BaseException | None = None
-
-    def run(self, timeout: float) -> bytes | None:
-        """Return the content of the reply, None if there is none in time; raise its error."""
-        thread = threading.Thread(target=self._work, args=(timeout,), daemon=True)
-        thread.start()
-        thread.join(timeout)
-        if thread.is_alive():
-            return None
-        if self._error is not None:
-            raise self._error
-        return self._content
-
-    def _work(self, timeout: float) -> None:
-        until = time.monotonic() + timeout
-        pieces: list[bytes] = []
-        size = 0
+    def _explain(self, error: AttemptError, timeout: float, redactor: Redactor) -> UpstreamError:
+        """Pass a refusal on, with what the server says about it; name where it redirects to."""
+        if error.reply is None:
+            place = bare_address(self.address)
+            messages = {
+                "timeout": f"no reply within {timeout:g} seconds",
+                "oversize": f"a reply of more than {LARGEST // 2**20} MiB",
+                "gone": f"{place}: {error.detail}",
+            }
+            unreached = f"no connection to {place} ({error.cause})"
+            code = "too_long" if error.kind == "oversize" else "no_connection"
+            return _refuse(messages.get(error.kind, unreached), code)
+        status = error.reply.status
+        if status < 400:
+            target = redactor.redact_line(error.reply.headers.get("location") or "nowhere")
+            return _refuse(
+                f"HTTP {status}: the server redirects to {target}, and RoutePrism follows no "
+                f"redirects",
+                "no_reply",
+            )
+        text = redactor.redact(error.reply.content.decode(errors="replace"))
+        message = f"HTTP {status}: {redactor.redact_line(text)[:300]}"
         try:
-            opener = urllib.request.build_opener(_NoRedirects)
-            with opener.open(self._request, timeout=timeout) as reply:
-                while size <= LARGEST and time.monotonic() < until and (piece := reply.read1()):
-                    pieces.append(piece)
-                    size += len(piece)
-                if size <= LARGEST and reply.length:
-                    raise HTTPException("the reply ended before its stated length")
-            self._content = b"".join(pieces)
-        except BaseException as error:  # raised where the request was made
-            self._error = error
+            json.loads(text)
+        except (ValueError, RecursionError):
+            text = Response.error(status, message, "no_reply").body.decode()
+        return UpstreamError(Response(status, text.encode(), _NO_REPETITION), message)
 
 
 def _refuse(message: str, code: str) -> UpstreamError:
-    return UpstreamError(Response.error(502, message, code), message)
-
-
-def _explain_status(error: urllib.error.HTTPError, redactor: Redactor) -> UpstreamError:
-    """Pass the status on, with what the server says about it; name where it redirects to."""
-    if error.code < 400:
-        error.close()
-        target = redactor.redact_line(error.headers["Location"] or "nowhere")
-        return _refuse(
-            f"HTTP {error.code}: the server redirects to {target}, and RoutePrism follows no "
-            f"redirects",
-            "no_reply",
-        )
-    with error:
-        text = redactor.redact(error.read(LARGEST).decode(errors="replace"))
-    headers = {name: error.headers[name] for name in _PASSED if name in error.headers}
-    message = f"HTTP {error.code}: {redactor.redact_line(text)[:300]}"
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        text = Response.error(error.code, message, "no_reply").body.decode()
-    return UpstreamError(Response(error.code, text.encode(), headers), message)
+    response = Response.error(502, message, code)
+    return UpstreamError(Response(502, response.body, _NO_REPETITION), message)

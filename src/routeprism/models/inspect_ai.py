@@ -6,18 +6,38 @@ providers itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from routeprism import specs
 from routeprism.errors import MissingExtraError, ModelError, SpecError
 from routeprism.models._contracts import Ask, Reply, Usage
 from routeprism.models._replies import REFUSED
-from routeprism.models._sessions import LoopCache
 from routeprism.redaction import Redactor, address_secrets, hide_credentials, names_secret
 
 __all__ = ["InspectModel"]
+
+T = TypeVar("T")
+
+
+class LoopCache(Generic[T]):
+    """A value for each event loop; a copy in another process starts empty."""
+
+    def __init__(self) -> None:
+        self._values: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
+
+    def __reduce__(self) -> tuple[type[LoopCache[T]], tuple[()]]:
+        return type(self), ()
+
+    def get(self, make: Callable[[], T]) -> T:
+        """Return this event loop's value; make it if there is none."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._values:
+            self._values[loop] = make()
+        return self._values[loop]
 
 
 @dataclass(frozen=True)

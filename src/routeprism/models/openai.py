@@ -1,41 +1,47 @@
-"""`openai:MODEL`: any OpenAI-compatible chat endpoint, through the official SDK.
+"""`openai:MODEL`: any OpenAI-compatible chat endpoint.
 
-RoutePrism repeats failed requests itself, so that each failure reaches the ledger. The key is read
-from OPENAI_API_KEY when the first request is made; no field, setting or message contains it.
+Failed requests are repeated, and each failure reaches the ledger. The key is read from
+OPENAI_API_KEY when the first request is made; no field, setting or message contains it.
 """
 
 from __future__ import annotations
 
-import asyncio
+import json
 import math
 import os
-import sys
-import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from importlib.util import find_spec
+from functools import lru_cache
 from typing import Any, ClassVar
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
-from routeprism.errors import MissingExtraError, ModelError, SpecError
+from routeprism.errors import ModelError, SpecError
 from routeprism.models._allowance import count_repetition
 from routeprism.models._contracts import Ask, Reply, Usage
 from routeprism.models._proxy import LARGEST, PUBLIC
-from routeprism.models._replies import FILTERED, REFUSED, UnreadableError, read_chat
-from routeprism.models._sessions import (
-    LONGEST_WAIT,
-    RETRIED,
-    LoopCache,
-    OversizeError,
-    Session,
-    compute_backoff,
-    connect,
-    read_retry_after,
+from routeprism.models._replies import FILTERED, REFUSED, ChatReply, UnreadableError, read_chat
+from routeprism.redaction import (
+    Redactor,
+    address_secrets,
+    bare_address,
+    basic_authorization,
+    environment_secrets,
+    hide_credentials,
+    is_web_address,
 )
-from routeprism.redaction import bare_address, hide_credentials, is_web_address
 from routeprism.specs import check_sizes, check_timeout
+from routeprism.transport import (
+    LONGEST_WAIT,
+    RETRIES,
+    AttemptError,
+    Connections,
+    HttpReply,
+    HttpRequest,
+    Repeat,
+    check_status,
+)
 
 __all__ = ["PUBLIC", "OpenAI"]
 
@@ -60,14 +66,14 @@ class OpenAI:
     concurrency: int = 16
     timeout: float = 120
     """Seconds for one whole attempt."""
-    retries: int = 6
+    retries: int = RETRIES
     """How often a request is repeated after a temporary failure."""
     price_in: float | None = None
     """Price of a million input tokens."""
     price_out: float | None = None
     """Price of a million output tokens."""
-    _sessions: LoopCache[Session] = field(
-        default_factory=LoopCache, init=False, repr=False, compare=False
+    _connections: Connections = field(
+        default_factory=Connections, init=False, repr=False, compare=False
     )
 
     embedded: ClassVar[bool] = False
@@ -75,8 +81,6 @@ class OpenAI:
     def __post_init__(self) -> None:
         if not self.model:
             raise SpecError("Expected a model's name behind 'openai:'")
-        if find_spec("openai") is None:
-            raise MissingExtraError(f"openai:{self.model}", "openai")
         check_sizes(concurrency=self.concurrency, retries=self.retries)
         lowest = {"max_tokens": 1, "price_in": 0, "price_out": 0}
         for name, least in lowest.items():
@@ -110,21 +114,39 @@ class OpenAI:
 
     async def answer(self, ask: Ask, /) -> Reply:
         """Repeat the request until it succeeds, fails for good, or the attempts are used up."""
-        session = self._sessions.get(lambda: connect(self._address, self.timeout))
+        sender = self._prepare_sender()
+        request = HttpRequest(
+            sender.url,
+            body=json.dumps(self._body(ask), ensure_ascii=False).encode(errors="replace"),
+            headers=sender.headers,
+            safe=True,
+        )
         history: list[str] = []
-        for number in range(self.retries + 1):
-            await session.gate.wait()
-            if number:
-                count_repetition()
-            result = await self._attempt(session, ask, tuple(history))
-            if isinstance(result, Reply):
-                return result
-            history.append(result.line)
-            if not result.temporary or number == self.retries:
-                break
-            if result.after is not None:
-                session.gate.shut(result.after)
-            await asyncio.sleep(max(result.after or 0.0, compute_backoff(number)))
+
+        def note(error: AttemptError) -> None:
+            now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+            history.append(f"{now} {self._describe_failure(error, sender)}")
+
+        failure: AttemptError
+        try:
+            chat = await self._connections.send_async(
+                request,
+                _read_reply,
+                timeout=self.timeout,
+                largest=LARGEST,
+                retries=self.retries,
+                before_repetition=count_repetition,
+                note=note,
+            )
+        except AttemptError as error:
+            failure = error
+        else:
+            usage = replace(chat.usage, cost=self._cost(chat.usage))
+            # An endpoint that echoes the request headers must not get them into the ledger.
+            raw = sender.redactor.redact(chat.text)
+            return Reply(raw, usage, attempts=tuple(history), marks=chat.marks)
+        if not history:  # nothing was sent
+            note(failure)
         reason = history[-1].partition(" ")[2]
         tried = "1 attempt" if len(history) == 1 else f"{len(history)} attempts"
         raise ModelError(
@@ -132,68 +154,41 @@ class OpenAI:
         )
 
     async def aclose(self) -> None:
-        """Close this event loop's connections; the collector calls this at the end."""
-        session = self._sessions.pop()
-        if session is not None:
-            await session.close()
+        """Close the connections; the collector calls this at the end."""
+        self._connections.close()
 
-    async def _attempt(
-        self, session: Session, ask: Ask, history: tuple[str, ...]
-    ) -> Reply | _Failure:
-        import openai
-
-        begun = time.monotonic()
-        try:
-            request = session.post("/chat/completions", self._body(ask))
-            content = await _await_within(self.timeout, request)
-            return self._read_reply(session, content, history)
-        except (openai.APITimeoutError, asyncio.TimeoutError):
-            if time.monotonic() - begun < 0.9 * self.timeout:
-                # Transports also report a time-out if no server listens at the address.
-                return _failure(f"no connection to {bare_address(self._address)}", temporary=True)
-            return _failure(f"no answer within {self.timeout:g} s", temporary=True)
-        except openai.APIConnectionError as error:
-            cause = type(error.__cause__ or error).__name__
-            return _failure(f"the connection failed ({cause})", temporary=True)
-        except openai.APIStatusError as error:
-            return self._refusal_or_failure(session, error, history)
-        except OversizeError:
-            return _failure(f"an answer of more than {LARGEST // 2**20} MiB", temporary=False)
-        except UnreadableError as error:
-            return _failure(session.redactor.redact_line(str(error)), temporary=True)
-        except Exception as error:
-            # Its text or its attributes may contain a header.
-            return _failure(
-                f"the request could not be made ({type(error).__name__})", temporary=False
+    def _prepare_sender(self) -> _Sender:
+        """Return what all requests have in common; raise `ModelError` without a usable key."""
+        address = self._address
+        key = os.environ.get("OPENAI_API_KEY", "").strip()
+        if not key and bare_address(address) == PUBLIC:
+            raise ModelError(
+                "OPENAI_API_KEY is not set; set it, or pass the address of a server as base_url"
             )
+        if not (key.isascii() and key.isprintable()):
+            raise ModelError("OPENAI_API_KEY contains characters that a header cannot contain")
+        return _make_sender(address, key, environment_secrets())
 
-    def _read_reply(self, session: Session, content: bytes, history: tuple[str, ...]) -> Reply:
-        chat = read_chat(content)
-        usage = replace(chat.usage, cost=self._cost(chat.usage))
-        # An endpoint that echoes the request headers must not get them into the ledger.
-        raw = session.redactor.redact(chat.text)
-        return Reply(raw, usage, attempts=history, marks=chat.marks)
-
-    def _refusal_or_failure(
-        self, session: Session, error: Any, history: tuple[str, ...]
-    ) -> Reply | _Failure:
-        code = str(error.code or "")
-        status: int = error.status_code
-        if status == 400 and code in FILTERED:
-            return Reply(f"{REFUSED} {code}", attempts=history)
-        if 300 <= status < 400:
-            return _failure(f"HTTP {status}: {_redirection(session, error)}", temporary=False)
-        body = error.body if isinstance(error.body, Mapping) else {}
-        words = session.redactor.redact_line(
-            str(body.get("message") or error.response.reason_phrase)
+    def _describe_failure(self, error: AttemptError, sender: _Sender) -> str:
+        if error.kind == "timeout":
+            return f"no answer within {self.timeout:g} s"
+        if error.kind == "oversize":
+            return f"an answer of more than {LARGEST // 2**20} MiB"
+        if error.kind == "connection":
+            return f"no connection to {bare_address(self._address)} ({error.cause})"
+        if error.kind == "broken":
+            return f"the connection failed ({error.cause})"
+        if error.reply is None:
+            return sender.redactor.redact_line(error.detail)
+        status = f"HTTP {error.reply.status}"
+        if 300 <= error.reply.status < 400:
+            return f"{status}: {_describe_redirection(sender, error.reply)}"
+        words = sender.redactor.redact_line(
+            str(_read_error(error.reply).get("message") or error.reply.reason)
         )
-        after = read_retry_after(error.response.headers) if status in RETRIED else None
-        hopeless = code in _HOPELESS or (after is not None and after > LONGEST_WAIT)
-        if after is not None and after > LONGEST_WAIT:
-            words += f" (it asks to wait {after:.0f} s)"
-        return _failure(
-            f"HTTP {status}: {words}", temporary=status in RETRIED and not hopeless, after=after
-        )
+        if error.after is not None and error.after > LONGEST_WAIT:
+            words += f" (it asks to wait {error.after:.0f} s)"
+        return f"{status}: {words}"
 
     def _body(self, ask: Ask) -> dict[str, Any]:
         # OpenAI's reasoning models accept only the newer name, most other servers only the older.
@@ -234,40 +229,63 @@ def _check_address(base_url: str | None, address: str) -> None:
         )
 
 
-def _redirection(session: Session, error: Any) -> str:
+@dataclass(frozen=True, slots=True)
+class _Sender:
+    """What the requests to one address have in common."""
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    redactor: Redactor
+
+
+@lru_cache(maxsize=16)
+def _make_sender(address: str, key: str, secrets: tuple[str, ...]) -> _Sender:
+    query = urlsplit(address).query
+    return _Sender(
+        f"{bare_address(address)}/chat/completions{f'?{query}' if query else ''}",
+        {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Authorization": basic_authorization(address) or f"Bearer {key or 'no-key-needed'}",
+        },
+        Redactor.configured(key, *address_secrets(address), *secrets),
+    )
+
+
+def _read_reply(reply: HttpReply) -> ChatReply:
+    """Read an answer, or the refusal of one; raise `AttemptError` if the reply is neither."""
+    code = str(_read_error(reply).get("code") or "") if reply.status >= 400 else ""
+    if reply.status == 400 and code in FILTERED:
+        return ChatReply(f"{REFUSED} {code}", Usage())
+    try:
+        return read_chat(check_status(reply).content)
+    except UnreadableError as error:
+        raise AttemptError("reply", str(error), Repeat.IF_SAFE) from None
+    except AttemptError as error:
+        if code in _HOPELESS:
+            error.repeat = Repeat.NEVER
+        raise
+
+
+def _read_error(reply: HttpReply) -> Mapping[str, Any]:
+    """Read what a refusal says about the error, as OpenAI-compatible endpoints write it."""
+    try:
+        body = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        return {}
+    error = body.get("error", body) if isinstance(body, Mapping) else None
+    return error if isinstance(error, Mapping) else {}
+
+
+def _describe_redirection(sender: _Sender, reply: HttpReply) -> str:
     """Name the address that a server redirects to; RoutePrism sends nothing there."""
-    location = str(error.response.headers.get("location", ""))
+    location = reply.headers.get("location", "")
     if not location:
         return "the server redirects, and names no address"
     with suppress(ValueError):  # else it is shown as it came
-        location = urljoin(str(error.request.url), location)
-    target = session.redactor.redact_line(location)
+        location = urljoin(sender.url, location)
+    target = sender.redactor.redact_line(location)
     return (
         f"the server redirects to {target}, and RoutePrism follows no redirects; if that is the "
         f"right address, pass it as base_url"
     )
-
-
-async def _await_within(seconds: float, request: Coroutine[Any, Any, bytes]) -> bytes:
-    """Await a request for some seconds at most, all its phases together."""
-    if sys.version_info >= (3, 11):
-        async with asyncio.timeout(seconds):  # without an extra task for each request
-            return await request
-    else:
-        return await asyncio.wait_for(request, seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """One attempt without an answer."""
-
-    line: str
-    """The UTC time, and what happened."""
-    temporary: bool
-    """Whether another attempt can succeed."""
-    after: float | None
-
-
-def _failure(reason: str, *, temporary: bool, after: float | None = None) -> _Failure:
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return _Failure(f"{now} {reason}", temporary, after)

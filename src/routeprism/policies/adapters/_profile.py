@@ -24,7 +24,10 @@ Pages = Literal["", "page", "offset", "cursor", "link"]
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _RECORD = ("id", "text", "user_text", "time", "messages", "turns")
 """What a request that adds a record may contain of it."""
-_REQUEST_KEYS = ("request", "body", "form", "files", "accept")
+_REQUEST_KEYS = ("request", "body", "form", "files", "accept", "idempotent")
+_IDEMPOTENT_METHODS = ("GET", "PUT", "DELETE")
+_IDEMPOTENT_TABLES = ("wait", "list", "search", "reset")
+"""Their requests can be repeated, whatever their method."""
 _ITEM_KEYS = ("items", "id", "text", "sources", "time", "only")
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "": ("url", "kind"),
@@ -58,6 +61,8 @@ class ProfileRequest:
     """Pointer to the id by which items name the added record as their source."""
     record: Any = None
     """Template of each record in a request that adds several."""
+    idempotent: bool = False
+    """Whether sending it twice has the same effect as sending it once."""
 
     def placeholders(self) -> Iterator[str]:
         """Yield the placeholders of the request."""
@@ -250,6 +255,7 @@ class _Reader:
         accept = entries.get("accept", [404] if name == "reset" else [])
         if not isinstance(accept, list) or not all(isinstance(code, int) for code in accept):
             tables.refuse(name, "accept", "expected a list of statuses such as [404]")
+        is_known = method in _IDEMPOTENT_METHODS or name in _IDEMPOTENT_TABLES
         capture = tables.read_texts(name, "capture")
         for key, pointer in capture.items():
             tables.check_pointer(name, key, pointer)
@@ -263,6 +269,7 @@ class _Reader:
             tuple(accept),
             capture,
             tables.read_pointer(name, "id") if name == "add" and "id" in entries else None,
+            idempotent=tables.read_choice(name, "idempotent", default=is_known),
         )
         tables.check_placeholders(
             name, [step.path, step.body, step.form, step.files], {*self._known, *more}

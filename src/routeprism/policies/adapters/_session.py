@@ -28,6 +28,7 @@ from routeprism.policies.adapters._wire import ServiceError, Transport, decode_j
 from routeprism.printing import pluralise
 from routeprism.records import Record
 from routeprism.redaction import Redactor
+from routeprism.transport import RETRIES, Connections
 
 _MOST_PAGES = 10_000
 _SUCCESS = frozenset(range(200, 300))
@@ -47,17 +48,29 @@ class Item:
 class ServiceSession:
     """Sends the requests of a profile, under a name that no other build has."""
 
-    def __init__(self, profile: Profile, timeout: float, *, discard: bool = False) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        timeout: float,
+        connections: Connections,
+        *,
+        retries: int = RETRIES,
+        discard: bool = False,
+    ) -> None:
         headers, secrets = profile.resolve_headers()
         self.profile, self._discard = profile, discard
         self.redactor = Redactor.configured(*secrets)
-        self.transport = Transport(profile.url, timeout, headers, self.redactor)
+        self.transport = Transport(
+            profile.url, timeout, headers, self.redactor, connections, retries
+        )
         self.values: dict[str, Any] = {"memory": f"routeprism-{uuid.uuid4().hex}"}
         self.lineage = Lineage(profile.kind, redactor=self.redactor)
         self.record_ids: dict[str, str] = {}
         """What the service calls a record, or its own id → the record's id."""
 
-    def send(self, step: ProfileRequest, more: Mapping[str, Any]) -> Any:
+    def send(
+        self, step: ProfileRequest, more: Mapping[str, Any], *, retries: int | None = None
+    ) -> Any:
         """Send a request; give its reply, and keep what it captures."""
         values = {**self.values, **more}
         content, kind = _encode_body(step, values)
@@ -69,6 +82,8 @@ class ServiceSession:
             content,
             accepted=_SUCCESS | {*step.accept},
             headers={"Content-Type": kind, "Accept": "application/json"},
+            safe=step.idempotent,
+            retries=retries,
         )
         reply = decode_json(raw, step.name, self.redactor) if raw.strip() else None
         for name, pointer in step.capture.items():
@@ -159,17 +174,17 @@ class ServiceSession:
                 )
             time.sleep(wait.interval)
 
-    def reset(self) -> None:
+    def reset(self, *, retries: int | None = None) -> None:
         """Let the service forget the memory, if the profile has a request for it."""
         step = self.profile.reset
         if step is None:
             return
         names = {*step.placeholders()}
         if not names & {"item", "items"}:
-            self.send(step, {})
+            self.send(step, {}, retries=retries)
         elif keys := [item.key for item in self.dump()]:
             for value in keys if "item" in names else [keys]:
-                self.send(step, {"item": value, "items": value})
+                self.send(step, {"item": value, "items": value}, retries=retries)
 
     def restart(self) -> None:
         """Refuse: the service is not a process of RoutePrism's."""
@@ -178,7 +193,7 @@ class ServiceSession:
     def end(self) -> None:
         """Let the service forget the memory, unless it is gone."""
         with suppress(RouteError):
-            self.reset()
+            self.reset(retries=0)
 
     # --- items ---------------------------------------------------------------------------------
 
@@ -372,11 +387,8 @@ def refuse_to_delete(number: int) -> RouteError:
     )
 
 
-def build_session(
-    profile: Profile, arrivals: Sequence[Record], timeout: float, *, discard: bool = False
-) -> AdaptedMemory:
+def build_session(session: ServiceSession, arrivals: Sequence[Record]) -> AdaptedMemory:
     """Add every arrival to a new memory behind the API."""
-    session = ServiceSession(profile, timeout, discard=discard)
     session.clear()
     try:
         session.open()

@@ -109,6 +109,13 @@ class ProfileTables:
             self.refuse(table, key, f"expected a number of 0 or more but got {value!r}")
         return value
 
+    def read_choice(self, table: str, key: str, *, default: bool) -> bool:
+        """Return true or false."""
+        value = self.read(table).get(key, default)
+        if not isinstance(value, bool):
+            self.refuse(table, key, f"expected true or false but got {value!r}")
+        return value
+
     def read_times(self, limit: float) -> tuple[float, float, float]:
         """Return interval, patience and limit of `[wait]` in seconds; `limit` is the default."""
         interval = self.read_number("wait", "interval", 0.1)

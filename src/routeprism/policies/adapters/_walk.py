@@ -52,12 +52,12 @@ class ProfileStep:
 class _Walk:
     """The state between the steps."""
 
-    def __init__(self, profile: Profile, timeout: float, *, discard: bool) -> None:
-        self.profile, self._timeout, self._discard = profile, timeout, discard
+    def __init__(self, profile: Profile, start: Callable[[], ServiceSession]) -> None:
+        self.profile, self._start = profile, start
         self.session: ServiceSession
 
     def headers(self) -> str:
-        self.session = ServiceSession(self.profile, self._timeout, discard=self._discard)
+        self.session = self._start()
         isolation = (
             "each build has its own {memory}"
             if self.profile.isolation == "namespace"
@@ -157,11 +157,9 @@ class _Walk:
         return repr(line if len(line) <= _QUOTED else f"{line[:_QUOTED]}…")
 
 
-def walk_profile(
-    profile: Profile, timeout: float, *, discard: bool = False
-) -> Iterator[ProfileStep]:
+def walk_profile(profile: Profile, start: Callable[[], ServiceSession]) -> Iterator[ProfileStep]:
     """Try every step of a profile with two records; stop at the first that fails."""
-    walk = _Walk(profile, timeout, discard=discard)
+    walk = _Walk(profile, start)
     steps: tuple[tuple[str, Callable[[], str]], ...] = (
         ("headers", walk.headers),
         ("shared memory", walk.clear),

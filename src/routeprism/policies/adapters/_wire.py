@@ -12,8 +12,6 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from socket import SHUT_RDWR
 from typing import Any, get_args
 from urllib.parse import urljoin, urlsplit
 
@@ -22,6 +20,14 @@ from routeprism.policies._contracts import Block, Event, EventKind, JsonValue
 from routeprism.policies.adapters._systems import count_verbatim
 from routeprism.records import Record
 from routeprism.redaction import Redactor, hide_credentials, is_web_address
+from routeprism.transport import (
+    RETRIES,
+    AttemptError,
+    Connections,
+    HttpReply,
+    HttpRequest,
+    refuse_status,
+)
 
 LARGEST = 64 * 2**20
 """The largest reply in bytes."""
@@ -73,10 +79,17 @@ class Transport:
     """Sends requests to a service, each within the time that it may take in all."""
 
     def __init__(
-        self, url: str, timeout: float, headers: Mapping[str, str], redactor: Redactor
+        self,
+        url: str,
+        timeout: float,
+        headers: Mapping[str, str],
+        redactor: Redactor,
+        connections: Connections | None = None,
+        retries: int = RETRIES,
     ) -> None:
         self.url, self.timeout, self.redactor = url, timeout, redactor
-        self._headers = headers
+        self._headers, self._retries = headers, retries
+        self._connections = connections or Connections()
 
     def send(
         self,
@@ -87,107 +100,54 @@ class Transport:
         *,
         accepted: Collection[int] = (200,),
         headers: Mapping[str, str] | None = None,
+        safe: bool = False,
+        retries: int | None = None,
     ) -> bytes:
-        """Send one request, and give the content of its reply; `action` names it in errors."""
-        exchange = _Exchange(self.url, method, path, body, {**self._headers, **(headers or {})})
-        try:
-            finished = exchange.run(self.timeout)
-        except (OSError, HTTPException, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            detail = self.redactor.redact_line(reason)
-            message = f"{action}: {self.url} cannot be asked: {detail}"
-            raise ServiceError(message, action) from None
-        if not finished:
-            raise ServiceError(f"{action}: no reply within {self.timeout:g} seconds", action)
-        if exchange.status not in accepted:
-            raise ServiceError(f"{action}: {self._refusal(exchange)}", action, exchange.status)
-        return exchange.content
+        """Send a request, and give the content of its reply; `action` names it in errors.
 
-    def _refusal(self, exchange: _Exchange) -> str:
-        """Describe the service's refusal; a redirection is named, and not followed."""
-        if exchange.location:
-            with suppress(ValueError):
-                exchange.location = urljoin(self.url, exchange.location)
-            target = self.redactor.redact_line(exchange.location)
-            return (
-                f"the service redirects ({exchange.status}) to {target}, and RoutePrism follows no "
-                f"redirects; if that is the right address, pass it as url"
+        A request that is `safe` is repeated although the service may have performed it.
+        """
+        base = urlsplit(self.url)
+        url = f"{base.scheme}://{base.netloc}{base.path.rstrip('/')}{path}"
+        request = HttpRequest(url, method, body, {**self._headers, **(headers or {})}, safe)
+
+        def read(reply: HttpReply) -> bytes:
+            if reply.status not in accepted:
+                raise refuse_status(reply)
+            return reply.content
+
+        try:
+            return self._connections.send(
+                request,
+                read,
+                timeout=self.timeout,
+                largest=LARGEST,
+                retries=self._retries if retries is None else retries,
             )
-        detail = exchange.content.decode(errors="replace")
+        except AttemptError as error:
+            repeated = f" (after {error.attempts} attempts)" if error.attempts > 1 else ""
+            status = None if error.reply is None else error.reply.status
+            message = f"{action}: {self._explain(error)}{repeated}"
+            raise ServiceError(message, action, status) from None
+
+    def _explain(self, error: AttemptError) -> str:
+        """Describe a failure; a redirection is named, and not followed."""
+        if error.kind == "timeout":
+            return f"no reply within {self.timeout:g} seconds"
+        reply = error.reply
+        if reply is None:
+            return f"{self.url} cannot be asked: {self.redactor.redact_line(error.detail)}"
+        if 300 <= reply.status < 400 and (target := reply.headers.get("location", "")):
+            with suppress(ValueError):
+                target = urljoin(self.url, target)
+            return (
+                f"the service redirects ({reply.status}) to {self.redactor.redact_line(target)}, "
+                f"and RoutePrism follows no redirects; if that is the right address, pass it as url"
+            )
+        detail = reply.content.decode(errors="replace")
         return self.redactor.redact_line(
-            f"the service replied {exchange.status} {exchange.reason}: {detail}"
+            f"the service replied {reply.status} {reply.reason}: {detail}"
         )
-
-
-class _Exchange:
-    """One request and its reply, in a separate thread.
-
-    Looking the name up, connecting, sending, and waiting for status line, headers and body cannot
-    be timed together from inside: each of them may take its own time again.
-    """
-
-    def __init__(
-        self, url: str, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> None:
-        parts = urlsplit(url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._connection = kind(parts.hostname or "", parts.port)
-        self._method, self._path = method, f"{parts.path.rstrip('/')}{path}"
-        self._body, self._headers = body, headers
-        self._error: BaseException | None = None
-        self.status = 0
-        self.reason = self.location = ""
-        self.content = b""
-
-    def run(self, timeout: float) -> bool:
-        """Wait for the reply; False if there is none in time. Raises the error of the request."""
-        self._connection.timeout = timeout
-        thread = threading.Thread(target=self._work, name="memory service", daemon=True)
-        thread.start()
-        try:
-            thread.join(timeout)
-        finally:
-            late = thread.is_alive()
-            if late:  # also after Ctrl-C
-                self._break_off()
-        if not late and self._error is not None:
-            if isinstance(self._error, TimeoutError):
-                return False
-            raise self._error
-        return not late
-
-    def _break_off(self) -> None:
-        sock = self._connection.sock
-        if sock is not None:
-            with suppress(OSError):
-                sock.shutdown(SHUT_RDWR)
-
-    def _work(self) -> None:
-        try:
-            self._connection.request(self._method, self._path, self._body, dict(self._headers))
-            reply = self._connection.getresponse()
-            self.content = _read_content(reply)
-            self.status, self.reason = reply.status, reply.reason
-            if 300 <= reply.status < 400:
-                self.location = reply.getheader("Location") or ""
-        except BaseException as error:  # raised where the request was made
-            self._error = error
-        finally:
-            self._connection.close()
-
-
-def _read_content(reply: HTTPResponse) -> bytes:
-    """Read a reply up to a limit; one that ends before its stated length is none."""
-    pieces: list[bytes] = []
-    size = 0
-    while piece := reply.read1(65536):
-        pieces.append(piece)
-        size += len(piece)
-        if size > LARGEST:
-            raise HTTPException(f"a reply of more than {LARGEST} bytes")
-    if reply.length:
-        raise HTTPException("the reply ended before its stated length")
-    return b"".join(pieces)
 
 
 def decode_json(line: str | bytes, verb: str, redactor: Redactor) -> Any:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from routeprism.errors import RouteError, SpecError
@@ -27,7 +28,8 @@ from routeprism.policies.adapters._wire import (
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Record
 from routeprism.redaction import Redactor
-from routeprism.specs import SpecName, check_timeout
+from routeprism.specs import SpecName, check_sizes, check_timeout
+from routeprism.transport import RETRIES, Connections
 
 __all__ = ["Http"]
 
@@ -56,9 +58,17 @@ class Http:
     """Whether the service has a fifth request, `add_many`, that adds several records."""
     calls_per_add: float | None = field(default=None, metadata={"named": False})
     """Model calls that the service makes for each record, for `--dry-run` and `--max-calls`."""
+    retries: int = field(default=RETRIES, metadata={"named": False})
+    """How often a request is repeated after a temporary failure, where that is safe."""
+    idempotent: bool = field(default=False, metadata={"named": False})
+    """Whether adding the same record twice has the same effect as adding it once."""
+    _connections: Connections = field(
+        default_factory=Connections, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         check_timeout(self.timeout)
+        check_sizes(retries=self.retries)
         if not self.url and not self.profile:
             raise SpecError("Expected url=ADDRESS, or profile=FILE.toml for an existing API")
         if self.profile:
@@ -100,22 +110,27 @@ class Http:
     def walk(self) -> Iterator[ProfileStep]:
         """Try the steps of the profile one after the other, and describe what each found."""
         if api := self._api:
-            yield from walk_profile(api, self.timeout, discard=self.discard)
+            yield from walk_profile(api, partial(self._start_session, api))
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Reset a new memory, then add every arrival."""
         if api := self._api:
-            return build_session(api, arrivals, self.timeout, discard=self.discard)
+            return build_session(self._start_session(api), arrivals)
         return OwnMemory(self.open, self.name).build(arrivals)
 
     def open(self) -> RemoteMemory | ObservedMemory:
         """Return an empty memory, to which records can be added one by one or at once."""
         if api := self._api:
-            session = ServiceSession(api, self.timeout, discard=self.discard)
+            session = self._start_session(api)
             session.clear()
             session.open()
             return ObservedMemory(session, None if api.wait is None else api.wait.limit)
         return RemoteMemory(*self._connect(), self.settle)
+
+    def _start_session(self, api: Profile) -> ServiceSession:
+        return ServiceSession(
+            api, self.timeout, self._connections, retries=self.retries, discard=self.discard
+        )
 
     def _connect(self) -> tuple[Call, Callable[[], object], Redactor]:
         """Return how to speak the four verbs to a new memory, and how to forget it."""
@@ -124,15 +139,21 @@ class Http:
         headers = {"Content-Type": "application/json"}
         if secret:
             headers["Authorization"] = f"Bearer {secret}"
-        transport = Transport(self.url, self.timeout, headers, redactor)
+        transport = Transport(
+            self.url, self.timeout, headers, redactor, self._connections, self.retries
+        )
         memory = uuid.uuid4().hex  # builds at the same time must not meet
 
-        def call(verb: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        def call(
+            verb: str, content: Mapping[str, Any], *, retries: int | None = None
+        ) -> Mapping[str, Any]:
             body = json.dumps({"memory": memory, **content}).encode()
-            return decode_reply(transport.send(verb, "POST", f"/{verb}", body), verb, redactor)
+            safe = self.idempotent or verb not in ("add", "add_many")
+            reply = transport.send(verb, "POST", f"/{verb}", body, safe=safe, retries=retries)
+            return decode_reply(reply, verb, redactor)
 
         def forget() -> None:
             with suppress(RouteError):  # a service that is gone has nothing left to forget
-                call("reset", {})
+                call("reset", {}, retries=0)
 
         return call, forget, redactor

@@ -25,7 +25,7 @@ from routeprism.policies.adapters._mem0_store import (
     load_config,
 )
 from routeprism.policies.adapters._profile import Profile, load_profile
-from routeprism.policies.adapters._session import build_session
+from routeprism.policies.adapters._session import ServiceSession, build_session
 from routeprism.policies.adapters._systems import (
     AdaptedMemory,
     ClientSystem,
@@ -39,6 +39,7 @@ from routeprism.policies.adapters._wire import check_service_address
 from routeprism.records import Record, Turn
 from routeprism.specs import check_timeout
 from routeprism.text import tokens
+from routeprism.transport import Connections
 
 __all__ = ["Mem0"]
 
@@ -81,6 +82,9 @@ class Mem0(ClientSystem):
     """How many seconds a request to the host may take."""
     calls_per_add: float | None = field(default=None, metadata={"named": False})
     """Model calls that the host makes for each record, for `--dry-run` and `--max-calls`."""
+    _connections: Connections = field(
+        default_factory=Connections, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         ClientSystem.__post_init__(self)
@@ -146,7 +150,8 @@ class Mem0(ClientSystem):
         """Add every record to a new memory."""
         if self.host:
             records = list(map(self._cut, arrivals))
-            return build_session(self._make_profile(), records, self.timeout)
+            session = ServiceSession(self._make_profile(), self.timeout, self._connections)
+            return build_session(session, records)
         policy = self.configured
         key = load_config(self.config).api_key if self.config and not self.model else ""
         opened = OpenedMem0.make(policy, import_mem0(), policy.connect(arrivals, key))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 import routeprism
 from routeprism.errors import OwnCodeError, RunError
+from routeprism.files import is_draft
 from routeprism.records import Record
 from routeprism.runs import Answer, EstimateRow, Key, Request, Run
 
@@ -196,3 +198,32 @@ def test_a_draft_does_not_make_foreign_files_ours(tmp_path: Path) -> None:
     ):
         pass
     assert tree(tmp_path) == [".routeprism-0123456789abcdef.tmp", "thesis.txt"]
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_run_that_is_killed_at_its_start_is_recognised(tmp_path: Path, staged: bool) -> None:
+    """Whenever something else is in the directory, so is the manifest."""
+    run = tmp_path / "run"
+    seen: list[bool] = []
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        if watching and event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"):
+            names = {path.name for path in run.iterdir()} if run.is_dir() else set()
+            known = {name for name in names if not is_draft(name)}
+            seen.append(not known or "manifest.json" in known)
+
+    sys.addaudithook(watch)
+    watching = True
+    try:
+        with (
+            pytest.raises(BrokenMemoryError),
+            Run.open(run, CONFIGURATION, inputs={}, staged=staged) as opened,
+        ):
+            with opened.writing():
+                pass
+            raise BrokenMemoryError
+    finally:
+        watching = False
+    assert len(seen) > 5
+    assert all(seen)
+    assert not run.exists()

@@ -77,8 +77,11 @@ class Claim:
         return f"{whole}{number}; run the same command again to resume"
 
     def _remove(self) -> None:
-        """Remove the files of a new run, and the directories that are empty then."""
-        for name in (MANIFEST, ESTIMATES, PENDING_RESULTS, *STORE_FILES, LOCK):
+        """Remove the files of a new run, and the directories that are empty then.
+
+        The manifest goes last, so that a process that is killed meanwhile leaves a run.
+        """
+        for name in (ESTIMATES, PENDING_RESULTS, *STORE_FILES, MANIFEST, LOCK):
             with suppress(OSError):
                 (self.directory / name).unlink(missing_ok=True)
         _remove_empty(self.folders)

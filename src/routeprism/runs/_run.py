@@ -64,12 +64,11 @@ class Run:
         manifest: dict[str, Any],
         *,
         fresh: bool,
-        stage: Path | None = None,
     ) -> None:
         self.directory = directory
         self.manifest = manifest
         self.fresh = fresh
-        self._stage = stage
+        self._stage: Path | None = None
         """The store of the tables until the extension of a finished run is complete."""
         self.finished = False
         """Whether `finish` has succeeded."""
@@ -105,17 +104,17 @@ class Run:
             "counts": {},
         }
         with claim_directory(directory, manifest, growing) as claim:
-            stage = None
-            if claim.complete or staged or (trial and not claim.fresh):
-                stage = claim.create_stage() / STORE
-            run = cls(directory, manifest, fresh=claim.fresh, stage=stage)
+            run = cls(directory, manifest, fresh=claim.fresh)
             try:
+                # First: by the manifest the next call recognises the directory.
                 if claim.fresh:
                     run._write_manifest()
                 else:
                     if claim.complete or run.store.exists():
                         check_store(run.store)
                     _connect(run.store).close()  # refuse what is not a store before any work
+                if claim.complete or staged or (trial and not claim.fresh):
+                    run._stage = claim.create_stage() / STORE
                 yield run
             except StorageError as error:
                 remainder = claim.settle(finished=run.finished)

@@ -26,6 +26,7 @@ from routeprism.experiments.mechanism import contrasts
 from routeprism.measures import Tally
 from routeprism.models import ALLOWANCE, GATEWAY, Allowance, Gateway, Model
 from routeprism.policies import (
+    Metered,
     Policy,
     SourceOrder,
     StandIn,
@@ -174,7 +175,7 @@ def prepare_audit(
         subject = replace(subject, benchmark=shuffle_cases(subject.benchmark, statistics.seed))
     _refuse_impossible(subject, stages, tracing)
     compared = contrasts(subject.policies)
-    gateway = _open_gateway(subject, pacing)
+    gateway = open_gateway(subject.policies, pacing)
     policies = _prepare_policies(subject, pacing, gateway)
     adding = None if pacing.dry_run else _watch_building(subject, tracing, execution)
     policies = tuple(watch_adds(policy, adding) for policy in policies)
@@ -242,9 +243,9 @@ def _explain_replay(cassette: Cassette | None) -> Iterable[str]:
         )
 
 
-def _open_gateway(subject: Subject, pacing: Pacing) -> Gateway | None:
+def open_gateway(policies: Sequence[Policy], pacing: Pacing) -> Gateway | None:
     """Make the proxy of the memory systems whose clients can be pointed at one."""
-    if pacing.dry_run or not any(map(uses_gateway, subject.policies)):
+    if pacing.dry_run or not any(map(uses_gateway, policies)):
         return None
     return Gateway(pacing.allowance, rate_limit=pacing.rate_limit, replay=pacing.replay)
 
@@ -278,17 +279,29 @@ def _refuse_stopping(
         )
 
 
+def connect_policies(
+    policies: Iterable[Policy], pacing: Pacing, gateway: Gateway | None
+) -> tuple[Policy, ...]:
+    """Let policies count their requests, and send them through the proxy if there is one."""
+
+    def connect(policy: Policy) -> Policy:
+        if gateway is not None and uses_gateway(policy):
+            policy = route_policy(policy, gateway)
+            if not isinstance(unwrap_policy(policy), Metered):
+                return policy  # the proxy counts
+        return meter_policy(policy, pacing.allowance)
+
+    return tuple(map(connect, policies))
+
+
 def _prepare_policies(
     subject: Subject, pacing: Pacing, gateway: Gateway | None
 ) -> tuple[Policy, ...]:
-    """Let policies count their requests; in a dry run, put stand-ins in the place of some."""
-    if pacing.dry_run:
-        cases, limits = subject.benchmark.cases, pacing.allowance
-        return stand_ins(subject.policies, cases, measure=pacing.measure, allowance=limits)
-    policies = (meter_policy(policy, pacing.allowance) for policy in subject.policies)
-    return tuple(
-        policy if gateway is None else route_policy(policy, gateway) for policy in policies
-    )
+    """Connect the policies; in a dry run, put stand-ins in the place of some."""
+    if not pacing.dry_run:
+        return connect_policies(subject.policies, pacing, gateway)
+    cases, limits = subject.benchmark.cases, pacing.allowance
+    return stand_ins(subject.policies, cases, measure=pacing.measure, allowance=limits)
 
 
 def _refuse_impossible(subject: Subject, stages: Sequence[Stage], tracing: Tracing) -> None:
@@ -342,7 +355,7 @@ def _choose_place(
                 f"{asking} is built on {execution.ray} and traced here: it asks a model while it "
                 f"is built"
             )
-    notes += _explain_proxy(plan.policies, execution)
+    notes += explain_proxy(plan.policies, execution)
     alone = any(
         stores_states(policy)
         or (uses_gateway(policy) and execution.ray is None)
@@ -354,7 +367,7 @@ def _choose_place(
     return execution.choose_workers(len(plan.benchmark.cases), many=_MANY_CASES), tuple(notes)
 
 
-def _explain_proxy(policies: Sequence[Policy], execution: RunExecution) -> list[str]:
+def explain_proxy(policies: Sequence[Policy], execution: RunExecution) -> list[str]:
     """Report that a memory whose client asks the proxy is not built in several processes."""
     served = next((policy.name for policy in policies if uses_gateway(policy)), "")
     if not served or (execution.workers or 1) == 1 or execution.ray is not None:
@@ -442,7 +455,7 @@ def trace_cases(audit: Preparation, run: Run | None) -> Traces:
             number,
             run,
             _choose_execution(audit, watch),
-            until_limit=True,
+            allowance=audit.pacing.allowance,
             stop=None if watch is None else is_enough,
             resumable=audit.pacing.allowance is None and audit.gateway is None,
         )

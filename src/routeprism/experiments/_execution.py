@@ -164,13 +164,13 @@ def map_cases(
     execution: RunExecution,
     *,
     batch: int = 8,
-    until_limit: bool = False,
+    allowance: Allowance | None = None,
     stop: Callable[[ResultType], bool] | None = None,
     resumable: bool = False,
 ) -> None:
     """Work on every case in order, store its tables, `add` its result, and report progress.
 
-    With `until_limit`, results from before the spending limit was reached are kept. If `stop`
+    With an `allowance`, results from before its limit was reached are kept. If `stop`
     returns true for a result, the cases after it are left out. If the work is `resumable`, an
     interrupted call is continued after its last checkpoint.
     """
@@ -186,7 +186,7 @@ def map_cases(
             done += 1
             add(result)
         results, number = _open_results(work, plan, number, execution, batch, first=done)
-        for result in _until_limit(results) if until_limit else results:
+        for result in results if allowance is None else _until_limit(results, allowance):
             done += 1
             checkpoints.write(result)
             add(result)
@@ -232,9 +232,20 @@ def _work_at(
     return work(plan, places[place])
 
 
-def _until_limit(results: Iterator[ResultType]) -> Iterator[ResultType]:
-    with suppress(LimitError):
+def _until_limit(results: Iterator[ResultType], allowance: Allowance) -> Iterator[ResultType]:
+    with suppress(LimitError), naming_limit(allowance):
         yield from results
+
+
+@contextmanager
+def naming_limit(allowance: Allowance | None) -> Iterator[None]:
+    """Raise `LimitError` for whatever fails because a call was refused."""
+    try:
+        yield
+    except Exception:
+        if allowance is not None:
+            allowance.check()
+        raise
 
 
 def _mark_scripted(

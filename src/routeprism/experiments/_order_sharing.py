@@ -25,6 +25,7 @@ from routeprism.policies import (
     is_deterministic,
     makes_calls,
     unwrap_policy,
+    uses_gateway,
 )
 from routeprism.policies.own import OwnMemory
 from routeprism.records import Case, Pool
@@ -144,8 +145,8 @@ class Sharing:
         def count() -> None:
             if self.adding is not None:
                 self.adding()
-            if self.allowance is not None and consultant is None:
-                self.allowance.count(next(counted))
+            if self.allowance is not None and not (consultant or uses_gateway(policy)):
+                self.allowance.count(next(counted))  # those two count what they send
 
         store = None if self.nodes is None or consultant else self.nodes.of(policy.name, pool.user)
         return ArrivalTrie(policy, pool, connect=connect, count=count, queries=queries, store=store)

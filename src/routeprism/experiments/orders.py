@@ -12,8 +12,16 @@ from routeprism.answers import AnswerProgress, Cost
 from routeprism.errors import LimitError, SpecError
 from routeprism.exhibits import Statement
 from routeprism.experiments._adding import MANY, AddProgress, estimate_sizes
+from routeprism.experiments._audit import connect_policies, explain_proxy, open_gateway
 from routeprism.experiments._construction import construction_costs, stand_ins
-from routeprism.experiments._execution import Pacing, RunExecution, finish_run, map_cases, open_run
+from routeprism.experiments._execution import (
+    Pacing,
+    RunExecution,
+    finish_run,
+    map_cases,
+    naming_limit,
+    open_run,
+)
 from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._observations import (
     Observations,
@@ -51,14 +59,15 @@ from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments.reach import decide_reaches
 from routeprism.landscape import BINS, MOST_ORDERS, support_positions
 from routeprism.measures import Tally
+from routeprism.models import GATEWAY, Gateway
 from routeprism.orders import ArrivalModel
 from routeprism.policies import (
     Policy,
     StandIn,
     builder_model,
     describe_client,
-    meter_policy,
     unwrap_policy,
+    uses_gateway,
     watch_adds,
 )
 from routeprism.policies.own import OwnMemory
@@ -120,7 +129,11 @@ def explore_subject(
     statistics = (statistics or Statistics()).check(benchmark)
     subject = subject.check()
     looking = _check_looking(subject, looking)
-    plan, execution = _prepare(subject, looking, statistics, pacing, execution or RunExecution())
+    gateway = open_gateway(subject.policies, pacing)
+    execution = execution or RunExecution()
+    totals = _Totals(benchmark)
+    totals.notes += explain_proxy(subject.policies, execution)
+    plan, execution = _prepare(subject, looking, statistics, pacing, execution, gateway)
     if pacing.dry_run:
         if execution.merged is not None:  # shards have built everything
             return Audit.of_costs(benchmark, {})
@@ -134,7 +147,6 @@ def explore_subject(
         **statistics.describe(),
         **execution.describe_shard(),
     }
-    totals = _Totals(benchmark)
     asks = any(builder_model(policy) is not None for policy in subject.policies)
     with (
         open_run(
@@ -143,19 +155,20 @@ def explore_subject(
             benchmark,
             command_line=execution.command_line,
             temporary=asks,
+            staged=gateway is not None,
             merged=execution.merged,
         ) as run,
+        nullcontext() if gateway is None else gateway.serving(run),
         open_consultants(plan.sharing, subject.policies, run, pacing) as sharing,
     ):
         plan = replace(plan, sharing=sharing)
         try:
-            _explore_pools(plan, totals, run, execution.keep_home(sharing.list_home()))
+            home = {**sharing.list_home(), GATEWAY: gateway}
+            with naming_limit(pacing.allowance):
+                _explore_pools(plan, totals, run, execution.keep_home(home))
         except LimitError as error:
-            completed = (
-                "Replies that came in are kept in the run"
-                if asks and execution.directory is not None
-                else "`orders` stores no builds, so a further call starts again"
-            )
+            keeps = (asks or gateway is not None) and execution.directory is not None
+            completed = _KEEPS_REPLIES if keeps else _KEEPS_NOTHING
             raise LimitError(
                 f"{error}. {completed}; pass a higher limit or fewer orders"
             ) from error
@@ -179,6 +192,10 @@ def explore_subject(
             {"orders": findings},
             subject.masks,
         )
+
+
+_KEEPS_REPLIES = "Replies that came in are kept in the run"
+_KEEPS_NOTHING = "`orders` stores no builds, so a further call starts again"
 
 
 def _explore_pools(
@@ -207,7 +224,7 @@ def _explore_watched(
             adding.end_pool()
 
     if not plan.sharing.consultants:
-        free = plan.sharing.allowance is None
+        free = plan.sharing.allowance is None and not any(map(uses_gateway, plan.fits.policies))
         map_cases(explore_pool, plan, add, number, run, execution, batch=1, resumable=free)
         return
     # Replies go to the ledger while memories are built, so that nothing else is written meanwhile.
@@ -262,6 +279,7 @@ def _prepare(
     statistics: Statistics,
     pacing: Pacing,
     execution: RunExecution,
+    gateway: Gateway | None,
 ) -> tuple[OrderPlan, RunExecution]:
     """Prepare the policies, and plan what is done with every pool and where."""
     cases, shard = subject.benchmark.cases, execution.shard
@@ -283,8 +301,8 @@ def _prepare(
     else:
         adding = _watch_adds(subject, looking, sharing, execution)
         sharing = replace(sharing, adding=adding, nodes=_keep_nodes(looking, execution))
-        metered = (meter_policy(policy, pacing.allowance) for policy in subject.policies)
-        policies = tuple(watch_adds(policy, adding) for policy in metered)
+        policies = connect_policies(subject.policies, pacing, gateway)
+        policies = tuple(watch_adds(policy, adding) for policy in policies)
         fits = cross_fit(policies, cases)
     _refuse_allocation(looking, sharing, execution)
     if execution.ray is None and _stays_here(looking, policies, pacing):
@@ -334,7 +352,7 @@ def _keep_nodes(looking: Looking, execution: RunExecution) -> KeptNodes | None:
 
 def _stays_here(looking: Looking, policies: Sequence[Policy], pacing: Pacing) -> bool:
     """Whether requests or memories are counted or kept, which is done in the first process."""
-    asks = any(builder_model(policy) is not None for policy in policies)
+    asks = any(builder_model(policy) or uses_gateway(policy) for policy in policies)
     return asks or looking.allocate or pacing.allowance is not None
 
 
@@ -486,9 +504,8 @@ class _Totals:
 
     def list_notes(self) -> tuple[str, ...]:
         """List what happened to pools, each kind of it once."""
-        users_by_note: dict[
-            str, set[str]
-        ] = {}  # a pool counts once, however many policies it is for
+        # A pool counts once, however many policies it is for.
+        users_by_note: dict[str, set[str]] = {}
         for finding in self.findings:
             value = finding.value
             if finding.name != "order_distribution" or "building" in value:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 import routeprism
+from routeprism.errors import RunError
+from routeprism.runs import StoredRun
 
 pytestmark = pytest.mark.slow
 
@@ -92,8 +94,34 @@ def replace_store(run: Path) -> None:
         store.execute("CREATE TABLE questions (name)")
 
 
+def change_page(number: int, content: bytes) -> Callable[[Path], None]:
+    """Put something else in the place of a page, counted from 0; of the last one with -1."""
+
+    def damage(run: Path) -> None:
+        path = run / "run.sqlite"
+        pages = [path.read_bytes()[at : at + 4096] for at in range(0, path.stat().st_size, 4096)]
+        pages[number] = content
+        path.write_bytes(b"".join(pages))
+
+    return damage
+
+
+INCOMPLETE_STORES: Mapping[str, Callable[[Path], Any]] = {
+    **{f"store cut to {share}": cut("run.sqlite", share) for share in (0.95, 0.99, 0.999)},
+    "store without its last byte": lambda run: os.truncate(
+        run / "run.sqlite", (run / "run.sqlite").stat().st_size - 1
+    ),
+    "store without a page": change_page(9, b""),
+    "store without its last page": change_page(-1, b""),
+    "store with an empty page": change_page(9, bytes(4096)),
+    "store with an empty last page": change_page(-1, bytes(4096)),
+}
+FORMATS = {"none": without("format")} | {
+    repr(value): lambda manifest, value=value: {**manifest, "format": value}
+    for value in (None, True, 1.0, "1", [1], 0, 2)
+}
 DAMAGES: Mapping[str, Callable[[Path], Any]] = {
-    **{f"store cut to {share}": cut("run.sqlite", share) for share in (0.0, 0.01, 0.3, 0.7, 0.95)},
+    **{f"store cut to {share}": cut("run.sqlite", share) for share in (0.0, 0.01, 0.3, 0.7)},
     **{f"manifest cut to {share}": cut("manifest.json", share) for share in (0.0, 0.4, 0.99)},
     "no store": lambda run: (run / "run.sqlite").unlink(),
     "no manifest": lambda run: (run / "manifest.json").unlink(),
@@ -103,8 +131,6 @@ DAMAGES: Mapping[str, Callable[[Path], Any]] = {
     "manifest is no object": overwrite("manifest.json", b"[1, 2]"),
     "manifest is no text": overwrite("manifest.json", b"\xff\xfe\x00{"),
     "manifest is deep": overwrite("manifest.json", b"[" * 100_000),
-    "manifest of a later format": change_manifest(lambda manifest: {**manifest, "format": 2}),
-    "manifest of a format in words": change_manifest(lambda manifest: {**manifest, "format": "x"}),
     "no configuration": change_manifest(without("configuration")),
     "no status": change_manifest(without("status")),
     "unknown status": change_manifest(lambda manifest: {**manifest, "status": "odd"}),
@@ -171,6 +197,57 @@ def test_a_damaged_run_gives_one_line(
         assert all(line.startswith("  ") for line in lines[1:])
     if command != "resume":
         assert ledger(run) == before
+
+
+def assert_refused(good: Path, data: Path, run: Path, cli: Any, command: str, reason: str) -> None:
+    before = ledger(run)
+    places = {"RUN": run, "GOOD": good, "DATA": data}
+    outcome = cli(*(places.get(word, word) for word in COMMANDS[command]))
+    assert outcome.code == 2, outcome.out
+    [line] = outcome.err.strip().splitlines()
+    assert reason in line
+    assert ledger(run) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("damage", INCOMPLETE_STORES)
+def test_a_store_that_lost_content_is_refused(
+    good: Path, small_data: Path, tmp_path: Path, cli: Any, damage: str, command: str
+) -> None:
+    shutil.copytree(good, tmp_path / "run")
+    INCOMPLETE_STORES[damage](tmp_path / "run")
+    assert_refused(good, small_data, tmp_path / "run", cli, command, "run.sqlite")
+
+
+def test_every_page_of_a_store_is_missed(good: Path, tmp_path: Path) -> None:
+    pages = (good / "run.sqlite").stat().st_size // 4096
+    for number in range(pages):
+        for content in (b"", bytes(4096)):
+            run = tmp_path / f"{number}-{len(content)}"
+            shutil.copytree(good, run)
+            change_page(number, content)(run)
+            with pytest.raises(RunError), StoredRun(run):
+                pass
+
+
+def test_a_damaged_shard_is_not_merged(small_data: Path, tmp_path: Path) -> None:
+    shards = [tmp_path / "1", tmp_path / "2"]
+    for at, shard in enumerate(shards, start=1):
+        options: dict[str, Any] = {"models": ["reader"], "resamples": 100, "shard": f"{at}/2"}
+        routeprism.audit(small_data, "recent:k=2", run=shard, **options)
+    cut("run.sqlite", 0.999)(shards[1])
+    with pytest.raises(RunError, match=r"2/run\.sqlite is damaged: \d+ bytes are missing"):
+        routeprism.merge(*shards, run=tmp_path / "merged")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("version", FORMATS)
+def test_a_manifest_without_the_current_format_is_refused(
+    good: Path, small_data: Path, tmp_path: Path, cli: Any, version: str, command: str
+) -> None:
+    shutil.copytree(good, tmp_path / "run")
+    change_manifest(FORMATS[version])(tmp_path / "run")
+    assert_refused(good, small_data, tmp_path / "run", cli, command, "format")
 
 
 def replace_by_pipe(name: str) -> Callable[[Path], None]:

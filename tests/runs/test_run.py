@@ -150,7 +150,7 @@ def test_a_store_that_is_no_store_is_not_overwritten(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "run.sqlite").write_bytes(b"no database, but long enough to be taken for one" * 9)
     before = files(tmp_path)
-    with pytest.raises(RunError, match=r"run\.sqlite cannot be written \(file is not a database\)"):
+    with pytest.raises(RunError, match=r"run\.sqlite cannot be read: file is not a database"):
         write(tmp_path)
     assert files(tmp_path) == before
 

@@ -232,7 +232,7 @@ def _trace(
         if plan.earlier_run is not None:
             interfaces = {policy.name: interface_of(policy) for policy in plan.policies}
             snapshot = StoredRoutes(
-                stack.enter_context(StoredRun(plan.earlier_run)), interfaces
+                stack.enter_context(StoredRun(plan.earlier_run, is_open=True)), interfaces
             ).route
         repeated = [
             trace_case(

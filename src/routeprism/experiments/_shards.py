@@ -30,7 +30,14 @@ from routeprism.files import (
     owns_part,
     sync_directory,
 )
-from routeprism.runs import FINISHED, PENDING_RESULTS, STORE, read_manifest, sha256
+from routeprism.runs import (
+    FINISHED,
+    PENDING_RESULTS,
+    STORE,
+    read_manifest,
+    sha256,
+    verify_store,
+)
 
 CASES = "cases.jsonl.gz"
 """The file with the results of a shard's pools."""
@@ -327,6 +334,7 @@ def _read_shard(directory: Path) -> tuple[Shard, dict[str, Any], list[str]]:
         raise RunError(f"{directory} is not finished: shard {shard} has no {CASES}")
     if not (directory / STORE).exists():  # it contains the replies that were paid for
         raise RunError(f"{directory} is damaged: shard {shard} has no {STORE}")
+    verify_store(directory / STORE)
     with _reading(directory), open_input(directory / CASES) as stream:
         if _read_head(directory, stream.readline(UNPACKED_LIMIT))[0] != digest:
             raise _refuse_results(directory, "it was written before the run was extended")

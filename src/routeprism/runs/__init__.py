@@ -38,6 +38,7 @@ from routeprism.runs._store import (
     RUNNING,
     STORE,
     settle_store,
+    verify_store,
 )
 from routeprism.runs._stored_run import StoredRun, read_configuration, read_manifest
 from routeprism.runs._transfers import Cassette, check_cassette, unite_ledgers, write_cassette
@@ -84,6 +85,7 @@ __all__ = [
     "read_configuration",
     "read_manifest",
     "settle_store",
+    "verify_store",
     "sha256",
     "to_csv",
     "unit_rows",

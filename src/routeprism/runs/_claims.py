@@ -23,6 +23,7 @@ from routeprism.runs._store import (
     PENDING_RESULTS,
     STORE,
     STORE_FILES,
+    check_format,
     check_regular,
     find_progress,
     settle_store,
@@ -146,11 +147,7 @@ def _inspect(
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunError(f"{path} cannot be read ({error}); choose a different directory") from error
-    if (version := before.get("format", FORMAT)) != FORMAT:
-        raise RunError(
-            f"{path} has the format {version!r}, and this version of RoutePrism writes {FORMAT}; "
-            f"choose a different directory"
-        )
+    check_format(path, before, f"writes {FORMAT}; choose a different directory")
     expected = {**manifest["configuration"], "inputs": dict(manifest["inputs"])}
     for name in growing:
         stored.pop(name, None)

@@ -29,10 +29,10 @@ from routeprism.runs._store import (
     RUNNING,
     STORE,
     StorageError,
-    check_store,
     has_progress,
     read_schema,
     storing,
+    verify_store,
 )
 from routeprism.runs._stored_run import StoredRun
 
@@ -111,7 +111,7 @@ class Run:
                     run._write_manifest()
                 else:
                     if claim.complete or run.store.exists():
-                        check_store(run.store)
+                        verify_store(run.store)
                     _connect(run.store).close()  # refuse what is not a store before any work
                 if claim.complete or staged or (trial and not claim.fresh):
                     run._stage = claim.create_stage() / STORE
@@ -186,7 +186,7 @@ class Run:
 
     def read(self) -> StoredRun:
         """Open the store for reading, with the tables written so far and the whole ledger."""
-        return StoredRun(self.directory, stage=self._stage)
+        return StoredRun(self.directory, stage=self._stage, is_open=True)
 
     def finish(
         self,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ STORE_FILES = (STORE, f"{STORE}-wal", f"{STORE}-shm", f"{STORE}-journal")
 """The store and what SQLite puts beside it."""
 
 FORMAT = 1
-"""The version of the directory's layout; a manifest without one has this one."""
+"""The version of the directory's layout."""
 RUNNING, COMPLETE, INCOMPLETE = "running", "complete", "incomplete"
 """The status in a manifest; an incomplete run has estimates but lacks answers or routes."""
 FINISHED = (COMPLETE, INCOMPLETE)
@@ -69,6 +69,62 @@ def check_store(path: Path) -> None:
             f"or make the run again in a different directory"
         )
     check_regular(path)
+
+
+def verify_store(path: Path) -> None:
+    """Refuse a store that lost content, as in a copy that was interrupted or has holes."""
+    check_store(path)
+    status = path.stat()
+    _verify_content(path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _verify_content(path: Path, *state: int) -> None:
+    """Read a whole store once, in the state in which the file system describes it."""
+    with closing(_open(path)) as connection:
+        try:
+            problem = next(_find_damage(connection, path), "")
+        except sqlite3.Error as error:
+            problem = str(error)
+    if problem:
+        raise RunError(
+            f"{path} is damaged: {problem}; get it again from where it was copied, or make the run "
+            f"again in a different directory. Nothing was changed"
+        )
+
+
+_LOCKED_AT = 1 << 30
+"""SQLite keeps the page at this byte empty, for locks."""
+
+
+def _find_damage(connection: sqlite3.Connection, path: Path) -> Iterator[str]:
+    """Describe what is missing: the end of the file, parts of its tables, or whole pages."""
+
+    def ask(name: str) -> Any:
+        return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+    connection.execute("BEGIN")  # no other process writes meanwhile
+    pages, size = ask("page_count"), ask("page_size")
+    settled = not _unfinished(path)  # else a log has the newest pages
+    missing = pages * size - path.stat().st_size
+    if settled and missing > 0:
+        yield f"{missing:,} bytes are missing at its end"
+    if (report := ask("quick_check(1)")) != "ok":
+        yield " ".join(report.split())
+    if settled:
+        blank = bytes(size)
+        with path.open("rb") as stream:
+            empty = sum(page == blank for page in iter(lambda: stream.read(size), b""))
+        if empty > ask("freelist_count") + (pages * size > _LOCKED_AT):
+            yield f"{empty:,} of its {pages:,} pages are empty"
+
+
+def check_format(path: Path, manifest: Mapping[str, Any], use: str) -> None:
+    """Refuse a manifest of another format, or of none."""
+    version = manifest.get("format")
+    if type(version) is not int or version != FORMAT:
+        stated = f"has the format {version!r:.60}" if "format" in manifest else "has no format"
+        raise RunError(f"{path} {stated}, and this version of RoutePrism {use}")
 
 
 def check_regular(path: Path) -> None:

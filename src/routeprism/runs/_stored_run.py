@@ -40,8 +40,10 @@ from routeprism.runs._store import (
     MANIFEST,
     STORE,
     Tables,
+    check_format,
     check_regular,
     check_store,
+    verify_store,
 )
 
 _PARTS: Mapping[str, type] = {"configuration": dict, "inputs": dict, "status": str}
@@ -62,11 +64,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise RunError(f"{path} cannot be read: {error}") from error
     if not isinstance(manifest, dict):
         raise RunError(f"{path} cannot be read: Expected a JSON object")
-    if (version := manifest.get("format", FORMAT)) != FORMAT:
-        raise RunError(
-            f"{path} has the format {version!r}, and this version of RoutePrism reads {FORMAT}; "
-            f"read the run with the version that wrote it"
-        )
+    check_format(path, manifest, f"reads {FORMAT}; read the run with the version that wrote it")
     for name, kind in _PARTS.items():
         if not isinstance(manifest.get(name), kind):
             raise RunError(
@@ -78,12 +76,15 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 class StoredRun:
     """The store of a run, open for reading.
 
-    With a `stage`, the tables there replace those of the store.
+    With a `stage`, the tables there replace those of the store. Unless it
+    `is_open` for writing, the whole store is read first, to see that nothing is missing.
     """
 
-    def __init__(self, directory: Path, *, stage: Path | None = None) -> None:
+    def __init__(
+        self, directory: Path, *, stage: Path | None = None, is_open: bool = False
+    ) -> None:
         path = directory / STORE
-        check_store(path)
+        (check_store if is_open else verify_store)(path)
         self._directory = directory
         self._tables = Tables(path, stage=stage)
         self._texts: dict[str, str] = {}

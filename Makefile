@@ -21,7 +21,7 @@ help:
 	@echo "make docs-screenshots  the pictures of the report again, from the demonstration"
 	@echo "make bench   the benchmarks of benchmarks/ (needs ROUTEPRISM_DATA)"
 	@echo "make reproduce  execute what the paper's numbers need, and write docs/reproduction.md"
-	@echo "make lock    compile requirements.txt again from pyproject.toml"
+	@echo "make lock    compile the locked requirements again from pyproject.toml, with hashes"
 
 setup: $(READY)
 
@@ -37,10 +37,10 @@ python:
 		{ echo "RoutePrism needs Python 3.10 or newer; use make PYTHON=python3.x"; exit 1; }
 
 # The demonstration has an environment of its own, without the development tools.
-$(DEMO)/.ready: pyproject.toml requirements.txt hatch_build.py | python
+$(DEMO)/.ready: pyproject.toml requirements-core.txt hatch_build.py | python
 	$(PYTHON) -m venv $(DEMO)
-	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint requirements.txt -e .
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-core.txt
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 demo: $(DEMO)/.ready
@@ -132,15 +132,18 @@ docs-figures: setup
 docs-screenshots: setup $(VENV)/.browser
 	$(BIN)/python tools/screenshots.py
 
+# Hashes are those of every platform's files; the core is what RoutePrism needs without extras.
+LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.10 --generate-hashes \
+	--no-emit-index-url --no-header
 lock: setup
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --extra charts --extra openai --extra streaming \
-		--universal --python-version 3.10 \
-		--no-emit-index-url --no-header --output-file requirements.txt
-	$(BIN)/uv pip compile pyproject.toml --group dev --extra charts --extra openai --extra streaming \
+	$(LOCK) --group dev --extra charts --extra openai --extra streaming \
+		--output-file requirements.txt
+	$(LOCK) --constraint requirements.txt --output-file requirements-core.txt
+	$(LOCK) --group dev --extra charts --extra openai --extra streaming \
 		--extra local --extra inspect --extra amem --extra ray --extra llamaindex --extra langgraph \
-		--extra mem0 --extra graphiti --extra mcp --extra parquet --extra pandas --universal --python-version 3.10 --constraint requirements.txt \
-		--no-emit-index-url --no-header --output-file requirements-extras.txt
+		--extra mem0 --extra graphiti --extra mcp --extra parquet --extra pandas \
+		--constraint requirements.txt --output-file requirements-extras.txt
 
 reproduce: setup
 	$(BIN)/routeprism reproduce --run --obtained src/routeprism/reproduction/obtained.json --write docs/reproduction.md

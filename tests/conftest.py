@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -298,10 +299,12 @@ def _install_wheel(folder: Path) -> None:
     _run_quietly(sys.executable, "-m", "venv", folder / "env")
     python = folder / "env" / "bin" / "python"
     [wheel] = (folder / "dist").glob("*.whl")
-    install = ("install", "--quiet", "--constraint", root / "requirements.txt")
-    _run_quietly(python, *pip, *install, wheel)
+    _run_quietly(python, *pip, "install", "--quiet", "-r", root / "requirements-core.txt")
+    _run_quietly(python, *pip, "install", "--quiet", "--no-deps", wheel)
     size = sum(path.lstat().st_blocks * 512 for path in (folder / "env").rglob("*"))
-    _run_quietly(python, *pip, *install, "pytest")
+    pins = re.sub(r" \\\n +--hash=\S+", "", (root / "requirements.txt").read_text("utf-8"))
+    (folder / "pins").write_text(pins, "utf-8")  # with hashes, pytest would have to be one of them
+    _run_quietly(python, *pip, "install", "--quiet", "--constraint", folder / "pins", "pytest")
     (folder / "size").write_text(str(size))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -18,6 +19,42 @@ from routeprism.policies.streaming import fit_predictor
 
 LARGEST = 180_000_000
 """Bytes on disk that the environment of a core installation may take, pip included."""
+
+
+ROOT = Path(__file__).parent.parent
+PIN = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,]+\])?==(?P<version>\S+)(?P<marker> ; [^\\]+)?")
+HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
+
+
+def read_pins(file: str) -> dict[tuple[str, str], tuple[str, int]]:
+    """Read a file of locked requirements: name and marker → version, and the number of hashes."""
+    text = "\n".join(
+        line for line in (ROOT / file).read_text("utf-8").splitlines() if "    #" not in line
+    )
+    pins = {}
+    for entry in text.replace("\\\n", "").splitlines():
+        first, *hashes = entry.split(" --hash")
+        pin = PIN.fullmatch(first.strip())
+        assert pin is not None, f"{file}: no pinned requirement: {entry[:80]}"
+        number = sum(HASH.fullmatch(f"--hash{item.strip()}") is not None for item in hashes)
+        assert number == len(hashes)
+        pins[pin["name"], (pin["marker"] or "").strip()] = (pin["version"], number)
+    return pins
+
+
+@pytest.mark.parametrize(
+    "file", ["requirements.txt", "requirements-core.txt", "requirements-extras.txt"]
+)
+def test_every_locked_requirement_carries_hashes(file: str) -> None:
+    """pip checks hashes only if every requirement has one; all files have the same versions."""
+    pins = read_pins(file)
+    assert len(pins) > 10
+    assert [name for name, (_, hashes) in pins.items() if hashes == 0] == []
+    assert "://" not in (ROOT / file).read_text("utf-8")
+    base = read_pins("requirements.txt")
+    shared = {name: version for (name, _), (version, _) in base.items()}
+    versions = {(name, version) for (name, _), (version, _) in base.items()}
+    assert {(n, v) for (n, _), (v, _) in pins.items() if n in shared} <= versions
 
 
 def run(*words: object, cwd: Path) -> str:

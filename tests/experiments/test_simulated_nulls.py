@@ -46,6 +46,39 @@ def test_few_runs_make_any_false_claim(simulation: ModuleType) -> None:
     assert len(alone) > RUNS / 2  # at 5% each up to two of 40 claims in a run
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("until", ["verdict", "Delta_rep±0.3"])
+def test_a_run_that_stops_early_adjusts_its_claims(simulation: ModuleType, until: str) -> None:
+    """With this seed, the limits of one of 20 memories leave out zero by chance."""
+    law: dict[str, Any] = {"users": 120, "questions": 1, "draws": 1, "concentration": 1e6}
+    rows = simulation.simulate_run(8, **law, resamples=10, until=until)
+    assert simulation.list_claims(rows) == []
+    assert len(rows.where(quantity="p_holm.Delta_rep")) == 20
+    alone = [row for row in rows if not row.quantity.startswith(("p.", "p_holm."))]
+    (claim,) = simulation.list_claims(simulation.Rows.of(alone))
+    assert claim.startswith("memory-")
+
+
+@pytest.mark.slow
+def test_a_real_effect_is_claimed_after_stopping_early(
+    simulation: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One memory among 20 answers half of the questions worse; all others do not."""
+    draw, memories = simulation.draw_values, []
+
+    def draw_values(*law: Any) -> Any:
+        values = draw(*law)
+        memories.append(values)
+        return {**values, "Delta_rep": values["Delta_rep"] / 2 - 0.4 * (len(memories) == 8)}
+
+    monkeypatch.setattr(simulation, "draw_values", draw_values)
+    law: dict[str, Any] = {"users": 120, "questions": 5, "draws": 2, "concentration": 0.5}
+    rows = simulation.simulate_run(1, **law, resamples=10, until="Delta_rep±0.1")
+    (claim,) = simulation.list_claims(rows)
+    assert claim.startswith("memory-7: Answers get worse")
+    assert next(row.units for row in rows if row.quantity == "Delta_rep") < 120
+
+
 def test_a_real_effect_is_still_claimed(simulation: ModuleType) -> None:
     """One memory that answers worse for every user is claimed among 20."""
     rows = simulation.simulate_run(0, users=12, draws=2, concentration=0.5, resamples=500)

@@ -6,7 +6,9 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -138,6 +140,52 @@ def test_a_verdict_is_settled_once_every_quantity_is_decided() -> None:
     assert result.verdict == "evidence lost"
     row = result.value("evidence_lost", experiment="retention", policy="focal")
     assert row.lower is not None and row.lower > 0
+
+
+@pytest.mark.slow
+def test_a_verdict_waits_for_a_quantity_without_a_value() -> None:
+    """Only one user has labels: until that user comes, nothing is known of lost evidence."""
+    sample = routeprism.load_benchmark("sample")
+    first, *unlabelled = sample.cases
+    without_labels = [
+        replace(case, questions=tuple(replace(q, labels={}) for q in case.questions))
+        for case in unlabelled
+    ]
+    benchmark = replace(sample, cases=(first, *without_labels))
+    whole = routeprism.audit(benchmark, "focal", schedules=["replay"])
+    assert whole.verdict == "evidence lost"
+    for seed in range(3):
+        result = routeprism.audit(
+            benchmark, "focal", schedules=["replay"], until="verdict", seed=seed
+        )
+        assert result.verdict == whole.verdict
+        assert result.value("J", experiment="routes", policy="focal").units == 30
+
+
+def test_a_verdict_divides_its_risk_between_all_that_it_reads(tmp_path: Path) -> None:
+    """More memories and orders ask for more users: 5% of risk is for all of them together."""
+    used = []
+    for policies in (["focal"], ["focal", "recent:k=2", "recent:k=3"]):
+        run = tmp_path / str(len(policies))
+        routeprism.audit("sample", *policies, schedules=["replay"], until="verdict", run=run)
+        with StoredRun(run) as stored:
+            (stop,) = stored.findings("until")
+            (lost,) = [
+                users
+                for c, users in stored.per_question(experiment="retention").items()
+                if (c.policy, c.quantity) == ("focal", "evidence_lost")
+            ]
+        values = [
+            fmean(answers)
+            for user in stop.value["users"]
+            if (answers := [*lost.get(user, {}).values()])
+        ]
+        # Evidence, shown and kept records, text; what is inside, and repeated builds if there are.
+        limits = sequence_limits(values, alpha=0.05 / (6 * len(policies)))
+        watched = {name: rest for name, *rest in stop.value["limits"]}
+        assert watched["focal, replay: evidence_lost"] == pytest.approx(limits)
+        used.append(stop.value["units"])
+    assert used[0] < used[1]
 
 
 def test_what_cannot_stop_early_is_refused(tmp_path: Path) -> None:

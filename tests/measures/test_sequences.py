@@ -49,6 +49,29 @@ def test_a_difference_has_limits_on_its_own_scale() -> None:
     assert (lower, upper) == pytest.approx((2 * shares[0] - 1, 2 * shares[1] - 1))
 
 
+def test_a_p_value_at_every_look_is_one_divided_by_the_largest_capital() -> None:
+    """It is below a risk exactly if a gambler with this risk refutes zero at some look."""
+    values = [0.2, 0.4, -0.2, 0.6, 0.2, 0.0] * 12
+    sequences = ConfidenceSequences([(-1.0, 1.0)])
+    p_values = []
+    for value in values:
+        sequences.add([value])
+        p_values += sequences.p_values
+    assert p_values == sorted(p_values, reverse=True)
+    assert 0 < p_values[-1] < 0.05 < p_values[0]
+    scaled = [(value + 1) / 2 for value in values]
+    first = next(at for at, p in enumerate(p_values) if p <= 0.05)
+    assert refuted(scaled[: first + 1], 0.5) and not refuted(scaled[:first], 0.5)
+    (lower, upper), (wide_lower, wide_upper) = (
+        sequences.limits[0],
+        sequences.limits_at(0.05 / 20)[0],
+    )
+    assert wide_lower < lower < upper < wide_upper
+    nothing = ConfidenceSequences([(0.0, 1.0)])
+    nothing.add([0.0])
+    assert nothing.p_values == [1.0]
+
+
 def test_values_outside_of_the_range_are_refused() -> None:
     with pytest.raises(SpecError, match="outside the range"):
         sequence_limits([0.5, 1.5])

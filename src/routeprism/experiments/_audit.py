@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from routeprism import workers as pool
@@ -434,7 +435,14 @@ def trace_cases(audit: Preparation, run: Run | None) -> Traces:
         plan, _ = prepare_memories(audit, run, run.store, stored)
     traces = Traces(Tally(plan.benchmark.weighting))
     number = len(plan.benchmark.cases)
-    watch = open_watch(audit.until, asks=any(stage.models for stage in audit.stages))
+    watch = open_watch(
+        audit.until,
+        plan.policies,
+        plan.schedules,
+        plan.arrivals,
+        models=chain.from_iterable(stage.models for stage in audit.stages),
+        evidence=bool(plan.labels),
+    )
 
     def is_enough(result: CaseResult) -> bool:
         return watch is not None and watch.add(result.sums)

@@ -158,7 +158,9 @@ class ComparisonStage:
         pools = len(traced.benchmark.cases)
         progress = None if answer_progress is None else PortionProgress(answer_progress, pools)
         findings: list[Finding] = []
-        watch = open_watch(traced.until, asks=True, answers=True)
+        watch = open_watch(
+            traced.until, traced.policies, traced.schedules, models=self.models, answers=True
+        )
         with traced.run.read() as stored:
             portions = self._portions(traced, stored, small=watch is not None)
             for portion in portions:

@@ -104,17 +104,19 @@ def estimate_rows(
         if column.quantity.startswith(("count.", "miss.", "extra.")):
             rows.append(template)
             continue
-        sequential = _hold_at_every_look(tally, (column, stratum), estimate, setting)
-        rows.append(_with_limits(template, sequential, setting.seed))
+        bounds = None if setting.sequential is None else setting.sequential(column.quantity)
+        sequence = bounds and tally.follow_sequence((column, stratum), bounds)
+        rows.append(
+            _with_limits(template, _at_every_look(estimate, sequence, setting), setting.seed)
+        )
         if column.quantity in setting.counts:
             rows.append(replace(template, quantity=f"{column.quantity}_count"))
         plain = not column.arm and column.quantity in left_out
         if plain and (limits := tally.leave_one_out((column, stratum))):
             rows.extend(_left_out_rows(template, limits))
-        # The p-value of a fixed number of units does not hold after stopping early.
-        whole = stratum == "all" and not (column.arm or column.mask or setting.sequential)
+        whole = stratum == "all" and not (column.arm or column.mask)
         if whole and (alternative := (tested or {}).get(column.quantity)) is not None:
-            p = tally.p_value((column, stratum), seed=setting.seed, alternative=alternative)
+            p = _test_claim(tally, (column, stratum), setting, sequence, alternative)
             rows.append(replace(template, quantity=f"{P_VALUE}.{column.quantity}", estimate=p))
     return _mark_floor([*rows, *_question_rows(tally, setting, by_question)])
 
@@ -123,17 +125,29 @@ SEQUENTIAL, FIXED_LIMITS = "sequential", "fixed-limits"
 """Flags of a run that stopped early: on all its rows, and on those with ordinary limits."""
 
 
-def _hold_at_every_look(
-    tally: Tally[Key], key: Key, estimate: Estimate, setting: Setting
+def _at_every_look(
+    estimate: Estimate, sequence: tuple[float, float, float] | None, setting: Setting
 ) -> Estimate:
     """Replace the limits of an estimate from a run that stopped early, where that is possible."""
     if setting.sequential is None:
         return estimate
-    bounds = setting.sequential(key[0].quantity)
-    limits = None if bounds is None else tally.sequence_limits(key, bounds)
-    if limits is None:
+    if sequence is None:
         return replace(estimate, warnings=(*estimate.warnings, FIXED_LIMITS))
-    return replace(estimate, lower=limits[0], upper=limits[1], warnings=())
+    lower, upper, _ = sequence
+    return replace(estimate, lower=lower, upper=upper, warnings=())
+
+
+def _test_claim(
+    tally: Tally[Key],
+    key: Key,
+    setting: Setting,
+    sequence: tuple[float, float, float] | None,
+    alternative: Alternative,
+) -> float:
+    """Return the p-value of a claim; that of a fixed number of units fails after stopping early."""
+    if setting.sequential is not None:
+        return 1.0 if sequence is None else sequence[2]
+    return tally.p_value(key, seed=setting.seed, alternative=alternative)
 
 
 P_VALUE, P_ADJUSTED = "p", "p_holm"

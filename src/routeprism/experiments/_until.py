@@ -2,15 +2,18 @@
 
 The order of the users is drawn from the seed before anything is looked at. Each user's mean value
 is one bet of a confidence sequence (`measures.ConfidenceSequences`), so that the limits hold at
-whichever user collecting stops.
+whichever user collecting stops. A verdict reads many quantities at once: their limits divide the
+risk of a wrong one between them.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, product
+from typing import Protocol, TypeAlias
 
 from routeprism.errors import SpecError
 from routeprism.experiments._rows import FIXED_LIMITS, Key
@@ -21,8 +24,14 @@ from routeprism.runs import Column, Finding
 VERDICT = "verdict"
 MARGIN = 0.05
 """The distance from zero within which a verdict treats a quantity as absent."""
-_DECIDING = ("evidence_lost", "V_changed", "C_changed")
-"""What decides the verdict of a memory before any model answers."""
+_RISK = 0.05
+_FROM_BUILDS = "D_build"
+_DECIDING = ("V_changed", "retained_changed", "C_changed")
+"""What decides the verdict of a memory before any model answers; every pair has a value."""
+_EVIDENCE = "evidence_lost"
+"""What also decides it where evidence is labelled."""
+_OPTIONAL = ("I_changed", _FROM_BUILDS)
+"""What also decides it of memories with a state, and of repeated builds."""
 _ANSWERING = "Delta_rep"
 """What decides the verdict once models answer."""
 _SHARES = frozenset(
@@ -76,7 +85,7 @@ def parse_until(text: str) -> Until:
 
 def find_range(quantity: str) -> tuple[float, float] | None:
     """Return the range of a quantity's values; None if it is not known."""
-    if quantity in _DIFFERENCES or quantity.endswith(".route-forward"):
+    if quantity in (*_DIFFERENCES, _FROM_BUILDS) or quantity.endswith(".route-forward"):
         return -1.0, 1.0
     if quantity in _SHARES or quantity.startswith(_SHARE_PREFIXES):
         return 0.0, 1.0
@@ -128,13 +137,19 @@ class Stop:
         return Finding(name="sequential_stop", value=value)
 
 
+Place: TypeAlias = tuple[str, str, str]
+"""Policy, order of arrival, and model (empty for what comes from memories alone)."""
+
+
 @dataclass(slots=True)
 class Watch:
     """Looks at the values of every unit, and knows whether the statement holds."""
 
     until: Until
-    answers: bool = False
-    """Whether a model's answers are looked at."""
+    expected: frozenset[tuple[Place, str]]
+    """Where every quantity must have a value before the statement can hold."""
+    optional: frozenset[tuple[Place, str]] = frozenset()
+    """What is read as well where there is a value."""
     units: int = 0
     sequences: dict[Column, ConfidenceSequences] = field(default_factory=dict)
 
@@ -146,46 +161,84 @@ class Watch:
                 sequence = self.sequences.get(column)
                 if sequence is None:
                     bounds = find_range(column.quantity) or (0.0, 1.0)
-                    sequence = self.sequences[column] = ConfidenceSequences([bounds])
+                    sequence = ConfidenceSequences([bounds], alpha=self._risk)
+                    self.sequences[column] = sequence
                 sequence.add([entry[0] / entry[1]])
         return self.holds
 
     def _is_watched(self, column: Column) -> bool:
         if column.mask or column.arm or not column.policy:
             return False
-        if self.until.quantity:
-            return column.quantity == self.until.quantity
-        return column.quantity == _ANSWERING if self.answers else column.quantity in _DECIDING
+        return (_name_place(column), column.quantity) in self.expected | self.optional
+
+    @property
+    def _risk(self) -> float:
+        """The risk of each limit: a verdict divides it between all that it may read."""
+        return _RISK if self.until.quantity else _RISK / len(self.expected | self.optional)
+
+    @property
+    def limits(self) -> list[tuple[Column, float, float]]:
+        """The limits of every quantity that has a value."""
+        return [(column, *sequence.limits[0]) for column, sequence in self.sequences.items()]
 
     @property
     def holds(self) -> bool:
         """Whether the statement holds for every memory, order of arrival and model."""
-        limits = [sequence.limits[0] for sequence in self.sequences.values()]
-        if not limits:
+        observed = {(_name_place(column), column.quantity) for column in self.sequences}
+        if not self.expected or not self.expected <= observed:
             return False
         if self.until.quantity:
-            return all(upper - lower <= 2 * self.until.half_width for lower, upper in limits)
-        return all(_is_decided(lower, upper) for lower, upper in limits)
+            widest = 2 * self.until.half_width
+            return all(upper - lower <= widest for _, lower, upper in self.limits)
+        return all(_is_decided(lower, upper) for _, lower, upper in self.limits)
 
     def stop(self, all_units: int, calls: int = 0) -> Stop:
         """Describe where collecting stopped."""
         limits = tuple(
-            (f"{c.policy}, {c.schedule}: {c.quantity}{c.model and f' ({c.model})'}", *s.limits[0])
-            for c, s in self.sequences.items()
+            (f"{c.policy}, {c.schedule}: {c.quantity}{c.model and f' ({c.model})'}", lower, upper)
+            for c, lower, upper in self.limits
         )
         settled = self.holds and self.units < all_units
         return Stop(self.until, settled, self.units, all_units, calls, limits)
 
 
-def open_watch(until: Until | None, *, asks: bool, answers: bool = False) -> Watch | None:
+def _name_place(column: Column) -> Place:
+    return column.policy, column.schedule, column.model
+
+
+class NamedPart(Protocol):
+    """A policy, an order of arrival, or a model of an audit."""
+
+    @property
+    def name(self) -> str:
+        """Its name in every row."""
+
+
+def open_watch(
+    until: Until | None,
+    policies: Iterable[NamedPart],
+    *orders: Iterable[NamedPart],
+    models: Iterable[NamedPart] = (),
+    evidence: bool = False,
+    answers: bool = False,
+) -> Watch | None:
     """Begin to look at units; None if nothing that comes now can make the statement hold.
 
-    Where models answer, their answers decide the verdict, so that all units are traced.
+    Where `models` answer, their answers decide the verdict, so that all units are traced. With
+    `answers`, these are looked at; else memories are, and with `evidence` what they lose of it.
     """
-    if until is None:
+    names = [model.name for model in models]
+    if until is None or answers != (until.reads_answers or (not until.quantity and bool(names))):
         return None
-    from_answers = until.reads_answers or (not until.quantity and asks)
-    return Watch(until, answers) if from_answers == answers else None
+    arrivals = [order.name for order in chain(*orders)]
+    places = tuple(product([p.name for p in policies], arrivals, names if answers else [""]))
+    if until.quantity:
+        return Watch(until, frozenset((place, until.quantity) for place in places))
+    if answers:
+        return Watch(until, frozenset((place, _ANSWERING) for place in places))
+    deciding = (*_DECIDING, _EVIDENCE) if evidence else _DECIDING
+    expected, optional = product(places, deciding), product(places, _OPTIONAL)
+    return Watch(until, frozenset(expected), frozenset(optional))
 
 
 def _is_decided(lower: float, upper: float) -> bool:

@@ -92,7 +92,8 @@ class ConfidenceSequences:
         number = len(bounds)
         self._gains = np.zeros((number, _POINTS + 1))
         self._losses = np.zeros((number, _POINTS + 1))
-        self._plausible = np.ones((number, _POINTS + 1), dtype=bool)
+        self._most = np.zeros((number, _POINTS + 1))
+        """The logarithm of the largest capital at any look; both gamblers begin with one half."""
         self._count = np.zeros(number)
         self._sum = np.zeros(number)
         self._squares = np.zeros(number)
@@ -122,7 +123,7 @@ class ConfidenceSequences:
         self._gains[rows] += np.log1p(up * distance)
         self._losses[rows] += np.log1p(-down * distance)
         capital = np.maximum(self._gains[rows], self._losses[rows]) - math.log(2)
-        self._plausible[rows] &= capital < -math.log(self._alpha)
+        self._most[rows] = np.maximum(self._most[rows], capital)
         self._count[rows] = count
         self._sum[rows] += values
         centre = (self._sum[rows] + 0.5) / (count + 1)
@@ -131,24 +132,42 @@ class ConfidenceSequences:
     @property
     def limits(self) -> list[Bounds]:
         """The limits of every mean; the whole range where none is plausible any more."""
+        return self.limits_at(self._alpha)
+
+    def limits_at(self, alpha: float) -> list[Bounds]:
+        """Return limits that miss their mean at any look with a probability of at most `alpha`."""
         bounds = []
         step = 1 / _POINTS
-        for row, low, width in zip(self._plausible, self._low, self._width, strict=True):
+        plausible = self._most < -math.log(alpha)
+        for row, low, width in zip(plausible, self._low, self._width, strict=True):
             points = np.flatnonzero(row)
             lower = max(0.0, float(self._means[points[0]]) - step) if points.size else 0.0
             upper = min(1.0, float(self._means[points[-1]]) + step) if points.size else 1.0
             bounds.append((float(low + lower * width), float(low + upper * width)))
         return bounds
 
+    @property
+    def p_values(self) -> list[float]:
+        """The p-values of means of zero, which hold at every look: one divided by the capital."""
+        zeros = np.rint(-self._low / self._width * _POINTS).astype(int)
+        return [math.exp(-row[zero]) for row, zero in zip(self._most, zeros, strict=True)]
+
+
+def follow_sequence(
+    values: Sequence[float], bounds: Bounds = (0.0, 1.0), *, alpha: float = _ALPHA
+) -> ConfidenceSequences:
+    """Return the confidence sequence of one mean after these values, in the order of arrival."""
+    sequences = ConfidenceSequences([bounds], alpha=alpha)
+    for value in values:
+        sequences.add([value])
+    return sequences
+
 
 def sequence_limits(
     values: Sequence[float], bounds: Bounds = (0.0, 1.0), *, alpha: float = _ALPHA
 ) -> Bounds:
-    """Return the limits of one mean after these values, which arrived in this order."""
-    sequences = ConfidenceSequences([bounds], alpha=alpha)
-    for value in values:
-        sequences.add([value])
-    return sequences.limits[0]
+    """Return the limits of one mean after these values, in the order of arrival."""
+    return follow_sequence(values, bounds, alpha=alpha).limits[0]
 
 
 def simulate_stops(

@@ -18,7 +18,7 @@ from typing import Generic, Literal, TypedDict, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from routeprism.measures._claims import Alternative, flip_signs, sequence_limits
+from routeprism.measures._claims import Alternative, flip_signs, follow_sequence
 from routeprism.measures._intervals import Interval, difference_limits, limits
 from routeprism.measures._patterns import MANY_UNITS, UnitPatterns
 from routeprism.measures._series import UnitSeries
@@ -136,15 +136,18 @@ class Tally(Generic[Key]):
             estimates.update(self._group(keys, seed, resamples, interval))
         return {key: estimates[key] for key in self._series}
 
-    def sequence_limits(self, key: Key, bounds: tuple[float, float]) -> tuple[float, float] | None:
-        """Return limits of a mean of units that hold at every look, in the order of the units.
+    def follow_sequence(
+        self, key: Key, bounds: tuple[float, float]
+    ) -> tuple[float, float, float] | None:
+        """Return limits and a p-value of a mean of units that hold at every look.
 
-        None where units do not count equally.
+        Looks are in the order of the units. None where units do not count equally.
         """
         if self._weighting != "unit" and (self._series[key].counts != 1).any():
             return None
-        lower, upper = sequence_limits(list(self._series[key].means().values()), bounds)
-        return trim_noise(lower), trim_noise(upper)
+        sequence = follow_sequence(list(self._series[key].means().values()), bounds)
+        ((lower, upper),), (p,) = sequence.limits, sequence.p_values
+        return trim_noise(lower), trim_noise(upper), trim_noise(p)
 
     def leave_one_out(self, key: Key) -> tuple[float, float] | None:
         """Return the least and the greatest estimate when any one unit is left out."""

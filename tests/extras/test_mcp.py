@@ -182,9 +182,12 @@ def test_a_server_reads_secrets_from_the_environment_alone(monkeypatch, tmp_path
     profile = tmp_path / "secret.toml"
     text = PROFILE.read_text().replace("[environment]\n", '[environment]\nTOY_TOKEN = "${MINE}"\n')
     profile.write_text(text)
-    with pytest.raises(SpecError, match=r"\[environment\] TOY_TOKEN needs the environment var"):
+    with pytest.raises(SpecError, match=r"\[environment\] TOY_TOKEN reads the environment var"):
         make_policy(toy(profile=profile)).build(RECORDS[:1])
     monkeypatch.setenv("MINE", TOKEN)
+    with pytest.raises(SpecError, match="add env=MINE to the policy"):
+        make_policy(toy(profile=profile)).build(RECORDS[:1])
+    monkeypatch.setenv("ROUTEPRISM_PROFILE_ENV", "MINE")
     with closing_memory(make_policy(toy(profile=profile)).build(RECORDS[:1])) as memory:
         assert memory.retained() == {"r0"}
     profile.write_text(text.replace("${MINE}", "abc"))

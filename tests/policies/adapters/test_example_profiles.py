@@ -35,6 +35,7 @@ def audited(
 ) -> Iterator[tuple[str, Any, Http]]:
     """Give the system's name, its stand-in, and the example's profile with shorter waits."""
     monkeypatch.setenv(VARIABLES[request.param], KEY)
+    monkeypatch.setenv("ROUTEPRISM_PROFILE_ENV", ", ".join(VARIABLES.values()))
     text = (PROFILES / f"{request.param}.toml").read_text()
     text = text.replace("interval = 1.0", "interval = 0.001")
     (tmp_path / "profile.toml").write_text(re.sub(r"(?m)^size = \d+", "size = 2", text))

@@ -162,6 +162,7 @@ def test_overlapping_writes_through_a_profile(
 ) -> None:
     # The service of the example stores each note 0.3 seconds later.
     monkeypatch.setenv("NOTES_TOKEN", "overlap-token")
+    monkeypatch.setenv("ROUTEPRISM_PROFILE_ENV", "NOTES_TOKEN")
     make_server = runpy.run_path(str(EXAMPLES / "notes_service" / "server.py"))["NoteService"]
     with run_server(make_server("overlap-token")) as server:
         example = (EXAMPLES / "profiles" / "notes.toml").read_text()

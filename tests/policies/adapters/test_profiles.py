@@ -39,6 +39,7 @@ SMALL = replace(SAMPLE, cases=LARGE)
 @pytest.fixture
 def stranger(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("NOTES_TOKEN", TOKEN)
+    monkeypatch.setenv("ROUTEPRISM_PROFILE_ENV", "NOTES_TOKEN")
     service = SERVICE["NoteService"](TOKEN)
     thread = threading.Thread(target=service.serve_forever, args=(0.01,))
     thread.start()
@@ -259,11 +260,34 @@ def test_requests_of_different_memories_are_refused(
 def test_a_missing_variable_and_a_missing_file_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOTES_TOKEN", raising=False)
     with pytest.raises(SpecError, match="needs the environment variable NOTES_TOKEN, which is not"):
-        make_policy(f"http:profile={PROFILE}").build(())
+        make_policy(f"http:profile={PROFILE},env=NOTES_TOKEN").build(())
     with pytest.raises(SpecError, match=r"profile=no\.toml cannot be read"):
         make_policy("http:profile=no.toml")
     with pytest.raises(SpecError, match="Expected url=ADDRESS, or profile=FILE"):
         make_policy("http")
+
+
+def test_a_profile_reads_only_the_variables_that_the_user_names(
+    stranger: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A profile may come from someone else, and its service would get the value."""
+    monkeypatch.setenv("ROUTEPRISM_PROFILE_ENV", "OTHER,NOTES")
+    profile = edited(tmp_path, ("NOTES_TOKEN", "OPENAI_API_KEY"))
+    monkeypatch.setenv("OPENAI_API_KEY", TOKEN)
+    for permitted in ("", ",env=NOTES_TOKEN", ",env=OPENAI_API_KEY_2+NOTES_TOKEN"):
+        with pytest.raises(SpecError) as error:
+            make_policy(f"http:url={stranger.url},profile={profile}{permitted}").build(())
+        assert "reads the environment variable OPENAI_API_KEY" in str(error.value)
+        assert "add env=OPENAI_API_KEY to the policy" in str(error.value)
+        assert TOKEN not in str(error.value)
+    assert stranger.requests == []
+    permitted = f"http:url={stranger.url},profile={profile},env=NOTES_TOKEN+OPENAI_API_KEY"
+    memory: Any = make_policy(permitted).build(())
+    memory.close()
+    monkeypatch.setenv("ROUTEPRISM_PROFILE_ENV", "OTHER, OPENAI_API_KEY")
+    memory = make_policy(f"http:url={stranger.url},profile={profile}").build(())
+    memory.close()
+    assert stranger.requests
 
 
 def test_a_dry_run_sends_nothing(stranger: Any) -> None:

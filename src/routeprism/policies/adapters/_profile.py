@@ -141,9 +141,9 @@ class Profile:
         names = {"memory", *(self.open.capture if self.open else ())}
         return "namespace" if names & {*self.add.placeholders()} else "reset"
 
-    def resolve_headers(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Return the headers with the values of their variables, and these values."""
-        headers, secrets = fill_variables(self.headers, f"{self.file}: [headers]")
+    def resolve_headers(self, permitted: str) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Return the headers with the values of their permitted variables, and these values."""
+        headers, secrets = fill_variables(self.headers, f"{self.file}: [headers]", permitted)
         for name, value in headers.items():
             if not (value.isascii() and value.isprintable()):
                 raise SpecError(

@@ -56,8 +56,9 @@ class ServiceSession:
         *,
         retries: int = RETRIES,
         discard: bool = False,
+        variables: str = "",
     ) -> None:
-        headers, secrets = profile.resolve_headers()
+        headers, secrets = profile.resolve_headers(variables)
         self.profile, self._discard = profile, discard
         self.redactor = Redactor.configured(*secrets)
         self.transport = Transport(

@@ -149,14 +149,28 @@ def _parse_toml(file: str, text: str) -> Mapping[str, Any]:
     return tables
 
 
+PERMISSION = "ROUTEPRISM_PROFILE_ENV"
+"""The environment variable with the names of those that profiles may read."""
+
+
 def fill_variables(
-    templates: Mapping[str, str], place: str
+    templates: Mapping[str, str], place: str, permitted: str
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return texts with the values of environment variables in them, and these values."""
+    """Return texts with the values of environment variables in them, and these values.
+
+    A profile may come from someone else, so only variables that the user names are read.
+    """
+    names = {*re.split(r"[+,\s]+", f"{permitted} {os.environ.get(PERMISSION, '')}")}
     filled: dict[str, str] = {}
     values: set[str] = set()
     for name, template in templates.items():
         for variable in VARIABLE.findall(template):
+            if variable not in names:
+                raise SpecError(
+                    f"{place} {name} reads the environment variable {variable}. If the service of "
+                    f"this profile may have its value, add env={variable} to the policy, or set "
+                    f"{PERMISSION}={variable}"
+                )
             value = os.environ.get(variable, "").strip()
             if not value:
                 raise SpecError(

@@ -122,9 +122,9 @@ class ToolProfile:
         """Whether each build has a namespace of its own on a shared server."""
         return "memory" in list_placeholders(self.add.arguments)
 
-    def resolve_environment(self) -> tuple[dict[str, str], tuple[str, ...]]:
+    def resolve_environment(self, permitted: str) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the server's variables with their values, and the secrets among them."""
-        return fill_variables(self.environment, f"{self.name}: [environment]")
+        return fill_variables(self.environment, f"{self.name}: [environment]", permitted)
 
     def check_separation(self) -> None:
         """Refuse a profile whose builds would meet on a running server."""

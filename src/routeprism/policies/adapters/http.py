@@ -58,6 +58,8 @@ class Http:
     """Whether the service has a fifth request, `add_many`, that adds several records."""
     calls_per_add: float | None = field(default=None, metadata={"named": False})
     """Model calls that the service makes for each record, for `--dry-run` and `--max-calls`."""
+    env: str = field(default="", metadata={"named": False})
+    """The environment variables that the profile may read, such as `TOKEN` or `TOKEN+TENANT`."""
     retries: int = field(default=RETRIES, metadata={"named": False})
     """How often a request is repeated after a temporary failure, where that is safe."""
     idempotent: bool = field(default=False, metadata={"named": False})
@@ -129,7 +131,12 @@ class Http:
 
     def _start_session(self, api: Profile) -> ServiceSession:
         return ServiceSession(
-            api, self.timeout, self._connections, retries=self.retries, discard=self.discard
+            api,
+            self.timeout,
+            self._connections,
+            retries=self.retries,
+            discard=self.discard,
+            variables=self.env,
         )
 
     def _connect(self) -> tuple[Call, Callable[[], object], Redactor]:

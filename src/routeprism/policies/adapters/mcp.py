@@ -61,6 +61,8 @@ class Mcp:
     """The environment variable with a bearer token, if the server at `url` requires one."""
     discard: bool = field(default=False, metadata={"named": False})
     """Whether `[reset]` may delete what a running server contained before the first build."""
+    env: str = field(default="", metadata={"named": False})
+    """The environment variables that the profile may read, such as `TOKEN` or `TOKEN+TENANT`."""
     calls_per_add: float | None = field(default=None, metadata={"named": False})
     """Model calls that the server makes for each record, for `--dry-run` and `--max-calls`."""
 
@@ -128,7 +130,7 @@ class Mcp:
             )
             session.clear(discard=self.discard)
             return ObservedMemory(session, patience)
-        environment, secrets = profile.resolve_environment()
+        environment, secrets = profile.resolve_environment(self.env)
         directory = Path(tempfile.mkdtemp(prefix="routeprism-mcp-"))
         variables = {
             name: text.replace("{directory}", str(directory)) for name, text in environment.items()

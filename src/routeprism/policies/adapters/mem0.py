@@ -150,7 +150,9 @@ class Mem0(ClientSystem):
         """Add every record to a new memory."""
         if self.host:
             records = list(map(self._cut, arrivals))
-            session = ServiceSession(self._make_profile(), self.timeout, self._connections)
+            session = ServiceSession(
+                self._make_profile(), self.timeout, self._connections, variables=self.token
+            )
             return build_session(session, records)
         policy = self.configured
         key = load_config(self.config).api_key if self.config and not self.model else ""

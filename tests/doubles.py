@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.machinery
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -85,7 +85,7 @@ def plant_files(directory: Path, *, last: bool) -> None:
     names = {*sys.stdlib_module_names, "sitecustomize", "usercustomize"}
     names |= {"numpy", "rich", "cyclopts", "splintr", "openai", "ray", "pip"}
     for name in names:
-        if not last or importlib.util.find_spec(name) is not None:
+        if not last or importlib.machinery.PathFinder.find_spec(name) is not None:
             (directory / f"{name}.py").write_text("open(__file__ + '.ran', 'w').close()")
 
 

@@ -250,6 +250,8 @@ class Results:
     """Results that are not a single number, by name."""
     units: Mapping[Series, Mapping[str, float]] = field(default_factory=dict)
     """The mean of each unit."""
+    incomplete: bool = False
+    """Whether answers or routes are missing."""
 
     def __repr__(self) -> str:
         number = sum(map(len, self.findings.values()))

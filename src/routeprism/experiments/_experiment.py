@@ -80,6 +80,8 @@ class AuditOutcome:
     """The policies whose builds may differ within an order."""
     reaches: Sequence[Reach]
     """The verdict on each policy."""
+    is_incomplete: bool = False
+    """Whether answers or routes are missing."""
 
 
 @dataclass(frozen=True, slots=True)

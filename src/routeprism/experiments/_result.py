@@ -67,7 +67,7 @@ class Audit:
         findings: dict[str, list[Finding]] = {}
         for finding in self.findings:
             findings.setdefault(finding.name, []).append(finding)
-        return Results(self.rows, findings)
+        return Results(self.rows, findings, incomplete=bool(self.shortfall))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -91,11 +91,14 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """The most severe level of all memories; empty if no memory was audited."""
+        """The most severe level of all memories; empty if no memory was audited.
+
+        It ends with `(incomplete)` while answers or routes are missing.
+        """
         from routeprism.experiments.severity import LEVELS
 
-        levels = [verdict.level for verdict in self.verdicts]
-        return max(levels, key=LEVELS.index, default="")
+        verdicts = sorted(self.verdicts, key=lambda verdict: LEVELS.index(verdict.level))
+        return verdicts[-1].name_level() if verdicts else ""
 
     def remedies(self) -> list[Recommendation]:
         """Return the repair that each memory should get.
@@ -143,7 +146,9 @@ class Audit:
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items())
         lines = [f"{self.benchmark}: {counts}"]
         verdicts = self.verdicts
-        lines += [f"{verdict.policy}: {verdict.level}" for verdict in verdicts[:_MOST_MEMORIES]]
+        lines += [
+            f"{verdict.policy}: {verdict.name_level()}" for verdict in verdicts[:_MOST_MEMORIES]
+        ]
         first = [statement for statement in self.statements if comes_first(statement)]
         statements = [*first, *choose_statements(self.statements, [v.policy for v in verdicts])]
         lines += map(str, statements or self.statements)

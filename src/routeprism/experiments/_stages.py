@@ -52,14 +52,19 @@ class StageResult:
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     """Findings that the result shows; a stage stores its findings by itself."""
-    describe: Callable[[Sequence[EstimateRow]], Iterable[Statement]] | None = None
-    """Makes statements from all rows of the run, once their p-values are adjusted."""
+    describe: Callable[[Sequence[EstimateRow], bool], Iterable[Statement]] | None = None
+    """Makes statements from all rows of the run, once their p-values are adjusted.
+
+    It is also given whether answers or routes are missing.
+    """
     stop: Stop | None = None
     """Where collecting stopped because a statement held."""
 
-    def list_statements(self, rows: Sequence[EstimateRow]) -> tuple[Statement, ...]:
+    def list_statements(
+        self, rows: Sequence[EstimateRow], *, incomplete: bool
+    ) -> tuple[Statement, ...]:
         """List its statements, given all rows of the run."""
-        return (*self.statements, *(self.describe(rows) if self.describe else ()))
+        return (*self.statements, *(self.describe(rows, incomplete) if self.describe else ()))
 
 
 class Stage(Protocol):

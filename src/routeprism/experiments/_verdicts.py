@@ -58,10 +58,12 @@ class MemoryVerdict:
     """Whether its builds differ by chance, and order is not shown to add to that."""
     is_unsourced: bool = False
     """Whether it shows text without naming its records, so that evidence may be there unseen."""
+    is_incomplete: bool = False
+    """Whether its run lacks answers or routes, which may change every level."""
 
     def __repr__(self) -> str:
         levels = "; ".join(f"{describe_arrival(s)}: {level}" for s, level in self.levels.items())
-        return f"<MemoryVerdict of {self.policy}: {self.level} ({levels})>"
+        return f"<MemoryVerdict of {self.policy}: {self.name_level()} ({levels})>"
 
     def __str__(self) -> str:
         from routeprism.experiments.severity import describe_verdict
@@ -116,7 +118,12 @@ class MemoryVerdict:
     @property
     def severity(self) -> Severity:
         """The mark that the level has in every output."""
-        return "problem" if self.is_silent else _MARKS[self.level]
+        mark = "problem" if self.is_silent else _MARKS[self.level]
+        return "warning" if self.is_incomplete and mark in ("good", "info") else mark
+
+    def name_level(self, level: str = "") -> str:
+        """Name its level, or a given one, as every output does: `(incomplete)` if that is so."""
+        return f"{level or self.level}{' (incomplete)' * self.is_incomplete}"
 
     def find(self, quantity: str) -> EstimateRow | None:
         """Find a quantity that does not depend on the order of arrival."""
@@ -169,12 +176,13 @@ def decide_verdicts(
     without: Collection[str] = (),
     chance: Collection[str] = (),
     unsourced: Collection[str] = (),
+    incomplete: bool = False,
 ) -> list[MemoryVerdict]:
     """Decide about every memory of a run, except for policies that only serve a comparison.
 
     `chance` names the memories that declare that their builds may differ. Repeated builds show it
     of other memories. `unsourced` names those that show text without naming its records: if it
-    differs, its records may differ as well.
+    differs, its records may differ as well. If the run is `incomplete`, so is every verdict.
     """
     routes = rows.where(experiment="routes", arm="")
     traces = routes.where(model="").group("policy", "schedule")
@@ -207,6 +215,7 @@ def decide_verdicts(
                 {schedule: groups[0] for schedule, groups in read.items() if groups},
                 is_random,
                 policy in unsourced,
+                incomplete,
             )
         )
     return verdicts
@@ -257,7 +266,9 @@ def decide_results(results: Results) -> list[MemoryVerdict]:
         name: {finding.policy for finding in results.findings.get(name, ())}
         for name in ("chance", "unsourced")
     }
-    return decide_verdicts(results.rows, without=list_asides(results), **policies)
+    return decide_verdicts(
+        results.rows, without=list_asides(results), incomplete=results.incomplete, **policies
+    )
 
 
 def list_asides(results: Results) -> frozenset[str]:
@@ -277,7 +288,8 @@ def read_verdicts(stored: StoredRun) -> list[MemoryVerdict]:
             ("unsourced", "unsourced"),
         )
     }
-    return decide_results(Results(Rows.of(stored.estimates()), findings))
+    rows, incomplete = Rows.of(stored.estimates()), bool(stored.shortfall())
+    return decide_results(Results(rows, findings, incomplete=incomplete))
 
 
 def list_arrivals(schedules: Iterable[str]) -> list[str]:

@@ -85,7 +85,7 @@ def _finish(collection: Gathered) -> StageResult:
     return StageResult(
         rows,
         notes=(*unmatched, *collection.notes),
-        describe=lambda every: (*answer_statements(every), *fixed),
+        describe=lambda every, _: (*answer_statements(every), *fixed),
     )
 
 

@@ -41,7 +41,13 @@ from routeprism.experiments.reach import (
     decide_reach,
     store_reaches,
 )
-from routeprism.experiments.statements import Phrase, compose_rows, join_names, join_phrases
+from routeprism.experiments.statements import (
+    Phrase,
+    compose_rows,
+    join_names,
+    join_phrases,
+    mark_incomplete,
+)
 from routeprism.runs import EstimateRow, Finding, Rows
 
 _ANSWER_QUANTITIES = ("H", "D_res", "Delta_rep")
@@ -233,6 +239,10 @@ def conclude_layers(outcome: AuditOutcome) -> Conclusion:
     statements = diagnose_layers(lines, kinds, synthetic=plan.benchmark.synthetic)
     statements |= build_statements(outcome.rows, outcome.noisy, plan.builds)
     statements = mark_blind_spots(observations, statements)
+    if outcome.is_incomplete:
+        statements = {
+            policy: tuple(map(mark_incomplete, own)) for policy, own in statements.items()
+        }
     interfaces = {line.policy: line.interface for line in lines}
     diagnoses = [
         Finding(

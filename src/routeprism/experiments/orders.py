@@ -175,6 +175,7 @@ def explore_subject(
         setting = statistics.setting(subject, subject.policies)
         rows = totals.rows(setting, subject.names, looking)
         findings = totals.all_findings
+        shortfall = Shortfall.count(routes=[*totals.looks.unavailable.elements()])
         return finish_run(
             run,
             Audit(
@@ -186,8 +187,8 @@ def explore_subject(
                 execution.directory,
                 findings=findings,
                 limits=statistics.explain_limits(benchmark),
-                reaches=tuple(decide_reaches(rows)),
-                shortfall=Shortfall.count(routes=[*totals.looks.unavailable.elements()]),
+                reaches=tuple(decide_reaches(rows, incomplete=bool(shortfall))),
+                shortfall=shortfall,
             ),
             {"orders": findings},
             subject.masks,

@@ -77,6 +77,8 @@ class Reach:
     """How many comparisons changed their sources, also where the layer is `context`."""
     aside: bool = False
     """Whether it is an arm or a comparator of another policy, and not a memory by itself."""
+    incomplete: bool = False
+    """Whether the run lacks answers or routes, as the title says as well."""
 
     @property
     def phrase(self) -> str:
@@ -133,12 +135,14 @@ def decide_reaches(
     arms: Collection[str] = (),
     silent: Collection[str] = (),
     unsourced: Collection[str] = (),
+    incomplete: bool = False,
 ) -> list[Reach]:
     """Decide for every policy of a run, over all its schedules.
 
     `noisy` policies may differ when they are built again in the same order. `arms` are
     policies that stand for another one with some of its operations fixed. `silent` policies show
-    nothing to any question, `unsourced` ones show text that names no records.
+    nothing to any question, `unsourced` ones show text that names no records. An `incomplete` run
+    lacks answers or routes.
     """
     every = Rows.of(rows)
     noisy = {*noisy, *(row.policy for row in _select_plain(every, "C_within") if row.estimate)}
@@ -156,7 +160,17 @@ def decide_reaches(
         reaches.append(replace(reach, aside=aside))
     if all(reach.aside for reach in reaches):  # then they are what the run is about
         reaches = [replace(reach, aside=False) for reach in reaches]
-    return reaches
+    return mark_reaches(reaches) if incomplete else reaches
+
+
+def mark_reaches(reaches: Sequence[Reach]) -> list[Reach]:
+    """Say of every verdict of a run that answers or routes are missing."""
+    return [
+        reach
+        if reach.incomplete
+        else replace(reach, incomplete=True, title=f"{reach.title} (incomplete)")
+        for reach in reaches
+    ]
 
 
 def _without_evidence(reach: Reach, silent: bool, unsourced: bool) -> Reach:
@@ -227,6 +241,11 @@ def summarise_reaches(reaches: Sequence[Reach]) -> str:
     memories = [reach for reach in reaches if not reach.aside]
     if not any(reach.pairs or reach.layer in ("chance", "unknown") for reach in memories):
         return ""
+    incomplete = any(reach.incomplete for reach in memories)
+    return f"{'Incomplete: ' * incomplete}{_summarise_memories(memories)}"
+
+
+def _summarise_memories(memories: Sequence[Reach]) -> str:
     alone = len(memories) == 1
     by_layer: dict[Layer, list[Reach]] = {}
     for reach in memories:
@@ -261,10 +280,17 @@ def store_reaches(reaches: Sequence[Reach]) -> list[Finding]:
 
 
 def read_reaches(stored: StoredRun) -> list[Reach]:
-    """Read what was decided about a finished run; decide now where the run has no record of it."""
-    reaches = [Reach(**finding.value) for finding in stored.findings("routes", FINDING)]
-    if reaches:
-        return reaches
-    findings = {"arms": stored.findings("mechanism", "arms")}
-    results = Results(Rows.of(stored.estimates()), findings)
-    return decide_reaches(results.rows, arms=list_arms(results))
+    """Read how far order reaches into the memories of a finished run."""
+    findings = {
+        "arms": stored.findings("mechanism", "arms"),
+        FINDING: stored.findings("routes", FINDING),
+    }
+    rows, incomplete = Rows.of(stored.estimates()), bool(stored.shortfall())
+    return find_reaches(Results(rows, findings, incomplete=incomplete))
+
+
+def find_reaches(results: Results) -> list[Reach]:
+    """Return what was decided about a run; decide now where it has no record of it."""
+    reaches = [Reach(**finding.value) for finding in results.findings.get(FINDING, ())]
+    reaches = reaches or decide_reaches(results.rows, arms=list_arms(results))
+    return mark_reaches(reaches) if results.incomplete else reaches

@@ -122,7 +122,11 @@ class Recommendation:
 
 
 def recommend_repairs(
-    rows: Rows, repairs: Sequence[Repair], *, chance: Collection[str] = ()
+    rows: Rows,
+    repairs: Sequence[Repair],
+    *,
+    chance: Collection[str] = (),
+    incomplete: bool = False,
 ) -> list[Recommendation]:
     """Recommend a repair for each memory.
 
@@ -131,7 +135,8 @@ def recommend_repairs(
     verdict there, then the one that leaves the smallest loss and the largest overlap, then the one
     that costs the fewest writes and model calls, the least text and the shortest delay.
     """
-    verdicts = {verdict.policy: verdict for verdict in decide_verdicts(rows, chance=chance)}
+    decided = decide_verdicts(rows, chance=chance, incomplete=incomplete)
+    verdicts = {verdict.policy: verdict for verdict in decided}
     outcomes = {(o.repair, o.schedule): o for o in compare_repairs(rows, repairs)}
     advice = []
     for memory in dict.fromkeys(repair.memory for repair in repairs):
@@ -141,7 +146,8 @@ def recommend_repairs(
             continue
         choose = _restore_evidence if verdict.lacks_evidence else _restore_order
         recommendation = choose(verdict, own, verdicts, outcomes)
-        reason = recommendation.reason + _describe_stale(recommendation.repair, outcomes)
+        start = "Incomplete: " if incomplete else ""
+        reason = start + recommendation.reason + _describe_stale(recommendation.repair, outcomes)
         advice.append(replace(recommendation, reason=reason, flags=verdict.flags))
     return advice
 
@@ -160,7 +166,9 @@ def _describe_stale(repair: Repair | None, outcomes: Outcomes) -> str:
 def recommend_results(results: Results) -> list[Recommendation]:
     """Recommend a repair for each memory of a run that compared repairs."""
     chance = {finding.policy for finding in results.findings.get("chance", ())}
-    return recommend_repairs(results.rows, read_repairs(results), chance=chance)
+    return recommend_repairs(
+        results.rows, read_repairs(results), chance=chance, incomplete=results.incomplete
+    )
 
 
 Verdicts = Mapping[str, MemoryVerdict]
@@ -280,13 +288,15 @@ class Remedies(AsksNobody):
         traced.run.keep("remedies", findings)
         return StageResult(
             findings=findings,
-            describe=lambda rows: self._describe(rows, traced),
+            describe=lambda rows, incomplete: self._describe(rows, traced, incomplete=incomplete),
         )
 
-    def _describe(self, rows: Sequence[EstimateRow], traced: Traced) -> Iterator[Statement]:
+    def _describe(
+        self, rows: Sequence[EstimateRow], traced: Traced, *, incomplete: bool
+    ) -> Iterator[Statement]:
         every = Rows.of(rows)
         noisy = find_noisy_policies(rows, traced.policies)
-        for advice in recommend_repairs(every, self.repairs, chance=noisy):
+        for advice in recommend_repairs(every, self.repairs, chance=noisy, incomplete=incomplete):
             yield advice.describe(traced.benchmark.argument)
         yield from describe_repairs(every, self.repairs)
 

@@ -236,15 +236,21 @@ def _list_rows(
 
 
 def _reach_outcome(
-    audit: Preparation, observations: Observations, rows: Sequence[EstimateRow]
+    audit: Preparation,
+    observations: Observations,
+    rows: Sequence[EstimateRow],
+    *,
+    incomplete: bool,
 ) -> AuditOutcome:
     """Decide how far order reaches into each memory."""
     plan = audit.plan
     noisy = find_noisy_policies(rows, plan.policies)
     arms = {name for each in mechanisms(plan.policies) for name in each.inner_arms}
     blind = find_blind_policies(observations, audit.subject.names)
-    reaches = decide_reaches(rows, noisy=noisy, arms=arms, **blind)
-    return AuditOutcome(Rows.of(rows), plan, audit.setting, observations, noisy, reaches)
+    reaches = decide_reaches(rows, noisy=noisy, arms=arms, incomplete=incomplete, **blind)
+    return AuditOutcome(
+        Rows.of(rows), plan, audit.setting, observations, noisy, reaches, incomplete
+    )
 
 
 def _list_findings(
@@ -268,13 +274,18 @@ def _finish(
     audit.execution.begin_step("estimates", len(audit.stages) + 1, len(audit.stages) + 2)
     plan, observations = audit.plan, traces.observations
     rows = _list_rows(audit, traces, [row for result in performed for row in result.rows])
-    described = [s for result in performed for s in result.list_statements(rows)]
-    outcome = _reach_outcome(audit, observations, rows)
-    conclusions = [each.conclude_audit(outcome) for each in registered_experiments("audit")]
     shortfall = Shortfall.count(routes=observations.failure_reasons)
-    stops = _list_stops(audit, traces, performed)
     if run is not None:
         shortfall = run.shortfall(observations.failure_reasons)
+    incomplete = bool(shortfall)
+    described = [
+        statement
+        for result in performed
+        for statement in result.list_statements(rows, incomplete=incomplete)
+    ]
+    outcome = _reach_outcome(audit, observations, rows, incomplete=incomplete)
+    conclusions = [each.conclude_audit(outcome) for each in registered_experiments("audit")]
+    stops = _list_stops(audit, traces, performed)
     return finish_run(
         run,
         Audit(

@@ -40,6 +40,7 @@ from routeprism.experiments.statements import (
     is_claim_shown,
     is_small,
     join_names,
+    mark_incomplete,
     show_flags,
 )
 from routeprism.orders import names_procedure
@@ -138,7 +139,8 @@ def describe_verdict(verdict: MemoryVerdict) -> Statement:
         phrases = [_describe_level(verdict, level) for level in (harm or [verdict.level])]
         parts = tuple(join_parts(". ", phrases))
     place = ("severity", verdict.policy, "", verdict.severity, step)
-    return Statement(parts, *place, flags=verdict.flags)
+    statement = Statement(parts, *place, flags=verdict.flags)
+    return mark_incomplete(statement) if verdict.is_incomplete else statement
 
 
 def describe_one_order(verdict: MemoryVerdict) -> Statement:
@@ -210,16 +212,17 @@ def summarise_verdicts(verdicts: Sequence[MemoryVerdict]) -> str:
     """Summarise a run in one sentence: first arrivals that really happen, then full reversal."""
     if not verdicts:
         return ""
+    start = "Incomplete: " if any(verdict.is_incomplete for verdict in verdicts) else ""
     ordinary = _summarise_levels([verdict.ordinary_level for verdict in verdicts])
     if all(set(verdict.levels) == {"replay"} for verdict in verdicts):
-        return f"{ordinary} when all records arrive in reverse."
+        return f"{start}{ordinary} when all records arrive in reverse."
     sentence = f"{ordinary} {_name_change(verdicts)}"
     reversed_levels = [verdict.levels.get("replay", "stable") for verdict in verdicts]
     worst = max(reversed_levels, key=LEVELS.index)
     if LEVELS.index(worst) > max(LEVELS.index(verdict.ordinary_level) for verdict in verdicts):
         rest = _summarise_levels(reversed_levels)
         sentence += f"; {rest[:1].lower()}{rest[1:]} under full reversal"
-    return f"{sentence}."
+    return f"{start}{sentence}."
 
 
 def _name_change(verdicts: Sequence[MemoryVerdict]) -> str:
@@ -343,8 +346,8 @@ def _show_level(verdict: MemoryVerdict) -> str:
     if verdict.is_silent:
         return "shows nothing"
     if verdict.ordinary_level == verdict.level:
-        return verdict.level
-    return f"{verdict.ordinary_level}; reversed: {verdict.level}"
+        return verdict.name_level()
+    return verdict.name_level(f"{verdict.ordinary_level}; reversed: {verdict.level}")
 
 
 def _show_answers(verdict: MemoryVerdict) -> Part:
@@ -374,7 +377,9 @@ def _list_unsourced(outcome: AuditOutcome) -> list[str]:
 def decide_outcome(outcome: AuditOutcome, *, without: Sequence[str] = ()) -> list[MemoryVerdict]:
     """Decide about every memory of an audit that has just been estimated."""
     marked = {"chance": outcome.noisy, "unsourced": _list_unsourced(outcome)}
-    return decide_verdicts(outcome.rows, without=without, **marked)
+    return decide_verdicts(
+        outcome.rows, without=without, incomplete=outcome.is_incomplete, **marked
+    )
 
 
 def conclude_severity(outcome: AuditOutcome) -> Conclusion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from string import Formatter
 from typing import TypeVar
 
@@ -251,6 +252,11 @@ def choose_statements(
         own = [s for s in statements if s.policy == memory and s.kind in kinds]
         by_kind = {s.kind: s for s in reversed(own)}  # the first of each kind
         yield from sorted(by_kind.values(), key=lambda s: kinds.index(s.kind))[:_MOST_CHOSEN]
+
+
+def mark_incomplete(statement: Statement) -> Statement:
+    """Say before a statement about the effect of order that answers or routes are missing."""
+    return replace(statement, parts=("Incomplete: ", *statement.parts))
 
 
 def show_flags(row: EstimateRow) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ def _describe_step(before: MemoryVerdict, after: MemoryVerdict) -> tuple[str, bo
     """Describe how the severity of a memory changes, and return whether it is worse."""
     step = _count_levels(before, after)
     if not step:
-        return f"Both versions: {after.level}", False
-    change = f"from “{before.level}” to “{after.level}”"
+        return f"Both versions: {after.name_level()}", False
+    change = f"from “{before.name_level()}” to “{after.name_level()}”"
     return f"The new version is {'worse' if step > 0 else 'better'}: {change}", step > 0
 
 

@@ -97,7 +97,8 @@ def read_results(stored: StoredRun, rows: Sequence[EstimateRow]) -> Results:
             continue
         for finding in stored.findings(experiment):
             findings.setdefault(finding.name, []).append(finding)
-    return Results(Rows.of(rows), findings, _read_units(stored))
+    incomplete = bool(stored.shortfall())
+    return Results(Rows.of(rows), findings, _read_units(stored), incomplete)
 
 
 def _read_units(stored: StoredRun) -> dict[Series, Mapping[str, float]]:

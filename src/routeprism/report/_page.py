@@ -13,7 +13,7 @@ from typing import Any
 
 from routeprism.exhibits import Chart, Results, Table, read_statements
 from routeprism.experiments import list_arms
-from routeprism.experiments.reach import Reach, decide_reaches
+from routeprism.experiments.reach import find_reaches
 from routeprism.report._exhibits import (
     Section,
     chart_data,
@@ -108,8 +108,7 @@ Tab = tuple[str, str, list[Part]]
 def page(material: Material) -> str:
     """Write the whole report."""
     rows, results = material.rows, material.results
-    reaches = [Reach(**finding.value) for finding in results.findings.get("reach", ())]
-    reaches = reaches or decide_reaches(rows, arms=list_arms(results))
+    reaches = find_reaches(results)
     verdicts = decide_memories(results, reaches)
     # An interrupted run may still have the statements of its earlier state.
     is_complete = not interrupted(material.manifest)

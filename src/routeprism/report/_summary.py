@@ -133,7 +133,7 @@ def _show_actions(
             *(("Try", s.next_step) for s in recommended or rest if s.next_step),
         )
     )
-    level = "shows nothing" if verdict.is_silent else verdict.level
+    level = "shows nothing" if verdict.is_silent else verdict.name_level()
     return tag(
         "article",
         tag(

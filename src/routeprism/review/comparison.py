@@ -406,9 +406,9 @@ def _pair_policies(
 def _compare_verdicts(pair: tuple[MemoryVerdict, MemoryVerdict]) -> Statement:
     """Compare the severity of two versions of a memory."""
     before, after = pair
-    text = f"before: {before.level}; after: {after.level}"
-    if before.level == after.level:
-        text = f"in both versions: {after.level}"
+    text = f"before: {before.name_level()}; after: {after.name_level()}"
+    if before.name_level() == after.name_level():
+        text = f"in both versions: {after.name_level()}"
     change = LEVELS.index(after.level) - LEVELS.index(before.level)
     severity: Severity = "problem" if change > 0 else "good" if change < 0 else "info"
     name = _name_policies(before.policy, after.policy)

@@ -1,0 +1,121 @@
+"""While routes or answers are missing, every output says so next to each statement of a level."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import routeprism
+from routeprism.experiments.severity import LEVELS
+from routeprism.report import write_report
+
+FAULTY = """
+import json, sys
+
+items, broken = [], False
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["do"] == "reset":
+        items, broken = [], False
+    if request["do"] == "add":
+        record = request["record"]
+        broken = broken or (not items and record["id"].startswith("u2") and record["id"] != "u2-r0")
+        items = [*items, {"text": record["text"], "sources": [record["id"]]}][-2:]
+    print("banana" if broken else json.dumps({"items": items}), flush=True)
+"""
+"""Keeps two records, and fails for one user in all orders that do not begin with the first one."""
+pytestmark = pytest.mark.slow
+USERS = ("u1", "u2", "u3")
+RECORDS = [
+    {"user": user, "id": f"{user}-r{n}", "text": f"fact {n} of {user}"}
+    for user in USERS
+    for n in range(4)
+]
+QUESTIONS = [
+    {"user": user, "id": f"{user}-q", "text": "fact?", "support": [f"{user}-r3"]} for user in USERS
+]
+PHRASES = (
+    *(level for level in LEVELS if level != "stable"),
+    *(r"\bstable\b", "lose evidence that", "loses evidence when", "Order changes"),
+    *("order reaches", "pairs? changed its", "Verdict afterwards", "see the same"),
+)
+NEAR = 160
+"""Characters around a phrase in which the word has to be."""
+COMMANDS = {
+    "audit": "audit {data} -p {policy} {few}",
+    "audit --verbose": "audit {data} -p {policy} {few} --verbose",
+    "audit --quiet": "audit {data} -p {policy} {few} --quiet",
+    "audit --json": "audit {data} -p {policy} {few} --json",
+    "remedy": "remedy {data} -p {policy} {few}",
+    "orders": "orders {data} -p {policy} --resamples 100 --arrival jitter:w=2",
+    "orders --json": "orders {data} -p {policy} --resamples 100 --arrival jitter:w=2 --json",
+    "check": "check {run} --gate J>=0 --allow-missing 99 --junit gates.xml",
+    "check --json": "check {run} --gate J>=0 --allow-missing 99 --json",
+    "compare": "compare {run} {again}",
+    "compare --json": "compare {run} {again} --json",
+    "compare --markdown": "compare {run} {again} --markdown comment.md --quiet",
+    "compare --html": "compare {run} {again} --html page.html --quiet",
+}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Audit a program that fails for one user, twice, and return the words of commands."""
+    folder = tmp_path_factory.mktemp("incomplete")
+    (folder / "data").mkdir()
+    for name, rows in (("records", RECORDS), ("questions", QUESTIONS)):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / "data" / f"{name}.jsonl").write_text(text)
+    (folder / "faulty.py").write_text(FAULTY)
+    policy = f"command:run={shlex.join([sys.executable, '-I', '-S', str(folder / 'faulty.py')])}"
+    for name in ("run", "again"):
+        result = routeprism.audit(folder / "data", policy, run=folder / name, resamples=100)
+        assert result.shortfall.routes == 1
+        write_report(folder / name, folder / name / "report.html")
+    return {
+        "data": str(folder / "data"),
+        "policy": shlex.quote(policy),
+        "few": "--resamples 100 --workers 1",
+        "run": str(folder / "run"),
+        "again": str(folder / "again"),
+    }
+
+
+def find_unmarked(text: str) -> list[str]:
+    """Return every phrase about a level that the word is not next to."""
+    plain = html.unescape(re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL))
+    plain = " ".join(plain.split())
+    return [
+        plain[max(0, match.start() - NEAR) : match.end() + NEAR]
+        for match in re.finditer("|".join(PHRASES), plain)
+        if "incomplete" not in plain[max(0, match.start() - NEAR) : match.end() + NEAR].lower()
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_prints_a_level_as_if_nothing_were_missing(
+    command: str, places: dict[str, str], cli: Callable[..., Any]
+) -> None:
+    ended = cli(*shlex.split(COMMANDS[command].format(**places)))
+    files = [*Path.cwd().glob("*.md"), *Path.cwd().glob("*.html"), *Path.cwd().glob("*.xml")]
+    texts = [ended.out, *(file.read_text(encoding="utf-8") for file in files)]
+    assert [find_unmarked(text) for text in texts] == [[] for _ in texts]
+    assert any("incomplete" in text.lower() for text in texts)
+
+
+def test_no_result_and_no_report_shows_a_level_as_if_nothing_were_missing(
+    places: dict[str, str],
+) -> None:
+    result = routeprism.audit(Path(places["data"]), shlex.split(places["policy"])[0], resamples=100)
+    report = (Path(places["run"]) / "report.html").read_text(encoding="utf-8")
+    texts = [str(result), repr(result), result._repr_html_(), *map(repr, result.verdicts), report]
+    assert [find_unmarked(text) for text in texts] == [[] for _ in texts]
+    assert result.verdict == "evidence lost (incomplete)"

@@ -9,7 +9,7 @@ from routeprism.overlap._anomalies import (
     list_serial_outcomes,
     shrink_anomaly,
 )
-from routeprism.overlap._building import build_by_procedure
+from routeprism.overlap._building import build_by_procedure, renew_memory
 from routeprism.overlap._exploration import Exploration, explore_interleavings
 from routeprism.overlap._loop import ControlledLoop, Step
 from routeprism.overlap._trials import Execution, Outcome, Trial, find_overlap
@@ -30,5 +30,6 @@ __all__ = [
     "explore_interleavings",
     "find_overlap",
     "list_serial_outcomes",
+    "renew_memory",
     "shrink_anomaly",
 ]

@@ -139,9 +139,7 @@ def _add_and_renew(
         for number, record in enumerate(arrivals, start=1):
             refuse_awaitable(memory.add(record), policy.name, "add")
             if number in moments:
-                restarts = procedure.kind == "restart"
-                renewed = memory.reopen() if restarts else _reload(policy, memory)
-                memory = _check_renewed(policy, memory, renewed)
+                memory = renew_memory(policy, memory, procedure.kind)
     except BaseException:
         if memory is not first:
             with suppress(Exception):  # the first exception matters more
@@ -150,14 +148,16 @@ def _add_and_renew(
     return memory
 
 
-def _check_renewed(policy: OwnMemory, old: Any, renewed: Any) -> Any:
+def renew_memory(policy: OwnMemory, memory: Any, kind: str) -> Any:
+    """Continue with a new object on the same storage (`restart`) or from a snapshot (`reload`)."""
+    renewed = memory.reopen() if kind == "restart" else _reload(policy, memory)
     if renewed is None or not callable(getattr(renewed, "add", None)):
         raise ContractError(
             f"{policy.name}: reopen() or revive(snapshot) gave {type(renewed).__name__}. Expected "
             f"a memory on the same storage"
         )
-    if isinstance(old, AwaitedMemory) and not isinstance(renewed, AwaitedMemory):
-        return AwaitedMemory(renewed, None if old.loop.is_closed() else old.loop)
+    if isinstance(memory, AwaitedMemory) and not isinstance(renewed, AwaitedMemory):
+        return AwaitedMemory(renewed, None if memory.loop.is_closed() else memory.loop)
     return renewed
 
 

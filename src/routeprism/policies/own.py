@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ __all__ = [
     "check_retained",
     "close_memory",
     "closing_memory",
+    "count_retained",
     "find_class",
     "find_own_memory",
     "open_memory",
@@ -206,11 +208,17 @@ class OwnMemory:
         """Make a new memory and add every arrival; close it if one cannot be added."""
         with self.begin() as memory:
             for record in arrivals:
-                refuse_awaitable(memory.add(record), self.name, "add")
-                if self.tick is not None:
-                    self.tick()
+                self.add(memory, record)
             self.settle(memory, arrivals)
         return self.finish(memory, arrivals)
+
+    def add(self, memory: Any, record: Record) -> Any:
+        """Add one record; give the reply."""
+        reply = memory.add(record)
+        refuse_awaitable(reply, self.name, "add")
+        if self.tick is not None:
+            self.tick()
+        return reply
 
     @contextmanager
     def begin(self, loop: AbstractEventLoop | None = None) -> Iterator[Any]:
@@ -253,11 +261,11 @@ class OwnMemory:
                     f"as RoutePrism calls it. Expected {expected}"
                 )
         check_expose(memory, self.name)
-        if _has_records(memory):
+        if ids := _list_first_records(memory):
             raise ContractError(
                 f"{self.name}: a fresh memory contains records before any was added. Is something "
                 f"kept on the class, such as a list that all its objects share?"
-            )
+            ).naming(ids[0])
 
 
 _SETTLING, _PAUSE = 10.0, 0.05
@@ -378,20 +386,31 @@ def _as_block(item: Any, arrived: Mapping[str, Record], name: str) -> Block:
     raise ContractError(
         f"{name}.expose gave {item!r:.80}. Expected a record, the id of one that "
         f"arrived, a (text, ids) pair or a Block"
-    )
+    ).naming(item if isinstance(item, str) else "")
 
 
 def retained_ids(memory: Any, name: str = "the memory") -> frozenset[str]:
     """Return the ids that a memory retains, from any iterable of records or ids."""
+    ids = _list_retained(memory, name)
+    if isinstance(ids, frozenset) and all(isinstance(item, str) for item in ids):
+        return ids
+    return frozenset(map(_id, ids))
+
+
+def count_retained(memory: Any, name: str = "the memory") -> Counter[str]:
+    """Count how often a memory lists each id that it retains."""
+    inner = memory.inner if isinstance(memory, _Wrapped) else memory
+    return Counter(map(_id, _list_retained(inner, name)))
+
+
+def _list_retained(memory: Any, name: str) -> Iterable[Any]:
     ids = memory.retained()
-    if isinstance(ids, frozenset):
-        return ids if all(isinstance(item, str) for item in ids) else frozenset(map(_id, ids))
     refuse_awaitable(ids, name, "retained")
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise ContractError(
             f"{name}.retained gave {type(ids).__name__}. Expected records or record ids"
         )
-    return frozenset(_id(item) for item in ids)
+    return ids
 
 
 def close_memory(memory: Any) -> None:
@@ -437,7 +456,7 @@ def check_retained(memory: Memory, name: str, pool: Pool) -> frozenset[str]:
     if unknown := sorted(retained.difference(pool.ids)):
         raise ContractError(
             f"{name} retains '{unknown[0]}', which user '{pool.user}' does not have"
-        )
+        ).naming(unknown[0])
     return retained
 
 
@@ -449,12 +468,13 @@ def open_memory(policy: Policy, pool: Pool, order: Sequence[int]) -> Iterator[Me
         yield memory
 
 
-def _has_records(memory: Any) -> bool:
+def _list_first_records(memory: Any) -> list[str]:
+    """List what a memory contains before any record was added."""
     try:
         items = await_now(memory.retained())
-        return not isinstance(items, str) and bool(list(items))
+        return [] if isinstance(items, str) else list(map(_id, items))
     except Exception:  # it may fail on an empty memory; it is called again after the arrivals
-        return False
+        return []
 
 
 def own_source(policy: Policy) -> str:

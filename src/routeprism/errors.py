@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 __all__ = [
     "ContractError",
@@ -43,11 +44,31 @@ __all__ = [
 ]
 
 
+AnyError = TypeVar("AnyError", bound="RoutePrismError")
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """Something in a memory that it never received; it may be a record of another user."""
+
+    record: str = ""
+    """The id that the memory names; empty if it names none."""
+    text: str = ""
+    """The text that it shows."""
+
+
 class RoutePrismError(Exception):
     """The root: a message that a person can act on."""
 
     exit_code: ClassVar[int] = 2
     """The exit code of the command line."""
+    stranger: Stranger | None = None
+    """What the memory contains without having received it, if that is the problem."""
+
+    def naming(self: AnyError, record: str = "", text: str = "") -> AnyError:
+        """Return the same error, about something that the memory never received."""
+        self.stranger = Stranger(record, text)
+        return self
 
 
 class InputError(RoutePrismError):

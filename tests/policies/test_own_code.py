@@ -235,7 +235,8 @@ def test_a_policys_memory_may_give_any_iterable(container: Callable[..., Any]) -
     kind = type("Any", (Memory,), {"container": staticmethod(container)})
     policy: Any = type("P", (), {"name": "p", "build": lambda self, arrivals: kind(arrivals)})()
     assert [sorted(route.retained) for route in trace(policy)] == [["r2", "r3"], ["r0", "r1"]]
-    assert {check.outcome for check in check_adapter(policy)} == {"passed"}
+    outcomes = {check.outcome for check in check_adapter(policy)}
+    assert outcomes == {"passed", "not observed"}
     exploration = routeprism.explore_orders(
         "sample", policy, worst="support", shrink="support", resamples=100
     )

@@ -127,7 +127,7 @@ class StaysBehind(Records):
 @pytest.mark.parametrize(
     ("broken", "check", "message", "fix"),
     [
-        (LeaksState, "isolation", "a second build holds 'moving-0'", "inside build()"),
+        (LeaksState, "users", "leak: the record 'ann-000' of user 'ann' is shown to", "namespace"),
         (DropsProvenance, "provenance", "shows 'They moved.' without sources", "every Block the"),
         (InventsIds, "ids", "names 'memory-0', which never arrived", "carry record.id through"),
         (Peeks, "no question leakage", "changed when questions were asked", "read alone"),
@@ -282,4 +282,5 @@ def test_the_command_says_what_is_wrong_and_exits_with_one(
 
 @pytest.mark.slow
 def test_a_policy_that_learns_is_fitted_first() -> None:
-    assert {check.outcome for check in check_adapter(make_policy("streaming"))} == {"passed"}
+    outcomes = {check.outcome for check in check_adapter(make_policy("streaming"))}
+    assert outcomes == {"passed", "not observed"}

@@ -456,11 +456,16 @@ J = 0.2
 """Of the sound memory: pools of 4, 4, 6, 5, 6, 7 records, so (2/4 + 2/4 + 0 + 1/5 + 0 + 0) / 6."""
 
 CATALOGUE = {
-    "leak: table by id": Fault(table_by_id, {"isolation": SHARED}, ContractError, SHARED),
+    "leak: table by id": Fault(
+        table_by_id,
+        {"users": "of user 'ann' is shown to user 'ben' for the question "},
+        ContractError,
+        SHARED,
+    ),
     "leak: database": Fault(database, {"isolation": SHARED}, ContractError, SHARED),
     "leak: class attribute": Fault(
         class_attribute,
-        {"isolation": "a fresh memory contains records before any was added"},
+        {"users": "of user 'moving' is retained for user 'ann'"},
         ContractError,
         "a fresh memory contains records before any was added",
     ),
@@ -492,7 +497,7 @@ CATALOGUE = {
     "leak: some records": Fault(some_records, {"isolation": SHARED}, ContractError, SHARED),
     "leak: reset by each": Fault(
         reset_by_each,
-        {"isolation": "a memory changed while another one was built"},
+        {"users": "of user 'ann' is shown to user 'ben' for the question "},
         said="two builds that are open at the same time influence each other",
         overlap=J,
     ),
@@ -539,7 +544,7 @@ CATALOGUE = {
     ),
     "ids: shows what it dropped": Fault(
         lambda: ShowsWhatItDropped,
-        {"ids": "expose() shows 'moving-0', which retained() does not name"},
+        {"walk, list": "which the list of 3 records leaves out"},
         ContractError,
         "without retaining it",
     ),

@@ -224,7 +224,12 @@ def _bar(silent: bool) -> Iterator[Callable[[str, int, int | None], None] | None
         yield advance
 
 
-_MARKS = {"passed": "ok     ", "failed": "FAILED ", "not tried": "–      "}
+_MARKS = {
+    "passed": "ok     ",
+    "failed": "FAILED ",
+    "not tried": "–      ",
+    "not observed": "?      ",
+}
 
 
 def _print_check(check: Check) -> None:
@@ -236,13 +241,15 @@ def _print_check(check: Check) -> None:
 
 
 def _print_untried(checks: Sequence[Check]) -> None:
-    """Print the checks that were not tried, in one line for each reason."""
+    """Print the checks that were not tried, one line for each reason, and count the unobserved."""
     reasons: dict[str, list[str]] = {}
     for check in checks:
         if check.outcome == "not tried":
             reasons.setdefault(check.message, []).append(check.name)
     for message, names in reasons.items():
         _print_check(Check(", ".join(names), "not tried", message))
+    if unobserved := sum(check.outcome == "not observed" for check in checks):
+        print(f"not observed: {unobserved} of {len(checks)} checks")
 
 
 def show_adapter_checks(settings: Any) -> None:

@@ -423,7 +423,7 @@ def _expose(
     if unknown := sorted(cached[0] - retained):
         raise ContractError(
             f"{name} exposes '{unknown[0]}' to question '{question.id}' without retaining it"
-        )
+        ).naming(unknown[0])
     return ExposureTrace(question, *cached, exposure.blocks)
 
 

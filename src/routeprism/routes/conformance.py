@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from routeprism.errors import (
     ContractError,
@@ -46,9 +46,14 @@ from routeprism.policies.own import (
     retained_ids,
 )
 from routeprism.records import Pool, Record
+from routeprism.routes._candidate import Candidate, describe_requests
 from routeprism.routes._checks import RARE, describe_leak, find_leak, reason_to_save
 from routeprism.routes._histories import find_disagreement
+from routeprism.routes._leaks import Leak, find_leaks
+from routeprism.routes._single_records import SingleRecordError, check_single_records
+from routeprism.routes._specimens import make_users
 from routeprism.routes._trace import hash_state
+from routeprism.routes._walk import Walk, walk_memory
 from routeprism.specs import fulfils
 
 __all__ = ["BUILDS", "MOST_BUILDS", "RARE", "Check", "check_adapter", "iterate_checks"]
@@ -61,9 +66,16 @@ MOST_BUILDS = 150
 _CONTROLS = 6
 """The number of builds that distinguish a memory of questions from chance."""
 _BUDGET = 5.0
-"""How many seconds the builds that look for chance may take."""
+"""How many seconds of processor time the builds that look for chance may take."""
+_LONGEST = 60.0
+"""How many seconds they may take in all, with what they wait for."""
 _PATIENCE = 5.0
 """How many seconds threads have to end after a memory was closed."""
+
+
+SEED = 20_260_417
+"""The seed of the records that are made for the checks."""
+Outcome: TypeAlias = Literal["passed", "failed", "not tried", "not observed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +84,7 @@ class Check:
 
     name: str
     """The name of the check."""
-    outcome: Literal["passed", "failed", "not tried"]
+    outcome: Outcome
     message: str = ""
     """The problem that was found, or a note."""
     fix: str = ""
@@ -104,23 +116,31 @@ def check_adapter(policy: Policy) -> tuple[Check, ...]:
     return tuple(iterate_checks(policy))
 
 
+_FIRST = ("contract", "users", "isolation")
+_BUILT = (*_FIRST, "ids", "provenance", "no question leakage", "determinism")
+
+
 def iterate_checks(policy: Policy) -> Iterator[Check]:
     """Check each property of an adapter, and give each result as soon as it is there."""
     kit = _Kit(fit_policy(policy, (_LEARNING,)))
-    yield from kit.walk()
+    yield from kit.walk_profile()
     for name, check, needs in (
         ("contract", kit.contract, ()),
-        ("isolation", kit.isolation, ("contract",)),
-        ("ids", kit.ids, ("contract", "isolation")),
-        ("provenance", kit.provenance, ("contract", "isolation")),
-        ("no question leakage", kit.question, ("contract", "isolation")),
-        ("determinism", kit.determinism, ("contract", "isolation", "no question leakage")),
-        ("merging", kit.merging, ("contract", "isolation", "determinism")),
-        ("traceability", kit.traceability, ("contract", "ids", "isolation")),
-        ("clean-up", kit.clean_up, ("contract", "isolation")),
+        ("users", kit.users, ("contract",)),
+        ("isolation", kit.isolation, ("contract", "users")),
+        ("ids", kit.ids, _FIRST),
+        ("provenance", kit.provenance, _FIRST),
+        ("no question leakage", kit.question, _FIRST),
+        ("determinism", kit.determinism, (*_FIRST, "no question leakage")),
+        ("merging", kit.merging, (*_FIRST, "determinism")),
+        ("traceability", kit.traceability, (*_FIRST, "ids")),
+        ("clean-up", kit.clean_up, _FIRST),
+        ("single records", kit.single_records, _BUILT),
+        ("walk", kit.walk, _BUILT),
     ):
         kit.attempt(name, check, needs)
         yield kit.checks[-1]
+    yield from kit.judge_walk()
 
 
 @dataclass(slots=True)
@@ -131,6 +151,8 @@ class _Kit:
     """Observations of the first build that was asked a question: nothing was shared yet."""
     walked: bool = True
     """Whether every step of its profile passed, if it has one."""
+    way: Walk | None = None
+    """The walk with many records, after it."""
 
     def attempt(self, name: str, check: Callable[[], str], needs: Sequence[str]) -> None:
         """Run a check unless one that it depends on has not passed."""
@@ -155,7 +177,7 @@ class _Kit:
             problem = str(describe_error(error, self.policy.name))
             self.checks.append(Check(name, "failed", problem, _FIXES["errors"]))
 
-    def walk(self) -> Iterator[Check]:
+    def walk_profile(self) -> Iterator[Check]:
         """Try the steps of an adapter that has a profile, and report what each found."""
         inner = self.policy if isinstance(self.policy, StandIn) else unwrap_policy(self.policy)
         if not callable(steps := getattr(inner, "walk", None)):
@@ -197,22 +219,32 @@ class _Kit:
 
     def ids(self) -> str:
         """Check that every id named is one that arrived."""
-        pool_ids = {*_MOVING.ids, *_COOKING.ids}  # another pool's ids are a leak, not an invention
         with self.built(_MOVING) as memory:
-            ids_by_method = {"retained()": self.retained(memory)}
-            retained = ids_by_method["retained()"]
+            retained = self.retained(memory)
             for question in _QUESTIONS:
-                ids_by_method["expose()"] = memory.expose(question).sources
-                for where, ids in ids_by_method.items():
-                    if invented := sorted(map(str, set(ids) - pool_ids)):
+                sources = memory.expose(question).sources
+                for where, ids in (("retained()", retained), ("expose()", sources)):
+                    if invented := sorted(map(str, set(ids) - {*_MOVING.ids})):
                         raise _CheckError(
                             f"{where} names '{invented[0]}', which never arrived", "ids"
                         )
-                if hidden := sorted(ids_by_method["expose()"] - retained):
-                    raise _CheckError(
-                        f"expose() shows '{hidden[0]}', which retained() does not name", "retained"
-                    )
         return ""
+
+    def users(self) -> str:
+        """Check that no record of one user is retained for, or shown to, another."""
+        try:
+            leaks = list(find_leaks(self.policy, users := make_users(SEED)))
+        except ContractError as error:
+            if error.stranger is None or error.stranger.record not in _MOVING.ids:
+                raise _CheckError(str(error), "stores") from None
+            leaks = [Leak(_MOVING.user, users[0].name, error.stranger.record)]
+        if leaks:
+            leak = next((leak for leak in leaks if leak.question), leaks[0])
+            more = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
+            raise _CheckError(f"{leak}{more}", "leak")
+        if getattr(unwrap_policy(self.policy), "exclusive", False):
+            return "one memory after the other, because only one can be open"
+        return "two users had memories at the same time, and saw nothing of each other"
 
     def isolation(self) -> str:
         """Check that a build sees nothing of another."""
@@ -222,13 +254,9 @@ class _Kit:
             with self.built(_MOVING) as first:
                 before = [(self.retained(first), hash_state(first.state())) for _ in range(2)]
                 with self.built(_COOKING) as second:
-                    retained = {*self.retained(second)}
-                    for question in _QUESTIONS:
-                        retained |= second.expose(question).sources
-                    if strangers := sorted(retained & {*_MOVING.ids}):
+                    if strangers := sorted(self.retained(second) & {*_MOVING.ids}):
                         raise _CheckError(
-                            f"a second build holds '{strangers[0]}', which arrived in the first",
-                            "stores",
+                            str(Leak(_MOVING.user, _COOKING.user, strangers[0])), "leak"
                         )
                     after = self.retained(first), hash_state(first.state())
         except ContractError as error:
@@ -272,7 +300,7 @@ class _Kit:
             self.retained(memory)
         with self.built(_COOKING) as memory:
             if strangers := sorted({*self.retained(memory)} & {*_MOVING.ids}):
-                raise _CheckError(f"a second build holds '{strangers[0]}'", "stores")
+                raise _CheckError(str(Leak(_MOVING.user, _COOKING.user, strangers[0])), "leak")
         return "a reset separates builds, which are made one at a time"
 
     def provenance(self) -> str:
@@ -334,9 +362,12 @@ class _Kit:
                 f"average several (builds=N)"
             )
         first, builds = self.first, 1
-        until = time.monotonic() + _BUDGET
+        until = time.process_time() + _BUDGET, time.monotonic() + _LONGEST
         most = 2 if reason_to_save(self.policy) else MOST_BUILDS
-        while builds < 2 or (builds < most and time.monotonic() < until):
+        # Waiting counts less than computing, so that a busy machine does not shorten the search.
+        while builds < 2 or (
+            builds < most and time.process_time() < until[0] and time.monotonic() < until[1]
+        ):
             builds += 1
             if self._build_once() != first:
                 raise _CheckError(
@@ -398,6 +429,36 @@ class _Kit:
                     f"'{untold[0]}' arrived, is not retained, and no event says why", "events"
                 )
         return ""
+
+    def single_records(self) -> str:
+        """Check that a memory with one record retains or shows it, or says why not."""
+        try:
+            return check_single_records(self.policy, SEED, is_costly=self._is_costly)
+        except SingleRecordError as error:
+            raise _CheckError(str(error), error.fix) from None
+
+    def walk(self) -> str:
+        """Walk with the memory; what it shows is judged afterwards, property by property."""
+        with Candidate(self.policy) as candidate:
+            self.way = walk_memory(candidate, SEED, is_costly=self._is_costly)
+        return describe_requests(candidate.requests)
+
+    def judge_walk(self) -> Iterator[Check]:
+        """Yield a result for each property that the walk showed."""
+        for verdict in () if self.way is None else self.way.conclude():
+            outcome: Outcome = "not observed" if verdict.unobserved else "passed"
+            if verdict.problem:
+                outcome = "failed"
+            text = verdict.problem or verdict.unobserved or verdict.note
+            fix = _FIXES[verdict.fix] if verdict.problem else ""
+            self.checks.append(Check(f"walk, {verdict.name}", outcome, text, fix))
+            yield self.checks[-1]
+
+    @property
+    def _is_costly(self) -> bool:
+        """Whether requests to the memory are to be saved."""
+        inner = self.policy.inner if isinstance(self.policy, StandIn) else self.policy
+        return bool(reason_to_save(inner))
 
     def clean_up(self) -> str:
         """Check that nothing stays behind: threads, processes, files, descriptors."""

@@ -378,7 +378,7 @@ def test_check_adapter_prints_one_line_for_all_checks_that_were_not_tried(
     done = cli("check-adapter", f"http:profile={PROFILE},url=http://127.0.0.1:9")
     assert done.code == 1
     assert done.out.splitlines()[-2].startswith(
-        "–      contract, isolation, ids, provenance, no qu"
+        "–      contract, users, isolation, ids, provenance"
     )
     assert done.out.count("not checked, because profile, list, empty has not passed") == 1
 

@@ -317,7 +317,7 @@ class ServiceSession:
                 display = self.redactor.redact_line(repr(name))
                 raise RouteError(
                     f"{action}: item {at} names the source {display}, which never arrived"
-                )
+                ).naming(str(name))
             sources.append(record)
         if not sources:
             raise RouteError(f"{action}: item {at} names no sources")
@@ -365,13 +365,13 @@ class ServiceSession:
             for item in items
             if item is not None
         ]
-        if unlisted := sum(not block.sources for block in blocks):
+        if unlisted := [block.text for block in blocks if not block.sources]:
             raise RouteError(
-                f"search: {unlisted} of {len(blocks)} hits are not among the listed items, neither "
-                f"by id nor by text, so their sources are unknown. Does [list] read every page, "
-                f"and is the patience of [wait] long enough? If these hits are of a different "
-                f"kind, leave them out with 'only'"
-            )
+                f"search: {len(unlisted)} of {len(blocks)} hits are not among the listed items, "
+                f"neither by id nor by text, so their sources are unknown. Does [list] read every "
+                f"page, and is the patience of [wait] long enough? If these hits are of a "
+                f"different kind, leave them out with 'only'"
+            ).naming(text=unlisted[0])
         return blocks
 
     def _make_reported(self, item: Item) -> Block:

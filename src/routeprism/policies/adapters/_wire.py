@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, get_args
 from urllib.parse import urljoin, urlsplit
 
-from routeprism.errors import RouteError, SpecError
+from routeprism.errors import RouteError, RoutePrismError, SpecError
 from routeprism.policies._contracts import Block, Event, EventKind, JsonValue
 from routeprism.policies.adapters._systems import count_verbatim
 from routeprism.records import Record
@@ -189,7 +189,7 @@ def describe_record(record: Record) -> Mapping[str, JsonValue]:
     }
 
 
-Fail = Callable[[str], Exception]
+Fail = Callable[[str], RoutePrismError]
 """Makes the error about a problem in words."""
 
 
@@ -219,7 +219,9 @@ def _read_block(
     for source in sources:
         if not isinstance(source, str) or source not in arrived:
             quoted = _quote(source, redactor)
-            raise fail(f"{place} names the source {quoted}, which never arrived")
+            raise fail(f"{place} names the source {quoted}, which never arrived").naming(
+                str(source)
+            )
     return Block(redactor.redact(kind), redactor.redact(text), frozenset(sources))
 
 
@@ -239,7 +241,9 @@ def read_events(
         whom = event.get("record", record.id)
         if not isinstance(whom, str) or whom not in arrived:
             quoted = _quote(whom, redactor)
-            raise RouteError(f"add: an event is about {quoted}, which never arrived")
+            raise RouteError(f"add: an event is about {quoted}, which never arrived").naming(
+                str(whom)
+            )
         events.append(Event(kind, whom, record.id, at))
     return events
 
@@ -271,7 +275,7 @@ class RemoteMemory:
         """Seconds within which the system stores what it was given; None if it does so at once."""
         call("reset", {})
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Record) -> Mapping[str, Any]:
         """Add a record; several may be added at once."""
         with self._lock:
             at, self._number = self._number, self._number + 1
@@ -280,6 +284,7 @@ class RemoteMemory:
         with self._lock:
             arrived = frozenset(self._arrived)
             self._log.extend(read_events(reply, record, at, arrived, self._redactor))
+        return reply
 
     def add_many(self, records: Sequence[Record]) -> None:
         """Add several records in one request."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -67,6 +69,27 @@ def test_letters_that_the_terminal_lacks_stop_nothing(encoding: str, tmp_path: P
         check=True,
     )
     assert b"\\u0394_rep" in ended.stdout and ended.stderr == b""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("gate", "code"), [("J>=0", 0), ("J>=0.99", 1)], ids=["gate holds", "gate fails"]
+)
+@pytest.mark.parametrize("ending", [">&-", "2>&1 | read -r line", ">&- 2>&- <&-"])
+def test_output_that_nobody_reads_changes_nothing(
+    ending: str, gate: str, code: int, tmp_path: Path
+) -> None:
+    """The run is complete, and the exit code is the command's own."""
+    program = shlex.join([sys.executable, "-c", "from routeprism.cli import main; main()"])
+    run = "audit sample -p recent:k=2 --resamples 100 --schedule replay --run run --json"
+    errors = ""
+    for command, expected in ((run, 0), (f"check run --gate '{gate}'", code)):
+        script = f"{program} {command} {ending}; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == expected, done.stderr
+        errors += done.stderr
+    assert errors == ""
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "complete"
 
 
 def test_progress_shows_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from routeprism.cli._app import run_command
 from routeprism.endings import end_all
@@ -39,8 +40,7 @@ def main() -> None:
     Exit codes: 0 fine, 1 a gate or finding failed, 2 the call or input was wrong, 3 answers or
     routes are missing, 129 SIGHUP, 130 Ctrl-C, 143 SIGTERM.
     """
-    _print_any_letter()
-    with _foreign_logs(), Termination() as termination:
+    with _prepare_streams(), _foreign_logs(), Termination() as termination:
         try:
             _run_app()
         except BaseException as error:
@@ -78,23 +78,21 @@ def _run_app() -> None:
         # Files that a command writes have errors of their own; this one has no file.
         if error.filename is not None or error.errno not in _UNWRITABLE:
             raise
-        _discard_output()
-        if error.errno != errno.EPIPE:  # whoever read it has seen enough
-            raise RoutePrismError(f"the output cannot be written: {error.strerror}") from error
-        sys.exit(1)
+        _discard_output(sys.stdout)
+        raise RoutePrismError(f"the output cannot be written: {error.strerror}") from error
 
 
-def _discard_output() -> None:
+def _discard_output(stream: TextIO) -> None:
     """Send what is still to be printed nowhere, so that it does not fail again at the end."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-        sys.stdout.flush()
+        stream.flush()
 
 
 _UNWRITABLE = {
-    *(errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EPIPE),
+    *(errno.ENOSPC, errno.EFBIG, errno.EIO),
     getattr(errno, "EDQUOT", errno.ENOSPC),  # Windows has no quotas of this kind
 }
 
@@ -149,11 +147,51 @@ def _address_secrets() -> Iterator[str]:
         yield from address_secrets(word[word.find("http") :] if "://" in word else "")
 
 
-def _print_any_letter() -> None:
-    """Write what an ASCII or Windows code page lacks, such as Δ, as its number."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+@contextmanager
+def _prepare_streams() -> Iterator[None]:
+    """Replace standard streams that are closed, or that may be, by ones that accept all output."""
+    before = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr")}
+    try:
+        for name, stream in before.items():
+            if stream is None:  # closed, as by `>&-`: the first file opened would get its number
+                mode = "r" if name == "stdin" else "w"
+                stream = Path(os.devnull).open(mode)  # noqa: SIM115 (as long as the process)
+            if isinstance(stream, io.TextIOWrapper) and name != "stdin":
+                # Write what an ASCII or Windows code page lacks, such as Δ, as its number.
+                stream.reconfigure(errors="backslashreplace")
+            setattr(sys, name, stream if name == "stdin" else _PatientStream(stream))
+        yield
+    finally:
+        for name, stream in before.items():
+            setattr(sys, name, stream)
+
+
+class _PatientStream:
+    """A stream whose reader may close it early, as `| head` does, while the command continues."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text, as long as there is a reader."""
+        with self._without_reader():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, as long as there is a reader."""
+        with self._without_reader():
+            self._stream.flush()
+
+    @contextmanager
+    def _without_reader(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            _discard_output(self._stream)
 
 
 def _format_traceback(error: BaseException) -> str:

@@ -2,12 +2,12 @@
 
 A *point* is a moment before, inside or after a write: a statement of SQLite that changes
 something, a commit, half of a file's content, a file that is created, renamed, removed or synced.
-The process kills itself with SIGKILL at one point, in a copy of the scenario's first state. Then
+The process kills itself with SIGKILL at one point, in a copy of the state before the command. Then
 the same command runs again. Everything it leaves must be the same, byte by byte, but for clocks.
 
-Add a scenario by adding a function to `SCENARIOS`. To try one by hand:
+The commands are those of `kinds_of_runs.py`. To try a kind by hand, at all points or at some:
 
-    python tests/durability/crash_points.py extension DATA SCRATCH [EVERY]
+    python tests/durability/crash_points.py extension DATA SCRATCH [POINTS]
 """
 
 from __future__ import annotations
@@ -21,32 +21,23 @@ import signal
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from unittest import mock
 
-import routeprism
+from kinds_of_runs import KINDS, Command, ModelServer, environment, reserve_port
+
+from routeprism.cli import main
 from routeprism.errors import RunError
-from routeprism.models import Ask, Reply
-from routeprism.models.reader import Reader
-from routeprism.report import write_answers, write_report, write_tables
+from routeprism.report import write_answers
 
 CLOCKS = {"asked_at", "latency"}
 _CHANGES = ("INSERT", "DELETE", "UPDATE", "CREATE", "BEGIN", "COMMIT", "ATTACH", "PRAGMA JOURNAL")
 _MOVES = ("open", "replace", "rename", "unlink", "mkdir", "rmdir", "fsync")
-
-
-class CountingReader(Reader):
-    """The embedded reader, which writes down how often it is asked."""
-
-    asked: ClassVar[int] = 0
-
-    def answer(self, ask: Ask, /) -> Reply:
-        CountingReader.asked += 1
-        return super().answer(ask)
 
 
 # --- points ----------------------------------------------------------------------------------
@@ -160,52 +151,6 @@ class _Torn:
         self._stream.close()
 
 
-# --- scenarios -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A command, and what there is before it."""
-
-    prepare: Callable[[Path, Path], None]
-    """Called with the data and an empty directory."""
-    command: Callable[[Path, Path], None]
-
-
-def audit(data: Path, place: Path, draws: int) -> None:
-    routeprism.audit(
-        data,
-        "recent:k=2",
-        models=[CountingReader()],
-        draws=draws,
-        display=["reversed"],
-        run=place / "run",
-        resamples=100,
-    )
-
-
-def report(data: Path, place: Path) -> None:
-    write_report(place / "run")
-    write_answers(place / "run", place / "answers.csv")
-    write_tables(place / "run", place / "tables")
-
-
-def audit_and_report(draws: int) -> Callable[[Path, Path], None]:
-    def command(data: Path, place: Path) -> None:
-        audit(data, place, draws)
-        report(data, place)
-
-    return command
-
-
-SCENARIOS = {
-    "run": Scenario(lambda data, place: None, audit_and_report(2)),
-    "extension": Scenario(audit_and_report(1), audit_and_report(2)),
-    "repetition": Scenario(audit_and_report(1), audit_and_report(1)),
-    "report": Scenario(lambda data, place: audit(data, place, 1), report),
-}
-
-
 # --- trying ----------------------------------------------------------------------------------
 
 
@@ -214,14 +159,15 @@ def in_child(work: Callable[[], Any]) -> tuple[int, Any]:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        code = 1
+        os.close(reading)
+        code, content = 1, b""
         try:
-            os.close(reading)
-            result = json.dumps(work()).encode()
-            with os.fdopen(writing, "wb") as pipe:
-                pipe.write(result)
-            code = 0
+            code, content = 0, json.dumps(work()).encode()
+        except BaseException as error:
+            content = str(error).encode()
         finally:
+            with os.fdopen(writing, "wb") as pipe:
+                pipe.write(content)
             os._exit(code)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
@@ -230,28 +176,40 @@ def in_child(work: Callable[[], Any]) -> tuple[int, Any]:
     if os.WIFSIGNALED(status):
         return os.WTERMSIG(status), None
     if os.WEXITSTATUS(status):
-        raise RuntimeError("the command failed; what it raised is printed above")
+        raise RuntimeError(content.decode())
     return 0, json.loads(content)
 
 
-def perform(scenario: Scenario, data: Path, place: Path, fatal: int | None) -> dict[str, int]:
-    """Run the command, to its end or to a point."""
+def perform(commands: Sequence[Command], data: Path, place: Path, port: int, fatal: int) -> Any:
+    """Run commands, to their end or to a point; 0 is none."""
     points = Points(fatal)
-    CountingReader.asked = 0
-    with watching(points, place):
-        scenario.command(data, place)
-    return {"points": points.number, "asked": CountingReader.asked}
+    os.environ.update(environment(port))
+    with ModelServer(port) as model, watching(points, place):
+        for command in commands:
+            _run_command([word.format(data=data, place=place) for word in command])
+    return {"points": points.number, "replies": model.replies, "modules": sorted(sys.modules)}
+
+
+def _run_command(words: Sequence[str]) -> None:
+    output = io.StringIO()
+    arguments = mock.patch.object(sys, "argv", ["routeprism", *words])
+    try:
+        with arguments, redirect_stdout(output), redirect_stderr(output):
+            main()
+    except SystemExit as end:
+        if end.code:
+            raise RuntimeError(f"{end.code}: {output.getvalue()[-600:]}") from end
 
 
 def answers(place: Path) -> int:
-    """Count the answers on the disk."""
-    store = place / "run" / "run.sqlite"
-    if not store.exists():
-        return 0
-    with closing(sqlite3.connect(store)) as connection:
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name='answers'").fetchone():
-            return 0
-        return int(connection.execute("SELECT count(*) FROM answers").fetchone()[0])
+    """Count the answers on the disk, in the runs inside a run as well."""
+    number = 0
+    for store in place.glob("run/**/run.sqlite"):
+        with closing(sqlite3.connect(store)) as connection:
+            tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'")
+            if tables.fetchone() is not None:
+                number += connection.execute("SELECT count(*) FROM answers").fetchone()[0]
+    return number
 
 
 def left(place: Path) -> dict[str, Any]:
@@ -261,6 +219,11 @@ def left(place: Path) -> dict[str, Any]:
         name = str(path.relative_to(place))
         if path.suffix == ".sqlite":
             values[name] = _rows(path)
+        elif path.suffix == ".jsonl":
+            entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+            values[name] = [
+                {k: v for k, v in entry.items() if k not in CLOCKS} for entry in entries
+            ]
         else:
             values[name] = path.read_bytes().hex() if path.is_file() else "directory"
     return values
@@ -293,43 +256,65 @@ def exported(place: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of all points of a scenario."""
+    """What became of all points of a kind of run."""
 
     points: int
     tried: int
+    replies: int
     failures: list[str]
 
 
-def try_points(name: str, data: Path, scratch: Path, every: int = 1) -> Outcome:
-    """Kill at every point, or at each `every`-th one, and compare what the next call leaves."""
-    scenario = SCENARIOS[name]
+def choose_points(number: int, most: int) -> Sequence[int]:
+    """Choose points, most of them near the beginning and the end, where files appear and move."""
+    if number <= most:
+        return range(1, number + 1)
+    half = most // 2
+    early = {round(number ** (step / half)) for step in range(half)}
+    return sorted(early | {number + 1 - point for point in early})
+
+
+def try_points(name: str, data: Path, scratch: Path, most: int = sys.maxsize) -> Outcome:
+    """Kill at every point, or at so many of them, and compare what the next call leaves."""
+    kind = KINDS[name]
     first, place = scratch / "first", scratch / "place"
-    (scratch / "warm").mkdir(parents=True)
-    audit_and_report(1)(data, scratch / "warm")  # what children would each import anew
-    first.mkdir()
-    in_child(lambda: scenario.prepare(data, first))
-    shutil.copytree(first, place)
-    _, counted = in_child(lambda: perform(scenario, data, place, None))
+    first.mkdir(parents=True)
+    port = reserve_port()
+
+    def call(commands: Sequence[Command], fatal: int = 0) -> tuple[int, Any]:
+        return in_child(lambda: perform(commands, data, place, port, fatal))
+
+    place.mkdir()
+    _, prepared = call(kind.before)
+    shutil.copytree(place, first, dirs_exist_ok=True)
+    _, counted = call(kind.commands)
     expected, before, after = left(place), exported(first), exported(place)
-    total = answers(place)
-    shutil.rmtree(place)
+    earlier, total = answers(first), answers(place)
+    for module in (*prepared["modules"], *counted["modules"]):
+        with suppress(Exception):  # what children would each import anew
+            import_module(module)
+    tried = choose_points(counted["points"], most)
     failures = []
-    tried = range(1, counted["points"] + 1, every)
     for point in tried:
+        shutil.rmtree(place)
         shutil.copytree(first, place)
-        ended, _ = in_child(lambda: perform(scenario, data, place, point))  # noqa: B023
+        ended, _ = call(kind.commands, point)
         present, observations = answers(place), exported(place)
-        _, repetition = in_child(lambda: perform(scenario, data, place, None))
+        try:
+            _, repetition = call(kind.commands)
+        except RuntimeError as error:
+            failures.append(f"point {point}: {error}")
+            continue
         result = left(place)
+        missing = counted["replies"] and total - present
         problems = {
-            "it was not killed": ended != signal.SIGKILL and point < counted["points"] - 10,
-            "answers were lost or requested twice": present + repetition["asked"] != total,
+            "it was not killed": ended != signal.SIGKILL and point < 0.9 * counted["points"],
+            "an answer was lost": present < earlier,
+            f"{repetition['replies'] - missing} too many replies": repetition["replies"] != missing,
             "readers saw neither state of the run": observations not in (None, before, after),
             f"it differs in {_unlike(result, expected)}": result != expected,
         }
         failures += [f"point {point}: {text}" for text, wrong in problems.items() if wrong]
-        shutil.rmtree(place)
-    return Outcome(counted["points"], len(tried), failures)
+    return Outcome(counted["points"], len(tried), counted["replies"], failures)
 
 
 def _unlike(first: dict[str, Any], second: dict[str, Any]) -> list[str]:

@@ -204,13 +204,13 @@ def test_a_draft_does_not_make_foreign_files_ours(tmp_path: Path) -> None:
 def test_a_run_that_is_killed_at_its_start_is_recognised(tmp_path: Path, staged: bool) -> None:
     """Whenever something else is in the directory, so is the manifest."""
     run = tmp_path / "run"
-    seen: list[bool] = []
+    checks: list[bool] = []
 
     def watch(event: str, arguments: tuple[object, ...]) -> None:
         if watching and event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"):
             names = {path.name for path in run.iterdir()} if run.is_dir() else set()
-            known = {name for name in names if not is_draft(name)}
-            seen.append(not known or "manifest.json" in known)
+            files = {name for name in names if not is_draft(name)}
+            checks.append(not files or "manifest.json" in files)
 
     sys.addaudithook(watch)
     watching = True
@@ -224,6 +224,6 @@ def test_a_run_that_is_killed_at_its_start_is_recognised(tmp_path: Path, staged:
             raise BrokenMemoryError
     finally:
         watching = False
-    assert len(seen) > 5
-    assert all(seen)
+    assert len(checks) > 5
+    assert all(checks)
     assert not run.exists()

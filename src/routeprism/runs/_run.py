@@ -106,15 +106,15 @@ class Run:
         with claim_directory(directory, manifest, growing) as claim:
             run = cls(directory, manifest, fresh=claim.fresh)
             try:
-                # First: by the manifest the next call recognises the directory.
                 if claim.fresh:
+                    # First: by the manifest the next call recognises the directory.
                     run._write_manifest()
-                else:
+                if claim.complete or staged or (trial and not claim.fresh):
+                    run._stage = claim.create_stage() / STORE
+                if not claim.fresh:
                     if claim.complete or run.store.exists():
                         verify_store(run.store)
                     _connect(run.store).close()  # refuse what is not a store before any work
-                if claim.complete or staged or (trial and not claim.fresh):
-                    run._stage = claim.create_stage() / STORE
                 yield run
             except StorageError as error:
                 remainder = claim.settle(finished=run.finished)

@@ -45,7 +45,7 @@ class LeavesRacingTasks(LeavesTasks):
 
 
 class LeavesTimers(LeavesTasks):
-    settle = 120
+    settle = 3
 
     async def store(self, record) -> None:
         await asyncio.sleep(0.1)
@@ -56,7 +56,7 @@ class Worker(Base):
     """A thread stores each record a moment after its add."""
 
     concurrent = True
-    settle = 120
+    settle = 3
 
     def __init__(self) -> None:
         super().__init__()

@@ -352,15 +352,21 @@ def _construction(policy: StandIn, counts: Mapping[tuple[str, str], int]) -> Cos
         counts.get((policy.name, kind), 0) for kind in ("builds", "adds", "tokens")
     )
     amount = f"{adds:,} record{'s' * (adds != 1)} in {builds:,} build{'s' * (builds != 1)}"
+    lasting = ""
+    if waiting := client.waiting:
+        times = builds if waiting.per_build else adds
+        seconds = f" and {times * waiting.seconds:,.0f} seconds" if waiting.seconds else ""
+        requests = f"{times * waiting.requests:,} requests"
+        lasting = f"; waiting until they are stored takes at least {requests}{seconds}"
     if client.calls_per_add is None:
         note = (
             f"{amount} would be added, and RoutePrism cannot see what this memory calls; "
-            f"{_declaration(policy)}"
+            f"{_declaration(policy)}{lasting}"
         )
         return Cost(0, 0, None, None, None, None, note, estimated=True)
     calls = math.ceil(adds * client.calls_per_add)
     each = "1 call" if client.calls_per_add == 1 else f"{client.calls_per_add:g} calls"
-    note = f"{amount}, {each} per record"
+    note = f"{amount}, {each} per record{lasting}"
     if not client.model:
         return Cost(calls, 0, calls, None, None, None, f"as declared: {note}", estimated=True)
     tokens = round((input_tokens + adds * client.tokens_per_call) * client.calls_per_add)

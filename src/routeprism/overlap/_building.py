@@ -83,7 +83,7 @@ def _build_own(
             memory = procedure.fill(memory, arrivals) or memory
         else:
             memory = _add_records(policy, memory, arrivals, procedure)
-        policy.settle(memory, arrivals)
+        policy.settle(memory)
     return policy.finish(memory, arrivals)
 
 

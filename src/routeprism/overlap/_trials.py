@@ -103,7 +103,7 @@ class Trial:
                 memory.add(record)
             watch = None if observe is None or loop is None else observe(memory.inner)
             raised = _add_at_once(memory, self.writes, note_choice, scheduler, watch)
-            settle_memory(memory, (*self.prior, *self.writes))
+            settle_memory(memory)
             outcome = _read_outcome(memory, raised)
             conductor = loop or scheduler
             if conductor is None:
@@ -174,7 +174,7 @@ def overlap_writes(
     is_looped = isinstance(getattr(memory, "loop", None), ControlledLoop)
     choose = _make_chooser(seed, _STAYING[:1] if is_looped else _STAYING)
     raised = _add_at_once(memory, records, choose, scheduler)
-    settle_memory(memory, records)
+    settle_memory(memory)
     for record, error in zip(records, raised, strict=True):
         if error is not None:
             raise RouteError(
@@ -196,7 +196,7 @@ def run_serially(policy: OwnMemory, prior: Sequence[Record], writes: Sequence[Re
                 memory.add(record)
             except OWN_ERRORS as error:
                 raised.append(error)
-        settle_memory(memory, (*prior, *writes))
+        settle_memory(memory)
         return _read_outcome(memory, raised)
 
 

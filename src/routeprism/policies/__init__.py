@@ -48,7 +48,7 @@ from routeprism.policies._contracts import (
     fold,
     prepare_policy,
 )
-from routeprism.policies._lineage import Lineage, Uncertainty, settle
+from routeprism.policies._lineage import Lineage, Uncertainty, count_dumps, settle
 from routeprism.policies._live_memories import QueuedMemory
 from routeprism.policies._registry import make_policy, registered_policies, takes_model
 from routeprism.policies._wrappers import Client, DeclaredCalls, NamedPolicy, SourceOrder, StandIn
@@ -122,6 +122,7 @@ __all__ = [
     "report_own_errors",
     "revive_memory",
     "route_policy",
+    "count_dumps",
     "settle",
     "stores_states",
     "takes_model",

@@ -320,49 +320,77 @@ def settle(
     *,
     before: T | None = None,
     interval: float = 0.1,
+    stable: float | None = None,
     patience: float = 0.0,
     limit: float = 30.0,
-    is_complete: Callable[[T], bool] | None = None,
+    advice: str = "Raise the limit, or let nothing else write to this memory",
     sleep: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> T:
-    """Dump until two consecutive dumps agree, and give the last one.
+    """Dump until nothing has changed for `stable` seconds, and give the last dump.
 
-    A dump that equals `before` may mean that ingestion has not begun. It counts as settled only
-    after `patience` seconds, so choose a patience that is longer than the lag of the system. The
-    same applies to a dump that is not complete, if you can recognise one.
+    Choose more seconds than the longest pause of the system between two writes. A dump that equals
+    `before` may mean that ingestion has not begun, so it counts as settled only after `patience`
+    seconds. The gaps between the dumps double, so that few are needed.
 
     Args:
         dump: reads everything that the system contains.
         before: the dump before the write, if you have it.
-        interval: seconds between two dumps.
-        patience: seconds to wait for a first change from `before`, or for a complete dump.
+        interval: seconds between the first two dumps.
+        stable: seconds without a change after which ingestion has ended; by default, five
+            intervals.
+        patience: seconds to wait for a first change from `before`.
         limit: seconds after which the route fails.
-        is_complete: whether a dump contains all that was written; by default, whether it differs
-            from `before`.
+        advice: what to change if the limit is reached.
         sleep: waits some seconds.
         clock: gives the time in seconds.
 
     Raises:
-        RouteError: the dumps still change at the limit.
+        RouteError: the content still changes at the limit.
 
     """
-    complete = is_complete or (lambda current: before is None or current != before)
-    patience = min(patience, limit)
+    stable = _LOOKS * interval if stable is None else stable
     start = clock()
-    last = dump()
-    dumps = 1
+    content = dump()
+    changed, dumps, gap = clock(), 1, max(interval, stable / 50)
     while True:
-        sleep(interval)
-        current = dump()
-        dumps += 1
-        waited = clock() - start
-        if current == last and (complete(current) or waited >= patience):
-            return current
-        if waited >= limit:
+        end = changed + stable
+        if before is not None and content == before:
+            end = max(end, start + min(patience, limit))
+        if clock() - start >= limit and end - clock() > _MOMENT:
             raise RouteError(
-                f"ingestion did not end within {limit:g} seconds: {dumps} dumps, {interval:g} "
-                f"seconds apart, and the last two still differ. Raise the limit, or let nothing "
-                f"else write to this memory"
+                f"ingestion did not end within {limit:g} seconds: {dumps} dumps, and the content "
+                f"never stayed the same for {stable:g} seconds. {advice}"
             )
-        last = current
+        sleep(max(0.0, min(gap, end - clock())))
+        gap *= 2
+        begun = clock()
+        latest = dump()
+        dumps += 1
+        if latest != content:
+            content, changed = latest, clock()
+        elif begun >= end - _MOMENT:
+            return content
+
+
+_LOOKS = 5
+"""Intervals without a change after which ingestion has ended, unless a number is stated."""
+_MOMENT = 1e-6
+"""Seconds by which a clock may be wrong."""
+
+
+def count_dumps(interval: float, stable: float | None) -> int:
+    """Count the dumps of `settle` if the first one has the new content already."""
+    moment = [0.0]
+
+    def sleep(seconds: float) -> None:
+        moment[0] += seconds
+
+    dumps = 0
+
+    def dump() -> None:
+        nonlocal dumps
+        dumps += 1
+
+    settle(dump, interval=interval, stable=stable, limit=1e9, sleep=sleep, clock=lambda: moment[0])
+    return dumps

@@ -16,6 +16,16 @@ from routeprism.text import tokens
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """What it takes, at least, to find out that a memory has stored what it was given."""
+
+    requests: int
+    seconds: float
+    per_build: bool = False
+    """Whether the memory is waited for once in each build; otherwise after each record."""
+
+
+@dataclass(frozen=True, slots=True)
 class Client:
     """The requests that a memory makes itself while it builds, outside the run's ledger."""
 
@@ -33,6 +43,8 @@ class Client:
     """Price of a million output tokens."""
     k: int = 0
     """How many records a question is shown; 0 if it is not known."""
+    waiting: Waiting | None = None
+    """What waiting for the memory takes; None if it stores what it is given at once."""
 
     @property
     def spends(self) -> bool:

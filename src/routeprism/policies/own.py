@@ -25,8 +25,8 @@ from routeprism.policies._awaiting import (
     wrap_asynchronous,
 )
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue, Memory, Policy
-from routeprism.policies._lineage import settle
-from routeprism.policies._wrappers import NamedPolicy
+from routeprism.policies._lineage import count_dumps, settle
+from routeprism.policies._wrappers import NamedPolicy, Waiting
 from routeprism.policies.interfaces import record_block
 from routeprism.records import Pool, Record
 
@@ -50,6 +50,7 @@ __all__ = [
     "find_own_memory",
     "open_memory",
     "own_source",
+    "plan_settling",
     "refuse_awaitable",
     "report_own_errors",
     "retained_ids",
@@ -209,7 +210,7 @@ class OwnMemory:
         with self.begin() as memory:
             for record in arrivals:
                 self.add(memory, record)
-            self.settle(memory, arrivals)
+            self.settle(memory)
         return self.finish(memory, arrivals)
 
     def add(self, memory: Any, record: Record) -> Any:
@@ -237,11 +238,10 @@ class OwnMemory:
                 close_memory(memory)
             raise
 
-    def settle(self, memory: Any, arrivals: Sequence[Record]) -> None:
-        """Wait for what a memory adds in the background, unless its adapter does."""
-        if not getattr(memory, "awaits_ingestion", False):
-            run_tasks(memory)
-            settle_memory(memory, arrivals)
+    def settle(self, memory: Any) -> None:
+        """Wait for what a memory adds in the background."""
+        run_tasks(memory)
+        settle_memory(memory)
 
     def finish(self, memory: Any, arrivals: Sequence[Record]) -> Memory:
         """Wrap the object, to which every arrival was added, in the contract."""
@@ -268,31 +268,41 @@ class OwnMemory:
             ).naming(ids[0])
 
 
-_SETTLING, _PAUSE = 10.0, 0.05
-"""Seconds that a memory may take to settle if it declares none, and between two looks at it."""
+_SETTLING, _PAUSE = 1.0, 0.05
+"""Seconds without a change if a memory declares none, and between the first two looks at it."""
+_LONGEST = 10
+"""How many times as long as that, and at least a minute, a memory may go on changing."""
 
 
-def settle_memory(memory: Any, records: Sequence[Record] = ()) -> None:
-    """Wait until a memory that adds records in the background has the same content twice.
+def settle_memory(memory: Any) -> None:
+    """Wait until a memory that adds records in the background has the same content for a while.
 
-    Applies to a memory that declares `settle = True`, or a number of seconds to wait at most. As
-    long as one of the records is missing, it may still be on its way: that ends with the time.
-    Raises RouteError if the content still changes then.
+    Applies to a memory that declares `settle = True`, or the number of seconds without a change
+    after which it has stored what it was given, unless reading it waits for that. A record that is
+    missing may have been evicted. Raises RouteError if the content keeps changing.
     """
     declared = getattr(memory, "settle", None)
-    if declared is None or declared is False:
+    if declared is None or declared is False or getattr(memory, "awaits_ingestion", False):
         return
-    limit = _SETTLING if declared is True else float(declared)
-    expected = {record.id for record in records}
+    stable = _SETTLING if declared is True else float(declared)
     settle(
         partial(_read_content, memory),
         interval=_PAUSE,
-        patience=limit,
-        limit=limit,
-        is_complete=lambda content: expected <= {*content[0]},
+        stable=stable,
+        limit=max(60.0, _LONGEST * stable),
+        advice="Raise settle if it stores later than that. If it changes on its own, leave what "
+        "changes, such as a counter or a time, out of its state()",
         sleep=partial(pass_time, memory),
         clock=partial(read_clock, memory),
     )
+
+
+def plan_settling(seconds: float) -> Waiting | None:
+    """Describe what waiting for a service or a program takes that stores within some seconds."""
+    if not seconds:
+        return None
+    # Each look reads the ids and the state.
+    return Waiting(2 * count_dumps(_PAUSE, seconds), seconds, per_build=True)
 
 
 def _read_content(memory: Any) -> tuple[list[str], JsonValue]:

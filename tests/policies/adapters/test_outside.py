@@ -24,7 +24,7 @@ from routeprism.policies.adapters.command import Command
 from routeprism.policies.adapters.http import Http
 from routeprism.policies.adapters.recorded import Trace
 from routeprism.policies.own import closing_memory
-from routeprism.records import Benchmark, load_benchmark
+from routeprism.records import Benchmark, Record, load_benchmark
 from routeprism.routes import trace_case
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -98,6 +98,38 @@ def test_items_that_repeat_their_records_are_counted(
         number = len(memory.state())
         assert memory.counts() == {"stored_items": number, "verbatim_items": number}
         assert number > 0
+
+
+def test_a_service_that_evicts_is_read_a_few_times(serve: Callable[..., Any]) -> None:
+    """It never has every record: it keeps the twelve newest sentences."""
+    heard: list[str] = []
+    policy = at(serve(lambda verb, request: heard.append(verb)), settle=0.4)
+    records = [Record(f"r{n}", n, f"[USER] I planted tree number {n}.") for n in range(20)]
+    with closing_memory(policy.build(records)) as memory:
+        assert len(memory.retained()) < 20
+    # One dump finds it empty; 0, 0.05, 0.15, 0.35 and 0.4 seconds after the last add there are two
+    # (ids and state); the last one is the question's of this test.
+    assert heard.count("add") == 20
+    assert heard.count("dump") <= 1 + 2 * 5 + 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "requests"),
+    [
+        # 4 records in 2 builds; 5 looks of 2 requests after each build.
+        (",settle=0.4", "takes at least 20 requests and 1 seconds"),
+        ("", ""),
+    ],
+)
+def test_a_dry_run_counts_the_requests_of_waiting(
+    cli: Callable[..., Any], own_data: Callable[..., Path], settings: str, requests: str
+) -> None:
+    rows = [{"user": "u", "id": f"r{n}", "text": f"fact {n}"} for n in range(4)]
+    data = own_data(rows, [{"user": "u", "id": "q", "text": "Which?"}])
+    policy = f"http:url=http://127.0.0.1:9{settings}"
+    printed = cli("audit", data, "-p", policy, "-s", "replay", "--dry-run").out
+    assert requests in " ".join(printed.split())
+    assert ("waiting until" in printed) == bool(requests)
 
 
 def test_builds_at_the_same_time_do_not_meet(serve: Callable[..., Any]) -> None:

@@ -126,7 +126,7 @@ def test_a_service_that_waits_between_reading_and_writing_loses_records() -> Non
 def test_a_delay_is_not_a_loss() -> None:
     # The last of three records is stored 0.3 seconds after its add; dumps before that agree.
     with run_server(Service(lag=0.1)) as server:
-        policy = make_policy(f"http:url={server.url},settle=120")
+        policy = make_policy(f"http:url={server.url},settle=5")
         trial = Trial(find_own_memory(policy), (), RECORDS)
         assert trial.sample(0).outcome.retained == ("r0", "r1", "r2")
         # The same holds for records that are added one by one.
@@ -152,7 +152,7 @@ def test_a_program_that_stores_later_is_waited_for(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(SLOW_PROGRAM)
     for schedule in map(parse_schedule, ("forward", "overlap:k=3")):
-        policy = make_policy(f"command:run={sys.executable} {program},settle=120")
+        policy = make_policy(f"command:run={sys.executable} {program},settle=5")
         with closing_memory(build_by_procedure(policy, RECORDS, schedule.procedure)) as memory:
             assert memory.retained() == {"r0", "r1", "r2"}
 
@@ -258,7 +258,7 @@ def test_a_batch_endpoint_is_waited_for() -> None:
     service = Service(lag=0.05)
     service.RequestHandlerClass = _BatchHandler
     with run_server(service) as server:
-        policy = make_policy(f"http:url={server.url},settle=120,bulk=true")
+        policy = make_policy(f"http:url={server.url},settle=5,bulk=true")
         procedure = parse_schedule("bulk").procedure
         with closing_memory(build_by_procedure(policy, RECORDS, procedure)) as memory:
             assert memory.retained() == {"r0", "r1", "r2"}

@@ -40,10 +40,8 @@ class ObservedMemory:
     awaits_ingestion = True
     """Whether reading it waits for what was added before."""
 
-    def __init__(self, system: ObservedSystem, settle: float | None) -> None:
+    def __init__(self, system: ObservedSystem) -> None:
         self._system = system
-        self.settle = settle
-        """Seconds within which the system stores what it was given; None if it does so at once."""
         self._lock = threading.RLock()
         self._records: list[Record] = []
         self._pending: list[Record] = []

@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeVar
 
 from routeprism.errors import InputError, SpecError
 from routeprism.files import read_input
-from routeprism.policies._lineage import settle
+from routeprism.policies._lineage import count_dumps, settle
+from routeprism.policies._wrappers import Waiting
 from routeprism.policies.adapters._templates import (
     ProfileTables,
     fill_variables,
@@ -29,6 +30,7 @@ _IDEMPOTENT_METHODS = ("GET", "PUT", "DELETE")
 _IDEMPOTENT_TABLES = ("wait", "list", "search", "reset")
 """Their requests can be repeated, whatever their method."""
 _ITEM_KEYS = ("items", "id", "text", "sources", "time", "only")
+_TIMES = ("interval", "stable", "patience", "limit")
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "": ("url", "kind"),
     "headers": (),
@@ -36,7 +38,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "add": (*_REQUEST_KEYS, "capture", "id"),
     "bulk": (*_REQUEST_KEYS, "record"),
     "commit": (*_REQUEST_KEYS, "capture"),
-    "wait": (*_REQUEST_KEYS, "done", "values", "failed", "interval", "patience", "limit"),
+    "wait": (*_REQUEST_KEYS, "done", "values", "failed", *_TIMES),
     "list": (*_REQUEST_KEYS, *_ITEM_KEYS, "pages", "size", "first", "next"),
     "search": (*_REQUEST_KEYS, *_ITEM_KEYS, "size"),
     "reset": _REQUEST_KEYS,
@@ -98,6 +100,7 @@ class Wait:
     """How to find out that ingestion has ended."""
 
     interval: float
+    stable: float
     patience: float
     limit: float
     step: ProfileRequest | None = None
@@ -112,9 +115,18 @@ class Wait:
             dump,
             before=before,
             interval=self.interval,
+            stable=self.stable,
             patience=self.patience,
             limit=self.limit,
+            advice="Raise limit in [wait], or let nothing else write to this memory",
         )
+
+    @property
+    def waiting(self) -> Waiting:
+        """Describe what waiting takes, at least."""
+        if self.step is not None:
+            return Waiting(2, 0.0)  # a poll that finds it done, and a list
+        return Waiting(count_dumps(self.interval, self.stable), self.stable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,11 +116,15 @@ class ProfileTables:
             self.refuse(table, key, f"expected true or false but got {value!r}")
         return value
 
-    def read_times(self, limit: float) -> tuple[float, float, float]:
-        """Return interval, patience and limit of `[wait]` in seconds; `limit` is the default."""
+    def read_times(self, limit: float) -> tuple[float, float, float, float]:
+        """Return interval, stable, patience and limit of `[wait]`; `limit` is the default."""
         interval = self.read_number("wait", "interval", 0.1)
+        stable = self.read_number("wait", "stable", 5 * interval)
         patience = self.read_number("wait", "patience", 1.0)
-        return interval, patience, self.read_number("wait", "limit", limit)
+        limit = self.read_number("wait", "limit", limit)
+        if stable > limit:
+            self.refuse("wait", "stable", f"expected no more than the limit of {limit:g} seconds")
+        return interval, stable, patience, limit
 
     def check_placeholders(self, table: str, template: Any, names: Collection[str]) -> None:
         """Refuse a template with a placeholder that has no value here."""

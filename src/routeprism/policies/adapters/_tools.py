@@ -45,7 +45,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "search": (*_CALL_KEYS, *_ITEM_KEYS, "query", "size"),
     "list": (*_CALL_KEYS, *_ITEM_KEYS),
     "reset": _CALL_KEYS,
-    "wait": ("interval", "patience", "limit"),
+    "wait": ("interval", "stable", "patience", "limit"),
     "environment": (),
 }
 

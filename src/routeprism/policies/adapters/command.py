@@ -25,7 +25,7 @@ from routeprism.policies.adapters._wire import (
     RemoteMemory,
     decode_reply,
 )
-from routeprism.policies.own import OwnMemory
+from routeprism.policies.own import OwnMemory, plan_settling
 from routeprism.records import Record
 from routeprism.redaction import Redactor
 from routeprism.specs import SpecName, check_timeout
@@ -69,7 +69,8 @@ class Command:
     @property
     def client(self) -> Client:
         """Describe its requests while it builds, as far as they are declared."""
-        return Client(calls_per_add=check_calls(self.name, self.calls_per_add))
+        calls = check_calls(self.name, self.calls_per_add)
+        return Client(calls_per_add=calls, waiting=plan_settling(self.settle))
 
     def origin(self) -> str:
         """Name the program, as far as it is known here."""

@@ -25,7 +25,7 @@ from routeprism.policies.adapters._wire import (
     decode_reply,
     read_token,
 )
-from routeprism.policies.own import OwnMemory
+from routeprism.policies.own import OwnMemory, plan_settling
 from routeprism.records import Record
 from routeprism.redaction import Redactor
 from routeprism.specs import SpecName, check_sizes, check_timeout
@@ -51,7 +51,10 @@ class Http:
     profile: str = ""
     """A TOML file that maps the memory onto an existing API (docs/adapters/profiles.md)."""
     settle: float = 0.0
-    """Seconds within which an added record is stored, if the service answers before that."""
+    """Seconds within which an added record is stored, if the service answers before that.
+
+    RoutePrism waits until nothing has changed for so long.
+    """
     discard: bool = field(default=False, metadata={"named": False})
     """Whether `[reset]` may delete what the memory contained before the first build."""
     bulk: bool = False
@@ -96,7 +99,11 @@ class Http:
     def client(self) -> Client:
         """Describe the address and the model calls of the service, as far as they are declared."""
         calls = check_calls(self.name, self.calls_per_add)
-        return Client(address=api.url if (api := self._api) else self.url, calls_per_add=calls)
+        if api := self._api:
+            waiting = None if api.wait is None else api.wait.waiting
+            return Client(address=api.url, calls_per_add=calls, waiting=waiting)
+        waiting = plan_settling(self.settle)
+        return Client(address=self.url, calls_per_add=calls, waiting=waiting)
 
     def origin(self) -> str:
         """Name the service, as far as it is known here."""
@@ -126,7 +133,7 @@ class Http:
             session = self._start_session(api)
             session.clear()
             session.open()
-            return ObservedMemory(session, None if api.wait is None else api.wait.limit)
+            return ObservedMemory(session)
         return RemoteMemory(*self._connect(), self.settle)
 
     def _start_session(self, api: Profile) -> ServiceSession:

@@ -101,7 +101,9 @@ class Mcp:
     def client(self) -> Client:
         """Describe the address and the model calls of the server, as far as they are declared."""
         calls = check_calls(self.name, self.calls_per_add)
-        return Client(address=self.url, calls_per_add=calls)
+        wait = load_tool_profile(self.profile).wait
+        waiting = None if wait is None else wait.waiting
+        return Client(address=self.url, calls_per_add=calls, waiting=waiting)
 
     @property
     def exclusive(self) -> bool:
@@ -121,7 +123,6 @@ class Mcp:
     def open(self) -> ObservedMemory:
         """Return an empty memory, to which records can be added one by one or at once."""
         profile = load_tool_profile(self.profile)
-        patience = None if profile.wait is None else profile.wait.limit
         if self.url:
             token = read_token(self.token)
             connect = partial(_connect_to_url, self.url, token)
@@ -129,7 +130,7 @@ class Mcp:
                 profile, lambda number: (connect, None), 1, self.timeout, secrets=(token,)
             )
             session.clear(discard=self.discard)
-            return ObservedMemory(session, patience)
+            return ObservedMemory(session)
         environment, secrets = profile.resolve_environment(self.env)
         directory = Path(tempfile.mkdtemp(prefix="routeprism-mcp-"))
         variables = {
@@ -148,7 +149,7 @@ class Mcp:
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
             raise
-        return ObservedMemory(session, patience)
+        return ObservedMemory(session)
 
 
 @asynccontextmanager

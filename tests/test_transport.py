@@ -154,7 +154,7 @@ def test_a_request_is_repeated_where_that_is_safe(
 
 @pytest.mark.parametrize(
     ("header", "least", "most"),
-    [("7", 7, 7), (formatdate(time.time() + 250, usegmt=True), 100, 250), ("soon", 0, 0)],
+    [("7", 7, 7), ("DATE", 100, 250), ("soon", 0, 0)],
     ids=["seconds", "date", "words"],
 )
 def test_every_request_waits_for_as_long_as_the_service_asks(
@@ -175,6 +175,7 @@ def test_every_request_waits_for_as_long_as_the_service_asks(
 
     monkeypatch.setattr(transport, "pause", pass_time)
     monkeypatch.setattr(transport, "time", SimpleNamespace(monotonic=lambda: moment))
+    header = header.replace("DATE", formatdate(time.time() + 250, usegmt=True))
     service = serve(says({}, "503 Busy", f"Retry-After: {header}\r\n"), OK)
     send(Connections(), service.url, safe=False)
     assert least <= waits[0] <= most

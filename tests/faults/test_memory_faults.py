@@ -243,6 +243,7 @@ class LimitedService(Service):
         super().answer(connection, request)
 
 
+@pytest.mark.slow
 def test_a_limited_service_is_audited_to_the_same_numbers(
     cli: Callable[..., Any], own_data: Callable[..., Path]
 ) -> None:

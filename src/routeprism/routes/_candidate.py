@@ -119,7 +119,7 @@ class Candidate:
         from routeprism.overlap import renew_memory
 
         if self.own is not None:
-            self.own.settle(self.live, self.arrivals)
+            self.own.settle(self.live)
             self._forget()
             self._live = renew_memory(self.own, self.live, kind)
             return
@@ -137,7 +137,7 @@ class Candidate:
             if self.own is None:
                 self._built = wrap_asynchronous(self.policy.build(tuple(self.arrivals)))
             else:
-                self.own.settle(self.live, self.arrivals)
+                self.own.settle(self.live)
                 self._built = self.own.finish(self.live, self.arrivals)
         return self._built
 

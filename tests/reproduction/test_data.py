@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,16 @@ import pytest
 
 import routeprism.reproduction
 from routeprism import api
-from routeprism.reproduction import SOURCES, PublishedNumber, PublishedTable, Vocabulary
+from routeprism.api.settings import settings_for
+from routeprism.reproduction import (
+    SOURCES,
+    TABLES,
+    PublishedNumber,
+    PublishedTable,
+    Vocabulary,
+    check_table,
+)
+from routeprism.settings import read_command
 
 PACKAGE = Path(routeprism.reproduction.__file__).parent
 SECTIONS = {
@@ -134,6 +144,32 @@ def test_source_runs_call_functions_of_the_package_with_their_arguments() -> Non
         assert source.call in api.__all__, source.name
         parameters = inspect.signature(getattr(api, source.call)).parameters
         assert {*source.options, "masks", "run"} <= parameters.keys(), source.name
+
+
+def test_the_command_of_a_number_is_that_of_its_run() -> None:
+    """Also its mask: whoever has the questions of the paper gets the number of the paper."""
+    commands = {}
+    for table in TABLES.values():
+        for cell in check_table(table, {}):
+            part = table.part(cell.printed)
+            source = SOURCES.get(part.get("source", ""))
+            if cell.status == "machinery" and source and not (source.matrix or source.contents):
+                questions = part.get("questions", "").removeprefix("outside-")
+                commands[source.name, questions] = cell.command
+    assert len(commands) > 40
+    for (name, questions), command in commands.items():
+        source = SOURCES[name]
+        program, word, *words = shlex.split(command)
+        settings = read_command(settings_for(word), words)
+        assert program == "routeprism"
+        assert source.call in (word, f"explore_{word}")
+        for option, value in {**source.options, **source.instead}.items():
+            setting = getattr(settings, option)
+            assert (list(map(str, setting)) if isinstance(setting, tuple) else setting) == (
+                list(value) if isinstance(value, tuple) else value
+            ), (name, option)
+        assert (f"{questions}=FILE" in settings.masks) == bool(questions), name
+        assert settings.benchmark == source.benchmark
 
 
 def strings(value: Any) -> list[str]:

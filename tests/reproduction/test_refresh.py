@@ -60,6 +60,8 @@ REST = {
         "lexical": "recent:k=1",
     },
     "admitted": {"recent-source": "source-order(recent:k=2)"},
+    "contents": {"focal": "focal:threshold=0.3"},
+    "raw-complete": {"raw": "recent:k=2"},
     "buffers": {
         "raw": "recent:k=2",
         "utility": "utility:k=2",
@@ -91,11 +93,11 @@ CONTENT = {
     ("tab:full-pathways", "Bounded source (3)", "Jaccard similarity J"),
     ("tab:full-pathways", "Utility by source (3)", "Jaccard similarity J"),
     (PROTOCOL, "memochat | replay | 146 fact-recall questions", "C"),
-    (PROTOCOL, "ties over the 146", "Assignment, source"),
-    (PROTOCOL, "ties over the 146", "Assignment, reversed"),
+    ("app:construction-tie-audit", "All pools", "Assignment"),
+    ("app:external-bm25", "Lexical", "Internal"),
     # What no policy has a part in.
-    (PROTOCOL, "146 fact-recall questions", "Two equal options"),
-    (PROTOCOL, "every order", "Permutations"),
+    ("app:option-sensitivity", "2: All fact-recall queries", "Two equal options"),
+    ("app:order-structure", "All", "Permutations"),
     # A window that is less than half of the sessions shares nothing with its reverse.
     *((PROTOCOL, row, "Overlap") for row in ("Recent-3", "Recent-8")),
     (PROTOCOL, "LongMemEval-S index: Recent-16", "Overlap"),
@@ -104,14 +106,20 @@ CONTENT = {
 }
 TURNED = {
     "personamem": {
-        PROTOCOL: 33,
+        PROTOCOL: 31,
+        "app:semantic-taxonomy-sensitivity": 3,
+        "app:construction-tie-audit": 2,
+        "app:answer-focal-repeat": 1,
+        "app:external-bm25": 0,
         "tab:mechanism-state": 12,
         "tab:full-pathways": 12,
         "tab:policy-interfaces-main": 2,
     },
     "admitted": {PROTOCOL: 1, "tab:full-pathways": 2},
+    "contents": {"app:answer-focal-repeat": 1},
+    "raw-complete": {PROTOCOL: 2},
     "buffers": {PROTOCOL: 2, "tab:full-pathways": 3},
-    "orders": {PROTOCOL: 11},
+    "orders": {PROTOCOL: 11, "app:order-structure": 0},
     "index": {PROTOCOL: 7},
     "locomo": {PROTOCOL: 10},
 }
@@ -153,6 +161,7 @@ def test_every_source_of_reproduced_numbers_is_tried() -> None:
     tried = {(name, role) for name, roles in REST.items() for role in roles}
     assert roles - tried == {
         ("personamem", ""),
+        ("contents", ""),
         ("readings", None),
         ("streaming", "streaming-source"),
     }

@@ -62,9 +62,9 @@ def test_agreement_is_to_the_printed_digits(text: str, value: float, agrees: boo
 def test_every_printed_label_has_a_table() -> None:
     labels = list(dict.fromkeys(item.label for item in read_published()))
     assert list(TABLES) == labels
-    # 68 tables, 5 figures, 9 sections with numbers of their own, and those of a correct build.
-    assert len(labels) == 83
-    assert sum(label.startswith("app:") for label in labels) == 9
+    # 68 tables, 5 figures, 18 sections with numbers of their own, and those of a correct build.
+    assert len(labels) == 92
+    assert sum(label.startswith("app:") for label in labels) == 18
     assert sum(label.startswith("fig:") for label in labels) == 5
 
 
@@ -94,7 +94,7 @@ def test_references_name_sources_and_roles() -> None:
 def test_protocol_numbers_are_all_reproduced() -> None:
     cells = check_table(TABLES[PROTOCOL], read_obtained())
     assert {cell.status for cell in cells} == {"reproduced"}
-    assert len(cells) == 77
+    assert len(cells) == 73
 
 
 def test_locomo_end_to_end_has_every_number_and_names_the_licence() -> None:
@@ -246,9 +246,10 @@ def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
     report = tmp_path / "kept" / "report.html"
     assert f"Report: {report}" in call.out
     text = report.read_text(encoding="utf-8")
-    assert "Of the paper's 2280 numbers, 42 measured values are reproduced" in text
-    assert "36 denominators and 14 numbers that follow from other printed numbers" in text
-    assert "77 of 77 target values" in text and "No estimates" not in text
+    assert "Of the paper's 2325 numbers, 58 measured values are reproduced" in text
+    assert "44 denominators and 14 numbers that follow from other printed numbers" in text
+    assert "18 numbers depend only on which users are primary and are consistent" in text
+    assert "73 of 73 target values" in text and "No estimates" not in text
     assert 'id="tab-mechanism-state"' in text
     # Below its table stands why a number differs, and which command gives one of its kind.
     assert "RoutePrism uses a different one" in text
@@ -315,12 +316,13 @@ def test_reproduced_numbers_are_counted_by_what_they_are() -> None:
     stored = read_obtained()
     counts = sum((counts for _, counts in count_tables(stored)), Counter[str]())
     assert {name: counts[name] for name in ("measured", "denominator", "arithmetic")} == {
-        "measured": 42,
-        "denominator": 36,
+        "measured": 58,
+        "denominator": 44,
         "arithmetic": 14,
     }
+    assert (counts["consistent"], counts["inconsistent"]) == (18, 0)
     assert "target" not in counts and "reproduced" not in counts
-    assert count_numbers(check_table(TABLES[PROTOCOL], stored)) == Counter(target=77)
+    assert count_numbers(check_table(TABLES[PROTOCOL], stored)) == Counter(target=73)
     for table in TABLES.values():
         for cell in check_table(table, stored):
             if cell.status == "reproduced" and cell.source == "readings":
@@ -328,8 +330,9 @@ def test_reproduced_numbers_are_counted_by_what_they_are() -> None:
             if table.part(cell.printed).get("number") in ("queries", "units"):
                 assert cell.basis in ("denominator", "target"), cell
     text = render_page(stored)
-    assert "| all | | 2280 | 42 | 36 | 14 |" in text
-    assert "has 77 target values, of which 77 are reached here" in text
+    assert "| all | | 2325 | 58 | 44 | 14 |" in text
+    assert "has 73 target values, of which 73 are reached here" in text
+    assert "not in the paper" not in text  # it prints most of them, with fewer digits
 
 
 def test_sets_of_questions_are_known_and_data_needs_none() -> None:
@@ -411,6 +414,27 @@ def test_numbers_have_the_experiment_that_the_paper_describes(
         text = table.part(cell.printed)
         assert (text["source"], text["quantity"]) == (source, quantity)
         assert cell.value is not None, cell
+
+
+def test_both_readings_of_raw_sessions_are_given() -> None:
+    """The paper prints 6,562: user turns and complete sessions give other lengths."""
+    stored = read_obtained()
+    lengths = [
+        cell
+        for cell in check_table(TABLES["tab:full-pathways"], stored)
+        if cell.printed.row == "Raw" and cell.printed.column.startswith("Context length")
+    ]
+    complete = [
+        cell.value
+        for cell in check_table(TABLES[PROTOCOL], stored)
+        if cell.printed.row == "raw, turns of all roles"
+    ]
+    assert [round(cell.value or 0) for cell in lengths] == [6683, 6683]
+    assert [round(value or 0) for value in complete] == [3192, 3192]
+    for cell in lengths:
+        assert cell.status == "differs"
+        assert "user turns" in cell.reason and "3,192" in cell.reason
+        assert "neither can be confirmed" in cell.reason
 
 
 def test_restoration_follows_the_rule_that_each_table_states() -> None:

@@ -127,8 +127,8 @@ def _show(
         targets = count_numbers(check_table(TABLES[PROTOCOL], obtained))
         say("reproduced: measured values + denominators + arithmetic on printed numbers")
         say(
-            f"Not counted: {PROTOCOL}, {targets['target']} of {targets.total()} target values that "
-            f"are not in the paper are reached"
+            f"Not counted: {PROTOCOL}, {targets['target']} of {targets.total()} target values of "
+            f"a correct build are reached"
         )
         say(
             "routeprism reproduce LABEL prints the numbers of a table; --run computes them again",

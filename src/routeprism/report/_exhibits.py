@@ -365,7 +365,8 @@ def tabulate_published(findings: Iterable[Finding]) -> Iterable[Table]:
             "reproduction",
             "Published numbers",
             "Each printed number beside what was obtained, and whether it is reproduced, differs, "
-            "needs answers or labels that are not public (machinery), or cannot be derived.",
+            "is consistent with some set of primary users, needs answers or labels that are not "
+            "public (machinery), or cannot be derived.",
             ("label", *_PRINTED),
             cells,
             names=4,

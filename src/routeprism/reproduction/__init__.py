@@ -54,6 +54,7 @@ from routeprism.reproduction._sources import (
     read_obtained,
     write_obtained,
 )
+from routeprism.reproduction._user_sets import UserNumber, UserSets, count_user_sets
 
 __all__ = [
     "ALIASES",
@@ -75,11 +76,14 @@ __all__ = [
     "ReproductionResult",
     "SourceRun",
     "SourceValues",
+    "UserNumber",
+    "UserSets",
     "Vocabulary",
     "check_number",
     "check_table",
     "count_numbers",
     "count_tables",
+    "count_user_sets",
     "execute_source",
     "explain_blanks",
     "format_heading",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -16,7 +17,7 @@ from routeprism.errors import InputError
 from routeprism.labels import mask_from_file, with_label_file
 from routeprism.measures import Confusion, Tally
 from routeprism.policies import make_policy
-from routeprism.records import Benchmark, load_benchmark, only_questions
+from routeprism.records import Benchmark, load_benchmark, only_kinds, only_questions
 from routeprism.reproduction._numbers import Reference, find_row
 from routeprism.reproduction._published import OUTSIDE, read_published
 from routeprism.reproduction._sources import MeasuredRow, SourceRun, SourceValues
@@ -24,6 +25,7 @@ from routeprism.runs import Column, EstimateRow, StoredRun
 
 _SEEDS = range(1, 21)
 """Seeds over which limits are compared, to measure how far resampling alone moves them."""
+_LIMITS = ("lower", "upper")
 _PACKAGES = ("routeprism", "numpy", "scikit-learn")
 
 
@@ -50,6 +52,10 @@ def execute_source(
     if source.matrix:
         return SourceValues(configuration, _select_rows(_compute_agreement(source.matrix), needed))
     execution = _prepare(source, needed, masks=masks, **options)
+    if source.contents:
+        rows = _count_contents(source, execution.benchmark)
+        configuration["fingerprint"] = execution.benchmark.fingerprint
+        return SourceValues(configuration, _select_rows(rows, needed))
     configuration["fingerprint"] = execution.benchmark.fingerprint
     configuration["options"] = {
         name: list(value) if isinstance(value, tuple) else value
@@ -130,24 +136,22 @@ class _Execution:
         """Execute, and give the rows that are needed, their policy by role."""
         # The same spec can be written in several ways; rows have the canonical name.
         roles = {make_policy(spec).name: role for role, spec in self.source.policies.items()}
-        limits = [
-            reference
+        detailed = [
+            (reference, _list_users if reference.by_user else _measure_noise)
             for reference in self.needed
-            if reference.comparable and reference.number in ("lower", "upper")
+            if reference.by_user or (reference.comparable and reference.number in _LIMITS)
         ]
         with tempfile.TemporaryDirectory() as scratch:
-            run = self.run or (Path(scratch) / "run" if limits else None)
+            run = self.run or (Path(scratch) / "run" if detailed else None)
             selected = _select_rows(self._name_rows(self.call(run), roles), self.needed)
             if run is None:
                 return selected
-            noisy = {id(find_row(selected, reference)) for reference in limits}
+            measures = {find_row(selected, reference): measure for reference, measure in detailed}
             names = {role: name for name, role in roles.items()}
             with StoredRun(run) as stored:
                 return tuple(
-                    _measure_noise(measured.row, stored, self.benchmark, names)
-                    if id(measured) in noisy
-                    else measured
-                    for measured in selected
+                    measures[row](row, stored, self.benchmark, names) if row in measures else row
+                    for row in selected
                 )
 
     def _name_rows(self, result: api.Audit, roles: Mapping[str, str]) -> list[EstimateRow]:
@@ -206,9 +210,48 @@ def _select_rows(
 
 
 def _measure_noise(
-    row: EstimateRow, stored: StoredRun, benchmark: Benchmark, names: Mapping[str, str]
+    measured: MeasuredRow, stored: StoredRun, benchmark: Benchmark, names: Mapping[str, str]
 ) -> MeasuredRow:
     """Measure how far the limits move with the seed, from the values by question."""
+    values = _read_questions(measured.row, stored, names)
+    if values is None or measured.row.stratum != "all":
+        return measured
+    tally: Tally[str] = Tally(benchmark.weighting)
+    for answers in values.values():
+        if answers:
+            tally.append({"": (sum(answers.values()), len(answers))})
+    ends = [tally.estimates(seed=seed, interval=benchmark.interval)[""] for seed in _SEEDS]
+    lower = [end.lower for end in ends if end.lower is not None]
+    upper = [end.upper for end in ends if end.upper is not None]
+    if len(lower) < len(ends) or len(upper) < len(ends):
+        return measured
+    noise = round(statistics.stdev(lower), 6), round(statistics.stdev(upper), 6)
+    return replace(measured, lower_noise=noise[0], upper_noise=noise[1])
+
+
+def _list_users(
+    measured: MeasuredRow, stored: StoredRun, benchmark: Benchmark, names: Mapping[str, str]
+) -> MeasuredRow:
+    """List what each user adds: the value of all its questions, or one with its own weight."""
+    row = measured.row
+    values = _read_questions(row, stored, names)
+    if values is not None:
+        sets = [{round(n, 12) for n in values[user].values()} for user in sorted(values)]
+        if any(len(numbers) != 1 for numbers in sets):
+            return measured  # it depends on which of the user's questions are asked
+        users = [(min(numbers), 1.0) for numbers in sets]
+    else:
+        columns = {name: getattr(row, name, "") for name in Column._fields}
+        column = Column(**{**columns, "policy": names.get(row.policy, row.policy)})
+        units = sorted(stored.per_unit(row.interface, column), key=lambda unit: unit.user)
+        users = [(round(unit.total / unit.number, 12), float(unit.number)) for unit in units]
+    return replace(measured, users=tuple(users))
+
+
+def _read_questions(
+    row: EstimateRow, stored: StoredRun, names: Mapping[str, str]
+) -> Mapping[str, Mapping[str, float]] | None:
+    """Read the values that a row is the mean of, by user and question; None if it has none."""
     columns = {
         name: getattr(row, name)
         for name in Column._fields
@@ -216,18 +259,34 @@ def _measure_noise(
     }
     policy = names.get(row.policy, row.policy)
     values = stored.per_question(policy=policy, quantity=row.quantity, **columns)
-    if len(values) != 1 or row.stratum != "all":
-        return MeasuredRow(row)
-    tally: Tally[str] = Tally(benchmark.weighting)
-    for answers in next(iter(values.values())).values():
-        if answers:
-            tally.append({"": (sum(answers.values()), len(answers))})
-    ends = [tally.estimates(seed=seed, interval=benchmark.interval)[""] for seed in _SEEDS]
-    lower = [end.lower for end in ends if end.lower is not None]
-    upper = [end.upper for end in ends if end.upper is not None]
-    if len(lower) < len(ends) or len(upper) < len(ends):
-        return MeasuredRow(row)
-    return MeasuredRow(row, round(statistics.stdev(lower), 6), round(statistics.stdev(upper), 6))
+    return next(iter(values.values())) if len(values) == 1 else None
+
+
+def _count_contents(source: SourceRun, benchmark: Benchmark) -> list[EstimateRow]:
+    """Count a benchmark's records and questions, and the contexts that show several records."""
+    counts: Counter[tuple[str, str]] = Counter()
+    kinds = source.options["kinds"]
+    for case in only_kinds(benchmark, kinds).cases:
+        records = case.pool.records
+        counts["", "count.records"] += len(records)
+        counts["", f"count.questions.{len(records)}"] += len(case.questions)
+        for role, spec in source.policies.items():
+            for order in (records, records[::-1]):
+                memory = make_policy(spec).build(order)
+                exposures = (memory.expose(question.text) for question in case.questions)
+                counts[role, "count.several_records"] += sum(
+                    len(exposure.blocks) > 1 for exposure in exposures
+                )
+    return [
+        EstimateRow(
+            experiment=source.contents["experiment"],
+            benchmark=benchmark.name,
+            policy=role,
+            quantity=quantity,
+            estimate=float(number),
+        )
+        for (role, quantity), number in counts.items()
+    ]
 
 
 def _add_up_findings(

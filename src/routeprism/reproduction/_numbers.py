@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Literal, cast
 
@@ -22,8 +23,11 @@ from routeprism.reproduction._published import (
     read_published,
 )
 from routeprism.reproduction._sources import SOURCES, MeasuredRow, ObtainedValues, SourceValues
+from routeprism.reproduction._user_sets import UserNumber, count_user_sets
 
-Status = Literal["reproduced", "differs", "machinery", "not derivable"]
+Status = Literal[
+    "reproduced", "differs", "consistent", "inconsistent", "machinery", "not derivable"
+]
 """What can be stated about a published number."""
 Basis = Literal["measured", "denominator", "arithmetic", "target"]
 """What a number is: a value; how much a value depends on; what follows from other published
@@ -54,6 +58,8 @@ class Reference:
     """The question set that the number is about, if it has to be passed."""
     whole: bool = False
     """Whether it is about all questions, which stand in for a question set that was not passed."""
+    by_user: bool = False
+    """Whether the number depends only on which users the question set has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +113,30 @@ def check_number(
         return checked
     if printed.number is None and not printed.label.startswith("fig:"):
         return replace(checked, reason=_NO_NUMBER)
-    checked = replace(checked, status="machinery", command=part.get("command", ""))
+    checked = replace(checked, status="machinery", command=_find_command(part))
     for reference in list_references(table, printed):
         measured = _find_usable_row(obtained.get(reference.source), reference)
         value = None if measured is None else _take_number(measured, reference.number)
         if measured is not None and value is not None:
             own = reference.source == part.get("source")
-            return _compare(checked, reference, measured, value, own_source=own)
+            compared = _compare(checked, reference, measured, value, own_source=own)
+            return _judge_set(compared, reference, measured, obtained)
     if part["kind"] == "data":
         reason = reason or "its data is not available"
     missing = _explain_missing(part.get("questions", ""), obtained.get(part.get("source", "")))
     return replace(checked, reason=reason, blank=missing or part.get("blank", ""))
+
+
+def _find_command(part: Part) -> str:
+    """Return the command that gives such a number: that of its source run, if it has one."""
+    source = part.get("source", "")
+    questions = part.get("questions", "").removeprefix(OUTSIDE)
+    return _write_command(source, questions) or part.get("command", "")
+
+
+@cache
+def _write_command(source: str, questions: str) -> str:
+    return SOURCES[source].write_command(questions) if source in SOURCES else ""
 
 
 def _compare(
@@ -150,6 +169,75 @@ def _compare(
     )
 
 
+def _judge_set(
+    checked: CheckedNumber, reference: Reference, measured: MeasuredRow, obtained: ObtainedValues
+) -> CheckedNumber:
+    """Add whether some set of users gives a number that depends on nothing else."""
+    if not reference.by_user or not measured.users:
+        return checked
+    numbers = _list_user_numbers(obtained)
+    orders = next((n.orders for n in numbers.values() if n.orders), None)
+    if orders is None or len({len(number.users) for number in numbers.values()}) > 1:
+        return checked
+    size, total = (_find_printed(*cell) for cell in (_SET_SIZE, _SET_ORDERS))
+    sets = count_user_sets(tuple(numbers.values()), orders, size, total)
+    alone = sets.alone[list(numbers).index(_name_number(checked.printed, reference))]
+    every = f"{sets.total:,} sets of {size} users whose pools have {total:,} orders"
+    if sets.agreeing:
+        return replace(
+            checked,
+            status="consistent",
+            reason=f"it depends only on which users are primary: {sets.agreeing:,} of the {every} "
+            f"give all {len(numbers)} printed numbers of this kind at once",
+        )
+    return replace(
+        checked,
+        status="inconsistent",
+        reason=f"it depends only on which users are primary: {alone:,} of the {every} give it, and "
+        f"none gives all {len(numbers)} printed numbers of this kind",
+    )
+
+
+_SET_SIZE = ("app:order-structure", "Primary", "Pools")
+_SET_ORDERS = ("app:order-structure", "Primary", "Permutations")
+"""Where the paper prints how many primary users there are, and how many orders their pools have."""
+
+
+def _find_printed(label: str, row: str, column: str) -> int:
+    return next(
+        int(printed.number or 0)
+        for printed in read_published()
+        if (printed.label, printed.row, printed.column) == (label, row, column)
+    )
+
+
+def _name_number(printed: PublishedNumber, reference: Reference) -> tuple[str, ...]:
+    """Name a number, so that one that several tables print counts once."""
+    columns = reference.columns
+    return columns.get("policy", ""), columns["quantity"], printed.text
+
+
+def _list_user_numbers(obtained: ObtainedValues) -> Mapping[tuple[str, ...], UserNumber]:
+    """List the printed numbers that depend only on the set of users, each once."""
+    numbers: dict[tuple[str, ...], UserNumber] = {}
+    for printed, reference in _list_user_cells():
+        measured = _find_usable_row(obtained.get(reference.source), reference)
+        if measured is not None and measured.users:
+            name = _name_number(printed, reference)
+            numbers.setdefault(name, UserNumber(printed, measured.users))
+    return numbers
+
+
+@cache
+def _list_user_cells() -> tuple[tuple[PublishedNumber, Reference], ...]:
+    return tuple(
+        (printed, reference)
+        for printed in read_published()
+        for reference in list_references(TABLES[printed.label], printed)
+        if reference.by_user
+    )
+
+
 def _judge_agreement(printed: PublishedNumber, value: float, noise: float | None) -> str:
     if printed.agrees(value):
         return "to print"
@@ -161,8 +249,10 @@ def _judge_agreement(printed: PublishedNumber, value: float, noise: float | None
 
 def _take_number(measured: MeasuredRow, number: NumberName) -> float | None:
     row = measured.row
-    if number == "complement":
-        return None if row.estimate is None else 1 - row.estimate
+    if number.startswith("complement"):
+        ends = {"complement": row.estimate, "complement_lower": row.upper}
+        end = ends.get(number, row.lower)
+        return None if end is None else 1 - end
     if number == "share":
         return None if row.estimate is None or not row.queries else row.estimate / row.queries
     value = getattr(row, number)
@@ -199,7 +289,7 @@ def list_references(table: PublishedTable, printed: PublishedNumber) -> tuple[Re
     part = table.part(printed)
     if part["kind"] == "not derivable" or printed.number is None:
         return ()
-    own = _make_references(part, printed, comparable=part["kind"] == "data")
+    own = _make_references(part, printed, comparable=part["kind"] in ("data", "users"))
     instead = {
         name.removeprefix(INSTEAD): value
         for name, value in part.items()
@@ -228,7 +318,8 @@ def _make_references(
     own = replace(plain, columns=masked, questions=questions)
     if questions.startswith(OUTSIDE):
         return (own,)
-    return own, replace(plain, whole=True, comparable=False)
+    by_user = part["kind"] == "users"
+    return own, replace(plain, whole=True, comparable=False, by_user=by_user)
 
 
 def find_row(rows: Iterable[MeasuredRow], reference: Reference) -> MeasuredRow | None:

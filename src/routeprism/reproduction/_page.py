@@ -29,7 +29,10 @@ from routeprism.reproduction._published import (
 from routeprism.reproduction._sources import SOURCES, MeasuredRow, ObtainedValues
 from routeprism.runs import Finding, Run, format_interval
 
-COUNTED = ("measured", "denominator", "arithmetic", "differs", "machinery", "not derivable")
+COUNTED = (
+    *("measured", "denominator", "arithmetic", "differs"),
+    *("consistent", "inconsistent", "machinery", "not derivable"),
+)
 """How the paper's numbers are counted: reproduced ones by their basis, the others by status."""
 REPRODUCED = COUNTED[:3]
 """Those that count reproduced numbers."""
@@ -121,7 +124,7 @@ def list_reasons(numbers: Sequence[CheckedNumber]) -> list[tuple[str, str]]:
     """List why numbers are not reproduced, as status and reason, each pair once."""
     return [
         (status, reason)
-        for status in ("differs", "machinery", "not derivable")
+        for status in COUNTED[len(REPRODUCED) :]
         for reason in dict.fromkeys(n.reason for n in numbers if n.status == status and n.reason)
     ]
 
@@ -181,7 +184,8 @@ def _summarise(checked: Mapping[str, Sequence[CheckedNumber]]) -> list[str]:
         "",
         *_format_lines(headings, rows),
         f"Not counted above: [{PROTOCOL}](#{_anchor(PROTOCOL)}) has {targets.total()} target "
-        f"values, of which {targets['target']} are reached here.",
+        f"values, of which {targets['target']} are reached here. The paper prints them with fewer "
+        f"digits, for different questions or histories, or not at all.",
         "",
         _sentence(", ".join(second)),
         "",
@@ -190,8 +194,15 @@ def _summarise(checked: Mapping[str, Sequence[CheckedNumber]]) -> list[str]:
 
 def _list_question_sets() -> list[str]:
     rows = [(f"`{name}`", meaning) for name, meaning in QUESTION_SETS.items()]
-    heading = "## Sets of questions"
-    return [heading, "", *_format_lines(("`--mask`", "questions of the paper"), rows)]
+    return [
+        "## Sets of questions",
+        "",
+        "The paper chose them by readings that are not public. [`routeprism screen`]"
+        "(restoration.md#screening-can-the-pool-be-reordered) writes such a list from readings of "
+        "your own (for `gold` and `strict` with `--gold-visible`).",
+        "",
+        *_format_lines(("`--mask`", "questions of the paper"), rows),
+    ]
 
 
 def _list_differences(checked: Mapping[str, Sequence[CheckedNumber]]) -> list[str]:
@@ -346,7 +357,7 @@ def _describe_table(table: PublishedTable, numbers: Sequence[CheckedNumber]) -> 
             *dict.fromkeys(number.reason for number in numbers if number.reason),
             *(f"no value here: {blank}" for blank in explain_blanks(numbers)),
         ],
-        "commands": list(dict.fromkeys(number.command for number in numbers if number.command)),
+        "commands": list_commands(numbers),
     }
 
 
@@ -357,7 +368,8 @@ def _state_counts(counts: Counter[str], targets: Counter[str]) -> list[Statement
         f"Also reproduced are {counts['denominator']} denominators and {counts['arithmetic']} "
         f"numbers that follow from other printed numbers; {counts['machinery']} depend on answers, "
         f"labels or files that are not here, and {counts['not derivable']} cannot be derived",
-        f"{targets['target']} of {targets.total()} target values that are not in the paper are "
-        f"reached",
+        f"{counts['consistent']} numbers depend only on which users are primary and are consistent "
+        f"with each other; {counts['inconsistent']} are not",
+        f"{targets['target']} of {targets.total()} target values of a correct build are reached",
     ]
     return [Statement((text,), "reproduction") for text in texts]

@@ -91,8 +91,19 @@ def check_question_set(name: str) -> str:
     return name
 
 
-Kind = Literal["data", "machinery", "not derivable"]
-NumberName = Literal["estimate", "lower", "upper", "queries", "units", "complement", "share"]
+Kind = Literal["data", "users", "machinery", "not derivable"]
+"""What a number depends on: available data, which users the question set has, or more than that."""
+NumberName = Literal[
+    "estimate",
+    "lower",
+    "upper",
+    "queries",
+    "units",
+    "share",
+    "complement",
+    "complement_lower",
+    "complement_upper",
+]
 """Which number of a row; `complement` is 1 − estimate, `share` estimate / queries."""
 Part = Mapping[str, str]
 """What a table, row or column states about its numbers. The keys are COLUMNS and: `kind`; `source`,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib.resources import files
@@ -23,10 +24,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from routeprism.api.settings import settings_for
 from routeprism.errors import InputError
 from routeprism.files import replace_file
 from routeprism.records import parse_json
 from routeprism.runs import EstimateRow
+from routeprism.settings import make_settings, write_command
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _SECTIONS = ("comment", "words", "texts", "shared")
@@ -131,6 +134,9 @@ class SourceRun:
     """Arguments of the call."""
     asks: bool = False
     """Whether it requires a model that answers."""
+    instead: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the call that the paper's own run has instead, such as its labels: names in
+    capitals stand for what you supply."""
     masks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Name of a mask → the kinds of questions in it."""
     total: Mapping[str, str] = field(default_factory=dict)
@@ -138,6 +144,25 @@ class SourceRun:
     matrix: Mapping[str, str] = field(default_factory=dict)
     """The published `table` to compute agreement from instead of calling the package, and the
     columns of its rows."""
+
+    contents: Mapping[str, str] = field(default_factory=dict)
+    """The columns of the rows that count records, questions and contexts of several records."""
+
+    def write_command(self, questions: str = "") -> str:
+        """Write the command of this run for people with their own model, labels and questions."""
+        if self.matrix or self.contents:
+            return ""
+        command = self.call.removeprefix("explore_")
+        values = {
+            "benchmark": self.benchmark,
+            "policies": tuple(self.policies.values()),
+            **self.options,
+            **self.instead,
+            "masks": tuple(f"{name}=FILE" for name in (questions, *self.masks) if name),
+            **({"models": ("MODEL",)} if self.asks else {}),
+        }
+        settings = make_settings(settings_for(command), values)
+        return shlex.join(("routeprism", *write_command(command, settings)))
 
 
 def _read_sources() -> Mapping[str, SourceRun]:
@@ -161,6 +186,8 @@ class MeasuredRow:
     lower_noise: float | None = None
     """The standard deviation of the lower limit over seeds; None if it was not measured."""
     upper_noise: float | None = None
+    users: tuple[tuple[float, float], ...] = ()
+    """Value and weight of each user, in the order of their ids; only where a table needs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +266,8 @@ def _format_rows(rows: Iterable[MeasuredRow]) -> Sequence[Mapping[str, Any]]:
         if measured.lower_noise is not None:
             entry["lower_noise"] = measured.lower_noise
             entry["upper_noise"] = measured.upper_noise
+        if measured.users:
+            entry["users"] = measured.users
         entries.append(entry)
     return entries
 
@@ -246,5 +275,6 @@ def _format_rows(rows: Iterable[MeasuredRow]) -> Sequence[Mapping[str, Any]]:
 def _parse_row(entry: Mapping[str, Any]) -> MeasuredRow:
     values = dict(entry)
     noise = values.pop("lower_noise", None), values.pop("upper_noise", None)
+    users = tuple((value, weight) for value, weight in values.pop("users", ()))
     values = {"experiment": "", "benchmark": "", "quantity": "", "estimate": None, **values}
-    return MeasuredRow(EstimateRow(**values), *noise)
+    return MeasuredRow(EstimateRow(**values), *noise, users)

@@ -103,6 +103,10 @@ class OrderCounts:
     """Policy and reason → orders that a memory system outside failed to build."""
     methods: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """(policy, arrival model, method) → pools."""
+    checked_orders: Counter[str] = field(default_factory=Counter)
+    """Policy → orders that were also built in one go, to check what orders share."""
+    checked_pools: Counter[str] = field(default_factory=Counter)
+    """Policy → pools with shared orders."""
 
 
 @dataclass(slots=True)
@@ -206,20 +210,28 @@ class _Exploration:
             self._enter_clusters(model, landscape)
             self.result.findings += _list_findings(self.policy, model, landscape)
             self.result.notes += _list_notes(landscape)
+        if trie is not None and trie.growth is not None:
+            self._check(trie)
         if landscape is not None:
             self._compare_ends(landscape)
             if landscape.chance is None:
                 self._search(list(orders), trie, builds)
 
     def _open_trie(self) -> ArrivalTrie | None:
-        """Begin the trie of a memory whose orders share their beginnings, and check it once."""
+        """Begin the trie of a memory whose orders share their beginnings."""
         sharing, policy, pool = self.plan.sharing, self.policy, self.case.pool
         if policy.name not in sharing.policies:
             return None
-        trie = sharing.open_trie(policy, pool, self._list_queries())
-        if sharing.checked.get(policy.name, ("",))[0] == pool.user:
-            check_restoration(trie)
-        return trie
+        return sharing.open_trie(policy, pool, self._list_queries())
+
+    def _check(self, trie: ArrivalTrie) -> None:
+        """Compare what orders share with some orders that are built in one go."""
+        name, user = self.policy.name, self.case.pool.user
+        orders = self.plan.sharing.checked.get((name, user), ())
+        queries = dict.fromkeys(question.text for question in self.case.questions)
+        check_restoration(trie, orders, tuple(queries))
+        self.result.looks.checked_orders[name] += len(orders)
+        self.result.looks.checked_pools[name] += 1
 
     def _list_queries(self) -> tuple[str, ...]:
         """List the questions whose exposure is read of every memory, once."""

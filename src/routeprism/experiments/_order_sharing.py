@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from routeprism.answers import Consultant, Cost, Pace
 from routeprism.experiments._adding import AddProgress
-from routeprism.landscape import ArrivalTrie, Method, NodeStore, TriePlan, can_share, plan_trie
+from routeprism.landscape import (
+    CHECKED_ORDERS,
+    ArrivalTrie,
+    Method,
+    NodeStore,
+    TriePlan,
+    can_share,
+    choose_checks,
+    plan_trie,
+)
 from routeprism.models import ALLOWANCE, Allowance
 from routeprism.orders import ArrivalModel, Order
 from routeprism.policies import (
@@ -37,6 +46,9 @@ if TYPE_CHECKING:
 
 NODES = "nodes"
 """The name of the kept memories among the objects that workers call."""
+
+_MOST_CHECKED = 0.25
+"""Up to which part of a limit on calls more than one order of a pool is checked."""
 
 Place = tuple[str, str, str]
 """Policy, user and arrival model."""
@@ -99,9 +111,8 @@ class Sharing:
     """Which orders of which memories are built with shared beginnings."""
 
     plans: Mapping[Place, TriePlan] = field(default_factory=dict)
-    checked: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """Policy → the user on whose pool its snapshots are checked by building one order whole, and
-    the adds that this takes."""
+    checked: Mapping[tuple[str, str], Sequence[Order]] = field(default_factory=dict)
+    """Policy and user → the orders that are also built in one go, to check what is shared."""
     allowance: Allowance | None = None
     consultants: Mapping[str, Consultant] = field(default_factory=dict)
     """Policy → who asks its model."""
@@ -120,8 +131,8 @@ class Sharing:
         adds: Counter[str] = Counter()
         for (_, user, _), plan in self.plans.items():
             adds[user] += plan.adds
-        for user, number in self.checked.values():
-            adds[user] += number
+        for (_, user), orders in self.checked.items():
+            adds[user] += sum(map(len, orders))
         return adds
 
     @property
@@ -196,14 +207,14 @@ def plan_sharing(
     method: Method | None,
     drawn_orders: int,
     allowance: Allowance | None,
-    verify: bool = True,
     makes_objects: bool = True,
 ) -> Sharing:
     """Plan the orders of every pool of memories whose beginnings are shared.
 
     A limit on calls is divided between the pools: those that need less than an equal share leave
-    the rest to the others. Snapshots are checked on the first pool, unless `verify` is false.
-    Without `makes_objects`, orders of a class whose objects must be copied are not shared.
+    the rest to the others. Some orders of each pool are also built in one go, fewer if that would
+    take a large part of the limit. Without `makes_objects`, orders of a class whose objects must be
+    copied are not shared.
     """
     shared = [policy for policy in policies if shares_beginnings(policy, method)]
     can = {p.name: can_share(p, makes_objects=makes_objects) for p in shared}
@@ -218,13 +229,37 @@ def plan_sharing(
         for case in cases
         for model in arrivals
     ]
-    verified = [p for p in shared if can[p.name] and is_deterministic(p)] if verify else []
-    checked = {p.name: (cases[0].pool.user, len(cases[0].pool)) for p in verified}
+    verified = [wish for wish in wishes if can[wish.policy.name] and is_deterministic(wish.policy)]
     limit = math.inf
     if allowance is not None and allowance.max_calls is not None:
-        checks = sum(checked[p.name][1] * _calls_per_add(p) for p in verified)
-        limit = allowance.max_calls - allowance.calls - checks
-    return Sharing(_divide(wishes, limit, drawn_orders, can), checked, allowance)
+        limit = allowance.max_calls - allowance.calls
+    number = CHECKED_ORDERS
+    while number > 1 and _count_checks(verified, number) > limit * _MOST_CHECKED:
+        number -= 1
+    plans = _divide(wishes, limit - _count_checks(verified, number), drawn_orders, can)
+    planned = [replace(wish, plan=plans[wish.place]) for wish in verified]
+    return Sharing(plans, _choose_checks(planned, number), allowance)
+
+
+def _choose_checks(
+    wishes: Sequence[_Wish], number: int
+) -> dict[tuple[str, str], tuple[Order, ...]]:
+    """Choose source order and drawn orders of each arrival model, for each policy and user."""
+    chosen: dict[tuple[str, str], dict[Order, None]] = {}
+    for wish in wishes:
+        pool = wish.case.pool
+        orders = chosen.setdefault(wish.place[:2], {tuple(range(len(pool))): None})
+        orders.update(dict.fromkeys(choose_checks(wish.model.on(pool), wish.plan, number)))
+    return {place: tuple(orders) for place, orders in chosen.items()}
+
+
+def _count_checks(wishes: Sequence[_Wish], number: int) -> float:
+    """Count the calls of checking this many orders of each arrival model."""
+    calls = {wish.policy.name: _calls_per_add(wish.policy) for wish in wishes}
+    return sum(
+        calls[name] * sum(map(len, orders))
+        for (name, _), orders in _choose_checks(wishes, number).items()
+    )
 
 
 def _divide(
@@ -256,7 +291,8 @@ def price_sharing(sharing: Sharing, policies: Sequence[Policy]) -> dict[str, Cos
         if policy.name not in sharing.policies:
             continue
         plans = [plan for (name, _, _), plan in sharing.plans.items() if name == policy.name]
-        checks = sharing.checked.get(policy.name, ("", 0))[1]
+        checked = [orders for (name, _), orders in sharing.checked.items() if name == policy.name]
+        checks = sum(len(order) for orders in checked for order in orders)
         adds = sum(plan.adds for plan in plans) + checks
         separate = sum(plan.separate for plan in plans)
         calls = math.ceil(adds * _calls_per_add(policy))
@@ -266,7 +302,10 @@ def price_sharing(sharing: Sharing, policies: Sequence[Policy]) -> dict[str, Cos
             if isinstance(unwrap_policy(policy), OwnMemory):
                 note += "; fewer if its objects can be copied, which a dry run does not try"
         if checks:
-            note += f"; {checks} of them check that snapshots restore faithfully"
+            note += (
+                f"; {checks:,} of them build {sum(map(len, checked)):,} orders of {len(checked):,} "
+                f"pools in one go, to check that snapshots restore faithfully"
+            )
         model = builder_model(policy)
         name = f"{model.name} (building {policy.name})" if model else f"building {policy.name}"
         costs[name] = Cost(calls, 0, calls, None, None, None, note, estimated=True)

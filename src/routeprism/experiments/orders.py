@@ -292,7 +292,6 @@ def _prepare(
         method=looking.method,
         drawn_orders=looking.drawn_orders,
         allowance=pacing.allowance,
-        verify=0 in pools,
         makes_objects=not pacing.dry_run,
     )
     if pacing.dry_run:
@@ -503,6 +502,18 @@ class _Totals:
         blind = (*wordless_notes(observed), *exposure_notes(observed, policies))
         return (*blind, *self.list_notes(), *isolated)
 
+    def _describe_checks(self) -> Iterator[str]:
+        """Describe how many orders were built in one go as well."""
+        for policy, pools in self.looks.checked_pools.items():
+            orders = self.looks.checked_orders[policy]
+            yield (
+                f"{policy}: {orders:,} orders of {pools:,} pools were also built in one go, and "
+                f"gave the same memories"
+                if orders
+                else f"{policy}: what orders share could not be checked by building orders in one "
+                f"go, because it declares that it is not deterministic"
+            )
+
     def list_notes(self) -> tuple[str, ...]:
         """List what happened to pools, each kind of it once."""
         # A pool counts once, however many policies it is for.
@@ -517,7 +528,8 @@ class _Totals:
             note if len(users) == 1 else f"{note} ({len(users)} pools)"
             for note, users in users_by_note.items()
         ]
-        return (*dict.fromkeys(self.notes), *notes, *_describe_building(self.findings))
+        built = (*_describe_building(self.findings), *self._describe_checks())
+        return (*dict.fromkeys(self.notes), *notes, *built)
 
 
 def _describe_building(findings: Sequence[Finding]) -> Iterator[str]:

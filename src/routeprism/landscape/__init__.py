@@ -49,10 +49,17 @@ from routeprism.landscape._states import (
     inspect_memory,
     merge_states,
 )
-from routeprism.landscape._trie_plan import DrawnOrders, TriePlan, plan_trie
+from routeprism.landscape._trie_plan import (
+    CHECKED_ORDERS,
+    DrawnOrders,
+    TriePlan,
+    choose_checks,
+    plan_trie,
+)
 
 __all__ = [
     "BINS",
+    "CHECKED_ORDERS",
     "MOST_DRAWN",
     "MOST_ORDERS",
     "MOST_STATES",
@@ -79,6 +86,7 @@ __all__ = [
     "anytime_limits",
     "can_share",
     "check_restoration",
+    "choose_checks",
     "describe_moves",
     "explore",
     "explore_trie",

@@ -11,14 +11,15 @@ systems, 1996).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from routeprism.errors import ContractError
+from routeprism.errors import ContractError, RouteError
 from routeprism.frames import OWN_ERRORS
 from routeprism.landscape._exploration import MemoryOutcome, Survey
-from routeprism.landscape._growth import ObjectGrowth, compare_restored, find_growth, unwrap_names
+from routeprism.landscape._growth import find_growth, unwrap_names
 from routeprism.landscape._landscape import Building, Landscape
 from routeprism.landscape._states import OrderBuilds, inspect_memory, raise_refusal, sort_counts
 from routeprism.landscape._trie_plan import TriePlan
@@ -297,24 +298,103 @@ def _describe(plan: TriePlan, building: Building) -> str:
     )
 
 
-def check_restoration(trie: ArrivalTrie) -> None:
-    """Build source order in one go, and refuse a trie that has a different memory for it.
+def check_restoration(trie: ArrivalTrie, orders: Iterable[Order], queries: Sequence[str]) -> None:
+    """Build orders in one go, and refuse a trie that has a different memory for one of them.
 
-    A snapshot may omit what only later arrivals show. This takes one more add for each record.
-    Objects of memory classes are compared after each of them.
+    A snapshot may omit what only later arrivals show, and equal states may have different futures.
+    So this comes after the orders that share their beginnings, and takes one more add for each
+    record. Merged memories may differ in their state, but not in what they keep and show.
     """
+    for order in orders:
+        whole, view = _see_whole(trie, order, queries), _see_shared(trie, order, queries)
+        if _is_same(whole, view):
+            continue
+        repetition = _see_whole(trie, order, queries)
+        if not _is_same(whole, repetition):
+            raise ContractError(
+                f"{trie.policy.name} gives different memories when the same order "
+                f"{_name_order(order)} of user '{trie.pool.user}' is built twice, so shared "
+                f"beginnings cannot be checked; declare deterministic = False, or pass --method "
+                f"sampled"
+            )
+        raise ContractError(
+            f"{trie.policy.name} does not restore faithfully: in the order {_name_order(order)} of "
+            f"user '{trie.pool.user}', {_describe_difference(whole, view)} when it is built in one "
+            f"go than by sharing {trie.growth.description if trie.growth else 'nothing'}. Complete "
+            f"snapshot() and revive(), and let equal states (key, canonical, commutes) promise "
+            f"equal futures, or pass --method replayed"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _WholeView:
+    """What is seen of the memory of an order."""
+
+    retained: frozenset[str]
+    shown: tuple[object, ...]
+    """What each question is shown."""
+    signature: str | None
+    """The signature of its state; None where it may differ."""
+
+
+_Outcome: TypeAlias = "_WholeView | type[BaseException] | None"
+"""What is seen, the error of a memory, or None if a system outside failed."""
+
+
+def _is_same(first: _Outcome, second: _Outcome) -> bool:
+    if first is None or second is None:
+        return True
+    if isinstance(first, _WholeView) and isinstance(second, _WholeView):
+        signatures = {first.signature, second.signature} - {None}
+        same = (first.retained, first.shown) == (second.retained, second.shown)
+        return same and len(signatures) < 2
+    return first == second
+
+
+def _see_whole(trie: ArrivalTrie, order: Order, queries: Sequence[str]) -> _Outcome:
+    """Build an order in one go, which a spending limit may refuse."""
+    policy = unwrap_names(trie.connect(order))
+    if isinstance(policy, OwnMemory):
+        policy = replace(policy, tick=None)
+    for _ in order:
+        trie.count()
     pool = trie.pool
-    order = tuple(range(len(pool)))
-    if isinstance(trie.growth, ObjectGrowth):
-        for number, view in enumerate(trie.growth.trace(pool.records)):
-            compare_restored(trie.policy.name, trie.follow(order[:number]).left.view, view)
-            if number < len(order):
-                trie.count()
-        return
+    return _observe(lambda: inspect_memory(policy, pool, order, partial(_see, trie, queries)))
 
-    def see(memory: Memory) -> tuple[frozenset[str], str | None]:
-        return check_retained(memory, trie.policy.name, pool), hash_state(memory.state())
 
-    whole = inspect_memory(trie.connect(order), pool, order, see)
-    with closing_memory(trie.read(trie.follow(order))) as memory:
-        compare_restored(trie.policy.name, see(memory), whole)
+def _see_shared(trie: ArrivalTrie, order: Order, queries: Sequence[str]) -> _Outcome:
+    def see() -> _WholeView:
+        node = trie.follow(order)
+        with closing_memory(trie.read(node)) as memory:
+            view = _see(trie, queries, memory)
+        view = replace(view, retained=trie.retained(node))  # which is what was counted
+        return view if node.order == order else replace(view, signature=None)
+
+    return _observe(see)
+
+
+def _see(trie: ArrivalTrie, queries: Sequence[str], memory: Memory) -> _WholeView:
+    retained = check_retained(memory, trie.policy.name, trie.pool)
+    shown = tuple(memory.expose(query).blocks for query in queries)
+    return _WholeView(retained, shown, hash_state(memory.state()))
+
+
+def _observe(see: Callable[[], _WholeView]) -> _Outcome:
+    try:
+        return see()
+    except OWN_ERRORS as error:
+        raise_refusal(error)
+        return None if isinstance(error, RouteError) else type(error)
+
+
+def _describe_difference(whole: _Outcome, view: _Outcome) -> str:
+    """Describe what of a memory differs."""
+    if not isinstance(whole, _WholeView) or not isinstance(view, _WholeView):
+        return "it fails differently"
+    if whole.retained != view.retained:
+        return "it retains other records"
+    return "it shows a question other text" if whole.shown != view.shown else "its state differs"
+
+
+def _name_order(order: Order) -> str:
+    return "-".join(map(str, order))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -170,15 +170,6 @@ class ObjectGrowth:
     def read(self, policy: Policy, left: _Left, arrived: tuple[Record, ...]) -> Memory:
         """Return the memory."""
         return self.own.finish(self._restore(left), arrived)
-
-    def trace(self, records: Sequence[Record]) -> Iterator[View]:
-        """Yield what is seen of one object before and after each record, without restoring it."""
-        with self.own.begin() as memory:
-            yield self._see(memory)
-            for record in records:
-                refuse_awaitable(memory.add(record), self.own.name, "add")
-                yield self._see(memory)
-            close_memory(memory)
 
     def _leave(self, memory: Any) -> _Left:
         content = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,20 @@ def plan_trie(
             f"limit"
         )
     return draws.plan(number)
+
+
+CHECKED_ORDERS = 3
+"""How many drawn orders of an arrival model are built in one go, to check shared beginnings."""
+
+
+def choose_checks(arrivals: Arrivals, plan: TriePlan, number: int = CHECKED_ORDERS) -> list[Order]:
+    """Choose orders of a plan to check, by the seed of the arrival model; few plans have fewer."""
+    if plan.complete:
+        draws: Iterable[Order] = (arrivals.sample(index) for index in range(4 * number))
+        return list(dict.fromkeys(draws))[:number]
+    orders = list(dict.fromkeys(plan.orders))
+    generator = random.Random(f"checked orders {arrivals.seed} {arrivals.user}")  # noqa: S311
+    return generator.sample(orders, min(number, len(orders)))
 
 
 def _ends(size: int) -> tuple[Order, Order]:

@@ -164,7 +164,7 @@ class Sharing:
 
 
 def shares_beginnings(policy: Policy, method: Method | None) -> bool:
-    """Whether orders share their beginnings: where building asks a model, or if that is chosen."""
+    """Whether orders share their beginnings: where building asks a model, or if that is choices."""
     return makes_calls(policy) if method is None else method == "shared"
 
 
@@ -245,12 +245,12 @@ def _choose_checks(
     wishes: Sequence[_Wish], number: int
 ) -> dict[tuple[str, str], tuple[Order, ...]]:
     """Choose source order and drawn orders of each arrival model, for each policy and user."""
-    chosen: dict[tuple[str, str], dict[Order, None]] = {}
+    choices: dict[tuple[str, str], dict[Order, None]] = {}
     for wish in wishes:
         pool = wish.case.pool
-        orders = chosen.setdefault(wish.place[:2], {tuple(range(len(pool))): None})
+        orders = choices.setdefault(wish.place[:2], {tuple(range(len(pool))): None})
         orders.update(dict.fromkeys(choose_checks(wish.model.on(pool), wish.plan, number)))
-    return {place: tuple(orders) for place, orders in chosen.items()}
+    return {place: tuple(orders) for place, orders in choices.items()}
 
 
 def _count_checks(wishes: Sequence[_Wish], number: int) -> float:

@@ -375,8 +375,8 @@ def _see_shared(trie: ArrivalTrie, order: Order, queries: Sequence[str]) -> _Out
 
 def _see(trie: ArrivalTrie, queries: Sequence[str], memory: Memory) -> _WholeView:
     retained = check_retained(memory, trie.policy.name, trie.pool)
-    shown = tuple(memory.expose(query).blocks for query in queries)
-    return _WholeView(retained, shown, hash_state(memory.state()))
+    exposed = tuple(memory.expose(query).blocks for query in queries)
+    return _WholeView(retained, exposed, hash_state(memory.state()))
 
 
 def _observe(see: Callable[[], _WholeView]) -> _Outcome:

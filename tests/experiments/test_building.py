@@ -102,6 +102,15 @@ def test_the_same_command_asks_nobody_and_builds_nothing(
     assert (tmp_path / "run" / "estimates.csv").read_bytes() == before
 
 
+def test_a_snapshot_that_revives_another_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only revived memories are exposed, so numbers would be those of a different memory."""
+    monkeypatch.setattr(MemoChat, "revive", lambda self, arrivals, snapshot: self.build(()))
+    with pytest.raises(ContractError, match="does not restore faithfully: the memory of user 'u0'"):
+        audit(benchmark(), memochat(Scripted(topic)), run=tmp_path / "run")
+
+
 def test_lost_states_are_built_again_from_the_ledger(tmp_path: Path) -> None:
     model = Scripted(topic)
     first = audit(benchmark(), memochat(model), run=tmp_path / "run")

@@ -9,6 +9,7 @@ records that each would be given; what cannot be known is marked as an estimate.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import time
 from collections import deque
@@ -29,6 +30,7 @@ from routeprism.models import Allowance, Model, client_route, replay_model
 from routeprism.orders import FORWARD, ONE_BY_ONE
 from routeprism.policies import (
     Client,
+    Memory,
     Metered,
     Policy,
     StandIn,
@@ -36,13 +38,14 @@ from routeprism.policies import (
     connect_model,
     make_stand_in,
     meter_policy,
+    revive_memory,
     stores_states,
     unwrap_policy,
     uses_gateway,
 )
-from routeprism.policies.own import closing_memory, open_memory, report_own_errors
+from routeprism.policies.own import closing_memory, open_memory, report_own_errors, retained_ids
 from routeprism.records import Case, Pool
-from routeprism.routes import build_memory
+from routeprism.routes import build_memory, hash_state
 from routeprism.runs import Run, States
 from routeprism.workers import Conversations, open_conversations
 
@@ -261,7 +264,21 @@ def _build_one(build: Build, ask: Callable[[str], str]) -> Any:
             raise ContractError(
                 f"a memory of {policy.name} has no snapshot(), which is needed to store it"
             )
-        return take()
+        snapshot = take()
+        _check_snapshot(policy, build, memory, snapshot)
+        return snapshot
+
+
+def _check_snapshot(policy: Policy, build: Build, memory: Memory, snapshot: Any) -> None:
+    """Refuse a snapshot that revives a different memory: only revived ones are exposed."""
+    arrivals = tuple(build.pool.records[position] for position in build.order)
+    with closing_memory(revive_memory(policy, arrivals, json.loads(json.dumps(snapshot)))) as other:
+        views = [(retained_ids(m, policy.name), hash_state(m.state())) for m in (memory, other)]
+    if views[0] != views[1]:
+        raise ContractError(
+            f"{policy.name} does not restore faithfully: the memory of user '{build.pool.user}' "
+            f"that revive() made from its snapshot differs from the one that was built"
+        )
 
 
 def stand_ins(

@@ -272,8 +272,10 @@ def _build_one(build: Build, ask: Callable[[str], str]) -> Any:
 def _check_snapshot(policy: Policy, build: Build, memory: Memory, snapshot: Any) -> None:
     """Refuse a snapshot that revives a different memory: only revived ones are exposed."""
     arrivals = tuple(build.pool.records[position] for position in build.order)
-    with closing_memory(revive_memory(policy, arrivals, json.loads(json.dumps(snapshot)))) as other:
-        views = [(retained_ids(m, policy.name), hash_state(m.state())) for m in (memory, other)]
+    with closing_memory(
+        revive_memory(policy, arrivals, json.loads(json.dumps(snapshot)))
+    ) as revived:
+        views = [(retained_ids(m, policy.name), hash_state(m.state())) for m in (memory, revived)]
     if views[0] != views[1]:
         raise ContractError(
             f"{policy.name} does not restore faithfully: the memory of user '{build.pool.user}' "

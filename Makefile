@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := $(VENV)/demo
 
+# Tests and benchmarks start many interpreters, which read compiled modules instead of compiling them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help python setup demo test test-extras audits test-pythons fast check format docs docs-reference docs-figures docs-screenshots lock bench reproduce clean
 
 help:
@@ -118,6 +121,7 @@ bench: setup
 	$(BIN)/python benchmarks/orders_speed.py
 	$(BIN)/python benchmarks/longmemeval_audit.py
 	$(BIN)/python benchmarks/history_growth.py
+	$(BIN)/python benchmarks/remedy_cost.py
 
 # Nothing is fetched: the theme comes with its package, and the fonts are the reader's own.
 docs: setup docs-reference

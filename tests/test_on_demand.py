@@ -9,7 +9,8 @@ from importlib import import_module
 
 import pytest
 
-from routeprism.experiments import WORKPLACE
+from routeprism.experiments import WORKPLACE, registered_experiments
+from routeprism.specs import registered
 
 PACKAGES = ("routeprism", "routeprism.api", "routeprism.experiments")
 
@@ -43,3 +44,27 @@ def test_a_worker_imports_nothing_for_answers() -> None:
     code = f"import sys, {WORKPLACE}; print(sorted({heavy} & set(sys.modules)))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == "[]\n"
+
+
+def test_help_of_a_command_imports_no_experiment_and_no_library() -> None:
+    heavy = {"numpy", "rich", "cyclopts", "sqlite3", "asyncio"} | {
+        f"routeprism.{package}" for package in ("answers", "landscape", "measures", "policies")
+    }
+    code = (
+        "import sys; from routeprism.cli import run_command\n"
+        "for command in ('audit', 'restore', 'check', 'list'):\n"
+        "    run_command([command, '--help'])\n"
+        f"print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stderr == "[]\n"
+    assert "--design" in ended.stdout and "--overlap-trials" in ended.stdout
+
+
+def test_options_are_declared_beside_experiments_as_experiments_have_them() -> None:
+    declared = {name: point.load() for name, point in registered("options").items()}
+    assert {name: (o.settings, o.commands, o.rank) for name, o in declared.items()} == {
+        experiment.name: (experiment.settings, experiment.commands, experiment.rank)
+        for experiment in registered_experiments()
+        if experiment.settings is not None
+    }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from routeprism.api import _review_options as reviews
 from routeprism.api import _run_options as runs
 from routeprism.api import _subject_options as subjects
 from routeprism.settings import SUBJECT, compose
+from routeprism.specs import Registration, registered
 
 __all__ = ["settings_for"]
 
@@ -143,15 +146,33 @@ _COMMANDS: Mapping[str, _Command] = {
 
 def settings_for(command: str) -> type[Any]:
     """Return the settings of a command, composed of its parts."""
+    has_experiments = _Experiments in _COMMANDS[command].parts
+    return _compose(command, _list_experiments(command) if has_experiments else ())
+
+
+@lru_cache(maxsize=64)
+def _compose(command: str, experiments: tuple[type, ...]) -> type[Any]:
     name, declared, subject, defaults, without = _COMMANDS[command]
     parts: list[type] = []
     for part in declared:
-        parts += _list_experiments(command) if part is _Experiments else [part]
+        parts += experiments if part is _Experiments else [part]
     return compose(name, *parts, defaults=defaults, without=without, subject=subject)
 
 
-def _list_experiments(command: str) -> list[type]:
+def _list_experiments(command: str) -> tuple[type, ...]:
+    """List the settings of experiments, without importing those whose package declares them."""
+    declared = registered("options")
+    providers = {_name_package(point) for point in declared.values()}
+    if all(_name_package(point) in providers for point in registered("experiments").values()):
+        options = sorted((point.load() for point in declared.values()), key=attrgetter("rank"))
+        return tuple(item.settings for item in options if command in item.commands)
     from routeprism.experiments import registered_experiments
 
-    experiments = registered_experiments(command)
-    return [experiment.settings for experiment in experiments if experiment.settings is not None]
+    settings = (experiment.settings for experiment in registered_experiments(command))
+    return tuple(part for part in settings if part is not None)
+
+
+def _name_package(point: Registration) -> str | None:
+    """Name the installed package that registers an object; None for one of the caller's own."""
+    package = getattr(point, "dist", None)
+    return None if package is None else package.name

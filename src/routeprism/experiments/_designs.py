@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, get_args
+from typing import get_args
 
 from routeprism.answers import Comparison, find_records, match_prompts
 from routeprism.experiments._collection import Manner
+from routeprism.experiments._options import DesignName
 from routeprism.experiments._route_comparisons import RoutePair, draft_question, list_route_pairs
 from routeprism.labels import (
     ELIGIBILITY,
@@ -39,7 +40,6 @@ from routeprism.prompts import Filler
 from routeprism.records import Case, Pool, Question, Record
 from routeprism.runs import StoredExposure, StoredRun
 
-DesignName = Literal["single", "bundle", "identity-swap", "presence", "update"]
 """What is exchanged: one displaced record, several, one support record for another, or nothing."""
 KNOWN_DESIGNS: tuple[DesignName, ...] = get_args(DesignName)
 DESIGNS: tuple[DesignName, ...] = ("single", "bundle", "identity-swap")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from routeprism.answers import Comparison, match_prompts
 from routeprism.experiments._collection import Manner
+from routeprism.experiments._options import Layout
 from routeprism.orders import FORWARD, Schedule, name_reference
 from routeprism.policies import Block, Exposure, Policy, SourceOrder, interface_of
 from routeprism.prompts import Draft, Prompt, categorical, free_text
@@ -127,7 +128,6 @@ def choose_flip_sample(case: Case) -> frozenset[str]:
     return frozenset(ids[:FLIP_SAMPLE])
 
 
-Layout = Literal["reversed", "source"]
 """What the native order is compared with: blocks reversed within their kinds, or source order."""
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 

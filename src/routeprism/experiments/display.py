@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from routeprism.experiments._answer_rows import (
 from routeprism.experiments._collection import Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._experiment import AnswerSelection, Experiment
+from routeprism.experiments._options import DisplaySettings, Layout
 from routeprism.experiments._profiles import (
     REPEATED,
     PoolAnswers,
@@ -30,7 +30,6 @@ from routeprism.experiments._profiles import (
 from routeprism.experiments._route_comparisons import (
     LAYOUTS,
     Arrangement,
-    Layout,
     compare_layouts,
     name_cells,
 )
@@ -46,7 +45,6 @@ from routeprism.experiments.statements import (
 )
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
-from routeprism.settings import RESEARCH, option
 
 _PAIRS = {"native": (0, 1), "other": (2, 3), "forward": (0, 2), "route": (1, 3)}
 """Which cells are compared: the two states in one layout, or the two layouts of one state."""
@@ -305,18 +303,6 @@ _ARMS = {
     "serialisation:source": "routes, source order",
     "serialisation:native-source": "native − source",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class DisplaySettings:
-    """Options for the display intervention."""
-
-    display: Sequence[Layout] = option(
-        (),
-        help="Compare the memory's own order of blocks with `reversed` or `source`; repeat for "
-        "both.",
-        group=RESEARCH,
-    )
 
 
 def _answers_behind(

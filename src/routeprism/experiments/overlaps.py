@@ -13,6 +13,7 @@ from routeprism.errors import InapplicableError
 from routeprism.exhibits import Results, Statement, Table, format_row, make_table
 from routeprism.experiments._collection import Asking
 from routeprism.experiments._experiment import Experiment
+from routeprism.experiments._options import OverlapSettings
 from routeprism.experiments._rows import Key, estimate_rows
 from routeprism.experiments._stages import AsksNobody, Stage, StageResult, Traced
 from routeprism.experiments._storage import unit_rows_of
@@ -38,8 +39,6 @@ from routeprism.policies import Policy, report_own_errors
 from routeprism.policies.own import find_own_memory
 from routeprism.records import Benchmark, Case
 from routeprism.runs import Column, EstimateRow, Finding
-from routeprism.settings import ARRIVALS, option
-from routeprism.specs import SIZES
 
 _TRIALS = 100
 _OUTSIDE_TRIALS = 10
@@ -61,22 +60,6 @@ _REMEDIES: Mapping[Kind, str] = {
     "torn": "Write all parts in one step, or under one lock",
     "stale": "Read and write under one lock, or compare version numbers before writing",
 }
-
-
-@dataclass(frozen=True)
-class OverlapSettings:
-    """Options for overlapping writes."""
-
-    overlap_trials: int | None = option(
-        None,
-        help="Trials of overlapping writes in each pool, for --schedule overlap:k=N. Default: "
-        "100, or 10 for a system outside the process.",
-        group=ARRIVALS,
-        minimum=SIZES["overlap_trials"][0],
-        maximum=SIZES["overlap_trials"][1],
-    )
-    schedules: Sequence[str | Schedule] = field(default=())
-    """The schedules of the run, which decide whether writes overlap."""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ All arms show the records in order of arrival, so that routes with the same sour
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from routeprism.experiments._answer_rows import (
 from routeprism.experiments._collection import Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._experiment import AnswerSelection, Experiment, sides_read
+from routeprism.experiments._options import ProvenanceSettings
 from routeprism.experiments._profiles import (
     PoolAnswers,
     Profile,
@@ -45,9 +46,7 @@ from routeprism.experiments.statements import (
 from routeprism.prompts import Provenance
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, StoredRun
-from routeprism.settings import RESEARCH, option
 
-MARGIN = 0.02
 """By how much accuracy may be worse and still pass for not worse (Appendix F.6)."""
 CONTRASTS: tuple[tuple[Provenance, Provenance], ...] = (
     ("gated", "preserved"),
@@ -211,17 +210,6 @@ def _chart(results: Results) -> list[Chart]:
             )
     chart = partial(chart_arms, "instruction-contrasts", contrasts, ("D_res", "H"))
     return [*charts, *chart("change of {}", results, of="routes")]
-
-
-@dataclass(frozen=True, slots=True)
-class ProvenanceSettings:
-    """Options for comparing instructions."""
-
-    margin: float = option(
-        MARGIN,
-        help="Largest loss of accuracy that counts as no worse when instructions are compared.",
-        group=RESEARCH,
-    )
 
 
 def _answers_behind(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,11 +18,11 @@ from routeprism.experiments._designs import (
     SWAP,
     UPDATE,
     DesignDecision,
-    DesignName,
     DesignRules,
     decide_designs,
 )
 from routeprism.experiments._experiment import AnswerSelection, Experiment
+from routeprism.experiments._options import BUNDLE_TOKENS, DesignName, RestorationSettings
 from routeprism.experiments._profiles import (
     Groups,
     PoolAnswers,
@@ -47,15 +47,13 @@ from routeprism.labels import (
 from routeprism.measures import Alternative, cross
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Finding, StoredRun
-from routeprism.settings import ANSWERS, option
-from routeprism.specs import SIZES, check_sizes
+from routeprism.specs import check_sizes
 
 _LEFT_OUT = ("restored-absent", "restored-replacement", "restored-present")
 _TESTED: Mapping[str, Alternative] = {"restored-absent": "greater"}
 """Quantities whose difference from zero is a claim about the displaced record."""
 _REASONS = frozenset(f"count.{stratum}" for stratum in STRATA)
 """Counts of ineligible pairs, which have no row where there is none."""
-BUNDLE_TOKENS = 16_000
 """How many tokens the prompt of a bundle may have by default."""
 
 
@@ -285,33 +283,6 @@ def _find_reason(outcome: object) -> str | None:
     if outcome is None:
         return None
     return outcome.stratum if isinstance(outcome, Ineligible) else "eligible"
-
-
-@dataclass(frozen=True, slots=True)
-class RestorationSettings:
-    """Options for restoration."""
-
-    designs: Sequence[DesignName] = option(
-        (),
-        help="Restore only this design: single, bundle or identity-swap. Two more designs run "
-        "only if you name them: presence, and update (the old and the new record of a changed "
-        "fact). Repeat for several.",
-        group=ANSWERS,
-        flag="--design",
-    )
-    eligibility: Eligibility = option(
-        "one-fewer",
-        help="Evidence that the route without the record may still show: none, or one-fewer than "
-        "the route that has it.",
-        group=ANSWERS,
-    )
-    bundle_tokens: int = option(
-        BUNDLE_TOKENS,
-        help="Maximum number of tokens in the prompt of a bundle.",
-        group=ANSWERS,
-        minimum=SIZES["bundle_tokens"][0],
-        maximum=SIZES["bundle_tokens"][1],
-    )
 
 
 _COUNTED_BESIDE = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from routeprism.answers import Comparison
@@ -18,6 +18,7 @@ from routeprism.experiments._answer_rows import (
 from routeprism.experiments._collection import Asking
 from routeprism.experiments._comparison_stage import CaseComparisons, ComparisonStage, Gathered
 from routeprism.experiments._experiment import Experiment, place_route, select_sides
+from routeprism.experiments._options import ReuseSettings
 from routeprism.experiments._profiles import (
     PoolAnswers,
     enter_support,
@@ -42,7 +43,6 @@ from routeprism.experiments.statements import (
 from routeprism.measures import jaccard
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
-from routeprism.settings import RESEARCH, option
 
 _BY_SUPPORT = (*MAIN, "H_cross", "H_within")
 GROUPS = (
@@ -205,17 +205,6 @@ _ARMS = {
     "changed-absent": "changed − absent (means)",
     "changed-absent.within": "changed − absent within units",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ReuseSettings:
-    """Options for state reuse."""
-
-    reuse: bool = option(
-        False,
-        help="Also estimate over all questions but the first one of each user.",
-        group=RESEARCH,
-    )
 
 
 def _stage(

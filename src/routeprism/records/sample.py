@@ -12,6 +12,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import cycle, islice, product
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,11 @@ _USERS = 30
 
 def load(data: Path | None = None, *, seed: int = DEFAULT_SEED) -> Benchmark:
     """Return the sample as a benchmark. `data` is ignored: there is no file to read."""
+    return _make(seed)
+
+
+@lru_cache(maxsize=4)
+def _make(seed: int) -> Benchmark:
     return make_benchmark("sample", generate(seed), seed)
 
 

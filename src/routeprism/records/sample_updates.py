@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
@@ -43,6 +43,11 @@ _LENGTHS = (2, 3, 4)
 
 def load(data: Path | None = None, *, seed: int = DEFAULT_SEED) -> Benchmark:
     """Return the sample as a benchmark. `data` is ignored: there is no file to read."""
+    return _make(seed)
+
+
+@lru_cache(maxsize=4)
+def _make(seed: int) -> Benchmark:
     return make_benchmark("sample-updates", generate(seed), seed, updates=("benchmark",))
 
 

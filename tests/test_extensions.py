@@ -236,6 +236,7 @@ def test_what_is_listed_is_described_by_its_own_docstring(
     assert interfaces["package.module:Name"] == "An interface of your own."
 
 
+@pytest.mark.slow
 def test_the_next_step_for_a_registered_memory_is_a_command(
     stranger: Any, cli: Callable[..., Any]
 ) -> None:

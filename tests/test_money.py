@@ -236,6 +236,7 @@ def test_enlarging_a_budget_of_a_memory_that_costs_money_builds_nothing_again(
     assert most - 2 * RECORDS < counting.model_calls() <= most
 
 
+@pytest.mark.slow
 def test_a_dry_run_counts_a_judge_and_asks_none(counting: Any, cli: Callable[..., Any]) -> None:
     call = ("--model", "openai:m", "--judge", "openai:j", "--base-url", f"{counting.address}/v1")
     done = cli("audit", "sample", "-p", "focal", *call, "--dry-run")
@@ -269,6 +270,7 @@ def test_what_nobody_can_know_is_said_not_guessed(own: str) -> None:
     assert "an unknown number of calls" in str(cost) and "calls_per_add = N" in str(cost)
 
 
+@pytest.mark.slow
 def test_a_dry_run_of_restoration_does_not_guess_which_pairs_can_be_restored(
     counting: Any, own: str, tmp_path: Path
 ) -> None:
@@ -386,6 +388,7 @@ def test_a_limit_stops_answers_and_the_same_command_goes_on(
     assert (run / "estimates.csv").read_bytes() == (whole / "estimates.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_limit_stops_building_and_the_same_command_goes_on(
     counting: Any, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:

@@ -50,6 +50,7 @@ def test_stopped_it_gives_the_command_to_go_on_with(cli: Callable[..., Any]) -> 
     )
 
 
+@pytest.mark.slow
 def test_no_colour_in_a_pipe(cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     ended = cli("audit", "sample", "-p", "raw", "--run", "run", "--resamples", "100")
@@ -141,6 +142,7 @@ def test_progress_is_that_of_all_portions() -> None:
     assert reports == [(5, 30, 5.0), (20, 30, 2.0), (25, 30, 1.0), (30, 30, 0.0)]
 
 
+@pytest.mark.slow
 def test_the_shell_completes_commands(
     cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

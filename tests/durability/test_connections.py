@@ -76,6 +76,7 @@ def test_a_ledger_that_cannot_be_written_leaves_no_connection(
     assert open_connections.open == 0
 
 
+@pytest.mark.slow
 def test_a_whole_audit_leaves_no_connection(
     small_data: Path, tmp_path: Path, open_connections: Any
 ) -> None:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pytest
+
 import routeprism
 from routeprism.answers import Progress
 from routeprism.experiments import AddProgress
@@ -57,6 +59,7 @@ class Reporting:
         return self.adding
 
 
+@pytest.mark.slow
 def test_worker_processes_report_to_the_first_process() -> None:
     adding = AddProgress(lambda name, progress: None, [1], 1)
     ticks: list[int] = []

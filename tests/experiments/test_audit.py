@@ -111,6 +111,7 @@ def test_synthetic_data_is_called_that_everywhere() -> None:
     assert any("synthetic" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_estimates_have_unique_names_and_the_documented_columns() -> None:
     result = routeprism.audit(
         "sample", "focal", "recent:k=3", "lexical", comparators=True, ties=True, resamples=100

@@ -133,6 +133,7 @@ def test_the_command_prints_a_table_and_keeps_the_run(
     assert "holds another run" in refused.err
 
 
+@pytest.mark.slow
 def test_numbers_stay_whole_on_a_narrow_terminal(
     cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

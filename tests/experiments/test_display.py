@@ -318,6 +318,7 @@ def test_the_native_order_is_what_arrival_display_shows(
 # --- memochat, whose context has three kinds of blocks ---------------------------------------
 
 
+@pytest.mark.slow
 def test_memochat_on_the_sample_is_refused_nowhere_and_partly_reversed(scripted) -> None:
     # Its pools are short: two recent dialogs always, and one topic where the buffer was full.
     sample = load()

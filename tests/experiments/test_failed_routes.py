@@ -94,6 +94,7 @@ def dies(verb: str, request: Mapping[str, Any]) -> Any:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -155,6 +156,7 @@ def test_one_failed_side_leaves_the_other_routes(flaky: Flaky, tmp_path: Path) -
     assert result.value("J", policy="recent:k=2", schedule="replay").units == 6
 
 
+@pytest.mark.slow
 def test_answers_are_asked_of_what_did_not_fail(flaky: Flaky, tmp_path: Path) -> None:
     flaky.fault = breaks
     result = routeprism.audit(

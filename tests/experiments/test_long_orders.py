@@ -43,6 +43,7 @@ class Strict(Everything):
         super().add(record)
 
 
+@pytest.mark.slow
 def test_what_drawn_orders_show_a_search_does_not_deny() -> None:
     exploration = explore_orders(
         benchmark(60), Turned, orders=20, shrink="support", worst="support", resamples=100

@@ -87,6 +87,7 @@ def test_a_memory_on_which_order_has_no_lasting_effect() -> None:
     assert "the retained records depend on order first at t=3; in the end overlap 1.000" in text
 
 
+@pytest.mark.slow
 def test_the_end_is_what_the_audit_finds() -> None:
     policies = ("focal", "streaming", "source-order(utility:k=3)")
     result = routeprism.audit("sample", *policies, over_time=True, resamples=100)

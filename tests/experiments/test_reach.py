@@ -168,6 +168,7 @@ class Unsourced(Silent):
         return Exposure((Block("summary", "; ".join(self.ids), frozenset()),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("memory", "title"),
     [
@@ -187,6 +188,7 @@ def test_a_memory_whose_evidence_cannot_be_seen_gets_no_all_clear(
         assert_order_stable(memory, "sample", questions=True, orders=5)
 
 
+@pytest.mark.slow
 def test_a_memory_that_names_no_sources_is_not_said_to_lack_evidence() -> None:
     """The sample has labels, and the text may contain every record."""
     result = routeprism.audit("sample", Unsourced, resamples=100)

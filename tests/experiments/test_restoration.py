@@ -151,6 +151,7 @@ def test_streaming_is_restored_and_its_identity_swaps_stand_apart() -> None:
     )
 
 
+@pytest.mark.slow
 def test_counts_of_reasons_add_up() -> None:
     restoration = routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100)
     counts = [
@@ -328,6 +329,7 @@ def test_two_conditions_need_no_replacement() -> None:
     )
 
 
+@pytest.mark.slow
 def test_two_conditions_are_asked_only_if_named() -> None:
     restoration = routeprism.restore("sample", "focal", models=["reader"], draws=1, resamples=100)
     assert not [row for row in restoration.rows if row.arm.startswith("presence")]

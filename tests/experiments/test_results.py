@@ -38,6 +38,7 @@ def test_a_result_prints_at_most_thirty_lines(stored: Audit) -> None:
     assert len(repr(stored)) < 200
 
 
+@pytest.mark.slow
 def test_a_card_shows_each_memory_and_its_verdict(stored: Audit) -> None:
     card = stored._repr_html_()
     for cell in ("recent:k=3", stored.verdicts[0].level, "reversal", "severity"):

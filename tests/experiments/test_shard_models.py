@@ -176,6 +176,7 @@ def test_a_dry_run_of_a_shard_prices_the_shard_alone(name: str, tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["answers", "memories", "orders", "builds"])
 def test_a_merge_is_priced_at_nothing(name: str, tmp_path: Path) -> None:
     perform = STUDIES[name]
@@ -186,6 +187,7 @@ def test_a_merge_is_priced_at_nothing(name: str, tmp_path: Path) -> None:
     assert sum(cost.calls for cost in costs.values()) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["answers", "builds"])
 def test_a_shard_that_stops_at_a_limit_pays_for_the_rest_alone(name: str, tmp_path: Path) -> None:
     perform = STUDIES[name]
@@ -241,6 +243,7 @@ def test_shards_whose_answers_to_one_request_differ_are_refused(tmp_path: Path) 
     assert not (tmp_path / "all" / "estimates.csv").exists()
 
 
+@pytest.mark.slow
 def test_shards_of_a_curve_of_model_built_memories_pay_once(tmp_path: Path) -> None:
     """The audit of each interface has a ledger of its own inside the run."""
 

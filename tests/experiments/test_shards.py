@@ -175,6 +175,7 @@ def test_a_damaged_shard_is_refused_and_no_pool_is_left_out(
     assert not (tmp_path / "merged").exists()
 
 
+@pytest.mark.slow
 def test_a_shard_without_its_replies_is_refused(halves: tuple[Path, Path], tmp_path: Path) -> None:
     shutil.copytree(halves[1], tmp_path / "second")
     (tmp_path / "second" / "run.sqlite").unlink()

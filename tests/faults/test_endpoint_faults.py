@@ -106,6 +106,7 @@ def test_nobody_listens(audit: Callable[..., Any]) -> None:
     assert "no connection to" in ended.err or "the connection failed" in ended.err
 
 
+@pytest.mark.slow
 def test_a_fault_that_passes_is_made_good_by_the_same_command(
     audit: Callable[..., Any], endpoint: Any
 ) -> None:

@@ -59,6 +59,7 @@ def _contains(share: float, limits: tuple[float, float]) -> bool:
     return limits[0] <= share <= limits[1]
 
 
+@pytest.mark.slow
 def test_sampling_covers_what_enumeration_says() -> None:
     """120 seeds: nominal at a fixed number, at least nominal where drawing stopped early."""
     pool = next(case.pool for case in load_benchmark("sample").cases if len(case.pool) == 6)

@@ -73,6 +73,7 @@ def draw_pools(generator: np.random.Generator) -> Floats:
     return generator.choice([0.0, 0.05, 0.5], POOLS, p=[0.7, 0.1, 0.2])
 
 
+@pytest.mark.slow
 def test_allocation_is_unbiased_and_more_precise_and_a_plain_mean_is_biased() -> None:
     """The same pools in all studies: only draws vary."""
     generator = np.random.default_rng(20260911)
@@ -95,6 +96,7 @@ def test_allocation_is_unbiased_and_more_precise_and_a_plain_mean_is_biased() ->
     assert expected_ratio * 0.9 < ratio < 0.6
 
 
+@pytest.mark.slow
 def test_limits_from_the_spread_between_pools_hold() -> None:
     """Pools are drawn anew in each study; limits are the mean ± t·s/√n, as `expanded` ones."""
     generator = np.random.default_rng(20260912)

@@ -50,6 +50,7 @@ def test_one_order_is_no_other_order() -> None:
     assert VALUE["D_build"](builds) == 0
 
 
+@pytest.mark.slow
 @given(several, several)
 def test_the_sides_may_be_swapped(first: tuple[Once, ...], second: tuple[Once, ...]) -> None:
     for value in VALUE.values():

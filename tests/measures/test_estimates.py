@@ -142,6 +142,7 @@ def test_the_mean_of_many_units_does_not_depend_on_how_many_values_differ(differ
     assert (estimate.units, estimate.queries) == (6_000, 6_000)
 
 
+@pytest.mark.slow
 @given(st.frozensets(st.text(max_size=2)), st.frozensets(st.text(max_size=2)))
 def test_jaccard_is_symmetric(first: frozenset[str], second: frozenset[str]) -> None:
     assert jaccard(first, second) == jaccard(second, first)

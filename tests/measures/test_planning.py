@@ -33,6 +33,7 @@ def test_draws_are_taken_out_of_the_questions() -> None:
     assert spread.question == pytest.approx(1 / 20, rel=0.1)  # the variance of Beta(2, 2)
 
 
+@pytest.mark.slow
 def test_the_planned_number_gives_the_wanted_width_and_power() -> None:
     spread = Spread(0.09, 0.25, 0.0)
     units = units_for_width(spread, 0.1, questions=4, draws=1)

@@ -67,6 +67,7 @@ def test_a_cassette_replays_construction_and_answers_byte_for_byte(
     assert counting.model_calls() == calls
 
 
+@pytest.mark.slow
 def test_an_unknown_prompt_is_refused_and_the_nearest_is_shown(
     counting: Any, tmp_path: Path
 ) -> None:

@@ -153,6 +153,7 @@ def test_the_key_reaches_the_model_and_nothing_else(upstream: Upstream, tmp_path
     assert KEY.encode() not in contents(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_limits_hold_and_the_same_call_goes_on(upstream: Upstream, tmp_path: Path) -> None:
     """A reply costs 10 · 1,000 / 10⁶ + 5 · 10,000 / 10⁶ = 0.06."""
     one_build = NEEDED // 2

@@ -122,6 +122,7 @@ def test_draws_follow_the_softmax_of_the_scores() -> None:
         assert texts.count(letter) / draws == pytest.approx(weight / sum(weights), abs=0.032)
 
 
+@pytest.mark.slow
 def test_an_answer_depends_on_prompt_and_draw_alone() -> None:
     code = (
         "from routeprism.models import Ask; from routeprism.models.reader import Reader;"

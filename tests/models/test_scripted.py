@@ -192,6 +192,7 @@ def test_only_its_own_clients_are_served(endpoint: ScriptedEndpoint) -> None:
         post(endpoint, "images", body)
 
 
+@pytest.mark.slow
 def test_replies_do_not_depend_on_the_hash_seed() -> None:
     script = (
         "import json, urllib.request; from routeprism.models.scripted import ScriptedEndpoint; "

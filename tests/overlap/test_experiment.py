@@ -80,6 +80,7 @@ def test_a_procedure_that_is_not_applicable_is_counted(run, few) -> None:
     assert any("overlap:k=3 is not applicable to Plain on 4 of 4 pools" in n for n in audit.notes)
 
 
+@pytest.mark.slow
 def test_statements_name_the_cause_and_the_remedy(run) -> None:
     audit, _ = run
     texts = {
@@ -100,6 +101,7 @@ def test_statements_name_the_cause_and_the_remedy(run) -> None:
     assert "different interleavings of 3 writes were performed" in str(clean)
 
 
+@pytest.mark.slow
 def test_the_report_shows_the_interleaving(run) -> None:
     _, directory = run
     routeprism.write_report(directory)

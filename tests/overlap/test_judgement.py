@@ -104,6 +104,7 @@ def test_an_order_that_was_not_drawn_is_no_anomaly(kind) -> None:
     assert classify_all(trial, 100) == {None}
 
 
+@pytest.mark.slow
 def test_a_loss_is_found_although_serial_orders_keep_different_records() -> None:
     assert "lost" in classify_all(make_trial(Losing, 20))
 
@@ -228,6 +229,7 @@ class Assigns(Base):
         await asyncio.sleep(0)
 
 
+@pytest.mark.slow
 def test_a_step_after_an_assignment_is_independent() -> None:
     pruned = explore_interleavings(make_trial(Assigns))
     brute = explore_interleavings(make_trial(Assigns), prune=False)
@@ -369,6 +371,7 @@ def make_benchmark(*sizes: int) -> Benchmark:
     return replace(sample, cases=tuple(cases))
 
 
+@pytest.mark.slow
 def test_two_kinds_of_anomaly_in_one_pool_are_both_reported(tmp_path) -> None:
     audit = routeprism.audit(
         make_benchmark(4, 4), Mixed, schedules=["overlap:k=4"], run=tmp_path / "run", rebuilds=0

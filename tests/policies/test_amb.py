@@ -159,6 +159,7 @@ def test_async_methods_are_awaited_on_one_loop(providers: Any) -> None:
     assert providers.STEPS[-1] == "cleanup"
 
 
+@pytest.mark.slow
 def test_an_audit_notes_that_documents_were_stored_verbatim(providers: Any) -> None:
     audit = routeprism.audit("sample", "amb:provider=amb_providers:Words", resamples=100)
     assert any("stored verbatim: construction by a model was not" in note for note in audit.notes)
@@ -172,6 +173,7 @@ def test_ids_of_its_own_are_attributed_by_text(providers: Any, more: str) -> Non
     memory.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     mark_repeats(

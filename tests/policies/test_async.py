@@ -131,6 +131,7 @@ def name_kinds(*kinds: type) -> list[Any]:
     return mark_repeats(kinds, lambda kind: "memory", lambda kind: kind.__name__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", name_kinds(Newest, OnlyExpose, LeavesTask, AwaitedBuild, PlainBuild)
 )
@@ -155,6 +156,7 @@ def test_the_pytest_assertion_awaits_too(kind: Any, call: Any) -> None:
         call(lambda: assert_order_stable(kind, [TEXTS], questions=["one?"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", name_kinds(Newest, OnlyExpose, AwaitedBuild, PlainBuild))
 @pytest.mark.filterwarnings("error")
 def test_the_conformance_checks_pass(kind: Any) -> None:

@@ -231,6 +231,7 @@ class Pairing:
         return self.lineage.counts()
 
 
+@pytest.mark.slow
 def test_an_own_class_uses_it_and_its_uncertainty_reaches_the_notes() -> None:
     result = routeprism.audit("sample", Pairing, schedules=["replay"], resamples=100)
     sample = load_benchmark("sample", None)

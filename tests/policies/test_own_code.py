@@ -271,6 +271,7 @@ def test_close_is_called_for_every_build_and_when_adding_fails() -> None:
     assert {memory.closed for memory in result} == {1}
 
 
+@pytest.mark.slow
 def test_declared_chance_of_a_class_is_honoured() -> None:
     class Dice(Plain):
         deterministic = False

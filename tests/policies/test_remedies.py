@@ -449,6 +449,7 @@ class AsyncPages:
         return self.pages
 
 
+@pytest.mark.slow
 def test_a_memory_of_an_asynchronous_policy_is_revived() -> None:
     policy = as_policy(AsyncDiary())
     records = load_benchmark("sample").cases[0].pool.records[::-1]

@@ -46,6 +46,7 @@ def deliveries(draw: st.DrawFn) -> tuple[Case, list[Record]]:
     return case, draw(st.permutations([*case.pool.records, *repetition]))
 
 
+@pytest.mark.slow
 @given(deliveries())
 def test_by_time_ends_with_the_newest_record_in_any_order(draws: tuple[Case, list[Record]]) -> None:
     case, arrivals = draws

@@ -131,6 +131,7 @@ def test_exact_always_succeeds_with_equal_totals(
     assert {prompt.padding[0] for prompt in prompts} == {0}
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(pair=st.lists(contexts, min_size=2, max_size=4), filler=fillers)
 def test_balanced_pads_every_prompt_to_equal_totals(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+import pytest
+
 import routeprism
 from routeprism.records import event_order, is_in_event_order, load_benchmark
 from routeprism.records.sample_updates import DEFAULT_SEED, generate, load, name_fact
@@ -71,6 +73,7 @@ def test_a_seed_gives_the_same_sample_and_another_seed_another() -> None:
     assert benchmark.cases != SAMPLE.cases
 
 
+@pytest.mark.slow
 def test_the_embedded_reader_solves_it_when_the_current_record_is_shown() -> None:
     """Measured: all 144 questions with the current record, 17 of 144 with the oldest one.
 

@@ -495,6 +495,7 @@ def test_markup_is_only_what_was_made_as_markup(audit_named: Callable[[str], Pat
     assert json.loads(block)["policies"] == [name]
 
 
+@pytest.mark.slow
 def test_tables_and_charts_are_written(own_data: OwnData, tmp_path: Path) -> None:
     run = audited(own_data(RECORDS[:3], [question("a")]), tmp_path / "run")
     tables = write_tables(run, tmp_path / "tables")

@@ -227,6 +227,7 @@ def test_labels_may_leave_out_the_prefix_and_unknown_ones_suggest() -> None:
         select_tables(("tab:mechanism-stat",))
 
 
+@pytest.mark.slow
 def test_command_prints_a_summary_and_a_table(cli, tmp_path: Path) -> None:
     every = cli("reproduce")
     assert every.code == 0
@@ -311,6 +312,7 @@ def test_other_files_are_no_obtained_values(cli, tmp_path: Path, content: str) -
     )
 
 
+@pytest.mark.slow
 def test_reproduced_numbers_are_counted_by_what_they_are() -> None:
     """Values, denominators, arithmetic on print and targets beside the paper are never one sum."""
     stored = read_obtained()

@@ -56,6 +56,7 @@ def test_the_command_divides_and_merges(cli: Any, tmp_path: Path) -> None:
     assert (tmp_path / "all" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_shards_that_cannot_be_merged_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="a shard stores its results: set keep as well"):
         reproduce(execute=True, shard="1/2")

@@ -72,6 +72,7 @@ def test_an_unknown_column_is_refused_with_the_nearest() -> None:
         parse_gate("polcy=focal:J>=0.9")
 
 
+@pytest.mark.slow
 def test_a_gate_speaks_of_every_policy_but_comparators(runs: Mapping[str, Path]) -> None:
     outcome = check_run(runs["two"], ["J>=0.9"])
     assert [(v.row.policy, v.passed) for v in outcome.verdicts] == [
@@ -130,6 +131,7 @@ def test_a_gate_without_a_row_is_a_wrong_call(
         check_run(runs["two"], [gate])
 
 
+@pytest.mark.slow
 def test_no_worse_than_a_baseline(runs: Mapping[str, Path], tmp_path: Path) -> None:
     """Three records overlap more and hold more support than two, question by question."""
     for name, policy in (("a", "recent:k=2"), ("b", "recent:k=3")):

@@ -16,6 +16,7 @@ def pilot(restored_sample: Path) -> Path:
     return restored_sample
 
 
+@pytest.mark.slow
 def test_a_narrower_interval_takes_more_users(pilot: Path) -> None:
     wide = routeprism.plan_study(pilot, "restored-absent", half_width=0.1)
     narrow = routeprism.plan_study(pilot, "restored-absent", half_width=0.05)
@@ -101,6 +102,7 @@ def test_what_is_not_one_row_is_said(pilot: Path, tmp_path: Path) -> None:
         routeprism.plan_study(tmp_path, "J", half_width=0.1)
 
 
+@pytest.mark.slow
 def test_where_every_question_is_a_unit_questions_are_counted(
     pilot: Path, tmp_path: Path, cli
 ) -> None:  # type: ignore[no-untyped-def]

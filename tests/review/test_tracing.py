@@ -238,6 +238,7 @@ def test_every_number_of_a_study(kind: str, small: Benchmark, tmp_path: Path) ->
         assert trail.agrees, (trail.row.identity, trail.row.estimate, trail.recomputed)
 
 
+@pytest.mark.slow
 def test_an_answer_is_the_one_that_the_ledger_has(answered_run: Path) -> None:
     names = "experiment=routes,policy=focal,quantity=accuracy.route,batch=again"
     trail = trace_row(answered_run, names, prompts=True)

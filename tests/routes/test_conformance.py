@@ -162,6 +162,7 @@ def test_a_thread_that_is_not_ended() -> None:
         stop.set()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="child processes are listed on Linux alone")
 def test_a_thread_that_ends_during_a_scan_hides_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process of the caller's is no process of the memory's, whatever the first scan missed."""

@@ -44,6 +44,7 @@ def test_folds_are_of_equal_size_and_follow_names_alone() -> None:
     assert cross_fit([Spy()], CASES[::-1]).fold_of == folds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", [lambda policy: policy, SourceOrder])
 def test_an_audit_fits_on_the_pools_of_other_users_alone(wrap) -> None:
     BUILT.clear()

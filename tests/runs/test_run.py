@@ -249,6 +249,7 @@ class Fragile:
         return self.kept
 
 
+@pytest.mark.slow
 def test_a_memory_that_raises_midway_leaves_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,6 +327,7 @@ def test_every_question_is_exposed_on_every_route(stored: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_store_and_the_table_hold_the_same_estimates(stored: Path) -> None:
     rows = list(csv.DictReader(io.StringIO((stored / "estimates.csv").read_text(encoding="utf-8"))))
     stored_rows = query(stored, f"SELECT {', '.join(COLUMNS)} FROM estimates")

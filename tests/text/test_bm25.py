@@ -61,6 +61,7 @@ def test_counting_when_asked_gives_the_same_statistics(
     assert lazy.idf(term) == whole.idf(term)
 
 
+@pytest.mark.slow
 @given(DOCUMENTS, st.lists(WORD, max_size=8))
 def test_a_ranker_has_the_statistics_of_its_own_documents(
     documents: list[list[str]], query: list[str]

@@ -97,6 +97,7 @@ def test_thousands_of_odd_texts_have_tiktokens_tokens(
     assert differing == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(max_size=60))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(st.text(max_size=8) | PIECES, max_size=12).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(text=TEXTS, size=st.integers(1, 6))
 @example(text="fa\u00e7ade 'caf\u00e9s' 12ab", size=2)

@@ -105,7 +105,7 @@ def main() -> int:
         3.0,
         most=True,
     )
-    for name, size in (("recent:k=3", 10), ("focal", 9)):
+    for name, size, limit in (("recent:k=3", 10, 10), ("focal", 9, 20)):
         pool = joined(pools, size)
         policy = make_policy(name, parse_interface("all"))  # the cheapest to finish
         arrivals = parse_arrival("uniform").on(pool)
@@ -119,7 +119,9 @@ def main() -> int:
         told = f"{name} on {size}: merged {merged:.2f} s, every order about"
         print(f"{told} {replay / len(drawn) * total:,.0f} s")
         ratio = replay / len(drawn) * total / merged
-        report(f"merged states of {name} on {size}, times replay", ratio, "times", 20, most=False)
+        report(
+            f"merged states of {name} on {size}, times replay", ratio, "times", limit, most=False
+        )
 
     def whole() -> None:
         for pool in pools:

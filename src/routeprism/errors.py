@@ -55,6 +55,8 @@ class Stranger:
     """The id that the memory names; empty if it names none."""
     text: str = ""
     """The text that it shows."""
+    question: str = ""
+    """The text of the question that is shown it; empty if the memory only lists it."""
 
 
 class RoutePrismError(Exception):
@@ -65,9 +67,9 @@ class RoutePrismError(Exception):
     stranger: Stranger | None = None
     """What the memory contains without having received it, if that is the problem."""
 
-    def naming(self: AnyError, record: str = "", text: str = "") -> AnyError:
+    def naming(self: AnyError, record: str = "", text: str = "", *, question: str = "") -> AnyError:
         """Return the same error, about something that the memory never received."""
-        self.stranger = Stranger(record, text)
+        self.stranger = Stranger(record, text, question)
         return self
 
 

@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from routeprism.errors import ContractError
 from routeprism.experiments._arrival_values import enter_arrivals, has_few_orders, trace_examples
 from routeprism.experiments._case_values import (
     coordinates_of,
@@ -47,6 +48,7 @@ from routeprism.records import Benchmark, Case
 from routeprism.routes import (
     FIRST_POOLS,
     CrossFit,
+    Leak,
     Pair,
     Route,
     RouteChecks,
@@ -55,6 +57,8 @@ from routeprism.routes import (
     count_absence,
     count_cases,
     explain_absence,
+    find_case_leak,
+    knowing_users,
     observe_losses,
     trace_case,
 )
@@ -146,6 +150,35 @@ class CaseResult:
 
 def work(plan: Plan, index: int) -> CaseResult:
     """Trace one case under every policy and schedule."""
+    cases = plan.benchmark.cases
+    try:
+        with knowing_users(cases):
+            return _work(plan, index)
+    except ContractError:
+        if not (leaks := _find_leaks(plan, index)):
+            raise
+    with knowing_users(cases, leaks):
+        return _work(plan, index)
+
+
+def _find_leaks(plan: Plan, index: int) -> dict[str, Leak]:
+    """Find out whether what is wrong with a memory is that two users share it.
+
+    Memories that cost something or need a network are not built for that.
+    """
+    cases = plan.benchmark.cases
+    if len(cases) < 2:
+        return {}
+    owner, case = (cases[at] for at in ((index - 1, index) if index else (0, 1)))
+    leaks = {
+        policy.name: find_case_leak(policy, owner, case)
+        for policy in plan.policies
+        if plan.checks.isolated.get(policy.name)
+    }
+    return {name: leak for name, leak in leaks.items() if leak is not None}
+
+
+def _work(plan: Plan, index: int) -> CaseResult:
     case = plan.benchmark.cases[index]
     result = CaseResult()
     observe_case(case, plan.policies, plan.readers, result.observations)
@@ -153,6 +186,7 @@ def work(plan: Plan, index: int) -> CaseResult:
         return result
     policies = plan.policies_for(case.pool.user)
     repeated = _trace(plan, case, index, policies, result.observations.routes)
+    policies = _list_sound(policies, repeated)
     strata = strata_of(case, plan.masks)
     observe_failures(repeated, result.observations)
     observe_routes(repeated[0], result.observations)
@@ -251,11 +285,19 @@ def _trace(
             repeated.append(
                 trace_case(case, policies, plan.schedules, events=False, snapshots=revive)
             )
-        for policy in policies:
+        for policy in _list_sound(policies, repeated):
             if index in plan.checks.isolated.get(policy.name, ()):
                 outcome = check_isolation(case, policy, plan.schedules, full=index < FIRST_POOLS)
                 counts.isolation[policy.name, outcome] += 1
     return repeated
+
+
+def _list_sound(
+    policies: Sequence[Policy], repeated: Sequence[Sequence[Route]]
+) -> tuple[Policy, ...]:
+    """Leave out the policies that leaked on some route."""
+    leaking = {route.policy for routes in repeated for route in routes if route.leak}
+    return tuple(policy for policy in policies if policy.name not in leaking)
 
 
 def _keep_rows(plan: Plan, case: Case, routes: Sequence[Route], result: CaseResult) -> None:

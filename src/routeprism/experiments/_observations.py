@@ -19,6 +19,7 @@ from routeprism.policies import Block, Policy, unwrap_policy
 from routeprism.records import Case
 from routeprism.routes import (
     Cause,
+    Leak,
     Loss,
     LossLevel,
     Route,
@@ -39,6 +40,8 @@ class RouteFailure:
     build: int
     """Which build of the route it was, counted from 0."""
     reason: str
+    leak: Leak | None = None
+    """What the memory leaked, if it failed for that reason."""
 
     @property
     def place(self) -> str:
@@ -211,7 +214,7 @@ def observe_words(
 def observe_failures(repeated: Sequence[Sequence[Route]], observations: Observations) -> None:
     """Record the failed routes of every build of a pool."""
     observations.failures.extend(
-        RouteFailure(route.policy, route.user, route.schedule, build, route.failed)
+        RouteFailure(route.policy, route.user, route.schedule, build, route.failed, route.leak)
         for build, routes in enumerate(repeated)
         for route in routes
         if route.failed and route.applicable

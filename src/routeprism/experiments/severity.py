@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 from routeprism.exhibits import (
     Number,
@@ -44,6 +45,8 @@ from routeprism.experiments.statements import (
     show_flags,
 )
 from routeprism.orders import names_procedure
+from routeprism.printing import pluralise
+from routeprism.routes import Leak, choose_leak
 from routeprism.runs import EstimateRow, Finding
 
 __all__ = [
@@ -382,6 +385,18 @@ def decide_outcome(outcome: AuditOutcome, *, without: Sequence[str] = ()) -> lis
     )
 
 
+def _describe_leaks(outcome: AuditOutcome) -> Iterator[Statement]:
+    """Name for each memory a record of one user that another user sees."""
+    by_policy: dict[str, list[Leak]] = {}
+    for failure in outcome.observations.failures:
+        if failure.leak:
+            by_policy.setdefault(failure.policy, []).append(failure.leak)
+    for policy, leaks in by_policy.items():
+        routes = pluralise(len(leaks), "route")
+        text = f"{choose_leak(leaks)}. No number includes the {routes} that leaked"
+        yield Statement((text,), "sanity", policy, severity="problem")
+
+
 def conclude_severity(outcome: AuditOutcome) -> Conclusion:
     """State how bad it is for each memory, what it keeps in source order first."""
     verdicts = decide_outcome(outcome, without=_list_repaired(outcome))
@@ -391,18 +406,28 @@ def conclude_severity(outcome: AuditOutcome) -> Conclusion:
         for name, policies in marked.items()
         if policies
     }
+    leaks = [(failure.policy, failure.leak) for failure in outcome.observations.failures]
+    if leak_findings := [
+        Finding(name="leaks", value=asdict(leak), policy=policy, user=leak.user)
+        for policy, leak in dict.fromkeys(leaks)
+        if leak is not None
+    ]:
+        findings["leaks"] = leak_findings
     pools = outcome.observations.pools
     has_one_order = 0 < pools == outcome.observations.single_record_pools
     describe = describe_one_order if has_one_order else describe_verdict
     return Conclusion(
-        tuple(
-            statement
-            for verdict in verdicts
-            for statement in (
-                *describe_sanity(verdict),
-                describe(verdict),
-                *describe_answers(verdict),
-            )
+        (
+            *_describe_leaks(outcome),
+            *(
+                statement
+                for verdict in verdicts
+                for statement in (
+                    *describe_sanity(verdict),
+                    describe(verdict),
+                    *describe_answers(verdict),
+                )
+            ),
         ),
         findings,
     )

@@ -17,6 +17,7 @@ from routeprism.routes._histories import (
     list_moments,
     trace_moments,
 )
+from routeprism.routes._leaks import Leak, choose_leak, find_case_leak, knowing_users
 from routeprism.routes._losses import (
     CAUSES,
     MOST_EXPLAINED,
@@ -50,6 +51,7 @@ __all__ = [
     "CrossFit",
     "Disagreement",
     "ExposureTrace",
+    "Leak",
     "Loss",
     "LossLevel",
     "Moment",
@@ -60,6 +62,7 @@ __all__ = [
     "build_memory",
     "check_isolation",
     "choose_checks",
+    "choose_leak",
     "compare_replays",
     "count_absence",
     "count_cases",
@@ -69,8 +72,10 @@ __all__ = [
     "describe_isolation",
     "explain_absence",
     "explain_loss",
+    "find_case_leak",
     "hash_state",
     "is_costly",
+    "knowing_users",
     "list_moments",
     "observe_losses",
     "list_counterparts",

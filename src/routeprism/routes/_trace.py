@@ -15,6 +15,7 @@ from routeprism.errors import (
     LimitError,
     PeekError,
     RouteError,
+    RoutePrismError,
 )
 from routeprism.orders import FORWARD, ONE_BY_ONE, Procedure, Schedule
 from routeprism.policies import (
@@ -42,6 +43,7 @@ from routeprism.policies.own import (
 from routeprism.policies.remedies import name_exposures
 from routeprism.records import Case, Question
 from routeprism.redaction import Redactor
+from routeprism.routes._leaks import Leak, explain_stranger, refuse_leaking
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 Digests = dict[tuple[Block, ...], tuple[frozenset[str], str, int]]
@@ -101,6 +103,8 @@ class Route:
     """Record → field → value of its note, if the memory has notes."""
     failed: str = ""
     """Why the memory system could not be built or asked; the other fields are then empty."""
+    leak: Leak | None = None
+    """What the memory leaked, if it failed for that reason."""
     applicable: bool = True
     """Whether the memory can perform the procedure of the route."""
     reference: str = FORWARD.name
@@ -230,6 +234,7 @@ class _Tracer:
         """Build the memory of a route, and trace it; if the memory system fails, so does this."""
         case, policy = self.case, self.policy
         try:
+            refuse_leaking(self.name)
             with (
                 report_own_errors(policy, user=case.pool.user, route=schedule.name),
                 closing_memory(
@@ -240,7 +245,11 @@ class _Tracer:
                 ) as memory,
             ):
                 return self._trace_memory(memory, schedule, order, reference)
-        except (RouteError, LimitError) as error:  # beyond a limit, routes are not built any more
+        except (ContractError, RouteError, LimitError) as error:
+            # Beyond a limit, routes are not built any more.
+            leak = explain_stranger(error, case.pool.user)
+            if leak is None and isinstance(error, ContractError):
+                raise
             return Route(
                 self.name,
                 schedule.name,
@@ -251,15 +260,19 @@ class _Tracer:
                 exposures=(),
                 events=(),
                 stand_ins={},
-                failed=Redactor.configured().redact_text(str(error)),
+                failed=Redactor.configured().redact_text(str(leak or error)),
                 applicable=not isinstance(error, InapplicableError),
+                leak=leak,
             )
 
     def _trace_memory(
         self, memory: Memory, schedule: Schedule, order: tuple[int, ...], reference: str
     ) -> Route:
         name, case, shared = self.name, self.case, self.shared
-        retained = check_retained(memory, name, case.pool)
+        try:
+            retained = check_retained(memory, name, case.pool)
+        except (ContractError, RouteError) as error:
+            raise _find_question(memory, case, error) from None
         before = hash_state(memory.state())
         key = name_exposures(memory)
         if key in shared:
@@ -300,6 +313,19 @@ class _Tracer:
             reference=reference,
             procedure=schedule.procedure.name,
         )
+
+
+def _find_question(memory: Memory, case: Case, error: RoutePrismError) -> RoutePrismError:
+    """Find a question that is shown what the memory never received."""
+    for question in case.questions if error.stranger is not None else ():
+        try:
+            strangers = sorted(memory.expose(question.text).sources.difference(case.pool.ids))
+        except RoutePrismError as shown_error:
+            stranger = shown_error.stranger
+            strangers = [stranger.record] if stranger is not None else []
+        if strangers:
+            return error.naming(strangers[0], question=question.text)
+    return error
 
 
 def _read_memory(memory: Memory, name: str) -> tuple[frozenset[str], str | None]:
@@ -405,7 +431,12 @@ def _expose(
     retained: frozenset[str],
     digests: Digests,
 ) -> ExposureTrace:
-    exposure = memory.expose(question.text)
+    try:
+        exposure = memory.expose(question.text)
+    except RoutePrismError as error:
+        if error.stranger is not None:
+            error.stranger = replace(error.stranger, question=question.text)
+        raise
     if not isinstance(exposure, Exposure):
         raise ContractError(f"{name}.expose gave {type(exposure).__name__}. Expected an Exposure")
     # Many questions are shown the same blocks, so each set of blocks is read once.
@@ -423,7 +454,7 @@ def _expose(
     if unknown := sorted(cached[0] - retained):
         raise ContractError(
             f"{name} exposes '{unknown[0]}' to question '{question.id}' without retaining it"
-        ).naming(unknown[0])
+        ).naming(unknown[0], question=question.text)
     return ExposureTrace(question, *cached, exposure.blocks)
 
 

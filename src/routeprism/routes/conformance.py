@@ -49,7 +49,7 @@ from routeprism.records import Pool, Record
 from routeprism.routes._candidate import Candidate, describe_requests
 from routeprism.routes._checks import RARE, describe_leak, find_leak, reason_to_save
 from routeprism.routes._histories import find_disagreement
-from routeprism.routes._leaks import Leak, find_leaks
+from routeprism.routes._leaks import Leak, LeakUser, choose_leak, find_leaks
 from routeprism.routes._single_records import SingleRecordError, check_single_records
 from routeprism.routes._specimens import make_users
 from routeprism.routes._trace import hash_state
@@ -232,14 +232,13 @@ class _Kit:
 
     def users(self) -> str:
         """Check that no record of one user is retained for, or shown to, another."""
+        pools = (_MOVING, _COOKING, _VARIED)
+        earlier = [LeakUser(pool.user, pool.records) for pool in pools]
         try:
-            leaks = list(find_leaks(self.policy, users := make_users(SEED)))
+            leaks = list(find_leaks(self.policy, make_users(SEED), earlier=earlier))
         except ContractError as error:
-            if error.stranger is None or error.stranger.record not in _MOVING.ids:
-                raise _CheckError(str(error), "stores") from None
-            leaks = [Leak(_MOVING.user, users[0].name, error.stranger.record)]
-        if leaks:
-            leak = next((leak for leak in leaks if leak.question), leaks[0])
+            raise _CheckError(str(error), "stores") from None
+        if leak := choose_leak(leaks):
             more = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
             raise _CheckError(f"{leak}{more}", "leak")
         if getattr(unwrap_policy(self.policy), "exclusive", False):

@@ -56,6 +56,7 @@ def shared_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "shared_memories:Shared"
 
 
+@pytest.mark.slow
 def test_a_memory_that_all_users_share_is_a_finding_in_every_output(
     shared_memories: str, cli: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -145,6 +146,7 @@ class Service:
         return RemoteMemory(call, lambda: None, Redactor())
 
 
+@pytest.mark.slow
 def test_a_service_that_searches_everywhere_leaks(six_pools: Benchmark) -> None:
     """Its error is about one item of a reply; whose it is, only the audit knows."""
     sound = check_adapter(Service(is_shared=False))

@@ -129,6 +129,7 @@ class Preparation:
             plan.masks,
             until=self.until,
             pools=self.pools,
+            execution=self.execution,
         )
 
 

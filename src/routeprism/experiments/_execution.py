@@ -153,6 +153,7 @@ class StoredResult(Protocol):
 
 PlanType = TypeVar("PlanType")
 ResultType = TypeVar("ResultType", bound=StoredResult)
+T = TypeVar("T")
 
 
 def map_cases(
@@ -194,6 +195,25 @@ def map_cases(
                 execution.progress(done, number)
             if stop is not None and stop(result):
                 break
+
+
+def map_units(work: Callable[[int], T], number: int, execution: RunExecution | None) -> Iterator[T]:
+    """Work on the pools of a stage one after the other, or read what shards have done.
+
+    A shard, whose stages see its own pools alone, stores the results.
+    """
+    if execution is not None and execution.merged is not None:
+        yield from execution.merged.read(number)
+        return
+    shard = None if execution is None else execution.shard
+    file = None if shard is None else shard.file
+    if file is not None:
+        file.begin_pass()
+    for index in range(number):
+        result = work(index)
+        if file is not None:
+            file.append(result)
+        yield result
 
 
 def _open_results(

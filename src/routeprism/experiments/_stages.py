@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from routeprism.answers import AnswerProgress, Cost
 from routeprism.exhibits import Statement
@@ -18,6 +18,9 @@ from routeprism.orders import Schedule
 from routeprism.policies import Policy
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Finding, Key, Run
+
+if TYPE_CHECKING:
+    from routeprism.experiments._execution import RunExecution
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Traced:
     """The statement at which collecting stops."""
     pools: Sequence[int] | None = None
     """The numbers of its pools in the whole benchmark; None if it has all."""
+    execution: RunExecution | None = None
+    """Where a stage that is divided stores and finds the results of its pools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,9 @@ class AsksNobody:
     """Mixin for stages that do not call a model."""
 
     __slots__ = ()
+
+    divided: ClassVar[bool] = False
+    """Whether shards perform it; otherwise, it is left to merging."""
 
     @property
     def models(self) -> Sequence[Model]:

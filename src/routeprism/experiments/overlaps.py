@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from routeprism.answers import AnswerProgress
 from routeprism.errors import InapplicableError
 from routeprism.exhibits import Results, Statement, Table, format_row, make_table
 from routeprism.experiments._collection import Asking
+from routeprism.experiments._execution import map_units
 from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._options import OverlapSettings
 from routeprism.experiments._rows import Key, estimate_rows
@@ -32,6 +33,7 @@ from routeprism.overlap import (
     describe_anomaly,
     explore_interleavings,
     find_overlap,
+    find_simplest,
     list_serial_outcomes,
     shrink_anomaly,
 )
@@ -43,8 +45,12 @@ from routeprism.runs import Column, EstimateRow, Finding
 _TRIALS = 100
 _OUTSIDE_TRIALS = 10
 """Trials in each pool by default, for classes and for systems outside this process."""
+_MOST_PAIR_INTERLEAVINGS = 5_000
+"""Interleavings up to which every one of two writes is performed."""
 _MOST_INTERLEAVINGS = 2_000
-"""Interleavings up to which every one of the smallest pool is performed."""
+"""The same for more writes."""
+_QUESTIONS, _OUTSIDE_QUESTIONS = 20, 5
+"""Questions of each pool whose records are compared, for classes and for systems outside."""
 
 _CAUSES: Mapping[Kind, str] = {
     "error": "overlapping adds fail",
@@ -63,16 +69,31 @@ _REMEDIES: Mapping[Kind, str] = {
 
 
 @dataclass(slots=True)
-class _Series:
-    """The trials of one policy under one schedule."""
+class _Search:
+    """Every interleaving of the first two writes of a pool, and some or all of all its writes."""
 
-    policy: Policy
-    schedule: Schedule
-    manner: str
-    trials: int = 0
-    kinds: Counter[Kind] = field(default_factory=Counter)
-    anomalies: dict[Kind, tuple[Anomaly, str]] = field(default_factory=dict)
-    """Kind → the first anomaly of it, and its user."""
+    kind: Kind | None = None
+    """The anomaly that one of them shows."""
+    pair: int = 0
+    """How many interleavings two writes have; 0 if there are too many to perform."""
+    names: tuple[str, ...] = ()
+    """The ids of the writes of which every interleaving was performed."""
+    larger: int = 0
+    """How many interleavings of more writes were performed; 0 if there are no more writes."""
+    size: int = 0
+    """How many writes these are."""
+    bounds: tuple[str, ...] = ()
+    """What limits the interleavings, in words."""
+
+
+@dataclass(slots=True)
+class _PoolTrials:
+    """The trials of one pool."""
+
+    kinds: list[Kind | None] = field(default_factory=list)
+    """For each trial the anomaly that it shows."""
+    findings: dict[Kind, Finding] = field(default_factory=dict)
+    """An example of each kind of anomaly that no pool before has shown."""
     retained: set[tuple[int, int]] = field(default_factory=set)
     """(records added at once, of which kept), in any trial."""
     serial: set[tuple[int, int]] = field(default_factory=set)
@@ -81,45 +102,141 @@ class _Series:
     """Trials that were judged by drawn serial orders."""
     uncontrolled: int = 0
     """Trials whose interleaving was left to chance."""
-    searched: bool = False
-    """Whether the interleavings of one pool's first writes were searched."""
-    explored: tuple[int, int] = (0, 0)
-    """Interleavings that cover all of these writes, and how many writes these were."""
+    search: _Search | None = None
+    """The search for interleavings, which only the first pool without an anomaly has."""
 
-    def judge(
+
+@dataclass(frozen=True, slots=True)
+class _CaseTrials:
+    """The trials of one pool, for each policy and schedule."""
+
+    series: tuple[_PoolTrials, ...]
+
+
+@dataclass(slots=True)
+class _Series:
+    """The trials of one policy under one schedule."""
+
+    policy: Policy
+    schedule: Schedule
+    manner: str
+    trials: int = 0
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    findings: dict[Kind, Finding] = field(default_factory=dict)
+    """Kind → the first anomaly of it."""
+    retained: set[tuple[int, int]] = field(default_factory=set)
+    serial: set[tuple[int, int]] = field(default_factory=set)
+    incomplete: int = 0
+    uncontrolled: int = 0
+    search: _Search | None = None
+    hangs: bool = False
+    """Whether a trial took longer than its limit; each further one may."""
+
+    def try_pool(self, case: Case, repeated: int | None, seed: int) -> _PoolTrials:
+        """Perform the trials of a pool."""
+        result = _PoolTrials()
+        trials = [] if self.hangs else list_trials(case, self.policy, self.schedule)
+        if not trials:
+            return result
+        user = case.pool.user
+        serial = [list_serial_outcomes(trial) for trial in trials]
+        for trial, outcomes in zip(trials, serial, strict=True):
+            result.serial |= {_count_kept(trial, outcome) for outcome in outcomes.outcomes}
+        repeated = repeated or (_OUTSIDE_TRIALS if trials[0].policy.outside else _TRIALS)
+        for number in range(repeated):
+            at = number % len(trials)
+            trial_seed = _draw_seed(seed, user, self.schedule.name, number)
+            execution = trials[at].sample(trial_seed)
+            if trials[at].controlled and not execution.controlled:
+                trials[at] = replace(trials[at], controlled=False)
+            self._judge(trials[at], serial[at], execution, user, trial_seed, result)
+            if execution.outcome.over_limit:
+                self.hangs = True
+                return result
+        if not any(result.kinds) and self.search is None and trials[0].manner == "async":
+            result.search = self._search(trials[0], serial[0], user, result)
+        return result
+
+    def _judge(
         self,
         trial: Trial,
         serial: SerialOutcomes,
         execution: Execution,
         user: str,
-        seed: int | None,
-    ) -> Kind | None:
+        seed: int,
+        result: _PoolTrials,
+    ) -> None:
         """Compare the outcome of a trial with the serial outcomes, and note an anomaly."""
-        self.incomplete += not serial.complete
-        self.retained.add(_count_kept(trial, execution.outcome))
+        result.uncontrolled += not execution.controlled
+        result.incomplete += not serial.complete
+        result.retained.add(_count_kept(trial, execution.outcome))
         kind = serial.classify(execution.outcome)
-        if kind is not None:
-            self.kinds[kind] += 1
-            if kind not in self.anomalies:
-                anomaly = shrink_anomaly(describe_anomaly(trial, serial, execution, kind, seed))
-                self.anomalies[kind] = anomaly, user
-        return kind
+        result.kinds.append(kind)
+        if kind is not None and not {*self.findings, *result.findings} & {kind}:
+            anomaly = describe_anomaly(trial, serial, execution, kind, seed)
+            result.findings[kind] = self._describe(shrink_anomaly(anomaly), user)
 
-    def search(self, trial: Trial, serial: SerialOutcomes, user: str) -> Kind | None:
-        """Perform every interleaving of a pool's first writes, if there are few enough.
+    def _search(
+        self, trial: Trial, serial: SerialOutcomes, user: str, result: _PoolTrials
+    ) -> _Search:
+        """Perform every interleaving of a pool's first two writes, and some of all its writes."""
+        search = _Search()
+        sizes = sorted({2, len(trial.writes)})
+        for size in sizes:
+            part = replace(trial, writes=trial.writes[:size])
+            part_serial = serial if size == len(trial.writes) else list_serial_outcomes(part)
+            limit = _MOST_PAIR_INTERLEAVINGS if size == 2 else _MOST_INTERLEAVINGS
+            exploration = explore_interleavings(part, limit=limit)
+            anomaly = find_simplest(part, part_serial, exploration.executions)
+            if anomaly is not None:
+                search.kind = anomaly.kind
+                result.retained.add(_count_kept(part, anomaly.execution.outcome))
+                result.findings[anomaly.kind] = self._describe(anomaly, user)
+                return search
+            search.bounds = tuple(sorted({*search.bounds, *exploration.bounds}))
+            if exploration.complete and part_serial.complete:
+                search.pair = len(exploration.executions)
+                search.names = tuple(record.id for record in part.writes)
+            elif size > 2:
+                search.larger, search.size = len(exploration.executions), size
+        return search
 
-        An anomaly that one of them shows counts as one more trial.
-        """
-        self.searched = True
-        if trial.manner != "async":
-            return None
-        exploration = explore_interleavings(trial, limit=_MOST_INTERLEAVINGS)
-        for execution in exploration.executions:
-            if serial.classify(execution.outcome) is not None:
-                return self.judge(trial, serial, execution, user, None)
-        if exploration.complete:
-            self.explored = len(exploration.executions), len(trial.writes)
-        return None
+    def _describe(self, anomaly: Anomaly, user: str) -> Finding:
+        """Describe an anomaly with its interleaving."""
+        outcome = anomaly.execution.outcome
+        value: dict[str, Any] = {
+            "kind": anomaly.kind,
+            "prior": [record.id for record in anomaly.trial.prior],
+            "writes": [record.id for record in anomaly.trial.writes],
+            "retained": list(outcome.retained),
+            "serial": list(anomaly.nearest.retained),
+            "errors": list(outcome.errors),
+            "conditions": anomaly.list_conditions(),
+            "steps": anomaly.list_steps(),
+            "choices": list(anomaly.execution.choices),
+            "seed": anomaly.seed,
+        }
+        name = f"anomaly.{anomaly.kind}"
+        policy, schedule = self.policy.name, self.schedule.name
+        return Finding(name=name, value=value, policy=policy, schedule=schedule, user=user)
+
+    def take(self, result: _PoolTrials) -> list[Kind | None]:
+        """Add the trials of the next pool, and return the anomaly of each."""
+        kinds = list(result.kinds)
+        if self.search is None and result.search is not None:
+            self.search = result.search
+            # An anomaly that the search has found counts as one more trial.
+            kinds += [] if self.search.kind is None else [self.search.kind]
+        self.trials += len(kinds)
+        self.kinds.update(kind for kind in kinds if kind is not None)
+        for kind, finding in result.findings.items():
+            if kind in kinds:
+                self.findings.setdefault(kind, finding)
+        self.retained |= result.retained
+        self.serial |= result.serial
+        self.incomplete += result.incomplete
+        self.uncontrolled += result.uncontrolled
+        return kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +244,7 @@ class OverlapStage(AsksNobody):
     """Performs overlapping writes and compares their outcomes with those of serial orders."""
 
     trials: int | None
+    divided: ClassVar[bool] = True
 
     def described(self) -> Mapping[str, object]:
         """Return what makes the results comparable."""
@@ -142,16 +260,26 @@ class OverlapStage(AsksNobody):
             for schedule in traced.schedules
             if schedule.procedure.kind == "overlap"
         ]
-        for case in traced.benchmark.cases:
+        cases = traced.benchmark.cases
+
+        def try_case(index: int) -> _CaseTrials:
+            return _CaseTrials(
+                tuple(self._try_pool(cases[index], each, traced.setting.seed) for each in every)
+            )
+
+        results = map_units(try_case, len(cases), traced.execution)
+        for case, result in zip(cases, results, strict=True):
             sums: Sums[Key] = {}
-            for series in every:
-                route = series.schedule.name
-                with report_own_errors(series.policy, user=case.pool.user, route=route):
-                    self._try_case(case, series, sums, traced.setting.seed)
+            for series, trials in zip(every, result.series, strict=True):
+                _add_sums(sums, series, series.take(trials))
             tally.append(sums)
             traced.run.add("per_unit", unit_rows_of(case, sums))
         rows = estimate_rows(tally, traced.setting)
-        findings = [finding for series in every for finding in _list_findings(series)]
+        findings = [
+            replace(finding, value={**finding.value, "trials": series.kinds[kind]})
+            for series in every
+            for kind, finding in series.findings.items()
+        ]
         traced.run.keep("overlap", findings)
         shares = {(row.policy, row.schedule): row for row in rows if row.quantity == "anomaly"}
         return StageResult(
@@ -163,35 +291,21 @@ class OverlapStage(AsksNobody):
             ),
         )
 
-    def _try_case(self, case: Case, series: _Series, sums: Sums[Key], seed: int) -> None:
-        schedule = series.schedule
-        trials = list_trials(case, series.policy, schedule)
-        if not trials:
-            return
-        serial = [list_serial_outcomes(trial) for trial in trials]
-        for trial, outcomes in zip(trials, serial, strict=True):
-            series.serial |= {_count_kept(trial, outcome) for outcome in outcomes.outcomes}
-        kinds: list[Kind | None] = []
-        repeated = self.trials or (_OUTSIDE_TRIALS if trials[0].policy.outside else _TRIALS)
-        for number in range(repeated):
-            at = number % len(trials)
-            trial_seed = _draw_seed(seed, case.pool.user, schedule.name, number)
-            execution = trials[at].sample(trial_seed)
-            if trials[at].controlled and not execution.controlled:
-                trials[at] = replace(trials[at], controlled=False)
-            series.uncontrolled += not execution.controlled
-            kinds.append(
-                series.judge(trials[at], serial[at], execution, case.pool.user, trial_seed)
-            )
-        if not any(kinds) and not series.searched:
-            kind = series.search(trials[0], serial[0], case.pool.user)
-            kinds += [] if kind is None else [kind]
-        series.trials += len(kinds)
-        column = Column("overlap", "anomaly", series.policy.name, schedule.name)
-        sums[column, "all"] = (float(len(kinds) - kinds.count(None)), len(kinds))
-        for kind in KINDS:
-            target = column._replace(quantity=f"anomaly.{kind}")
-            sums[target, "all"] = (float(kinds.count(kind)), len(kinds))
+    def _try_pool(self, case: Case, series: _Series, seed: int) -> _PoolTrials:
+        route = series.schedule.name
+        with report_own_errors(series.policy, user=case.pool.user, route=route):
+            return series.try_pool(case, self.trials, seed)
+
+
+def _add_sums(sums: Sums[Key], series: _Series, kinds: Sequence[Kind | None]) -> None:
+    """Add the shares of the trials of one pool, if there were any."""
+    if not kinds:
+        return
+    column = Column("overlap", "anomaly", series.policy.name, series.schedule.name)
+    sums[column, "all"] = (float(len(kinds) - kinds.count(None)), len(kinds))
+    for kind in KINDS:
+        target = column._replace(quantity=f"anomaly.{kind}")
+        sums[target, "all"] = (float(kinds.count(kind)), len(kinds))
 
 
 def _draw_seed(seed: int, user: str, schedule: str, number: int) -> int:
@@ -219,7 +333,20 @@ def list_trials(case: Case, policy: Policy, schedule: Schedule) -> list[Trial]:
     assert own is not None  # noqa: S101 (only such memories can overlap)
     # Each build of a system outside this process takes long.
     starts = (0,) if own.outside else dict.fromkeys((0, last // 2, last))
-    return [Trial(own, arrivals[:start], arrivals[start : start + size]) for start in starts]
+    texts = list(dict.fromkeys(question.text for question in case.questions))
+    most = min(len(texts), _OUTSIDE_QUESTIONS if own.outside else _QUESTIONS)
+    questions = tuple(texts[len(texts) * at // most] for at in range(most))
+    trials = [
+        Trial(own, arrivals[:start], arrivals[start : start + size], questions=questions)
+        for start in starts
+    ]
+    forward = range(size)
+    # What a memory shows differently each time is not compared.
+    if own.deterministic and (
+        trials[0].run_in_order(forward).shown == trials[0].run_in_order(forward).shown
+    ):
+        return trials
+    return [replace(trial, questions=()) for trial in trials]
 
 
 def _count_kept(trial: Trial, outcome: Outcome) -> tuple[int, int]:
@@ -228,34 +355,10 @@ def _count_kept(trial: Trial, outcome: Outcome) -> tuple[int, int]:
     return len(added), len(added & {*outcome.retained})
 
 
-def _list_findings(series: _Series) -> Iterator[Finding]:
-    """Yield an example of each kind of anomaly, with its interleaving."""
-    for kind, (anomaly, user) in series.anomalies.items():
-        value: dict[str, Any] = {
-            "kind": kind,
-            "trials": series.kinds[kind],
-            "prior": [record.id for record in anomaly.trial.prior],
-            "writes": [record.id for record in anomaly.trial.writes],
-            "retained": list(anomaly.execution.outcome.retained),
-            "serial": list(anomaly.nearest.retained),
-            "errors": list(anomaly.execution.outcome.errors),
-            "steps": anomaly.list_steps(),
-            "choices": list(anomaly.execution.choices),
-            "seed": anomaly.seed,
-        }
-        yield Finding(
-            name=f"anomaly.{kind}",
-            value=value,
-            policy=series.policy.name,
-            schedule=series.schedule.name,
-            user=user,
-        )
-
-
 def _describe_series(series: _Series, row: EstimateRow) -> Statement:
     """Describe the trials of one policy under one schedule."""
     trials, manner = str(series.trials), _describe_manner(series)
-    if not series.anomalies:
+    if not series.findings:
         return state_row(
             "overlap",
             row,
@@ -267,12 +370,13 @@ def _describe_series(series: _Series, row: EstimateRow) -> Statement:
             explored=_describe_coverage(series),
         )
     kind = series.kinds.most_common(1)[0][0]
-    writes = [record.id for record in series.anomalies[kind][0].trial.writes]
+    example = series.findings[kind].value
+    writes, conditions = example["writes"], example["conditions"]
     return state_row(
         "overlap",
         row,
         "{cause}. {row} of {trials} trials end in a way that no serial order does ({manner}); "
-        "{number} writes are enough ({writes})",
+        "{number} writes are enough ({writes}){conditions}",
         severity="problem",
         next_step=_REMEDIES[kind],
         cause=_describe_cause(series, kind),
@@ -280,6 +384,7 @@ def _describe_series(series: _Series, row: EstimateRow) -> Statement:
         manner=manner,
         number=str(len(writes)),
         writes=join_names(writes),
+        conditions=f", if {join_names(conditions)}" if conditions else "",
     )
 
 
@@ -316,11 +421,25 @@ def _write_range(numbers: Collection[int]) -> str:
 
 
 def _describe_coverage(series: _Series) -> str:
-    interleavings, writes = series.explored
+    """Describe which interleavings were performed, and what remains possible."""
+    search = series.search or _Search()
+    every = ""
+    if search.pair:
+        every = (
+            f"; all {search.pair} different interleavings of {len(search.names)} writes were "
+            f"performed ({join_names(search.names)})"
+        )
+        if search.bounds:
+            every += f", in which {join_names(search.bounds)}"
     if series.incomplete:
-        return "; not every serial order was built, so an anomaly may remain"
-    if interleavings:
-        return f"; all {interleavings} different interleavings of {writes} writes were performed"
+        return f"{every}; not every serial order was built, so an anomaly may remain"
+    if every and search.larger:
+        return (
+            f"{every}, and {search.larger} of {search.size} writes, which are not all, so a rare "
+            f"anomaly may remain"
+        )
+    if every:
+        return every
     if 0 < series.uncontrolled < series.trials:
         return (
             f"; {series.uncontrolled} trials could not be controlled, so a rare anomaly may remain"
@@ -347,20 +466,22 @@ def _tabulate(results: Results) -> Sequence[Table]:
         *make_table(
             "overlap-interleavings",
             "Interleavings",
-            "The smallest set of writes that shows each anomaly, and how their steps interleave.",
-            ("policy", "schedule", "anomaly", "writes", "steps"),
+            "The smallest set of writes that shows each anomaly, how long their requests have to "
+            "take, and how their steps interleave.",
+            ("policy", "schedule", "anomaly", "writes", "durations", "steps"),
             [
                 (
                     finding.policy,
                     finding.schedule,
                     finding.value["kind"],
                     ", ".join(finding.value["writes"]),
+                    "; ".join(finding.value.get("conditions", ())),
                     "; ".join(finding.value["steps"]),
                 )
                 for kind in KINDS
                 for finding in results.findings.get(f"anomaly.{kind}", ())
             ],
-            names=5,
+            names=6,
         ),
     ]
 

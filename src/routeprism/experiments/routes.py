@@ -208,14 +208,15 @@ def _price_answers(
 def _perform(audit: Preparation, run: Run | None) -> list[StageResult]:
     """Perform the stages in order, after all recorded answers that they read were looked up.
 
-    A shard collects the answers of its pools; what asks no model is left to merging.
+    A shard collects the answers of its pools, and performs what is divided; the rest is left to
+    merging.
     """
     if run is None:
         return []
     traced = audit.traced(run)
     every = [StageResult(notes=inspect_stages(audit.stages, traced))]
     for number, stage in enumerate(audit.stages, 1):
-        if audit.pools is not None and not stage.models:
+        if audit.pools is not None and not (stage.models or getattr(stage, "divided", False)):
             continue
         audit.execution.begin_step("experiments", number, len(audit.stages) + 2)
         every.append(stage.perform(traced, audit.execution.answer_progress))

@@ -6,6 +6,7 @@ from routeprism.overlap._anomalies import (
     Kind,
     SerialOutcomes,
     describe_anomaly,
+    find_simplest,
     list_serial_outcomes,
     shrink_anomaly,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "describe_anomaly",
     "explore_interleavings",
     "find_overlap",
+    "find_simplest",
     "list_serial_outcomes",
     "renew_memory",
     "shrink_anomaly",

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
 from typing import Any, Literal, get_args
 
-from routeprism.overlap._exploration import explore_interleavings
+from routeprism.overlap._durations import list_conditions, name_write
+from routeprism.overlap._exploration import explore_interleavings, explore_order
 from routeprism.overlap._trials import Execution, Outcome, Trial
 from routeprism.policies import JsonValue
 from routeprism.policies.own import closing_memory
@@ -27,6 +28,12 @@ _DRAWN_ORDERS = 50
 """Serial orders that are drawn where there are more."""
 _OUTSIDE_ORDERS = (6, 3)
 """The same two numbers for a system outside this process, of which each build takes long."""
+_MOST_DURATIONS = 200
+"""Outcomes that are tried for each serial order, if they depend on the durations of requests."""
+_MOST_SIMILAR = 500
+"""Interleavings that are tried to describe an anomaly more simply."""
+_MOST_HANGING = 4
+"""Interleavings that are tried to reduce an anomaly in which a write never ends."""
 _MOST_STATES = 2_000
 """Merged states up to which serial outcomes are computed from them."""
 
@@ -48,28 +55,39 @@ class SerialOutcomes:
 
         If not all orders were built, an undrawn order may keep different records. Then only an
         outcome with fewer records, more copies of one, or more errors than any built order counts.
+        An outcome is compared with those of the same durations: a write whose own requests are
+        fast enough does not exceed a timeout alone.
         """
-        serial_texts = {_write(serial, self.key) for serial in self.outcomes}
-        if _write(outcome, self.key) in serial_texts:
-            return None
-        if self._has_new_error(outcome):
+        outcomes = [serial for serial in self.outcomes if serial.slow <= outcome.slow]
+        if outcome.never_ended:
             return "error"
-        counts = [Counter(serial.retained) for serial in self.outcomes]
+        if _write(outcome, self.key) in {_write(serial, self.key) for serial in outcomes}:
+            return None
+        if _has_new_error(outcome, outcomes, complete=self.complete):
+            return "error"
+        counts = [Counter(serial.retained) for serial in outcomes]
         retained = Counter(outcome.retained)
         if not self.complete:
             return _classify_drawn(retained, counts)
         return _classify_counts(retained, counts) or _classify_state(
-            outcome.state, [serial.state for serial in self.outcomes]
+            _list_content(outcome), [_list_content(serial) for serial in outcomes]
         )
 
-    def _has_new_error(self, outcome: Outcome) -> bool:
-        if self.complete:
-            serial_errors = {error for serial in self.outcomes for error in serial.errors}
-            return not serial_errors.issuperset(outcome.errors)
-        most: Counter[str] = Counter()
-        for serial in self.outcomes:
-            most |= _count_errors(serial)
-        return bool(_count_errors(outcome) - most)
+
+def _list_content(outcome: Outcome) -> JsonValue:
+    """Return what is compared beside records and errors."""
+    exposures = [[[*map(list, block)] for block in blocks] for blocks in outcome.shown]
+    return [outcome.state, exposures]
+
+
+def _has_new_error(outcome: Outcome, serial: Sequence[Outcome], *, complete: bool) -> bool:
+    if complete:
+        errors = Counter(outcome.errors)
+        return not any(errors <= Counter(each.errors) for each in serial)
+    most: Counter[str] = Counter()
+    for each in serial:
+        most |= _count_errors(each)
+    return bool(_count_errors(outcome) - most)
 
 
 def _count_errors(outcome: Outcome) -> Counter[str]:
@@ -130,8 +148,9 @@ def _list_leaves(state: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _write(outcome: Outcome, key: Callable[[Any], Any] | None = None) -> str:
-    state = outcome.state if key is None else repr(key(outcome.state))
-    return json.dumps([outcome.retained, state, outcome.errors], sort_keys=True, default=repr)
+    # A key names all that counts, so what is shown may differ.
+    content = _list_content(outcome) if key is None else repr(key(outcome.state))
+    return json.dumps([outcome.retained, content, outcome.errors], sort_keys=True, default=repr)
 
 
 def list_serial_outcomes(trial: Trial) -> SerialOutcomes:
@@ -148,10 +167,19 @@ def list_serial_outcomes(trial: Trial) -> SerialOutcomes:
     most, sample_size = _OUTSIDE_ORDERS if trial.policy.outside else (_MOST_ORDERS, _DRAWN_ORDERS)
     exhaustive = math.factorial(number) <= most
     orders = list(permutations(range(number))) if exhaustive else _draw_orders(number, sample_size)
-    outcomes = {_write(outcome): outcome for outcome in map(trial.run_in_order, orders)}
+    outcomes: dict[tuple[str, frozenset[str]], Outcome] = {}
     # By chance, an order can have outcomes that were not built.
     complete = exhaustive and trial.policy.deterministic
-    return SerialOutcomes(tuple(outcomes.values()), len(orders), complete)
+    builds = 0
+    for order in orders:
+        results, covered = explore_order(trial, order, limit=_MOST_DURATIONS)
+        builds += len(results)
+        complete = complete and covered
+        outcomes |= {(_write(outcome), outcome.slow): outcome for outcome in results}
+        if any(outcome.over_limit for outcome in results):
+            complete = False  # every further order may take as long
+            break
+    return SerialOutcomes(tuple(outcomes.values()), builds, complete)
 
 
 def _draw_orders(number: int, orders: int) -> list[tuple[int, ...]]:
@@ -182,8 +210,11 @@ def _merge_serial_states(trial: Trial) -> SerialOutcomes | None:
                     if write in arrived:
                         continue
                     longer = (*order, write)
-                    outcome = trial.run_in_order(longer)
+                    results, _ = explore_order(trial, longer, limit=2)
                     builds += 1
+                    outcome = results[0]
+                    if len(results) > 1 or outcome.never_ended:
+                        return None
                     identity = _write(outcome, key)
                     following.setdefault((arrived | {write}, identity), longer)
                     if len(longer) == len(trial.writes):
@@ -206,6 +237,10 @@ class Anomaly:
     seed: int | None = None
     """The seed from which the interleaving can be repeated; None if it was found exhaustively."""
 
+    def list_conditions(self) -> list[str]:
+        """Describe the durations that it needs, in words; nothing if it needs none."""
+        return list_conditions(self.trial.writes, self.execution)
+
     @property
     def missing(self) -> tuple[str, ...]:
         """The ids that the most similar serial outcome retains and this one does not."""
@@ -217,9 +252,14 @@ class Anomaly:
         if not self.execution.controlled:
             return []
         verb = "waits at" if self.trial.manner == "async" else "stops before"
-        words = {"end": "ends", "background": "continues in the background"}
+        words = {
+            "end": "ends",
+            "background": "continues in the background",
+            "function": "a function on another thread ends",
+            "timeout": "a timeout ends",
+        }
         return [
-            f"{number}. {self.trial.writes[step.write].id}: "
+            f"{number}. {name_write(self.trial.writes, step.write)}: "
             + words.get(step.place, f"{verb} {step.place}")
             for number, step in enumerate(self.execution.steps, start=1)
         ]
@@ -231,7 +271,11 @@ def describe_anomaly(
     """Put an anomaly together with the serial outcome that is most similar."""
     retained = Counter(execution.outcome.retained)
     nearest = min(
-        serial.outcomes, key=lambda outcome: _distance(Counter(outcome.retained), retained)
+        serial.outcomes,
+        key=lambda outcome: (
+            len(outcome.slow - execution.outcome.slow),
+            _distance(Counter(outcome.retained), retained),
+        ),
     )
     return Anomaly(kind, trial, execution, nearest, seed)
 
@@ -242,6 +286,8 @@ def shrink_anomaly(anomaly: Anomaly, *, limit: int = 200) -> Anomaly:
     Sets of writes are tried by size, as long as there are at most `limit` of a size, and then by
     leaving out one write at a time. Each set gets up to `limit` interleavings or repetitions.
     """
+    if anomaly.execution.outcome.never_ended:
+        limit = min(limit, _MOST_HANGING)
     if anomaly.trial.policy.outside:
         return _shrink_outside(anomaly)
     for writes, minimal in _list_smaller_sets(anomaly.trial.writes, limit):
@@ -275,19 +321,54 @@ def _shrink_outside(anomaly: Anomaly) -> Anomaly:
     return anomaly
 
 
+def find_simplest(
+    trial: Trial, serial: SerialOutcomes, executions: Sequence[Execution], kind: Kind | None = None
+) -> Anomaly | None:
+    """Find the anomaly, of one kind or of any, that needs the fewest conditions and steps."""
+    simplest = _choose_simplest(trial, serial, executions, kind)
+    if simplest is None or not _begins_late(simplest):
+        return simplest
+    # Writes that begin at once show the same more simply, but were left out as equivalent.
+    similar = explore_interleavings(trial, limit=_MOST_SIMILAR, prune=False).executions
+    return _choose_simplest(trial, serial, [simplest.execution, *similar], simplest.kind)
+
+
+def _choose_simplest(
+    trial: Trial, serial: SerialOutcomes, executions: Sequence[Execution], kind: Kind | None
+) -> Anomaly | None:
+    kinds = ((execution, serial.classify(execution.outcome)) for execution in executions)
+    return min(
+        (
+            describe_anomaly(trial, serial, execution, anomaly, None)
+            for execution, anomaly in kinds
+            if anomaly is not None and anomaly == (kind or anomaly)
+        ),
+        key=lambda anomaly: (
+            _begins_late(anomaly),
+            len(anomaly.list_conditions()),
+            len(anomaly.execution.steps),
+        ),
+        default=None,
+    )
+
+
+def _begins_late(anomaly: Anomaly) -> bool:
+    """Whether a write begins only after a request of another write has ended."""
+    return any(request.unbegun for request in anomaly.execution.requests)
+
+
 def _find_kind(trial: Trial, kind: Kind, limit: int) -> Anomaly | None:
+    """Perform every interleaving, and if there are too many drawn ones also."""
     serial = list_serial_outcomes(trial)
-    for seed, execution in _list_executions(trial, limit):
-        if serial.classify(execution.outcome) == kind:
-            return describe_anomaly(trial, serial, execution, kind, seed)
-    return None
-
-
-def _list_executions(trial: Trial, limit: int) -> Iterator[tuple[int | None, Execution]]:
-    """Perform a trial with every interleaving, and if there are too many with drawn ones also."""
     draws = min(limit, 50)
     if trial.manner == "async":
         exploration = explore_interleavings(trial, limit=limit)
-        yield from ((None, execution) for execution in exploration.executions)
-        draws = 0 if exploration.complete else limit
-    yield from ((seed, trial.sample(seed)) for seed in range(draws))
+        simplest = find_simplest(trial, serial, exploration.executions, kind)
+        if simplest is not None or (exploration.complete and not exploration.bounds):
+            return simplest
+        draws = limit
+    for seed in range(draws):
+        execution = trial.sample(seed)
+        if serial.classify(execution.outcome) == kind:
+            return describe_anomaly(trial, serial, execution, kind, seed)
+    return None

@@ -11,9 +11,7 @@ from typing import Any
 
 from routeprism.errors import ContractError, InapplicableError
 from routeprism.orders import Procedure
-from routeprism.overlap._loop import ControlledLoop
-from routeprism.overlap._threads import ThreadScheduler
-from routeprism.overlap._trials import find_overlap, open_for_overlap, overlap_writes
+from routeprism.overlap._trials import choose_conductor, open_for_overlap, overlap_writes
 from routeprism.policies import (
     Incremental,
     Memory,
@@ -91,11 +89,11 @@ def _build_overlapping(
     policy: OwnMemory, arrivals: Sequence[Record], procedure: Procedure, seed: str
 ) -> Memory:
     """Build with several adds in flight; where RoutePrism can choose, the seed decides."""
-    scheduler = ThreadScheduler() if find_overlap(policy) == "threads" else None
-    with open_for_overlap(policy, ControlledLoop(), scheduler) as memory:
+    conductor = choose_conductor(policy)
+    with open_for_overlap(policy, conductor) as memory:
         for number, batch in enumerate(_split(arrivals, procedure.number)):
             digest = hashlib.sha256(f"{seed}\0{number}".encode()).digest()
-            overlap_writes(memory, batch, int.from_bytes(digest[:8], "big"), scheduler)
+            overlap_writes(memory, batch, int.from_bytes(digest[:8], "big"), conductor)
     return policy.finish(memory, arrivals)
 
 

@@ -21,12 +21,14 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from routeprism.errors import InapplicableError
-from routeprism.overlap._loop import Watch, is_foreign, is_machinery
-from routeprism.overlap._trials import Execution, Trial
+from routeprism.overlap._loop import Choose, Watch, find_write, is_foreign, is_machinery
+from routeprism.overlap._trials import Execution, Outcome, Trial
 from routeprism.records import Record
+
+T = TypeVar("T")
 
 _IMMUTABLE = (str, bytes, int, float, complex, bool, type(None), range, type(Ellipsis), Record)
 _MUTABLE = "values that can be changed"
@@ -87,14 +89,15 @@ class AccessRecorder:
         if self._current is not None:
             self._current.outside = True
 
-    def watch(self, number: int, run: Callable[[], None]) -> None:
+    def watch(self, number: int, run: Callable[[], bool]) -> None:
         """Run one step of a write and record what it uses."""
         changes = {_MUTABLE} if number in self._holders else set()
         self._current = self.last = Access(changes=changes, outside=self._blind)
         before = sys.getprofile()
         sys.setprofile(self._profile)
         try:
-            run()
+            if run():
+                self.reach_outside()
         finally:
             sys.setprofile(before)
             access, self._current = self._current, None
@@ -246,7 +249,12 @@ class Exploration:
     performed: int
     """How often the trial was performed, including attempts that repeated an earlier one."""
     complete: bool
-    """Whether every interleaving was covered."""
+    """Whether every interleaving was covered, within its bounds."""
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """What limits the interleavings, in words; nothing in most memories."""
+        return tuple(sorted({bound for each in self.executions for bound in each.bounds}))
 
 
 class _RedundantError(BaseException):
@@ -325,9 +333,9 @@ class _Search:
         step = parent.explored[parent.choice]
         asleep = {**parent.sleep, **parent.explored}
         return {
-            write: access
-            for write, access in asleep.items()
-            if write != parent.choice and not access.conflicts_with(step)
+            choice: access
+            for choice, access in asleep.items()
+            if find_write(choice) != find_write(parent.choice) and not access.conflicts_with(step)
         }
 
     def backtrack(self) -> bool:
@@ -353,7 +361,7 @@ def explore_interleavings(trial: Trial, *, limit: int = 10_000, prune: bool = Tr
         )
     executions: list[Execution] = []
     performed = 0
-    for execution in _search(trial, prune=prune):
+    for execution in _search(trial.perform, prune=prune):
         if performed == limit:
             return Exploration(tuple(executions), performed, complete=False)
         performed += 1
@@ -362,14 +370,41 @@ def explore_interleavings(trial: Trial, *, limit: int = 10_000, prune: bool = Tr
     return Exploration(tuple(executions), performed, complete=True)
 
 
-def _search(trial: Trial, *, prune: bool) -> Iterator[Execution | None]:
+def explore_order(trial: Trial, order: Sequence[int], *, limit: int) -> tuple[list[Outcome], bool]:
+    """Return the outcomes of writes one after the other, whatever their requests take.
+
+    Also return whether these are all; several outcomes are possible only if a write has tasks,
+    timeouts or functions on other threads.
+    """
+    if trial.manner != "async":
+        return [trial.run_in_order(order)], True
+    executions: list[Execution] = []
+    for execution in _search(lambda choose, _: trial.perform_in_order(order, choose), prune=False):
+        if len(executions) == limit:
+            return _list_outcomes(executions), False
+        if execution is not None:
+            executions.append(execution)
+        if execution is not None and execution.outcome.never_ended:
+            return _list_outcomes(executions), False
+    return _list_outcomes(executions), True
+
+
+def _list_outcomes(executions: Sequence[Execution]) -> list[Outcome]:
+    """List outcomes; a task that outlives a write goes on after it, where that is possible."""
+    calm = [execution for execution in executions if not execution.intruded]
+    return [execution.outcome for execution in calm or executions]
+
+
+def _search(
+    perform: Callable[[Choose, Callable[[Any], Watch] | None], T], *, prune: bool
+) -> Iterator[T | None]:
     """Perform interleavings one by one; None for an attempt that was equivalent to an earlier."""
     search = _Search(prune=prune)
     going = True
     while going:
         search.begin()
         try:
-            execution = trial.perform(search.choose, search.observe if prune else None)
+            execution = perform(search.choose, search.observe if prune else None)
         except _RedundantError:
             yield None
         else:

@@ -22,8 +22,17 @@ from types import CodeType, FrameType
 from typing import Any
 
 from routeprism.frames import OWN_ERRORS
+from routeprism.overlap._limits import explain_limit
 from routeprism.overlap._locks import TurnLock, TurnRLock
-from routeprism.overlap._loop import LIBRARY, Choose, Step, is_foreign, is_machinery, name_place
+from routeprism.overlap._loop import (
+    NEVER_ENDED,
+    Choose,
+    Step,
+    is_foreign,
+    is_library,
+    is_machinery,
+    name_place,
+)
 
 _LOOKS, _INTERVAL = 20, 0.1
 """Looks in a row without progress after which the writes run freely, and seconds between two.
@@ -32,10 +41,7 @@ Time alone would not do: on a busy machine, the whole process may not run for se
 """
 _MOST_MOMENTS = 2000
 """How often a write looks whether a thread that is not controlled lets it continue."""
-_LIMIT = 60.0
-"""Seconds after which a write is taken to wait forever."""
 _MOMENT = 0.001
-_NEVER_ENDED = "the write never ended"
 _SHARED = (
     *("LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"),
     *("BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "BINARY_SLICE", "STORE_SLICE"),
@@ -94,11 +100,11 @@ class ThreadScheduler:
         self._free = self._abandoned = False
 
     def overlap(
-        self, writes: Sequence[Callable[[], Any]], choose: Choose
+        self, writes: Sequence[Callable[[], Any]], choose: Choose, limit: float = 60.0
     ) -> list[BaseException | None]:
         """Run writes at once, and give what each raised, if anything.
 
-        A write that can never continue gives a TimeoutError.
+        A write that can never continue, or not within the limit in seconds, gives a TimeoutError.
         """
         self._reset(len(writes))
         self._choose = choose
@@ -112,12 +118,14 @@ class ThreadScheduler:
                 thread.start()
         self._known = {*self._older, *threads}
         self._gates[self._pick()].release()
-        self._watch()
+        self._watch(limit)
         self._free = True
         return [
-            TimeoutError(_NEVER_ENDED)
-            if number in self._stuck or number not in self._done
+            TimeoutError(NEVER_ENDED)
+            if number in self._stuck
             else self._errors.get(number)
+            if number in self._done
+            else TimeoutError(explain_limit(limit))
             for number in range(len(writes))
         ]
 
@@ -271,9 +279,9 @@ class ThreadScheduler:
             moments += 1
             _REAL["sleep"](_MOMENT)
 
-    def _watch(self) -> None:
+    def _watch(self, limit: float) -> None:
         """Wait for all writes; let them run freely if one is stuck outside Python code."""
-        deadline = time.monotonic() + _LIMIT
+        deadline = time.monotonic() + limit
         progress, looks = -1, 0
         while not self._finished.acquire(timeout=_INTERVAL):
             if time.monotonic() > deadline:
@@ -289,7 +297,7 @@ class ThreadScheduler:
     def _make_tracer(self) -> Any:
         def trace_call(frame: FrameType, event: str, argument: Any) -> Any:
             code = frame.f_code
-            if self._deciding or is_machinery(code) or _is_library_code(code):
+            if self._deciding or is_machinery(code) or is_library(code):
                 return None
             frame.f_trace_opcodes, frame.f_trace_lines = _BY_INSTRUCTION, not _BY_INSTRUCTION
             return trace_step
@@ -315,12 +323,6 @@ def _make_closed_gate() -> Any:
 @lru_cache(maxsize=1024)
 def _find_shared(code: CodeType) -> frozenset[int]:
     return frozenset(step.offset for step in dis.get_instructions(code) if step.opname in _SHARED)
-
-
-@lru_cache(maxsize=1024)
-def _is_library_code(code: CodeType) -> bool:
-    name = code.co_filename
-    return name.startswith(("<frozen", LIBRARY)) and "site-packages" not in name
 
 
 @contextmanager

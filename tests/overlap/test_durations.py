@@ -1,0 +1,240 @@
+"""A request may take any time: what really happens is explored, and nothing that cannot happen."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import types
+
+import durations_catalogue
+import pytest
+from durations_catalogue import RACING, SAFE, STEPPING, Polling, RequestBefore, Yielding
+from overlap_toys import Base, make_records
+
+from routeprism.overlap import (
+    Outcome,
+    Trial,
+    explore_interleavings,
+    find_simplest,
+    list_serial_outcomes,
+)
+from routeprism.policies.own import as_policy
+
+RUNS = 12
+"""How often the real event loop runs each memory."""
+HEAVY = {"LateFlushing", "Flushing", "TwoWorkers", "GatheringRacing", "Gathering", "LimitedAdd"}
+
+
+def mark(kinds):
+    return [
+        pytest.param(kind, marks=pytest.mark.slow) if kind.__name__ in HEAVY else kind
+        for kind in kinds
+    ]
+
+
+def make_trial(kind, number=2):
+    return Trial(as_policy(kind), (), make_records(number))
+
+
+def explore(kind, number=2, **options):
+    exploration = explore_interleavings(make_trial(kind, number), **options)
+    assert exploration.complete
+    return exploration
+
+
+def list_outcomes(exploration):
+    return {repr(execution.outcome) for execution in exploration.executions}
+
+
+# --- Verdicts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", mark(RACING))
+def test_a_race_is_found_in_two_writes(kind) -> None:
+    serial = list_serial_outcomes(make_trial(kind))
+    assert serial.complete
+    kinds = {serial.classify(each.outcome) for each in explore(kind).executions}
+    assert RACING[kind] in kinds
+
+
+@pytest.mark.parametrize("kind", mark(SAFE))
+def test_a_memory_without_a_race_raises_no_alarm(kind) -> None:
+    serial = list_serial_outcomes(make_trial(kind))
+    assert serial.complete
+    assert {serial.classify(each.outcome) for each in explore(kind).executions} == {None}
+
+
+# --- Real executions -----------------------------------------------------------------------------
+
+
+def run_for_real(kind, seed, monkeypatch) -> Outcome:
+    """Add two records with `asyncio.gather`; requests take between 0 and 3 milliseconds."""
+    durations = random.Random(seed)  # noqa: S311
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(durations.choice((0.0, 0.001, 0.002, 0.003)) if seconds else 0)
+
+    async def run() -> Outcome:
+        memory = kind()
+        raised = await asyncio.gather(*map(memory.add, make_records(2)), return_exceptions=True)
+        await asyncio.sleep(0.02)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        errors = sorted(f"{type(error).__name__}: {error}" for error in raised if error)
+        state = memory.state() if hasattr(memory, "state") else None
+        return Outcome(tuple(sorted(memory.retained())), state, tuple(errors))
+
+    monkeypatch.setattr(durations_catalogue, "sleep", sleep)
+    outcome = asyncio.run(run())
+    monkeypatch.undo()
+    return outcome
+
+
+@pytest.mark.parametrize("kind", mark([*RACING, *SAFE]))
+def test_every_outcome_that_occurs_is_explored(kind, monkeypatch) -> None:
+    real = {repr(run_for_real(kind, seed, monkeypatch)) for seed in range(RUNS)}
+    assert real <= list_outcomes(explore(kind))
+
+
+# --- Brute force ---------------------------------------------------------------------------------
+
+
+@types.coroutine
+def wait(seconds: float):
+    yield
+
+
+def step_by_hand(kind, order) -> tuple[Base, list[int]]:
+    """Run adds without an event loop, in an order of steps; also list those that go on."""
+    memory = kind()
+    adds = dict(enumerate(memory.add(record) for record in make_records(2)))
+    for number in order:
+        try:
+            adds[number].send(None)
+        except StopIteration:
+            del adds[number]
+    for add in adds.values():
+        add.close()
+    return memory, list(adds)
+
+
+def list_by_hand(kind, most: int = 9) -> set[str]:
+    """List the outcomes of every order of steps of two adds, up to a number of steps."""
+    outcomes, orders = set(), [()]
+    while orders:
+        order = orders.pop()
+        memory, remaining = step_by_hand(kind, order)
+        if not remaining:
+            outcomes.add(repr(Outcome(tuple(sorted(memory.retained())))))
+        elif len(order) < most:
+            orders += [(*order, number) for number in remaining]
+    return outcomes
+
+
+@pytest.mark.parametrize("kind", STEPPING)
+def test_the_outcomes_are_those_of_brute_force(kind, monkeypatch) -> None:
+    monkeypatch.setattr(durations_catalogue, "sleep", wait)
+    expected = list_by_hand(kind)
+    monkeypatch.undo()
+    assert list_outcomes(explore(kind)) == expected
+    assert list_outcomes(explore(kind, prune=False)) == expected
+
+
+@pytest.mark.parametrize("kind", mark([*RACING, *SAFE]))
+def test_pruning_loses_no_outcome(kind) -> None:
+    brute = explore_interleavings(make_trial(kind), prune=False, limit=3_000)
+    assert list_outcomes(brute) <= list_outcomes(explore(kind))
+
+
+# --- Numbers of interleavings --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Polling, Yielding])
+def test_a_polling_lock_has_finitely_many_interleavings(kind) -> None:
+    # By hand: the first of two adds takes the lock. The second begins after it (1), or finds it
+    # taken and looks again afterwards (1) or once more before (1): 2 · 3. An add that looks again
+    # without a change waits until another add has run.
+    assert len(explore(kind).executions) == 6
+    assert len(explore(kind, prune=False).executions) == 6
+
+
+@pytest.mark.slow
+def test_a_polling_lock_of_three_writes() -> None:
+    # Counted by a state machine of this lock, written for this purpose (with and without pruning).
+    assert len(explore(Polling, 3).executions) == 150
+    assert len(explore(Polling, 3, prune=False).executions) == 318
+
+
+class Forever(Base):
+    """Waits for something that never happens, and counts how often it has looked."""
+
+    looks = 0
+
+    async def add(self, record) -> None:
+        while True:
+            self.looks += 1
+            await asyncio.sleep(0.01)
+
+
+class Waiting(Base):
+    async def add(self, record) -> None:
+        while True:
+            await asyncio.sleep(0.01)
+
+
+class Dated(Base):
+    """Waits until a moment of the loop's clock."""
+
+    async def add(self, record) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + 0.5
+        while loop.time() < end:
+            await asyncio.sleep(0.01)
+        self.items = (*self.items, record.id)
+
+
+def test_a_write_that_looks_forever_ends_as_an_anomaly() -> None:
+    trial = make_trial(Waiting)
+    outcome = trial.sample(0).outcome
+    assert outcome.errors == ("TimeoutError: the write never ended",) * 2
+    assert list_serial_outcomes(trial).classify(outcome) == "error"
+
+
+@pytest.mark.slow
+def test_a_write_that_counts_forever_ends_as_an_anomaly() -> None:
+    assert make_trial(Forever).sample(0).outcome.never_ended
+
+
+def test_a_clock_goes_on_while_nothing_else_can() -> None:
+    assert make_trial(Dated).sample(0).outcome.retained == ("r0", "r1")
+
+
+# --- Conditions ----------------------------------------------------------------------------------
+
+
+class Overtaken(Base):
+    """The older add replaces what the newer one wrote, if its request takes longer."""
+
+    async def add(self, record) -> None:
+        items = (*self.items, record.id)
+        await asyncio.sleep(0.01)
+        if record.position == 0 or "r0" in self.items:
+            self.items = items
+        else:
+            self.items = (*self.items, record.id)
+
+
+def find(kind):
+    trial = make_trial(kind)
+    serial = list_serial_outcomes(trial)
+    return find_simplest(trial, serial, explore(kind).executions)
+
+
+def test_an_anomaly_names_the_durations_that_it_needs() -> None:
+    assert find(RequestBefore).list_conditions() == [
+        "the request of r1 takes longer than the request of r0",
+        "the request of r1 ends while r0 is between two steps",
+    ]
+    assert find(durations_catalogue.LimitedTurn).list_conditions() == [
+        "the request of r0 lasts until the timeout of 0.0015 seconds of r1"
+    ]

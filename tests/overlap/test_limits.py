@@ -1,0 +1,108 @@
+"""A write that blocks or waits forever ends its trial with an anomaly."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+
+import pytest
+from overlap_toys import Base, make_records
+
+import routeprism
+from routeprism.overlap import Trial, list_serial_outcomes
+from routeprism.policies.own import as_policy
+from routeprism.records import Case, Pool, Question
+
+NEVER = "TimeoutError: the write never ended within 5 seconds"
+
+
+class BlockingLock(Base):
+    """Waits with a lock for threads inside `async` code, which blocks all tasks of the loop."""
+
+    write_limit = 5.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+
+    async def add(self, record) -> None:
+        with self.lock:
+            items = self.items
+            await asyncio.sleep(0.01)
+            self.items = (*items, record.id)
+
+
+class WaitingLock(Base):
+    """Takes two locks in an order that depends on the record."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.locks = asyncio.Lock(), asyncio.Lock()
+
+    async def add(self, record) -> None:
+        first, second = self.locks if record.position else self.locks[::-1]
+        async with first:
+            await asyncio.sleep(0.01)
+            async with second:
+                self.items = (*self.items, record.id)
+
+
+class BlockingThreads(Base):
+    """The second of two adds waits for something outside Python that never comes."""
+
+    concurrent = True
+    write_limit = 5.0
+    writing = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.never = threading.Event()
+
+    def add(self, record) -> None:
+        self.writing += 1
+        if self.writing > 1:
+            asyncio.run(asyncio.sleep(3600))
+        self.items = (*self.items, record.id)
+        self.writing -= 1
+
+
+def make_trial(kind):
+    return Trial(as_policy(kind), (), make_records(2))
+
+
+@pytest.mark.parametrize("kind", [BlockingLock, BlockingThreads])
+def test_a_call_that_blocks_ends_at_the_limit(kind) -> None:
+    trial = make_trial(kind)
+    serial = list_serial_outcomes(trial)
+    assert [outcome.errors for outcome in serial.outcomes] == [()]
+    outcome = next(
+        outcome for seed in range(50) for outcome in [trial.sample(seed).outcome] if outcome.errors
+    )
+    assert NEVER in outcome.errors
+    assert serial.classify(outcome) == "error"
+
+
+def test_locks_that_wait_for_each_other_need_no_limit() -> None:
+    trial = make_trial(WaitingLock)
+    serial = list_serial_outcomes(trial)
+    outcomes = [trial.sample(seed).outcome for seed in range(20)]
+    errors = {outcome.errors for outcome in outcomes}
+    assert errors == {(), ("TimeoutError: the write never ended",) * 2}
+    assert {serial.classify(outcome) for outcome in outcomes} == {None, "error"}
+
+
+def test_an_audit_ends_although_a_memory_blocks() -> None:
+    sample = routeprism.load_benchmark("sample")
+    question = Question(id="q", user="u", text="text 1", kind="")
+    cases = tuple(
+        Case(Pool(user, make_records(2)), (replace(question, id=user, user=user),))
+        for user in ("a", "b")
+    )
+    audit = routeprism.audit(
+        replace(sample, cases=cases), BlockingLock, schedules=["overlap:k=2"], rebuilds=0
+    )
+    (row,) = (row for row in audit.rows if row.quantity == "anomaly.error")
+    assert row.estimate > 0
+    (statement,) = (item for item in audit.statements if item.kind == "overlap")
+    assert statement.severity == "problem"

@@ -491,8 +491,8 @@ def _build_in_turns(
             for pair in zip(first, second, strict=True):
                 for memory, record in zip((left, two), pair, strict=True):
                     refuse_awaitable(memory.add(record), inner.name, "add")
-            inner.settle(left, first)
-            inner.settle(two, second)
+            inner.settle(left)
+            inner.settle(two)
         return inner.finish(left, first), inner.finish(two, second)
     if isinstance(inner, Incremental):
         states: list[Any] = [inner.start(), inner.start()]

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from routeprism.models import Gateway, Line, open_endpoint
+from routeprism.models.gateway import Gateway, Line, open_endpoint
 from routeprism.policies import Block, Client, Exposure
 from routeprism.records import Record
 

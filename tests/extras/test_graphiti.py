@@ -10,7 +10,7 @@ import pytest
 
 import routeprism
 from routeprism.errors import LimitError, SpecError
-from routeprism.models import Endpoint
+from routeprism.models.gateway import Endpoint
 from routeprism.models.scripted import ScriptedEndpoint
 from routeprism.policies import AwaitedMemory, Lineage, make_policy
 from routeprism.records import Record, load_benchmark

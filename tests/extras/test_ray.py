@@ -154,7 +154,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from routeprism.models import Line, Reply, open_endpoint
+from routeprism.models import Reply
+from routeprism.models.gateway import Line, open_endpoint
 from routeprism.policies import Block, Client, Exposure
 from routeprism.policies.memochat import MemoChat
 

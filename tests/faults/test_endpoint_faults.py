@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from routeprism.errors import UnansweredError
-from routeprism.review import check_run
+from routeprism.review.gates import check_run
 
 from ..catalogue import mark_repeats
 from . import fault_endpoint

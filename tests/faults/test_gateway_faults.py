@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import routeprism
-from routeprism.models import Gateway, Line
+from routeprism.models.gateway import Gateway, Line
 from routeprism.runs import Run
 
 from ..models import asking_memory

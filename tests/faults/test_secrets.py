@@ -20,7 +20,7 @@ from urllib.parse import quote, quote_plus, unquote
 import pytest
 
 from routeprism.errors import RouteError
-from routeprism.models import Endpoint
+from routeprism.models.gateway import Endpoint
 from routeprism.policies import Lineage, make_policy
 from routeprism.policies.adapters.langmem import LangMem
 from routeprism.policies.raw import Raw

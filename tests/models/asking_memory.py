@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import routeprism
-from routeprism.models import Allowance, Gateway, Line, open_endpoint
+from routeprism.models import Allowance
+from routeprism.models.gateway import Gateway, Line, open_endpoint
 from routeprism.policies import Block, Client, Exposure
 from routeprism.records import Record, load_benchmark
 

@@ -22,7 +22,8 @@ import pytest
 
 import routeprism
 from routeprism.errors import LimitError
-from routeprism.models import Allowance, Gateway, Line
+from routeprism.models import Allowance
+from routeprism.models.gateway import Gateway, Line
 
 from . import asking_memory
 

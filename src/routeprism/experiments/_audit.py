@@ -25,7 +25,8 @@ from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments._until import Stop, Until, Watch, open_watch, shuffle_cases, take_cases
 from routeprism.experiments.mechanism import contrasts
 from routeprism.measures import Tally
-from routeprism.models import ALLOWANCE, GATEWAY, Allowance, Gateway, Model
+from routeprism.models import ALLOWANCE, Allowance, Model
+from routeprism.models.gateway import GATEWAY, Gateway
 from routeprism.policies import (
     Metered,
     Policy,

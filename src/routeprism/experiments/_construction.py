@@ -26,7 +26,8 @@ from routeprism.errors import ContractError, LimitError, ModelError, SpecError, 
 from routeprism.experiments._adding import AddProgress
 from routeprism.experiments._case import Plan
 from routeprism.experiments._execution import Pacing
-from routeprism.models import Allowance, Model, client_route, replay_model
+from routeprism.models import Allowance, Model, replay_model
+from routeprism.models.gateway import client_route
 from routeprism.orders import FORWARD, ONE_BY_ONE
 from routeprism.policies import (
     Client,

@@ -59,7 +59,7 @@ from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments.reach import decide_reaches
 from routeprism.landscape import BINS, MOST_ORDERS, support_positions
 from routeprism.measures import Tally
-from routeprism.models import GATEWAY, Gateway
+from routeprism.models.gateway import GATEWAY, Gateway
 from routeprism.orders import ArrivalModel
 from routeprism.policies import (
     Policy,

@@ -17,42 +17,26 @@ from routeprism.models._contracts import (
     make_models,
     registered_models,
 )
-from routeprism.models._gateway import (
-    GATEWAY,
-    Endpoint,
-    Gateway,
-    Line,
-    client_route,
-    is_scripted,
-    open_endpoint,
-)
 from routeprism.models._replies import clean_reply
 from routeprism.models._scores import contrast_options
 from routeprism.models.recorded import Replayed, replay_model
 
 __all__ = [
     "ALLOWANCE",
-    "GATEWAY",
     "Allowance",
     "Ask",
-    "Endpoint",
-    "Gateway",
-    "Line",
     "Model",
     "Replayed",
     "Reply",
     "Usage",
     "clean_reply",
-    "client_route",
     "contrast_options",
     "costs_money",
     "count_repetition",
     "is_remote",
-    "is_scripted",
     "make_allowance",
     "make_model",
     "make_models",
-    "open_endpoint",
     "registered_models",
     "replay_model",
 ]

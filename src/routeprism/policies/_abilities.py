@@ -13,11 +13,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from routeprism import specs
 from routeprism.errors import ContractError, PeekError, SpecError
-from routeprism.models import Allowance, Gateway, Model
+from routeprism.models import Allowance, Model
 from routeprism.policies._awaiting import AwaitedPolicy, wrap_asynchronous
 from routeprism.policies._contracts import (
     Consult,
@@ -40,6 +40,9 @@ from routeprism.policies._wrappers import (
 from routeprism.policies.own import OwnMemory, accepts, find_class
 from routeprism.policies.remedies import Fallback, Hold, Queue, Rebuild, TimeTied, read_calls
 from routeprism.records import Pool, Record
+
+if TYPE_CHECKING:
+    from routeprism.models.gateway import Gateway
 
 _ALL_COMBINATIONS = 3
 """Up to how many operations every combination is an arm; of more, singles and pairs are."""

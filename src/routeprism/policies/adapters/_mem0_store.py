@@ -19,11 +19,11 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from routeprism.errors import InputError, MissingExtraError, RouteError, SpecError
 from routeprism.files import read_input
-from routeprism.models import Allowance, Endpoint
+from routeprism.models import Allowance
 from routeprism.policies._contracts import Block, Event
 from routeprism.policies._lineage import Lineage
 from routeprism.policies.adapters._systems import (
@@ -37,6 +37,9 @@ from routeprism.policies.adapters._systems import (
 from routeprism.records import Record
 from routeprism.redaction import Redactor, names_secret
 from routeprism.text import tokens
+
+if TYPE_CHECKING:
+    from routeprism.models.gateway import Endpoint
 
 _EXTRA = "mem0"
 _USER = "route"

@@ -16,10 +16,10 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from routeprism.errors import MissingExtraError, RouteError, SpecError
-from routeprism.models import Allowance, Endpoint, Gateway, Line, is_scripted, open_endpoint
+from routeprism.models import Allowance
 from routeprism.policies._contracts import Block, Event, Exposure, JsonValue
 from routeprism.policies._lineage import joins, quotes
 from routeprism.policies._wrappers import Client
@@ -27,6 +27,9 @@ from routeprism.records import Record
 from routeprism.redaction import Redactor, hide_credentials
 from routeprism.specs import positive, write_spec
 from routeprism.text.hashing import hash_words
+
+if TYPE_CHECKING:
+    from routeprism.models.gateway import Endpoint, Gateway
 
 Text = Literal["user", "full"]
 """The part of a record that a system receives: its user turns, or all roles."""
@@ -254,6 +257,8 @@ class ClientSystem:
     @property
     def scripted(self) -> bool:
         """Whether the scripted model of this package decides what to keep."""
+        from routeprism.models.gateway import is_scripted
+
         return is_scripted(self.model, self.base_url)
 
     def metered(self: System, allowance: Allowance, /) -> System:
@@ -278,6 +283,8 @@ class ClientSystem:
 
     def connect(self, arrivals: Sequence[Record], api_key: str = "") -> Endpoint:
         """Open the endpoint that one build's client asks: the model's, or the run's proxy to it."""
+        from routeprism.models.gateway import Line, open_endpoint
+
         texts = [(record.id, record.text) for record in arrivals]
         prices = self.price_in, self.price_out
         line = Line(self.name, texts, self.base_url, *prices, api_key)

@@ -13,10 +13,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from routeprism.errors import SpecError
-from routeprism.models import Endpoint
 from routeprism.policies._awaiting import AwaitedMemory
 from routeprism.policies._contracts import Block, Event, Memory
 from routeprism.policies._wrappers import Client
@@ -35,6 +34,9 @@ from routeprism.policies.adapters._systems import (
 )
 from routeprism.records import Record, read_time
 from routeprism.redaction import Redactor
+
+if TYPE_CHECKING:
+    from routeprism.models.gateway import Endpoint
 
 __all__ = ["Graphiti"]
 

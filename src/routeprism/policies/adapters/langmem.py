@@ -8,9 +8,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from routeprism.models import Endpoint
 from routeprism.policies._contracts import Memory
 from routeprism.policies._lineage import Lineage
 from routeprism.policies._wrappers import Client
@@ -29,6 +28,9 @@ from routeprism.policies.adapters._systems import (
 from routeprism.policies.adapters.langgraph import open_store
 from routeprism.records import Record
 from routeprism.specs import positive
+
+if TYPE_CHECKING:
+    from routeprism.models.gateway import Endpoint
 
 __all__ = ["LangMem"]
 

@@ -40,6 +40,16 @@ from routeprism.text import tokens
 from routeprism.transport import RETRIES, Connections
 from routeprism.workers import call_home, current_work
 
+__all__ = [
+    "GATEWAY",
+    "Endpoint",
+    "Gateway",
+    "Line",
+    "client_route",
+    "is_scripted",
+    "open_endpoint",
+]
+
 GATEWAY = "gateway"
 """The name of a command's proxy among the objects that workers call."""
 
@@ -181,6 +191,7 @@ class Gateway:
         return scope
 
     def answer(self, call: Call) -> Response:
+        """Answer a client: with the stored reply, or with one that is requested and stored now."""
         with self._lock:
             scope = self._scopes.get(call.scope)
         if scope is None:

@@ -6,9 +6,11 @@ import pydoc
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
+import routeprism
 from routeprism.experiments import WORKPLACE, registered_experiments
 from routeprism.specs import registered
 
@@ -59,6 +61,32 @@ def test_help_of_a_command_imports_no_experiment_and_no_library() -> None:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stderr == "[]\n"
     assert "--design" in ended.stdout and "--overlap-trials" in ended.stdout
+
+
+def _list_imports(words: list[str], heavy: set[str]) -> str:
+    code = (
+        "import sys; from routeprism.cli import run_command\n"
+        f"run_command({words!r})\n"
+        f"print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return ended.stderr
+
+
+def test_check_imports_nothing_that_builds_memories_or_computes(tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    routeprism.audit("sample", "recent:k=3", schedules=["replay"], resamples=100, run=run)
+    heavy = {"numpy", "asyncio", "ssl", "routeprism.report"} | {
+        f"routeprism.{package}" for package in ("answers", "measures", "models", "policies")
+    }
+    assert _list_imports(["check", run, "-g", "J>=0"], heavy) == "[]\n"
+
+
+def test_a_list_imports_what_it_names() -> None:
+    heavy = {"numpy", "sqlite3", "routeprism.policies", "routeprism.answers", "routeprism.report"}
+    assert _list_imports(["list", "schedules"], heavy) == "[]\n"
+    heavy = {"routeprism.experiments", "routeprism.models.gateway", "routeprism.report"}
+    assert _list_imports(["list", "policies"], heavy) == "[]\n"
 
 
 def test_options_are_declared_beside_experiments_as_experiments_have_them() -> None:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from routeprism.policies import Block, Exposure, Interface, Memory, Policy
     from routeprism.records import Benchmark, Case, Pool, Question, Record, Turn, load_benchmark
     from routeprism.reproduction import reproduce
-    from routeprism.review import plan_study
+    from routeprism.review.planning import plan_study
 
 __all__ = [
     "Audit",
@@ -119,7 +119,7 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
             "RunError SpecError UnansweredError",
             ".merging": "merge",
             ".reproduction": "reproduce",
-            ".review": "plan_study",
+            ".review.planning": "plan_study",
             ".models": "Model",
             ".orders": "Schedule",
             ".policies": "Block Exposure Interface Memory Policy",

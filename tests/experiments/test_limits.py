@@ -14,7 +14,7 @@ import routeprism
 from routeprism.labels import SCREEN, cards_for, run_study
 from routeprism.records import Benchmark, load_benchmark
 from routeprism.report import write_report
-from routeprism.review import compare_runs
+from routeprism.review.comparison import compare_runs
 
 pytestmark = pytest.mark.usefixtures("only_reversal")
 

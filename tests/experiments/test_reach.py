@@ -19,7 +19,8 @@ from routeprism.policies import Block, Exposure, Memory, make_policy
 from routeprism.pytest_plugin import assert_order_stable
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
 from routeprism.report import write_report
-from routeprism.review import check_run, compare_runs
+from routeprism.review.comparison import compare_runs
+from routeprism.review.gates import check_run
 from routeprism.review.stability import order_stability
 from routeprism.runs import StoredRun
 

@@ -8,7 +8,7 @@ import pytest
 
 import routeprism
 from routeprism.models import Ask
-from routeprism.review import check_run
+from routeprism.review.gates import check_run
 
 pytestmark = pytest.mark.usefixtures("only_reversal")
 

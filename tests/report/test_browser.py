@@ -11,7 +11,7 @@ import pytest
 import routeprism
 from routeprism.policies import Block, Exposure
 from routeprism.report import write_comparison, write_report
-from routeprism.review import compare_runs
+from routeprism.review.comparison import compare_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -540,7 +540,7 @@ def test_every_number_of_a_table_names_its_row(restored_sample: Path, tmp_path: 
 
 def test_a_comparison_lists_newly_lost_support(own_data: OwnData, tmp_path: Path) -> None:
     """Of three records, keeping one instead of two loses the middle one on both routes."""
-    from routeprism.review import compare_runs
+    from routeprism.review.comparison import compare_runs
 
     questions = [question("a", support=["a1"]), question("b", support=["b2"])]
     directory = own_data(RECORDS, questions)

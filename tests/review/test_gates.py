@@ -9,8 +9,8 @@ import pytest
 
 import routeprism
 from routeprism.errors import RunError, SpecError
-from routeprism.review import check_run, compare_runs
-from routeprism.review.gates import parse_gate
+from routeprism.review.comparison import compare_runs
+from routeprism.review.gates import check_run, parse_gate
 from routeprism.runs import Run, StoredRun
 
 

@@ -23,7 +23,9 @@ from routeprism.policies import (
     watch_adds,
 )
 from routeprism.policies.own import OwnMemory
-from routeprism.review import StudyPlan, check_run, compare_runs, plan_study
+from routeprism.review.comparison import compare_runs
+from routeprism.review.gates import check_run
+from routeprism.review.planning import StudyPlan, plan_study
 from routeprism.review.tracing import trace_row
 from routeprism.routes.conformance import Check, iterate_checks
 from routeprism.routes.conformance import check_adapter as try_adapter

@@ -23,8 +23,7 @@ from routeprism.experiments.repairs import summarise_remedies
 from routeprism.experiments.severity import tabulate_verdicts
 from routeprism.experiments.statements import choose_statements, comes_first
 from routeprism.printing import printable
-from routeprism.report import REPORT
-from routeprism.runs import COLUMNS, Rows
+from routeprism.runs import COLUMNS, REPORT, Rows
 
 
 def show_audit(settings: Any) -> None:

@@ -16,9 +16,8 @@ from routeprism.cli._terminal import reading
 from routeprism.errors import RunError, UnansweredError
 from routeprism.files import write_output
 from routeprism.printing import printable
-from routeprism.report import REPORT
-from routeprism.review import CheckResult, check_run
-from routeprism.review.gates import GateVerdict, list_lost_records
+from routeprism.review.gates import CheckResult, GateVerdict, check_run, list_lost_records
+from routeprism.runs import REPORT
 
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot contain, but record and question ids can."""

@@ -15,14 +15,15 @@ from routeprism.cli._audit import render_table
 from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import reading
 from routeprism.experiments.severity import describe_arrival
-from routeprism.review import RunComparison, StudyPlan
 from routeprism.review.comparison import (
     MAIN_QUANTITIES,
     Difference,
+    RunComparison,
     SupportChange,
     name_pair,
     name_quantity,
 )
+from routeprism.review.planning import StudyPlan
 
 _QUANTITIES = {
     **MAIN_QUANTITIES,

@@ -14,7 +14,7 @@ from routeprism.experiments import Audit
 from routeprism.experiments.curves import tabulate_budgets
 from routeprism.experiments.orders import tabulate_shares
 from routeprism.experiments.reach import summarise_reaches
-from routeprism.report import REPORT
+from routeprism.runs import REPORT
 
 _MOST_SAID = 10
 """How many reorderings and worst orders are printed; the run and --json contain all."""

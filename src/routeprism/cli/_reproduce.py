@@ -12,7 +12,6 @@ from rich.table import Table as RichTable
 
 from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import may_proceed, progress
-from routeprism.report import REPORT
 from routeprism.reproduction import (
     COUNTED,
     PROTOCOL,
@@ -33,6 +32,7 @@ from routeprism.reproduction import (
     perform_reproduction,
     prepare_reproduction,
 )
+from routeprism.runs import REPORT
 
 
 def show_reproduction(settings: Any) -> None:

@@ -20,8 +20,7 @@ from routeprism.api.studies import (
 from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import execute, reading
 from routeprism.labels import Study, audited_labels
-from routeprism.report import REPORT
-from routeprism.runs import COLUMNS
+from routeprism.runs import COLUMNS, REPORT
 
 
 def show_screen(settings: Any) -> None:

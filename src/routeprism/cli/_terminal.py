@@ -9,24 +9,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.markup import escape
 from rich.progress import BarColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from routeprism.answers import Cost, Progress
 from routeprism.cli._console import SafeConsole, print_json, print_line
 from routeprism.errors import RunError, SpecError, UnansweredError
 from routeprism.redaction import hide_credentials
-from routeprism.report import write_final_report
 from routeprism.runs import Shortfall
 from routeprism.settings import options_of
 
+if TYPE_CHECKING:
+    from routeprism.answers import Cost, Progress
+
 Result = TypeVar("Result")
 Pools = Callable[[int, int], None]
-Answers = Callable[[str, Progress], None]
+Answers = Callable[[str, "Progress"], None]
 Steps = Callable[[str, int, int], None]
 _UNEXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Errors of values that have a different shape. Commands that only read run no code of the user."""
@@ -59,6 +60,8 @@ def execute(
     with progress(settings.quiet or settings.json, further) as meter:
         result = perform(request, meter.pools, meter.answers, meter.steps)
         if request.directory is not None:
+            from routeprism.report import write_final_report
+
             meter.begin_last("report")
             write_final_report(request.directory)
         return result

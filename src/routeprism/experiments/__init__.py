@@ -50,11 +50,12 @@ if TYPE_CHECKING:
     from routeprism.experiments._stages import OnlyPolicies
     from routeprism.experiments._subject import SEED, Statistics, Subject
     from routeprism.experiments._until import find_range, parse_until
+    from routeprism.experiments._verdicts import list_arms
     from routeprism.experiments.answers import ask_routes
     from routeprism.experiments.curves import Budgets, Curve, audit_budgets
     from routeprism.experiments.display import compare_displays
     from routeprism.experiments.layers import tabulate_layers
-    from routeprism.experiments.mechanism import list_arms, with_arms
+    from routeprism.experiments.mechanism import with_arms
     from routeprism.experiments.orders import EveryOrder, explore_subject
     from routeprism.experiments.remedies import Remedies
     from routeprism.experiments.restoration import restore_records
@@ -134,7 +135,8 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
             "._audit": "Tracing",
             "._construction": "construction_costs stand_ins",
             "._comparison_stage": "CaseComparisons ComparisonStage enter_measures",
-            ".mechanism": "list_arms with_arms",
+            ".mechanism": "with_arms",
+            "._verdicts": "list_arms",
             "._designs": "DesignDecision DesignRules decide_designs",
             "._execution": "RunExecution Pacing",
             "._result": "Audit",

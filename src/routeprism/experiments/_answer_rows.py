@@ -17,8 +17,8 @@ from routeprism.exhibits import (
     name_chart,
     shorten,
 )
-from routeprism.experiments._rows import P_ADJUSTED
 from routeprism.experiments.statements import (
+    P_ADJUSTED,
     Value,
     compose_rows,
     is_claim_shown,

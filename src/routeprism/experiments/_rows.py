@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from routeprism.experiments.statements import FLOOR, P_ADJUSTED, P_VALUE
 from routeprism.measures import (
     RESAMPLES,
     Alternative,
@@ -20,7 +21,6 @@ from routeprism.runs import Column, EstimateRow
 
 __all__ = [
     "BY_QUESTION",
-    "P_ADJUSTED",
     "Column",
     "Group",
     "Key",
@@ -150,10 +150,6 @@ def _test_claim(
     return tally.p_value(key, seed=setting.seed, alternative=alternative)
 
 
-P_VALUE, P_ADJUSTED = "p", "p_holm"
-"""Prefixes of p-values: of a claim by itself, and adjusted for all claims of the run (Holm)."""
-
-
 def adjust_p_values(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
     """Adjust the p-values of all claims that a run makes.
 
@@ -209,8 +205,6 @@ def _question_rows(
     ]
 
 
-FLOOR = "floor"
-"""Flag of estimates of correctness where no answer was right, so that nothing can be concluded."""
 _Place = tuple[str, ...]
 _ON_CORRECTNESS = ("Delta", "Delta_rep", "D_correct")
 

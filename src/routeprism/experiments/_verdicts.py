@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from routeprism.exhibits import Results, Severity
-from routeprism.experiments.mechanism import list_arms
 from routeprism.experiments.statements import is_beyond_chance, is_claim_shown, show_flags
 from routeprism.orders import FORWARD, name_reference
 from routeprism.runs import EstimateRow, Rows, StoredRun
@@ -41,6 +40,16 @@ Group = Mapping[str, EstimateRow]
 
 EVIDENCE = "all_covered.exposed.forward"
 """Present in every group of rows about evidence, whether or not any is lost."""
+
+
+def list_arms(results: Results) -> frozenset[str]:
+    """Name the policies that are an arm of another one, with some operations in source order."""
+    return frozenset(
+        arm["policy"]
+        for finding in results.findings.get("arms", ())
+        for arm in finding.value
+        if arm["policy"] != finding.policy
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -111,16 +111,6 @@ def mechanisms(policies: Sequence[Policy]) -> list[Mechanism]:
     return [mechanism for mechanism in mechanisms_of_plan if mechanism.policy not in inner]
 
 
-def list_arms(results: Results) -> frozenset[str]:
-    """Name the policies that are an arm of another one, with some operations in source order."""
-    return frozenset(
-        arm["policy"]
-        for finding in results.findings.get("arms", ())
-        for arm in finding.value
-        if arm["policy"] != finding.policy
-    )
-
-
 def contrasts(policies: Sequence[Policy]) -> tuple[Contrast, ...]:
     """Find every contrast whose arms are all in the run."""
     names = {policy.name for policy in policies}

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from routeprism.exhibits import Results
-from routeprism.experiments.mechanism import list_arms
+from routeprism.experiments._verdicts import list_arms
 from routeprism.experiments.statements import is_beyond_chance
 from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
 

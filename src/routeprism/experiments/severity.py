@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from routeprism.exhibits import (
     Number,
@@ -46,8 +47,10 @@ from routeprism.experiments.statements import (
 )
 from routeprism.orders import names_procedure
 from routeprism.printing import pluralise
-from routeprism.routes import Leak, choose_leak
 from routeprism.runs import EstimateRow, Finding
+
+if TYPE_CHECKING:
+    from routeprism.routes import Leak
 
 __all__ = [
     "LEVELS",
@@ -387,6 +390,8 @@ def decide_outcome(outcome: AuditOutcome, *, without: Sequence[str] = ()) -> lis
 
 def _describe_leaks(outcome: AuditOutcome) -> Iterator[Statement]:
     """Name for each memory a record of one user that another user sees."""
+    from routeprism.routes import choose_leak
+
     by_policy: dict[str, list[Leak]] = {}
     for failure in outcome.observations.failures:
         if failure.leak:

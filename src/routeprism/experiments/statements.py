@@ -16,9 +16,13 @@ from routeprism.exhibits import (
     format_share,
     join_parts,
 )
-from routeprism.experiments._rows import FLOOR, P_ADJUSTED
 from routeprism.printing import pluralise
 from routeprism.runs import EstimateRow, Rows, format_interval
+
+P_VALUE, P_ADJUSTED = "p", "p_holm"
+"""Prefixes of p-values: of a claim by itself, and adjusted for all claims of the run (Holm)."""
+FLOOR = "floor"
+"""Flag of estimates of correctness where no answer was right, so that nothing can be concluded."""
 
 Entry = TypeVar("Entry")
 Phrase = tuple[Part, ...]

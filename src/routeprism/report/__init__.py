@@ -3,7 +3,6 @@
 from routeprism.report._comparison import write_comment, write_comparison
 from routeprism.report._exports import (
     ANSWER_COLUMNS,
-    REPORT,
     write_answers,
     write_charts,
     write_final_report,
@@ -15,7 +14,6 @@ from routeprism.report._exports import (
 
 __all__ = [
     "ANSWER_COLUMNS",
-    "REPORT",
     "write_answers",
     "write_charts",
     "write_comment",

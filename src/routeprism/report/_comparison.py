@@ -15,8 +15,13 @@ from routeprism.report._html import Markup, as_html, data_block, fold_rest, frag
 from routeprism.report._next_steps import name_data
 from routeprism.report._page import Part, make_panel, page_header, shell
 from routeprism.report._summary import show_verdicts
-from routeprism.review import RunComparison
-from routeprism.review.comparison import MAIN_QUANTITIES, Difference, SupportChange, name_quantity
+from routeprism.review.comparison import (
+    MAIN_QUANTITIES,
+    Difference,
+    RunComparison,
+    SupportChange,
+    name_quantity,
+)
 from routeprism.runs import StoredRun, read_manifest
 
 _SHOWN_SENTENCES = 6

@@ -15,10 +15,9 @@ from routeprism.report._exhibits import build_spec, list_charts, list_tables
 from routeprism.report._html import as_csv, as_latex, as_markdown
 from routeprism.report._page import gather, page
 from routeprism.review.answers import TracedAnswer, judge_answers
-from routeprism.runs import COLUMNS, StoredQuestion, StoredRun, read_configuration
+from routeprism.runs import COLUMNS, REPORT, StoredQuestion, StoredRun, read_configuration
 from routeprism.spreadsheets import write_csv
 
-REPORT = "report.html"
 _MOST_MEGABYTES = 10_000
 _LABELS = {"axisX": {"labelFlush": False}, "axisY": {"labelLimit": 0}}
 """Cutting labels to a width takes vl-convert most of its time; names are cut before."""

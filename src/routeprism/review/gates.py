@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from routeprism.errors import SpecError
 from routeprism.exhibits import Number, Statement, compose, make_card, shorten, shorten_lines
 from routeprism.experiments.reach import Reach, read_reaches
 from routeprism.experiments.severity import MemoryVerdict, read_verdicts
 from routeprism.experiments.statements import describe_floor, is_at_floor, show_flags
-from routeprism.review.comparison import Difference, compare_runs
 from routeprism.review.selection import (
     Gate,
     name_column,
@@ -21,7 +20,6 @@ from routeprism.review.selection import (
     select_gate_rows,
     select_questions,
 )
-from routeprism.routes import CAUSES, describe_displacer
 from routeprism.runs import (
     Column,
     EstimateRow,
@@ -31,6 +29,9 @@ from routeprism.runs import (
     StoredRun,
     read_configuration,
 )
+
+if TYPE_CHECKING:
+    from routeprism.review.comparison import Difference
 
 __all__ = [
     "CheckResult",
@@ -180,6 +181,8 @@ def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
 
     A record that several orders displace is named once.
     """
+    from routeprism.routes import CAUSES
+
     row = verdict.row
     with StoredRun(run) as stored:
         losses = {
@@ -203,6 +206,8 @@ def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
 
 
 def _name_displacer(loss: Mapping[str, Any]) -> str:
+    from routeprism.routes import describe_displacer
+
     return describe_displacer(loss["cause"], loss["record"], loss["by"], lambda id: f"'{id}'")
 
 
@@ -323,6 +328,8 @@ def _refusal(gate: Gate, row: EstimateRow, *, applies: bool, units: int) -> Spec
 
 
 def _compare(baseline: Path, run: Path) -> dict[Column, Difference]:
+    from routeprism.review.comparison import compare_runs
+
     if baseline.resolve() == run.resolve():
         raise SpecError(f"{run} cannot be its own baseline")
     return {change.column: change for change in compare_runs(baseline, run).differences}

@@ -234,13 +234,7 @@ def select_gate_rows(gate: Gate, rows: Rows) -> Rows:
             f"gate {gate.text!r}: the run has no {gate.quantity!r}. "
             + _suggest_quantity(gate.quantity, rows.values("quantity"))
         )
-    # Arms that are a part of the questions are like strata: a gate has to name them.
-    parts = {
-        arm
-        for experiment in registered_experiments()
-        for group in experiment.groups
-        for arm in (group.first, group.second)
-    }
+    parts = _list_part_arms() if any(row.arm for row in candidates) else ()
     selected = Rows.of(
         row
         for row in candidates.where(**{"stratum": "all", "mask": "", **gate.where})
@@ -256,6 +250,16 @@ def select_gate_rows(gate: Gate, rows: Rows) -> Rows:
                 + nearest(value, candidates.values(name))
             )
     raise SpecError(f"gate {gate.text!r} applies to no row of the run")
+
+
+def _list_part_arms() -> set[str]:
+    """List the arms that are a part of the questions: like strata, a gate has to name them."""
+    return {
+        arm
+        for experiment in registered_experiments()
+        for group in experiment.groups
+        for arm in (group.first, group.second)
+    }
 
 
 # --- behind a row ----------------------------------------------------------------------------

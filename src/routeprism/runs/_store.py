@@ -16,6 +16,7 @@ from routeprism.errors import RunError
 MANIFEST = "manifest.json"
 STORE = "run.sqlite"
 ESTIMATES = "estimates.csv"
+REPORT = "report.html"
 STORE_FILES = (STORE, f"{STORE}-wal", f"{STORE}-shm", f"{STORE}-journal")
 """The store and what SQLite puts beside it."""
 

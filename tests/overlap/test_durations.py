@@ -22,6 +22,8 @@ from routeprism.policies.own import as_policy
 
 RUNS = 12
 """How often the real event loop runs each memory."""
+TURNS = 12
+"""Longest requests for which tasks that outlive the adds are waited for."""
 HEAVY = {"LateFlushing", "Flushing", "TwoWorkers", "GatheringRacing", "Gathering", "LimitedAdd"}
 
 
@@ -77,7 +79,8 @@ def run_for_real(kind, seed, monkeypatch) -> Outcome:
     async def run() -> Outcome:
         memory = kind()
         raised = await asyncio.gather(*map(memory.add, make_records(2)), return_exceptions=True)
-        await asyncio.sleep(0.02)
+        for _ in range(TURNS):  # at least one request of each task ends in each, however busy it is
+            await asyncio.sleep(0.003)
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
         errors = sorted(f"{type(error).__name__}: {error}" for error in raised if error)

@@ -14,7 +14,13 @@ import routeprism
 from routeprism.experiments import WORKPLACE, registered_experiments
 from routeprism.specs import registered
 
-PACKAGES = ("routeprism", "routeprism.api", "routeprism.experiments")
+PACKAGES = (
+    "routeprism",
+    "routeprism.api",
+    "routeprism.experiments",
+    "routeprism.models",
+    "routeprism.review",
+)
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -13,7 +13,7 @@ if (
 
 from typing import TYPE_CHECKING
 
-from routeprism._on_demand import names_on_demand
+from routeprism.on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from routeprism.api import (

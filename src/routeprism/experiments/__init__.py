@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from routeprism._on_demand import names_on_demand
+from routeprism.on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from routeprism.experiments._adding import AddProgress

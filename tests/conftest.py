@@ -7,9 +7,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,10 @@ from .doubles import Scripted
 # Tests take no time; and a failing example is printed, not kept in a directory.
 settings.register_profile("routeprism", deadline=None, database=None, print_blob=True)
 settings.load_profile("routeprism")
+
+# A shell starts background jobs with SIGINT ignored, and tests press Ctrl-C.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REAL_FILES = (
     "personamem-32k/documents.json.gz",

@@ -129,6 +129,37 @@ def test_a_limit_on_calls_holds_and_the_run_is_the_same_again(
         assert json.loads(rows.fetchone()[0])["pilot"] >= 2
 
 
+class Logged(Changeable):
+    """No two orders leave the same state, so every add of the plan is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[str] = []
+
+    def add(self, record: Record) -> None:
+        super().add(record)
+        self.log.append(record.id)
+
+    def snapshot(self) -> list[Any]:  # type: ignore[override]
+        return [self.kept, self.log]
+
+    def revive(self, snapshot: list[Any]) -> None:
+        self.kept, self.log = map(list, snapshot)
+
+
+@pytest.mark.parametrize("limit", [None, 1_200])
+def test_checked_orders_are_among_those_that_are_allocated(
+    benchmark: str, limit: int | None
+) -> None:
+    """Orders of a pool with few draws would else be built only to be checked, beyond the plan."""
+    settings: dict[str, Any] = ORDERS | {"allocate": True, "max_calls": limit}
+    (cost,) = routeprism.explore_orders(benchmark, Logged, **settings, dry_run=True).costs.values()
+    Changeable.adds = 0
+    result = routeprism.explore_orders(benchmark, Logged, **settings)
+    assert cost.calls - 20 < Changeable.adds <= cost.calls
+    assert any("orders of 10 pools were also built in one go" in note for note in result.notes)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

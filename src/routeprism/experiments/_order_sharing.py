@@ -33,10 +33,8 @@ from routeprism.policies import (
     describe_client,
     is_deterministic,
     makes_calls,
-    unwrap_policy,
     uses_gateway,
 )
-from routeprism.policies.own import OwnMemory
 from routeprism.records import Case, Pool
 from routeprism.runs import Run
 from routeprism.workers import TICKS, call_home
@@ -120,6 +118,8 @@ class Sharing:
     """Counts the records that are added."""
     nodes: KeptNodes | None = None
     """Snapshots of memories whose requests the ledger does not have, so that none is repeated."""
+    if_copied: Sharing | None = None
+    """The plans if objects can be copied, which a dry run does not try."""
 
     def list_home(self) -> dict[str, object | None]:
         """List the objects that stay in this process while workers build."""
@@ -164,7 +164,7 @@ class Sharing:
 
 
 def shares_beginnings(policy: Policy, method: Method | None) -> bool:
-    """Whether orders share their beginnings: where building asks a model, or if that is choices."""
+    """Whether orders share their beginnings: where building asks a model, or if that is chosen."""
     return makes_calls(policy) if method is None else method == "shared"
 
 
@@ -207,17 +207,17 @@ def plan_sharing(
     method: Method | None,
     drawn_orders: int,
     allowance: Allowance | None,
-    makes_objects: bool = True,
+    copies: bool | None = None,
 ) -> Sharing:
     """Plan the orders of every pool of memories whose beginnings are shared.
 
     A limit on calls is divided between the pools: those that need less than an equal share leave
     the rest to the others. Some orders of each pool are also built in one go, fewer if that would
-    take a large part of the limit. Without `makes_objects`, orders of a class whose objects must be
-    copied are not shared.
+    take a large part of the limit. `copies` assumes whether objects of a class without snapshots
+    can be copied; otherwise one is made to try it.
     """
     shared = [policy for policy in policies if shares_beginnings(policy, method)]
-    can = {p.name: can_share(p, makes_objects=makes_objects) for p in shared}
+    can = {p.name: can_share(p, copies=copies) for p in shared}
     wishes = [
         _Wish(
             p,
@@ -290,26 +290,36 @@ def price_sharing(sharing: Sharing, policies: Sequence[Policy]) -> dict[str, Cos
     for policy in policies:
         if policy.name not in sharing.policies:
             continue
-        plans = [plan for (name, _, _), plan in sharing.plans.items() if name == policy.name]
-        checked = [orders for (name, _), orders in sharing.checked.items() if name == policy.name]
-        checks = sum(len(order) for orders in checked for order in orders)
-        adds = sum(plan.adds for plan in plans) + checks
-        separate = sum(plan.separate for plan in plans)
+        shares, may_copy = (can_share(policy, copies=copies) for copies in (False, True))
+        adds, note = _price_policy(sharing, policy, shares=shares)
+        if may_copy and not shares and sharing.if_copied is not None:
+            adds_if_copied, more = _price_policy(sharing.if_copied, policy, shares=True)
+            adds = max(adds, adds_if_copied)
+            note += f"; if its objects can be copied, which a dry run does not try, {more}"
         calls = math.ceil(adds * _calls_per_add(policy))
-        note = f"at most {adds:,} adds, instead of {separate:,} if each order is built by itself"
-        if not can_share(policy, makes_objects=False):
-            note = f"at most {adds:,} adds, each order built by itself"
-            if isinstance(unwrap_policy(policy), OwnMemory):
-                note += "; fewer if its objects can be copied, which a dry run does not try"
-        if checks:
-            note += (
-                f"; {checks:,} of them build {sum(map(len, checked)):,} orders of {len(checked):,} "
-                f"pools in one go, to check that snapshots restore faithfully"
-            )
         model = builder_model(policy)
         name = f"{model.name} (building {policy.name})" if model else f"building {policy.name}"
         costs[name] = Cost(calls, 0, calls, None, None, None, note, estimated=True)
     return costs
+
+
+def _price_policy(sharing: Sharing, policy: Policy, *, shares: bool) -> tuple[int, str]:
+    """Count the adds of a policy at most, and describe them."""
+    name = policy.name
+    plans = [plan for (planned, _, _), plan in sharing.plans.items() if planned == name]
+    checked = [orders for (planned, _), orders in sharing.checked.items() if planned == name]
+    checks = sum(len(order) for orders in checked for order in orders)
+    adds = sum(plan.adds for plan in plans) + checks
+    separate = sum(plan.separate for plan in plans)
+    if not shares:
+        return adds, f"at most {adds:,} adds, each order built by itself"
+    note = f"at most {adds:,} adds, instead of {separate:,} if each order is built by itself"
+    if checks:
+        note += (
+            f"; {checks:,} of them build {sum(map(len, checked)):,} orders of {len(checked):,} "
+            f"pools in one go, to check that snapshots restore faithfully"
+        )
+    return adds, note
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -285,16 +286,18 @@ def _prepare(
     """Prepare the policies, and plan what is done with every pool and where."""
     cases, shard = subject.benchmark.cases, execution.shard
     pools = range(len(cases)) if shard is None else shard.choose(len(cases))
-    sharing = plan_sharing(
+    plan_orders = partial(
+        plan_sharing,
         subject.policies,
         choose_cases(subject.benchmark, pools).cases,
         looking.arrivals,
         method=looking.method,
         drawn_orders=looking.drawn_orders,
         allowance=pacing.allowance,
-        makes_objects=not pacing.dry_run,
     )
+    sharing = plan_orders(copies=False if pacing.dry_run else None)
     if pacing.dry_run:
+        sharing = replace(sharing, if_copied=plan_orders(copies=True))
         separate = [p for p in subject.policies if p.name not in sharing.policies]
         policies = stand_ins([p for p in separate if describe_client(p) is not None], ())
         fits = CrossFit(policies)
@@ -406,6 +409,10 @@ def _price(plan: OrderPlan, execution: RunExecution) -> dict[str, Cost]:
     }
 
 
+_MISSED = 0.05
+"""The risk of missing that many wrong orders of a pool on average, if those checked all agree."""
+
+
 class _Totals:
     """The sums over all pools."""
 
@@ -503,15 +510,25 @@ class _Totals:
         return (*blind, *self.list_notes(), *isolated)
 
     def _describe_checks(self) -> Iterator[str]:
-        """Describe how many orders were built in one go as well."""
+        """Describe how many orders were built in one go as well, and what that can miss."""
         for policy, pools in self.looks.checked_pools.items():
             orders = self.looks.checked_orders[policy]
-            yield (
+            if not orders:
+                yield (
+                    f"{policy}: what orders share could not be checked by building orders in one "
+                    f"go, because it declares that it is not deterministic"
+                )
+                continue
+            agreement = (
                 f"{policy}: {orders:,} orders of {pools:,} pools were also built in one go, and "
                 f"gave the same memories"
-                if orders
-                else f"{policy}: what orders share could not be checked by building orders in one "
-                f"go, because it declares that it is not deterministic"
+            )
+            number = orders - pools  # without source order, which is not drawn
+            yield agreement + (
+                f". This can miss a memory that is wrong in few orders: in up to "
+                f"{100 - 100 * _MISSED ** (1 / number):.2g}% of them (95% limit)"
+                if number
+                else ""
             )
 
     def list_notes(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ systems, 1996).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -298,14 +298,14 @@ def _describe(plan: TriePlan, building: Building) -> str:
     )
 
 
-def check_restoration(trie: ArrivalTrie, orders: Iterable[Order], queries: Sequence[str]) -> None:
+def check_restoration(trie: ArrivalTrie, orders: Sequence[Order], queries: Sequence[str]) -> None:
     """Build orders in one go, and refuse a trie that has a different memory for one of them.
 
     A snapshot may omit what only later arrivals show, and equal states may have different futures.
     So this comes after the orders that share their beginnings, and takes one more add for each
     record. Merged memories may differ in their state, but not in what they keep and show.
     """
-    for order in orders:
+    for number, order in enumerate(orders, 1):
         whole, view = _see_whole(trie, order, queries), _see_shared(trie, order, queries)
         if _is_same(whole, view):
             continue
@@ -320,8 +320,9 @@ def check_restoration(trie: ArrivalTrie, orders: Iterable[Order], queries: Seque
         raise ContractError(
             f"{trie.policy.name} does not restore faithfully: in the order {_name_order(order)} of "
             f"user '{trie.pool.user}', {_describe_difference(whole, view)} when it is built in one "
-            f"go than by sharing {trie.growth.description if trie.growth else 'nothing'}. Complete "
-            f"snapshot() and revive(), and let equal states (key, canonical, commutes) promise "
+            f"go than by sharing {trie.growth.description if trie.growth else 'nothing'} "
+            f"({number} of {len(orders)} orders of this pool checked). Complete snapshot() and "
+            f"revive() or __deepcopy__(), and let equal states (key, canonical, commutes) promise "
             f"equal futures, or pass --method replayed"
         )
 

@@ -204,7 +204,7 @@ class ObjectGrowth:
             compare_restored(self.own.name, _write(memory.snapshot(), self.own.name), left.content)
         else:
             memory = wrap_asynchronous(copy.deepcopy(left.content))
-        compare_restored(self.own.name, self._see(memory), left.view)
+        compare_restored(self.own.name, self._see(memory), left.view, description=self.description)
         return memory
 
 
@@ -220,13 +220,16 @@ def _write(snapshot: Any, name: str) -> str:
         raise ContractError(f"a snapshot of {name} is not plain JSON: {error}") from error
 
 
-def compare_restored(name: str, restored: object, before: object) -> None:
+def compare_restored(
+    name: str, restored: object, before: object, *, description: str = "snapshots"
+) -> None:
     """Refuse a restored memory that differs from the memory that it was restored from."""
     if restored != before:
         raise ContractError(
-            f"{name} does not restore faithfully: a memory that was restored from its snapshot "
-            f"differs from the memory that the snapshot was taken of. Its orders cannot share "
-            f"what was built; complete snapshot() and revive(), or pass --method replayed"
+            f"{name} does not restore faithfully: a memory that was made from one of the "
+            f"{description} differs at once from the memory that it was taken of. Its orders "
+            f"cannot share what was built; complete snapshot() and revive() or __deepcopy__(), or "
+            f"pass --method replayed"
         )
 
 
@@ -264,13 +267,13 @@ def _has_snapshots(memory: Any) -> bool:
     return all(callable(getattr(memory, name, None)) for name in ("snapshot", "revive"))
 
 
-def can_share(policy: Policy, *, makes_objects: bool = True) -> bool:
+def can_share(policy: Policy, *, copies: bool | None = None) -> bool:
     """Whether orders of this policy can share their beginnings.
 
-    Only an object shows whether it can be copied. If none may be made, the answer is no for a class
-    without `snapshot` and `revive`.
+    Only an object shows whether it can be copied. With `copies`, none of a class without `snapshot`
+    and `revive` is made, and this is the answer.
     """
     inner = unwrap_names(policy)
-    if isinstance(inner, OwnMemory) and not makes_objects:
-        return _has_snapshots(find_class(inner))
+    if isinstance(inner, OwnMemory) and copies is not None:
+        return copies or _has_snapshots(find_class(inner))
     return find_growth(policy) is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -63,13 +62,14 @@ CHECKED_ORDERS = 3
 
 
 def choose_checks(arrivals: Arrivals, plan: TriePlan, number: int = CHECKED_ORDERS) -> list[Order]:
-    """Choose orders of a plan to check, by the seed of the arrival model; few plans have fewer."""
-    if plan.complete:
-        draws: Iterable[Order] = (arrivals.sample(index) for index in range(4 * number))
-        return list(dict.fromkeys(draws))[:number]
-    orders = list(dict.fromkeys(plan.orders))
-    generator = random.Random(f"checked orders {arrivals.seed} {arrivals.user}")  # noqa: S311
-    return generator.sample(orders, min(number, len(orders)))
+    """Choose the first draws of an arrival model to check; few plans have fewer.
+
+    The first ones are also built if a pilot decides how many later ones are.
+    """
+    if not plan.complete:
+        return list(dict.fromkeys(plan.orders[:number]))
+    draws = (arrivals.sample(index) for index in range(4 * number))
+    return list(dict.fromkeys(draws))[:number]
 
 
 def _ends(size: int) -> tuple[Order, Order]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ import routeprism
 from routeprism.errors import ContractError, ModelError, RunError, SpecError
 from routeprism.experiments import AddProgress
 from routeprism.models import Ask
-from routeprism.policies import make_policy
+from routeprism.policies import Exposure, make_policy, record_block
 from routeprism.policies.memochat import MemoChat
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 
@@ -109,6 +110,33 @@ def test_a_snapshot_that_revives_another_memory_is_refused(
     monkeypatch.setattr(MemoChat, "revive", lambda self, arrivals, snapshot: self.build(()))
     with pytest.raises(ContractError, match="does not restore faithfully: the memory of user 'u0'"):
         audit(benchmark(), memochat(Scripted(topic)), run=tmp_path / "run")
+
+
+class Shuffled:
+    """A built memory whose snapshot omits in which order it shows what it keeps."""
+
+    name = "shuffled"
+    deterministic = False
+
+    def build(self, arrivals: Sequence[Record]) -> Any:
+        return self.show(arrivals, arrivals[::-1])
+
+    def show(self, arrivals: Sequence[Record], display: Sequence[Record]) -> Any:
+        ids = [record.id for record in arrivals]
+        return SimpleNamespace(
+            retained=lambda: frozenset(ids),
+            expose=lambda query: Exposure(tuple(map(record_block, display))),
+            state=lambda: ids,
+            snapshot=lambda: ids,
+        )
+
+    def revive(self, arrivals: Sequence[Record], snapshot: Any) -> Any:
+        return self.show(arrivals, arrivals)
+
+
+def test_a_revived_memory_that_shows_something_different_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ContractError, match="shuffled does not restore faithfully"):
+        audit(benchmark(), Shuffled(), run=tmp_path / "run")
 
 
 def test_lost_states_are_built_again_from_the_ledger(tmp_path: Path) -> None:

@@ -79,6 +79,32 @@ def test_a_real_effect_is_claimed_after_stopping_early(
     assert next(row.units for row in rows if row.quantity == "Delta_rep") < 120
 
 
+@pytest.mark.slow
+def test_a_verdict_that_is_settled_is_claimed(
+    simulation: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two draws give twice as many claims as the verdict reads: D_res is adjusted for as well.
+
+    Every memory answers worse. Where the risk was divided by the memories alone, and bets differed
+    from those of the rows, runs stopped before the rows claimed it of all of them.
+    """
+    draw = simulation.draw_values
+
+    def draw_values(*law: Any) -> Any:
+        values = draw(*law)
+        return {**values, "Delta_rep": values["Delta_rep"] * 0.6 - 0.25}
+
+    monkeypatch.setattr(simulation, "draw_values", draw_values)
+    monkeypatch.setattr(simulation, "MEMORIES", 4)
+    law: dict[str, Any] = {"users": 300, "questions": 5, "draws": 2, "concentration": 0.5}
+    for seed in range(3):
+        rows = simulation.simulate_run(seed, **law, resamples=10, until="verdict")
+        worse = [c for c in simulation.list_claims(rows) if "Answers get worse" in c]
+        assert len(worse) == 4
+        (units,) = {row.units for row in rows if row.quantity == "Delta_rep"}
+        assert units < 300
+
+
 def test_a_real_effect_is_still_claimed(simulation: ModuleType) -> None:
     """One memory that answers worse for every user is claimed among 20."""
     rows = simulation.simulate_run(0, users=12, draws=2, concentration=0.5, resamples=500)

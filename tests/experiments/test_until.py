@@ -17,7 +17,7 @@ import routeprism
 from routeprism.errors import SpecError
 from routeprism.experiments import parse_until
 from routeprism.measures import sequence_limits
-from routeprism.records import Record
+from routeprism.records import Benchmark, Case, Pool, Question, Record
 from routeprism.runs import StoredRun
 
 from ..doubles import LastThree
@@ -160,6 +160,48 @@ def test_a_verdict_waits_for_a_quantity_without_a_value() -> None:
         )
         assert result.verdict == whole.verdict
         assert result.value("J", experiment="routes", policy="focal").units == 30
+
+
+class Latest:
+    """Keeps everything in source order, and drops one record that arrives late."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def add(self, record: Record) -> None:
+        if not self.records or record.id != "u7r0":
+            self.records = sorted([*self.records, record], key=lambda item: item.position)
+
+    def retained(self) -> list[str]:
+        return [record.id for record in self.records]
+
+    def expose(self, query: str) -> list[Record]:
+        return self.records
+
+
+@pytest.mark.slow
+def test_a_verdict_that_may_miss_a_rare_loss_says_so() -> None:
+    """One of 400 users loses a record: 0.05 is excluded before every user was looked at."""
+    cases = tuple(
+        Case(
+            Pool(f"u{user}", tuple(Record(f"u{user}r{at}", at, f"Note {at}.") for at in range(2))),
+            (
+                Question(
+                    f"q{user}", f"u{user}", "Which?", labels={"given": frozenset({f"u{user}r0"})}
+                ),
+            ),
+        )
+        for user in range(400)
+    )
+    benchmark = Benchmark("own", cases, "f" * 64, labels=("given",))
+    options: dict[str, Any] = {"schedules": ["replay"], "resamples": 100}
+    result = routeprism.audit(benchmark, Latest, until="verdict", **options)
+    (note,) = [note for note in result.notes if "Sequential" in note]
+    assert "4 of 4 quantities that decide it are shown to be at most 0.05, not to be zero" in note
+    assert (result.verdict, routeprism.audit(benchmark, Latest, **options).verdict) == (
+        "stable",
+        "evidence lost",
+    )
 
 
 def test_a_verdict_divides_its_risk_between_all_that_it_reads(tmp_path: Path) -> None:

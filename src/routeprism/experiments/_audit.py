@@ -129,6 +129,7 @@ class Preparation:
             self.setting,
             plan.masks,
             until=self.until,
+            builds=plan.builds,
             pools=self.pools,
             execution=self.execution,
         )

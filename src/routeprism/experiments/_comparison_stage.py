@@ -159,7 +159,12 @@ class ComparisonStage:
         progress = None if answer_progress is None else PortionProgress(answer_progress, pools)
         findings: list[Finding] = []
         watch = open_watch(
-            traced.until, traced.policies, traced.schedules, models=self.models, answers=True
+            traced.until,
+            traced.policies,
+            traced.schedules,
+            models=self.models,
+            answers=True,
+            builds=traced.builds,
         )
         with traced.run.read() as stored:
             portions = self._portions(traced, stored, small=watch is not None)

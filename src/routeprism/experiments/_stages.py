@@ -42,6 +42,8 @@ class Traced:
     """The policies that a dry run did not build as a run would, by name."""
     until: Until | None = None
     """The statement at which collecting stops."""
+    builds: int = 1
+    """How often each route was built."""
     pools: Sequence[int] | None = None
     """The numbers of its pools in the whole benchmark; None if it has all."""
     execution: RunExecution | None = None

@@ -34,6 +34,8 @@ _OPTIONAL = ("I_changed", _FROM_BUILDS)
 """What also decides it of memories with a state, and of repeated builds."""
 _ANSWERING = "Delta_rep"
 """What decides the verdict once models answer."""
+_CLAIMED = frozenset("D_build Delta_rep D_res outdated_answer.route-forward".split())
+"""What the rows of an audit test: their p-values are adjusted for all of these claims."""
 _SHARES = frozenset(
     "J J_T V_changed C_changed B_changed I_changed retained_changed evidence_lost H H_eq H_same "
     "H_cross H_within".split()
@@ -115,11 +117,18 @@ class Stop:
             every = f"all {self.all_units} {unit}s"
             return f"Sequential stopping: {text} did not hold before {every} were used, {order}"
         saved = f", which saved {self.calls:,} calls" if self.calls else ""
+        absent = [name for name, lower, upper in self.limits if lower <= 0 <= upper]
+        rare = (
+            f". {len(absent)} of {len(self.limits)} quantities that decide it are shown to be at "
+            f"most {MARGIN:g}, not to be zero: all {unit}s may give a more severe level"
+            if absent and not self.until.quantity
+            else ""
+        )
         return (
             f"Sequential stopping: {text} held after {used}, taken {order}; the remaining "
             f"{self.all_units - self.units} were not needed{saved}. Limits of quantities with a "
             f"known range are confidence sequences, which hold at every look; rows with the flag "
-            f"{FIXED_LIMITS} have ordinary limits"
+            f"{FIXED_LIMITS} have ordinary limits{rare}"
         )
 
     def finding(self, users: Sequence[str], seed: int) -> Finding:
@@ -150,36 +159,46 @@ class Watch:
     """Where every quantity must have a value before the statement can hold."""
     optional: frozenset[tuple[Place, str]] = frozenset()
     """What is read as well where there is a value."""
+    further_claims: int = 0
+    """The number of claims of the run that come from elsewhere."""
     units: int = 0
+    claims: set[Column] = field(default_factory=set)
+    """The claims that the rows of these units will make."""
     sequences: dict[Column, ConfidenceSequences] = field(default_factory=dict)
 
     def add(self, sums: Sums[Key]) -> bool:
         """Add a unit, and report whether the statement holds."""
         self.units += 1
         for (column, stratum), entry in sums.items():
-            if stratum == "all" and self._is_watched(column):
-                sequence = self.sequences.get(column)
-                if sequence is None:
-                    bounds = find_range(column.quantity) or (0.0, 1.0)
-                    sequence = ConfidenceSequences([bounds], alpha=self._risk)
-                    self.sequences[column] = sequence
-                sequence.add([entry[0] / entry[1]])
+            if stratum != "all" or column.mask or column.arm or not column.policy:
+                continue
+            is_claimed = column.quantity in _CLAIMED
+            if is_claimed:
+                self.claims.add(column)
+            if (_name_place(column), column.quantity) not in self.expected | self.optional:
+                continue
+            sequence = self.sequences.get(column)
+            if sequence is None:
+                bounds = find_range(column.quantity) or (0.0, 1.0)
+                # Claims have the same bets here and in their row, and so the same p-value.
+                alpha = _RISK if is_claimed else self._risk
+                sequence = self.sequences[column] = ConfidenceSequences([bounds], alpha=alpha)
+            sequence.add([entry[0] / entry[1]])
         return self.holds
-
-    def _is_watched(self, column: Column) -> bool:
-        if column.mask or column.arm or not column.policy:
-            return False
-        return (_name_place(column), column.quantity) in self.expected | self.optional
 
     @property
     def _risk(self) -> float:
-        """The risk of each limit: a verdict divides it between all that it may read."""
-        return _RISK if self.until.quantity else _RISK / len(self.expected | self.optional)
+        """The risk of each limit: a verdict divides it between all that it may read or claim."""
+        if self.until.quantity:
+            return _RISK
+        claims = len(self.claims) + self.further_claims
+        return _RISK / max(len(self.expected | self.optional), claims)
 
     @property
     def limits(self) -> list[tuple[Column, float, float]]:
         """The limits of every quantity that has a value."""
-        return [(column, *sequence.limits[0]) for column, sequence in self.sequences.items()]
+        risk = self._risk
+        return [(column, *seq.limits_at(risk)[0]) for column, seq in self.sequences.items()]
 
     @property
     def holds(self) -> bool:
@@ -221,11 +240,13 @@ def open_watch(
     models: Iterable[NamedPart] = (),
     evidence: bool = False,
     answers: bool = False,
+    builds: int = 1,
 ) -> Watch | None:
     """Begin to look at units; None if nothing that comes now can make the statement hold.
 
     Where `models` answer, their answers decide the verdict, so that all units are traced. With
     `answers`, these are looked at; else memories are, and with `evidence` what they lose of it.
+    Repeated `builds` of memories make claims beside those of answers.
     """
     names = [model.name for model in models]
     if until is None or answers != (until.reads_answers or (not until.quantity and bool(names))):
@@ -235,10 +256,12 @@ def open_watch(
     if until.quantity:
         return Watch(until, frozenset((place, until.quantity) for place in places))
     if answers:
-        return Watch(until, frozenset((place, _ANSWERING) for place in places))
+        further = (builds > 1) * len({place[:2] for place in places})
+        expected = frozenset(product(places, (_ANSWERING,)))
+        return Watch(until, expected, further_claims=further)
     deciding = (*_DECIDING, _EVIDENCE) if evidence else _DECIDING
-    expected, optional = product(places, deciding), product(places, _OPTIONAL)
-    return Watch(until, frozenset(expected), frozenset(optional))
+    expected = frozenset(product(places, deciding))
+    return Watch(until, expected, frozenset(product(places, _OPTIONAL)))
 
 
 def _is_decided(lower: float, upper: float) -> bool:

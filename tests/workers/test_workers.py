@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import functools
 import gc
+import multiprocessing
 import operator
+import queue
 import sys
+import threading
 
 import pytest
 
 from routeprism.errors import MissingExtraError, RoutePrismError
-from routeprism.workers import available, crew_of, ordered_map
+from routeprism.workers import Crew, available, crew_of, ordered_map
 
 # What another process can import: work(context, index) is 100 - index.
 negated, hundred = operator.sub, functools.partial(int, 100)
@@ -84,6 +87,25 @@ def test_an_interrupted_crew_goes_home_whatever_it_is_doing(after: int) -> None:
             if at == after:
                 raise KeyboardInterrupt
     assert not any(process.is_alive() for process in started)
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_while_a_map_ends_early_leave_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a signal to the whole group does; here the first index fails, and all others wait."""
+    errors: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", errors.append)
+    before = threading.enumerate()
+    with Crew(2) as crew:
+        with pytest.raises(queue.Empty):
+            list(crew.map(queue.Queue.get, queue.Queue, 9, batch=1))
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        for thread in threading.enumerate():
+            if thread not in before and not thread.daemon:
+                thread.join(60)  # it notices that they were killed
+    assert errors == []
 
 
 def test_a_crew_that_cannot_start_is_an_error_in_words() -> None:

@@ -143,9 +143,8 @@ class Crew:
                 yield from self._wait(under_way.popleft(), observe)
         except BrokenProcessPool as error:
             raise _ended_early() from error
-        finally:
-            for future in under_way:
-                future.cancel()
+        # What is under way is called off where the crew ends, by the thread that watches the
+        # workers: before Python 3.12, that thread fails on a future that someone else cancelled.
 
     def _wait(self, future: Future[Any], observe: Callable[[int], None] | None) -> Any:
         if observe is not None:

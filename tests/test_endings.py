@@ -19,26 +19,40 @@ def ended() -> Iterator[list[str]]:
     endings.end_all()
 
 
-def test_what_starts_while_its_caller_is_interrupted_is_ended(ended: list[str]) -> None:
-    goes_on, has_ended = threading.Event(), threading.Event()
+def interrupt_main_thread(number: int) -> None:
+    """Send several signals to the thread that waits, whether it has noticed the last or not."""
     main = threading.main_thread().ident
     assert main is not None
-
-    def begin() -> str:
+    for _ in range(number):
         signal.pthread_kill(main, signal.SIGINT)
-        assert goes_on.wait(60)
+
+
+@pytest.mark.parametrize("signals", [1, 100])
+def test_what_starts_while_its_caller_is_interrupted_is_ended(
+    signals: int, ended: list[str]
+) -> None:
+    def begin() -> str:
+        interrupt_main_thread(signals)
         return "program"
 
-    def end(name: str) -> None:
-        ended.append(name)
-        has_ended.set()
+    with pytest.raises(KeyboardInterrupt):
+        endings.start(begin, ended.append)
+    assert ended == ["program"]
+
+
+@pytest.mark.parametrize("signals", [1, 100])
+def test_what_has_to_be_finished_is_finished_in_spite_of_signals(signals: int) -> None:
+    steps = []
+
+    def work() -> None:
+        interrupt_main_thread(signals)
+        steps.append("done")
 
     with pytest.raises(KeyboardInterrupt):
-        endings.start(begin, end)
-    assert ended == []  # it has not started yet
-    goes_on.set()
-    assert has_ended.wait(60)
-    assert set(ended) == {"program"}
+        endings.finish(work)
+    assert steps == ["done"]
+    with pytest.raises(LookupError, match="as it was raised"):
+        endings.finish(lambda: (_ for _ in ()).throw(LookupError("as it was raised")))
 
 
 def test_the_end_of_a_process_ends_everything_in_spite_of_signals(ended: list[str]) -> None:

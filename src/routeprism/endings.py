@@ -10,7 +10,6 @@ import atexit
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
@@ -20,6 +19,8 @@ _endings: dict[object, Callable[[], object]] = {}
 """What ends each thing that is open."""
 _starting = threading.RLock()
 """Held while something starts; a process that leaves at once keeps it."""
+_LOOK = 1.0
+"""Seconds after which a wait looks again: a signal may come right behind what it waited for."""
 
 
 def note(thing: object, end: Callable[[], object]) -> None:
@@ -33,25 +34,57 @@ def forget(thing: object) -> None:
 
 
 def start(begin: Callable[[], T], end: Callable[[T], object]) -> T:
-    """Begin something and note what ends it, in a thread: no signal comes between the two."""
-    outcome: Future[T] = Future()
+    """Begin something and note what ends it; no signal comes between the two."""
+    things: list[T] = []
 
     def run() -> None:
-        try:
-            with _starting:
-                thing = begin()
-                note(thing, lambda: end(thing))
-        except BaseException as error:  # raised where the caller waits
-            outcome.set_exception(error)
-        else:
-            outcome.set_result(thing)
+        with _starting:
+            things.append(begin())
+            note(things[0], lambda: end(things[0]))
 
     try:
-        threading.Thread(target=run, name="start").start()
-        return outcome.result()
+        finish(run)
+        return things[0]
     except BaseException:
-        outcome.add_done_callback(lambda done: done.exception() or end(done.result()))
+        for thing in things:
+            end(thing)
         raise
+
+
+def finish(work: Callable[[], object]) -> None:
+    """Do something to its end, in a thread; a signal that arrives meanwhile is raised afterwards.
+
+    What waits for threads or processes has to be called like this. Before Python 3.13, a thread
+    counts as ended when a wait for it was interrupted, and a second wait returns at once.
+    """
+    waiting = [work]
+    errors: list[BaseException | None] = []
+    interruption: BaseException | None = None
+    running = threading.Lock()
+    running.acquire()
+
+    def run() -> None:
+        if not waiting:  # a thread that was started before does it
+            return
+        error = None
+        try:
+            waiting.pop()()
+        except BaseException as raised:  # it is raised where the caller waits
+            error = raised
+        errors.append(error)
+        running.release()
+
+    while not errors:
+        try:
+            if waiting:
+                threading.Thread(target=run, name="finish").start()
+            running.acquire(timeout=_LOOK)
+        except BaseException as error:
+            if isinstance(error, Exception):  # no signal, such as a system without threads
+                raise
+            interruption = error
+    if (problem := interruption or errors[0]) is not None:
+        raise problem
 
 
 @atexit.register

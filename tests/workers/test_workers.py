@@ -5,8 +5,10 @@ import gc
 import multiprocessing
 import operator
 import queue
+import signal
 import sys
 import threading
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -86,6 +88,26 @@ def test_an_interrupted_crew_goes_home_whatever_it_is_doing(after: int) -> None:
             started = list(crew._pool._processes.values())
             if at == after:
                 raise KeyboardInterrupt
+    assert not any(process.is_alive() for process in started)
+
+
+@pytest.mark.slow
+def test_a_second_interruption_leaves_no_worker_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes while the crew is being closed."""
+    close, main = ProcessPoolExecutor.shutdown, threading.main_thread().ident
+    assert main is not None
+
+    def close_while_interrupted(pool: ProcessPoolExecutor, **options: bool) -> None:
+        signal.pthread_kill(main, signal.SIGINT)
+        close(pool, **options)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "shutdown", close_while_interrupted)
+    with pytest.raises(KeyboardInterrupt), Crew(2) as crew:
+        results = crew.map(operator.sub, hundred, 9, batch=1)
+        assert next(results) == 100
+        started = multiprocessing.active_children()
+        raise KeyboardInterrupt
+    assert len(started) == 2
     assert not any(process.is_alive() for process in started)
 
 

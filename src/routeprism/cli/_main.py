@@ -113,8 +113,7 @@ class Termination:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.code:
-            end_all()  # as long as further signals are still handled
+        end_all()  # as long as further signals are still handled
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

@@ -20,7 +20,7 @@ from importlib import import_module
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeVar
 
-from routeprism.endings import leave
+from routeprism.endings import finish, forget, leave, note
 from routeprism.errors import RoutePrismError
 
 Setup = TypeVar("Setup")
@@ -33,7 +33,7 @@ _GRACE = 5.0
 """Seconds that a worker has to close what it opened after its parent is gone."""
 
 _POLL = 0.2
-"""Seconds between two looks at what workers count, if that is observed."""
+"""Seconds between two looks at what workers count, and at signals."""
 
 _ticks: Any = None
 """In a worker: the number of ticks of all workers, which the first process reads."""
@@ -97,6 +97,7 @@ class Crew:
             self._pool = ProcessPoolExecutor(
                 workers, mp_context=context, initializer=_set_up, initargs=arguments
             )
+        note(self, lambda: finish(lambda: self._close(call_off=True)))
 
     def begin(self) -> Crew:
         """Start the processes; each is ready when it has received its task."""
@@ -113,10 +114,21 @@ class Crew:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        stops = kind is not None and not issubclass(kind, Exception)  # nobody waits for results now
+        try:
+            finish(lambda: self._close(call_off=stops))
+        finally:
+            forget(self)
+
+    def _close(self, *, call_off: bool) -> None:
+        processes = list((self._pool._processes or {}).values())
         self._tell(b"")
-        if kind is not None and not issubclass(kind, Exception):  # nobody waits for results now
-            self._call_off()
+        for process in processes if call_off and _CAN_BLOCK else []:
+            if process.pid is not None and process.is_alive():
+                os.kill(process.pid, signal.SIGUSR1)
         self._pool.shutdown(cancel_futures=True)
+        for process in processes:  # one whose start was interrupted belongs to no pool
+            process.terminate()
 
     def map(
         self,
@@ -147,9 +159,11 @@ class Crew:
         # workers: before Python 3.12, that thread fails on a future that someone else cancelled.
 
     def _wait(self, future: Future[Any], observe: Callable[[int], None] | None) -> Any:
-        if observe is not None:
-            while not wait_for([future], timeout=_POLL).done:
+        # Of two signals at once, another thread may receive both; that wakes no endless wait here.
+        while not wait_for([future], timeout=_POLL).done:
+            if observe is not None:
                 observe(self._take_ticks())
+        if observe is not None:
             observe(self._take_ticks())  # those that were counted since the last look
         return future.result()
 
@@ -157,11 +171,6 @@ class Crew:
         with self._ticks.get_lock():
             ticks, self._ticks.value = int(self._ticks.value), 0
         return ticks
-
-    def _call_off(self) -> None:
-        for process in list((self._pool._processes or {}).values()) if _CAN_BLOCK else []:
-            if process.pid is not None and process.is_alive():
-                os.kill(process.pid, signal.SIGUSR1)
 
     def _tell(self, job: bytes) -> None:
         for _ in range(self._waiting):

@@ -109,6 +109,8 @@ class Command:
 _PATIENCE = 2.0
 """How many seconds a program has to end by itself once its input is closed."""
 _MOMENT = 0.01
+_LOOK = 0.2
+"""Seconds after which a wait looks for signals: other threads may have received them."""
 _MOST_LINES = 10_000
 """The largest number of unrequested lines that may wait."""
 _GROUPS = hasattr(os, "killpg")
@@ -167,12 +169,16 @@ class Program:
             self._requests.put(request)
             number, self._sent = self._sent, self._sent + 1
         with self._turn:
-            self._turn.wait_for(lambda: self._answered == number, timeout)
+            while self._answered < number and time.monotonic() < deadline:
+                self._turn.wait(_LOOK)
         try:
-            return self._lines.get(timeout=max(deadline - time.monotonic(), _MOMENT))
-        except queue.Empty:
-            _kill_group(self._process)
-            raise TimeoutError from None
+            while True:
+                left = deadline - time.monotonic()
+                with suppress(queue.Empty):
+                    return self._lines.get(timeout=min(max(left, _MOMENT), _LOOK))
+                if left <= _LOOK:
+                    _kill_group(self._process)
+                    raise TimeoutError
         finally:
             with self._turn:
                 self._answered += 1

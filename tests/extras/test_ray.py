@@ -7,6 +7,7 @@ import operator
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -23,7 +24,9 @@ from routeprism.errors import LimitError, RoutePrismError
 from routeprism.models.openai import OpenAI
 from routeprism.workers import ordered_map
 
+from ..doubles import list_executed, plant_files
 from ..support_server import Loopback
+from ..test_planted_files import FEW, OWN_MEMORY, SCRIPT
 
 # Not importorskip: what ray takes for this machine's address is decided when it is imported.
 pytestmark = pytest.mark.skipif(
@@ -111,6 +114,16 @@ def test_results_come_in_order_and_errors_as_they_were_raised(cluster: Any) -> N
     assert values == list(range(0, 63, 3))
     with pytest.raises(ZeroDivisionError, match=r"^division by zero$"):
         list(ordered_map(divide, single, 21, ray=cluster.address, batch=2))
+
+
+def test_workers_execute_no_files_of_the_current_directory(cluster: Any, tmp_path: Path) -> None:
+    """A class of this directory is found all the same."""
+    (tmp_path / "own_memory.py").write_text(OWN_MEMORY)
+    plant_files(tmp_path, last=True)
+    command = [SCRIPT, "audit", "sample", "-p", "own_memory:Memory", *FEW, "--ray", cluster.address]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert list_executed(tmp_path) == []
+    assert done.returncode == 0, done.stderr
 
 
 def test_orders_are_the_same_on_a_cluster(cluster: Any, tmp_path: Path) -> None:

@@ -97,14 +97,29 @@ def connect(ray: Any, address: str) -> Iterator[None]:
         yield
         return
     _refuse_silence(address)
+    options = {} if "://" in address else {"job_config": _isolate_workers(ray)}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **options)
     except Exception as error:
         raise _no_cluster(address, _first_line(error)) from error
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _isolate_workers(ray: Any) -> Any:
+    """Keep Ray from making workers search the current directory and that of the script first.
+
+    It does not where a job brings a directory of its own, so this job says that it does. Workers
+    search the paths of this process last, which is where they find a class of the user's own.
+    """
+
+    class Job(ray.job_config.JobConfig):  # type: ignore[misc, name-defined, unused-ignore]
+        def _runtime_env_has_working_dir(self) -> bool:
+            return True
+
+    return Job()
 
 
 def _refuse_silence(address: str) -> None:

@@ -270,7 +270,7 @@ def _encode_secret(secret: str) -> set[str]:
     content = secret.encode(errors="surrogatepass")
     escaped = json.dumps(secret)[1:-1]
     forms = {
-        secret,
+        *(secret, secret.upper(), secret.lower()),
         escaped,
         escaped.replace("/", r"\/"),
         json.dumps(escaped)[1:-1],  # JSON inside JSON

@@ -410,6 +410,8 @@ CORE = KEY.removeprefix("sk-proj-")
         json.dumps(f"{CORE[:15]}\n{CORE[15:]}"),
         quote(f"Bearer {CORE}"),
         CORE.encode().hex()[6:],
+        KEY.upper(),
+        CORE[4:].lower(),
     ],
 )
 def test_a_part_of_a_key_is_replaced(echoed: str) -> None:
@@ -420,6 +422,7 @@ def test_a_part_of_a_key_is_replaced(echoed: str) -> None:
     assert hidden.endswith(" after")
     dense = re.sub(r"\s", "", hidden)
     texts = (CORE, CORE.encode().hex(), base64.b64encode(CORE.encode()).decode())
+    texts += (CORE.upper(), CORE.lower())
     pieces = {text[at : at + 12] for text in texts for at in range(len(text) - 11)}
     assert not any(piece in dense for piece in pieces)
 

@@ -30,6 +30,15 @@ def test_a_guarded_cell_is_no_formula_and_comes_back(cell: str) -> None:
     assert unguard_cell(guarded) == cell
 
 
+@pytest.mark.parametrize("number", ["-1", "+0.25", "-0.160 [-0.480, 0.120]", "-3.1%"])
+def test_a_number_with_a_sign_stays_a_number(number: str) -> None:
+    assert guard_cell(number) == number
+    assert unguard_cell(number) == number
+    for text in (f"{number}+A1", f" {number}", f"={number}", f"'{number}", f"{number}|cmd"):
+        assert guard_cell(text) == f"'{text}"
+        assert unguard_cell(guard_cell(text)) == text
+
+
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=4), st.sampled_from(["\n", "\r\n"]))
 def test_what_is_written_is_read_again(rows: list[tuple[str, str]], line_end: str) -> None:
     text = write_csv(("a", "b"), rows, line_end=line_end)

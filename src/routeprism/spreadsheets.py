@@ -49,14 +49,19 @@ _SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫"
 _START = rf"(?:[\t\r\n]|[{_INVISIBLE}]*[{_SIGNS}])"
 _FORMULA = re.compile(f"'*{_START}")
 """What a spreadsheet may run, behind any apostrophes that the text already had."""
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.,% ()\[\]–−-]*")
+"""What begins like a formula and is a number, or one with its limits."""
 _GUARDED = re.compile(f"'+{_START}")
 _LONGEST_CELL = 2**31 - 1
 """Characters that a cell may have when it is read; Python's own limit is 131,072."""
 
 
 def guard_cell(text: str) -> str:
-    """Put an apostrophe in front of a cell that a spreadsheet would run as a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    """Put an apostrophe in front of a cell that a spreadsheet would run as a formula.
+
+    A number with a sign stays a number.
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def unguard_cell(text: str) -> str:

@@ -80,7 +80,7 @@ def test_the_model_and_the_embedder_of_the_file_are_used(
             "config": {"model": "text", "embedding_dims": 1025, **client},
         },
     )
-    policy: Any = make_policy(f"mem0:config={config}")
+    policy: Any = make_policy(f"mem0:config={config},env=OPENAI_API_KEY")
     assert not policy.deterministic
     assert policy.client.model == "m" and policy.client.address == endpoint.base_url
     memory: Any = policy.build(RECORDS)
@@ -96,7 +96,7 @@ def test_the_key_of_the_file_is_sent_and_no_other(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-a-different-service")
     llm = {"model": "m", "openai_base_url": endpoint.base_url, "api_key": "env:MODEL_KEY"}
     config = write(tmp_path / "mem0.json", llm={"provider": "openai", "config": llm})
-    policy: Any = make_policy(f"mem0:config={config},embed=words")
+    policy: Any = make_policy(f"mem0:config={config},embed=words,env=MODEL_KEY")
     memory: Any = policy.build(RECORDS)
     assert sorted(block.text for block in memory.list_blocks()) == sorted(TEXTS)
     memory.close()
@@ -155,7 +155,11 @@ def test_wrong_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("MISSING_KEY", raising=False)
     needs = write(tmp_path / "needs.json", llm={"provider": "openai", "key": "env:MISSING_KEY"})
     with pytest.raises(SpecError, match="MISSING_KEY, which is not set"):
+        make_policy(f"mem0:config={needs},env=MISSING_KEY")
+    monkeypatch.setenv("MISSING_KEY", SECRET)
+    with pytest.raises(SpecError, match="add env=MISSING_KEY to the policy") as refused:
         make_policy(f"mem0:config={needs}")
+    assert SECRET not in str(refused.value)
     half = write(tmp_path / "half.json", vector_store={"config": {}})
     with pytest.raises(SpecError, match="vector_store to have a provider"):
         make_policy(f"mem0:config={half}")

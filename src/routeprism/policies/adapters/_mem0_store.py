@@ -34,6 +34,7 @@ from routeprism.policies.adapters._systems import (
     explain_failure,
     import_system,
 )
+from routeprism.policies.adapters._templates import read_variable
 from routeprism.records import Record
 from routeprism.redaction import Redactor, names_secret
 from routeprism.text import tokens
@@ -97,8 +98,8 @@ class Mem0Config:
         return store.get("provider", "qdrant") in _LOCAL and not remote
 
 
-def load_config(file: str) -> Mem0Config:
-    """Read a configuration in JSON or YAML; `env:NAME` is the value of that variable."""
+def load_config(file: str, permitted: str) -> Mem0Config:
+    """Read a configuration in JSON or YAML; `env:NAME` is the value of a permitted variable."""
     try:
         content = read_input(Path(file))
     except (InputError, OSError) as error:
@@ -111,7 +112,24 @@ def load_config(file: str) -> Mem0Config:
         if section is not None and not (isinstance(section, dict) and "provider" in section):
             raise SpecError(f"config={file}: expected {name} to have a provider and a config")
     secrets: set[str] = set()
-    sections = {key: _resolve(file, key, value, secrets) for key, value in parsed.items()}
+
+    def fill(key: str, value: Any) -> Any:
+        """Fill variables in, and collect secrets so that no message shows them."""
+        if isinstance(value, dict):
+            return {name: fill(name, item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [fill(key, item) for item in value]
+        if not isinstance(value, str):
+            return value
+        is_variable = value.startswith(_VARIABLE)
+        if is_variable:
+            variable = value.removeprefix(_VARIABLE)
+            value = read_variable(variable, f"config={file}: {key}", permitted)
+        if value and (is_variable or names_secret(key)):
+            secrets.add(value)
+        return value
+
+    sections = {key: fill(key, value) for key, value in parsed.items()}
     return Mem0Config(sections, hashlib.sha256(content).hexdigest(), tuple(sorted(secrets)))
 
 
@@ -127,27 +145,6 @@ def _parse(file: str, content: bytes) -> Any:
         if isinstance(error, MissingExtraError):
             raise
         raise SpecError(f"config={file} is not valid YAML: {type(error).__name__}") from None
-
-
-def _resolve(file: str, key: str, value: Any, secrets: set[str]) -> Any:
-    """Fill variables in, and collect secrets so that no message shows them."""
-    if isinstance(value, dict):
-        return {name: _resolve(file, name, item, secrets) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_resolve(file, key, item, secrets) for item in value]
-    if not isinstance(value, str):
-        return value
-    if value.startswith(_VARIABLE):
-        variable = value.removeprefix(_VARIABLE)
-        if not os.environ.get(variable):
-            raise SpecError(
-                f"config={file}: {key} needs the environment variable {variable}, which is not set"
-            )
-        value = os.environ[variable]
-        secrets.add(value)
-    elif names_secret(key) and value:
-        secrets.add(value)
-    return value
 
 
 def import_mem0() -> Any:
@@ -187,7 +184,7 @@ class OpenedMem0:
 
     @classmethod
     def make(cls, policy: Any, module: Any, endpoint: Endpoint) -> OpenedMem0:
-        config = load_config(policy.config) if policy.config else Mem0Config({}, "", ())
+        config = load_config(policy.config, policy.env) if policy.config else Mem0Config({}, "", ())
         qdrant = import_system("qdrant_client", "mem0", _EXTRA)
         client = None if "vector_store" in config.sections else qdrant.QdrantClient(":memory:")
         directory = "" if client is not None else tempfile.mkdtemp(prefix="mem0-store-")

@@ -154,35 +154,38 @@ def _parse_toml(file: str, text: str) -> Mapping[str, Any]:
 
 
 PERMISSION = "ROUTEPRISM_PROFILE_ENV"
-"""The environment variable with the names of those that profiles may read."""
+"""The environment variable with the names of those that profiles and the like may read."""
 
 
 def fill_variables(
     templates: Mapping[str, str], place: str, permitted: str
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return texts with the values of environment variables in them, and these values.
-
-    A profile may come from someone else, so only variables that the user names are read.
-    """
-    names = {*re.split(r"[+,\s]+", f"{permitted} {os.environ.get(PERMISSION, '')}")}
+    """Return texts with the values of environment variables in them, and these values."""
     filled: dict[str, str] = {}
-    values: set[str] = set()
+    values: dict[str, str] = {}
     for name, template in templates.items():
         for variable in VARIABLE.findall(template):
-            if variable not in names:
-                raise SpecError(
-                    f"{place} {name} reads the environment variable {variable}. If the service of "
-                    f"this profile may have its value, add env={variable} to the policy, or set "
-                    f"{PERMISSION}={variable}"
-                )
-            value = os.environ.get(variable, "").strip()
-            if not value:
-                raise SpecError(
-                    f"{place} {name} needs the environment variable {variable}, which is not set"
-                )
-            values.add(value)
-        filled[name] = VARIABLE.sub(lambda match: os.environ[match[1]].strip(), template)
-    return filled, tuple(sorted(values))
+            values[variable] = read_variable(variable, f"{place} {name}", permitted)
+        filled[name] = VARIABLE.sub(lambda match: values[match[1]], template)
+    return filled, tuple(sorted(set(values.values())))
+
+
+def read_variable(variable: str, place: str, permitted: str) -> str:
+    """Return the value of an environment variable that a file names.
+
+    The file may come from someone else, so only variables that the user names are read.
+    """
+    names = re.split(r"[+,\s]+", f"{permitted} {os.environ.get(PERMISSION, '')}")
+    if variable not in names:
+        raise SpecError(
+            f"{place} reads the environment variable {variable}. If the service that this file "
+            f"names may have its value, add env={variable} to the policy, or set "
+            f"{PERMISSION}={variable}"
+        )
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise SpecError(f"{place} needs the environment variable {variable}, which is not set")
+    return value
 
 
 def list_placeholders(template: Any) -> Iterator[str]:

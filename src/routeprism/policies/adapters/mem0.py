@@ -70,6 +70,8 @@ class Mem0(ClientSystem):
     """The number of characters that each record is cut to; 0 leaves it whole."""
     config: str = ""
     """A JSON or YAML file in mem0's own format: vector store, model, embedder."""
+    env: str = field(default="", metadata={"named": False})
+    """The environment variables that this file may read, such as `TOKEN` or `TOKEN+TENANT`."""
     host: str = ""
     """Where a mem0 server listens, or https://api.mem0.ai for the hosted platform."""
     api: Literal["", "platform", "server"] = ""
@@ -102,7 +104,7 @@ class Mem0(ClientSystem):
         if self.host:
             check_service_address(self.host, "name the environment variable of a key with token=…")
         if self.config:
-            load_config(self.config)  # refuse a wrong one before anything is built
+            load_config(self.config, self.env)  # refuse a wrong one before anything is built
 
     @property
     def platform(self) -> bool:
@@ -115,7 +117,7 @@ class Mem0(ClientSystem):
         """Return the policy with the model of its configuration, unless it names its own."""
         if not self.config or self.model:
             return self
-        config = load_config(self.config)
+        config = load_config(self.config, self.env)
         return replace(self, model=config.model or config.provider, base_url=config.base_url)
 
     @property
@@ -144,7 +146,7 @@ class Mem0(ClientSystem):
         packages = list_versions("mem0ai", "qdrant-client", "wordllama")
         if not self.config:
             return packages
-        return f"{packages}, config sha256 {load_config(self.config).sha256}"
+        return f"{packages}, config sha256 {load_config(self.config, self.env).sha256}"
 
     def build(self, arrivals: Sequence[Record], /) -> Memory:
         """Add every record to a new memory."""
@@ -155,7 +157,7 @@ class Mem0(ClientSystem):
             )
             return build_session(session, records)
         policy = self.configured
-        key = load_config(self.config).api_key if self.config and not self.model else ""
+        key = load_config(self.config, self.env).api_key if self.config and not self.model else ""
         opened = OpenedMem0.make(policy, import_mem0(), policy.connect(arrivals, key))
         log = HistoryLog(opened.memory.db.connection)
         try:

@@ -1,6 +1,6 @@
 """Recent-3 of the answer experiments shows three complete records, without a character budget.
 
-The paper prints J = 0.166 (4.1, I.3). 29 pools with 18,336 orders (D.10) are 4, 14, 9 and 2 pools
+The paper prints J = 0.166 (4.1, I.3). 29 pools with 18,336 orders (D.11) are 4, 14, 9 and 2 pools
 of 4, 5, 6 and 7 records, whose last and first three records share 2, 1, 0 and 0 records.
 """
 
@@ -62,7 +62,7 @@ def test_printed_commands_show_complete_records_and_the_stricter_rule() -> None:
 
 
 def test_pool_sizes_follow_from_the_numbers_that_are_printed() -> None:
-    """Appendix D.10: 29 pools, 18,336 permutations; PersonaMem has 5, 19, 11 and 2 such pools."""
+    """Appendix D.11: 29 pools, 18,336 permutations; PersonaMem has 5, 19, 11 and 2 such pools."""
     sizes = [
         (four, five, six, seven)
         for four in range(6)

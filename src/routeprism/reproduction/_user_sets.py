@@ -1,7 +1,7 @@
 """Which sets of users agree with printed numbers that depend on nothing but the set of users.
 
 The primary users are not public. The paper prints how many they are and how many orders their
-pools have (D.10), so the sets that they can be are known: every set of the benchmark's users with
+pools have (D.11), so the sets that they can be are known: every set of the benchmark's users with
 these two numbers. A printed number is *consistent* if one of these sets gives it together with
 every other number of this kind, to the printed digits.
 """

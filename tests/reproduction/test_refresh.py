@@ -139,7 +139,7 @@ def test_other_policies_turn_all_their_cells_to_differs(data: Path, name: str) -
             printed, text = before.printed, table.part(before.printed)
             if before.status != "reproduced" or text.get("policy") not in REST[name]:
                 continue
-            if before.source != name or text.get("number") in ("queries", "units"):
+            if before.source != name or text.get("number", "").endswith(("queries", "units")):
                 continue
             rows = (printed.row, f"{printed.panel}: {printed.row}")
             is_held = any((table.label, row, printed.quantity) in CONTENT for row in rows)

@@ -31,7 +31,7 @@ Status = Literal[
 """What can be stated about a published number."""
 Basis = Literal["measured", "denominator", "arithmetic", "target"]
 """What a number is: a value; how much a value depends on; what follows from other published
-numbers; or a number to reach that is not in the paper."""
+numbers; or what a correct build gives, which the paper prints with fewer digits or not at all."""
 _DENOMINATORS = ("Queries", "Users", "Pools", "Q", "U")
 """Columns that state how many questions or users a value depends on."""
 _ALL_QUESTIONS = "fact-recall"
@@ -255,15 +255,15 @@ def _take_number(measured: MeasuredRow, number: NumberName) -> float | None:
         return None if end is None else 1 - end
     if number == "share":
         return None if row.estimate is None or not row.queries else row.estimate / row.queries
-    value = getattr(row, number)
-    return None if value is None else float(value)
+    value = getattr(row, number.removeprefix("both_"))
+    return None if value is None else float(value) * (2 if number.startswith("both_") else 1)
 
 
 def _find_basis(table: PublishedTable, printed: PublishedNumber, part: Part) -> Basis:
     if table.label == PROTOCOL:
         return "target"
     last = printed.column.rpartition("/")[2].strip()
-    if part.get("number") in ("queries", "units") or last in _DENOMINATORS:
+    if part.get("number", "").endswith(("queries", "units")) or last in _DENOMINATORS:
         return "denominator"
     source = SOURCES.get(part.get("source", ""))
     return "arithmetic" if source is not None and source.matrix else "measured"

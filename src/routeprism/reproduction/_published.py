@@ -99,12 +99,15 @@ NumberName = Literal[
     "upper",
     "queries",
     "units",
+    "both_queries",
+    "both_units",
     "share",
     "complement",
     "complement_lower",
     "complement_upper",
 ]
-"""Which number of a row; `complement` is 1 − estimate, `share` estimate / queries."""
+"""Which number of a row; `complement` is 1 − estimate, `share` estimate / queries, and `both_units`
+counts those of both routes."""
 Part = Mapping[str, str]
 """What a table, row or column states about its numbers. The keys are COLUMNS and: `kind`; `source`,
 the run that the row is in (none if empty); `questions`, the question set if you have to pass it;

@@ -111,8 +111,8 @@ def connect(ray: Any, address: str) -> Iterator[None]:
 def _isolate_workers(ray: Any) -> Any:
     """Keep Ray from making workers search the current directory and that of the script first.
 
-    It does not where a job brings a directory of its own, so this job says that it does. Workers
-    search the paths of this process last, which is where they find a class of the user's own.
+    Ray does not do that if a job brings its own directory, so this job says that it does. Workers
+    search the paths of this process last, and find the user's own class there.
     """
 
     class Job(ray.job_config.JobConfig):  # type: ignore[misc, name-defined, unused-ignore]

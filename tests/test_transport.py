@@ -124,6 +124,37 @@ def test_a_connection_that_ends_under_a_safe_request_is_opened_again(
     assert (service.requests, service.links) == (3, 2)
 
 
+def test_a_request_that_is_sent_again_on_a_new_connection_is_counted(
+    serve: Callable[..., Service],
+) -> None:
+    """The service may have performed it before it closed the connection, and may charge for it."""
+    service, counted = serve(OK, hangs_up(b""), OK), []
+    connections = Connections()
+    for _ in range(2):
+        send(connections, service.url, safe=True, before_repetition=lambda: counted.append(1))
+    assert (service.requests, len(counted)) == (3, 1)
+
+
+@pytest.mark.parametrize("answers_others", [True, False])
+def test_a_refused_request_has_more_patience_while_the_service_answers_others(
+    serve: Callable[..., Service], answers_others: bool
+) -> None:
+    """Seven requests if nothing else is answered, and up to four times six more otherwise."""
+    connections = Connections()
+
+    def answer_another() -> None:
+        if answers_others:
+            send(connections, f"{service.url}/other", safe=True)
+
+    def respond(connection: socket.socket, request: Any) -> None:
+        refused = b"/other" not in request.raw
+        connection.sendall(reply(b"{}", "429 Slow") if refused else reply(b"{}"))
+
+    service = serve(respond)
+    error = fail(connections, service.url, note=lambda _: answer_another())
+    assert error.attempts == (1 + 6 * 4 if answers_others else 1 + 6)
+
+
 @pytest.mark.parametrize(
     ("respond", "safe", "requests"),
     [

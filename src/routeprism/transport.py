@@ -41,6 +41,8 @@ RETRIES = 6
 """How often a request is repeated, unless the user sets it."""
 LONGEST_WAIT = 300.0
 """Seconds; if a service asks for a longer pause, the request fails."""
+CROWD = 4
+"""How many times as often a refused request is repeated while the service answers others."""
 PATIENCE, FEWEST = 300.0, 10
 """Seconds, and failed attempts in a row, after which a service counts as gone."""
 PROBE = 30.0
@@ -190,6 +192,8 @@ class _Service:
     reusable: bool = False
     """Whether a second request on a connection was answered."""
     answered: bool = False
+    answers: int = 0
+    """How many requests it has answered for good."""
     opens: float = 0.0
     """Until then the service asked for a pause."""
     failures: int = 0
@@ -203,6 +207,7 @@ class _Service:
 
     def note_answer(self) -> None:
         self.answered, self.failures = True, 0
+        self.answers += 1
 
     def note_failure(self) -> None:
         if not self.failures:
@@ -248,7 +253,8 @@ class Connections:
             read: makes the result from a reply, or raises `AttemptError`.
             timeout: seconds for one whole attempt.
             largest: bytes of the longest reply that is read.
-            retries: how often the request is repeated at most.
+            retries: how often the request is repeated at most; four times as often if it is
+                refused (429 or 503) while the service answers others.
             before_repetition: called before each repetition, which it prevents by an exception.
             note: called with each failure.
             ticket: by which another thread ends the request.
@@ -262,12 +268,16 @@ class Connections:
         with self._lock:
             self._tickets.add(ticket)
         try:
-            for number in range(retries + 1):
+            answers = service.answers
+            for number in range(CROWD * retries + 1):
                 self._await_turn(service, ticket)
                 if number and before_repetition is not None:
                     before_repetition()
                 try:
-                    result = read(self._exchange(service, request, timeout, largest, ticket))
+                    reply = self._exchange(
+                        service, request, timeout, largest, ticket, before_repetition
+                    )
+                    result = read(reply)
                 except AttemptError as error:
                     failure = error
                 else:
@@ -276,8 +286,13 @@ class Connections:
                 failure.attempts = number + 1
                 if note is not None:
                     note(failure)
-                if not _may_repeat(service, request, failure) or number == retries:
+                if not _may_repeat(service, request, failure):
                     break
+                # Where many requests share a rate limit, some are refused again and again.
+                is_crowded = failure.reply is not None and service.answers > answers
+                if number >= retries and not (is_crowded and failure.repeat is Repeat.ALWAYS):
+                    break
+                answers = service.answers
                 if failure.after:
                     service.opens = max(service.opens, time.monotonic() + failure.after)
                 if pause(ticket.stopped, max(failure.after or 0.0, compute_backoff(number))):
@@ -338,7 +353,13 @@ class Connections:
         service.tried = now
 
     def _exchange(
-        self, service: _Service, request: HttpRequest, timeout: float, largest: int, ticket: _Ticket
+        self,
+        service: _Service,
+        request: HttpRequest,
+        timeout: float,
+        largest: int,
+        ticket: _Ticket,
+        before_repetition: Callable[[], object] | None,
     ) -> HttpReply:
         """Send a request once, or twice if the service had closed the connection meanwhile."""
         until = time.monotonic() + timeout
@@ -351,9 +372,11 @@ class Connections:
             try:
                 reply = link.exchange(request, largest)
             except AttemptError as error:
-                if reused and error.cause in _CLOSED and request.safe and not link.replied:
-                    continue
-                raise
+                if not (reused and error.cause in _CLOSED and request.safe and not link.replied):
+                    raise
+                if before_repetition is not None:
+                    before_repetition()  # the service may have performed it
+                continue
             finally:
                 ticket.link = None
                 if not link.open:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import pickle
 import signal
@@ -10,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from email.utils import formatdate
 from types import SimpleNamespace
 from typing import Any
@@ -367,6 +369,20 @@ def test_closing_ends_waits(serve: Callable[..., Service]) -> None:
     thread.join(LONG)
     assert [error.kind for error in errors] == ["status"]
     assert service.requests == 1
+
+
+def test_connections_are_closed_when_nobody_has_them(serve: Callable[..., Service]) -> None:
+    """Also in a cycle of objects; a warning about an unclosed socket fails the test."""
+    service = serve(OK)
+    owner = SimpleNamespace(connections=Connections())
+    owner.owner = owner
+    send(owner.connections, service.url, safe=True)
+    (connection,) = service.connections
+    del owner
+    gc.collect()
+    with suppress(OSError):  # the server has seen it, and closed its own side
+        connection.settimeout(LONG)
+        assert connection.recv(1) == b""
 
 
 def test_a_proxy_is_used_except_for_this_machine(

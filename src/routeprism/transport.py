@@ -14,6 +14,7 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -227,12 +228,11 @@ class Connections:
         self._tickets: set[_Ticket] = set()
         self._threads: ThreadPoolExecutor | None = None
         self._trust: ssl.SSLContext | None = None
+        # Unlike `__del__`, this comes before the sockets complain that nobody closed them.
+        weakref.finalize(self, _close_idle, self._services)
 
     def __reduce__(self) -> tuple[type[Connections], tuple[()]]:
         return type(self), ()
-
-    def __del__(self) -> None:
-        self.close()
 
     def send(
         self,
@@ -321,14 +321,10 @@ class Connections:
     def close(self) -> None:
         """Close idle connections, and repeat none of the requests that are under way."""
         with self._lock:
-            services = list(self._services.values())
             threads, self._threads = self._threads, None
-            self._services = {}
             for ticket in self._tickets:
                 ticket.stopped.set()
-        for service in services:
-            while service.idle:
-                service.idle.pop().close()
+            _close_idle(self._services)
         if threads is not None:
             threads.shutdown(wait=False)
 
@@ -408,6 +404,14 @@ class Connections:
         with self._lock:  # slow to make
             self._trust = self._trust or ssl.create_default_context()
             return self._trust
+
+
+def _close_idle(services: dict[tuple[str, str], _Service]) -> None:
+    """Close the connections that no request uses, and forget what is known about services."""
+    for service in services.values():
+        while service.idle:
+            service.idle.pop().close()
+    services.clear()
 
 
 def _may_repeat(service: _Service, request: HttpRequest, failure: AttemptError) -> bool:

@@ -235,6 +235,8 @@ def test_what_cannot_stop_early_is_refused(tmp_path: Path) -> None:
         routeprism.audit("sample", "focal", until="Delta_rep±0.1")
     with pytest.raises(SpecError, match="shard"):
         routeprism.audit("sample", "focal", until="J±0.1", shard="1/2", run=tmp_path / "run")
+    with pytest.raises(SpecError, match="until=verdict applies to audit"):
+        routeprism.restore("sample", "focal", models=["reader"], until="verdict")
 
 
 def test_a_plan_says_where_it_is_expected_to_stop(tmp_path: Path) -> None:

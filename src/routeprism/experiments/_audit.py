@@ -175,7 +175,7 @@ def prepare_audit(
     statistics = statistics.check(subject.benchmark)
     subject = subject.check()
     if statistics.until is not None:
-        _refuse_stopping(statistics.until, subject, stages, execution)
+        _refuse_stopping(statistics.until, subject, stages, execution, command)
         subject = replace(subject, benchmark=shuffle_cases(subject.benchmark, statistics.seed))
     _refuse_impossible(subject, stages, tracing)
     compared = contrasts(subject.policies)
@@ -269,9 +269,14 @@ def _watch_building(
 
 
 def _refuse_stopping(
-    until: Until, subject: Subject, stages: Sequence[Stage], execution: RunExecution
+    until: Until, subject: Subject, stages: Sequence[Stage], execution: RunExecution, command: str
 ) -> None:
     """Refuse to stop early where that would not be the statement of the whole audit."""
+    if command == "restore" and not until.quantity:
+        raise SpecError(
+            "until=verdict applies to audit: restore measures no quantity that decides a verdict "
+            "once a model answers; pass a precision, such as restored-absent±0.1"
+        )
     if execution.shard is not None or execution.merged is not None:
         raise SpecError("until does not apply to a shard: a shard cannot know what others found")
     if until.reads_answers and not any(stage.models for stage in stages):

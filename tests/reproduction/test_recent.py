@@ -6,6 +6,7 @@ of 4, 5, 6 and 7 records, whose last and first three records share 2, 1, 0 and 0
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from fractions import Fraction
 from math import factorial
@@ -167,3 +168,19 @@ def test_present_and_restored_are_never_the_same_prompt(data: Path) -> None:
         for name in ("identical_prompts", "prompt_pairs")
     )
     assert (same, pairs) == (0, 122)
+
+
+@pytest.mark.slow
+def test_restoration_on_the_sample_is_that_of_the_page() -> None:
+    """Stated in docs/measured.md."""
+    audit = routeprism.restore(
+        "sample", "focal", "recent:k=3", models=["reader"], designs=["single"]
+    )
+    page = (Path(__file__).parents[2] / "docs" / "measured.md").read_text(encoding="utf-8")
+    for policy in ("focal", "recent:k=3"):
+        row = audit.value("restored-absent", policy=policy)
+        limits = f"{row.estimate:.3f}\n[{row.lower:.3f}, {row.upper:.3f}] for"
+        stated = f"{limits} ({row.queries} pairs, {row.units} users)"
+        assert stated.replace("\n", " ") in re.sub(
+            r"for (`focal`|Recent-3) ", "for ", page.replace("\n", " ")
+        )

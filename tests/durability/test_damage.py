@@ -108,6 +108,7 @@ def change_page(number: int, content: bytes) -> Callable[[Path], None]:
 
 INCOMPLETE_STORES: Mapping[str, Callable[[Path], Any]] = {
     **{f"store cut to {share}": cut("run.sqlite", share) for share in (0.95, 0.99, 0.999)},
+    "empty store": cut("run.sqlite", 0.0),
     "store without its last byte": lambda run: os.truncate(
         run / "run.sqlite", (run / "run.sqlite").stat().st_size - 1
     ),

@@ -334,7 +334,7 @@ def _read_shard(directory: Path) -> tuple[Shard, dict[str, Any], list[str]]:
         raise RunError(f"{directory} is not finished: shard {shard} has no {CASES}")
     if not (directory / STORE).exists():  # it contains the replies that were paid for
         raise RunError(f"{directory} is damaged: shard {shard} has no {STORE}")
-    verify_store(directory / STORE)
+    verify_store(directory / STORE, finished=True)
     with _reading(directory), open_input(directory / CASES) as stream:
         if _read_head(directory, stream.readline(UNPACKED_LIMIT))[0] != digest:
             raise _refuse_results(directory, "it was written before the run was extended")

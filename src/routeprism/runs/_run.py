@@ -113,7 +113,7 @@ class Run:
                     run._stage = claim.create_stage() / STORE
                 if not claim.fresh:
                     if claim.complete or run.store.exists():
-                        verify_store(run.store)
+                        verify_store(run.store, finished=claim.complete)
                     _connect(run.store).close()  # refuse what is not a store before any work
                 yield run
             except StorageError as error:

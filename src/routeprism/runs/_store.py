@@ -72,21 +72,13 @@ def check_store(path: Path) -> None:
     check_regular(path)
 
 
-def verify_store(path: Path) -> None:
+def verify_store(path: Path, *, finished: bool) -> None:
     """Refuse a store that lost content, as in a copy that was interrupted or has holes."""
     check_store(path)
     status = path.stat()
-    _verify_content(path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=64)
-def _verify_content(path: Path, *state: int) -> None:
-    """Read a whole store once, in the state in which the file system describes it."""
-    with closing(_open(path)) as connection:
-        try:
-            problem = next(_find_damage(connection, path), "")
-        except sqlite3.Error as error:
-            problem = str(error)
+    problem = _find_damage(path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns)
+    if not problem and finished and not status.st_size and not _unfinished(path):
+        problem = "it is empty"  # SQLite reads that as a database without tables
     if problem:
         raise RunError(
             f"{path} is damaged: {problem}; get it again from where it was copied, or make the run "
@@ -94,11 +86,21 @@ def _verify_content(path: Path, *state: int) -> None:
         )
 
 
+@lru_cache(maxsize=64)
+def _find_damage(path: Path, *state: int) -> str:
+    """Read a whole store once, in the state in which the file system describes it."""
+    with closing(_open(path)) as connection:
+        try:
+            return next(_list_damage(connection, path), "")
+        except sqlite3.Error as error:
+            return str(error)
+
+
 _LOCKED_AT = 1 << 30
 """SQLite keeps the page at this byte empty, for locks."""
 
 
-def _find_damage(connection: sqlite3.Connection, path: Path) -> Iterator[str]:
+def _list_damage(connection: sqlite3.Connection, path: Path) -> Iterator[str]:
     """Describe what is missing: the end of the file, parts of its tables, or whole pages."""
 
     def ask(name: str) -> Any:

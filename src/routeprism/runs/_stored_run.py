@@ -84,7 +84,9 @@ class StoredRun:
         self, directory: Path, *, stage: Path | None = None, is_open: bool = False
     ) -> None:
         path = directory / STORE
-        (check_store if is_open else verify_store)(path)
+        check_store(path)
+        if not is_open:
+            verify_store(path, finished=read_manifest(directory)["status"] in FINISHED)
         self._directory = directory
         self._tables = Tables(path, stage=stage)
         self._texts: dict[str, str] = {}

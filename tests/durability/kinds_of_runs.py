@@ -34,6 +34,7 @@ class ModelServer(ThreadingHTTPServer):
     """A model at a port of the loopback address, which counts its replies."""
 
     daemon_threads = False  # closing waits for the replies under way
+    request_queue_size = 128  # a refused connection would leave a note with its time in the run
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Handler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import types
+from contextlib import asynccontextmanager
 
 import durations_catalogue
 import pytest
@@ -159,6 +160,97 @@ def test_a_polling_lock_has_finitely_many_interleavings(kind) -> None:
     # without a change waits until another add has run.
     assert len(explore(kind).executions) == 6
     assert len(explore(kind, prune=False).executions) == 6
+
+
+class Connecting(Polling):
+    """Looks again and again inside a context manager."""
+
+    async def add(self, record) -> None:
+        async with self.connect():
+            await durations_catalogue.Request.add(self, record)
+
+    @asynccontextmanager
+    async def connect(self):
+        while self.busy:
+            await asyncio.sleep(0.01)
+        self.busy = True
+        yield
+        self.busy = False
+
+
+class Awaitable(Polling):
+    """Looks again and again inside an object that is awaited."""
+
+    async def add(self, record) -> None:
+        await self
+        await durations_catalogue.Request.add(self, record)
+        self.busy = False
+
+    def __await__(self):
+        return self.take_turn().__await__()
+
+    async def take_turn(self) -> None:
+        while self.busy:
+            await asyncio.sleep(0.01)
+        self.busy = True
+
+
+class Nested(Polling):
+    """Its values are deeper than Python's limit for recursion."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nested: object = None
+        for _ in range(2000):
+            self.nested = [self.nested]
+
+
+@pytest.mark.parametrize("kind", [Connecting, Awaitable, Nested])
+def test_a_polling_lock_may_be_anywhere(kind) -> None:
+    assert len(explore(kind).executions) == 6  # as above
+
+
+class Streaming(Base):
+    """Reads while a reply arrives piece by piece."""
+
+    async def stream(self):
+        for piece in range(2):
+            await asyncio.sleep(0.01)
+            yield piece
+
+    async def add(self, record) -> None:
+        async for piece in self.stream():
+            items = items if piece else self.items  # noqa: F821 (the first piece is 0)
+        self.items = (*items, record.id)
+
+
+def test_a_reply_may_arrive_piece_by_piece() -> None:
+    expected = {repr(Outcome(retained)) for retained in [("r0", "r1"), ("r0",), ("r1",)]}
+    assert list_outcomes(explore(Streaming)) == expected
+    # Two adds with two requests and a step before each: 6! / (3! 3!) = 20.
+    assert len(explore(Streaming, prune=False).executions) == 20
+
+
+class Counter(Base):
+    number = 0
+
+
+class Counting(Base):
+    """Ends when the second of its counters has counted to 300."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counters = Counter(), Counter()
+
+    async def add(self, record) -> None:
+        while self.counters[1].number < 300:
+            self.counters[1].number += 1
+            await asyncio.sleep(0)
+        self.items = (*self.items, record.id)
+
+
+def test_a_change_in_any_object_is_a_change() -> None:
+    assert make_trial(Counting).run_in_order((0, 1)) == Outcome(("r0", "r1"))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import dis
 import gc
 import types
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -19,6 +20,7 @@ _FIXED = (
     *(asyncio.AbstractEventLoop, asyncio.Handle, Record),
 )
 """What is the same as long as it is the same object, or differs without meaning."""
+_RESUMABLE = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
 _MOST_PARTS = 20_000
 """Objects beyond which a memory is not compared; the task then counts as changed."""
 
@@ -32,11 +34,21 @@ def list_frames(task: asyncio.Task[Any]) -> list[tuple[Any, types.FrameType]]:
     frames = []
     inner: Any = task.get_coro()
     while inner is not None:
-        frame = getattr(inner, "cr_frame", None) or getattr(inner, "gi_frame", None)
+        frame = _find_part(inner, "cr_frame", "gi_frame", "ag_frame")
         if frame is not None:
             frames.append((inner, frame))
-        inner = getattr(inner, "cr_await", None) or getattr(inner, "gi_yieldfrom", None)
+        elif type(inner).__module__ == "builtins":
+            # Python wraps generators and coroutines that are called by `__anext__`, `__await__`.
+            parts = gc.get_referents(inner)
+            inner = next((part for part in parts if isinstance(part, _RESUMABLE)), None)
+            continue
+        inner = _find_part(inner, "cr_await", "gi_yieldfrom", "ag_await")
     return frames
+
+
+def _find_part(coroutine: Any, *names: str) -> Any:
+    parts = (getattr(coroutine, name, None) for name in names)
+    return next((part for part in parts if part is not None), None)
 
 
 @lru_cache(maxsize=1024)
@@ -56,50 +68,62 @@ def digest_progress(task: asyncio.Task[Any]) -> int | None:
 
     Two digests are equal if nothing has changed in between.
     """
-    places: dict[int, int] = {}
-    parts: list[Any] = []
+    values: list[Any] = []
+    for coroutine, frame in list_frames(task):
+        shared = (id(frame.f_globals), id(frame.f_builtins))
+        # The frame's values include loops that have no name, such as that of a `for`.
+        referents = [*gc.get_referents(coroutine), *gc.get_referents(frame)]
+        values += [frame.f_lasti, *(value for value in referents if id(value) not in shared)]
     try:
-        for coroutine, frame in list_frames(task):
-            shared = (id(frame.f_globals), id(frame.f_builtins))
-            # The frame's values include loops that have no name, such as that of a `for`.
-            values = [*gc.get_referents(coroutine), *gc.get_referents(frame)]
-            values = [value for value in values if id(value) not in shared]
-            parts.append((frame.f_lasti, *(_describe(value, places) for value in values)))
+        return hash(tuple(_describe(values)))
     except _TooLargeError:
         return None
-    return hash(tuple(parts))
 
 
-def _describe(value: Any, places: dict[int, int]) -> object:
-    kind = type(value)
-    if isinstance(value, _PLAIN):
-        return kind, repr(value)
-    if isinstance(value, asyncio.Future):  # each sleep has its own
-        return isinstance(value, asyncio.Task) and value.done()
-    if isinstance(value, _FIXED):
-        return id(value) if not isinstance(value, asyncio.Handle) else "handle"
-    if id(value) in places:
-        return "again", places[id(value)]
-    places[id(value)] = len(places)
-    if len(places) > _MOST_PARTS:
-        raise _TooLargeError
-    return (kind, *(_describe(part, places) for part in _list_parts(value)))
+def _describe(values: list[Any]) -> Iterator[object]:
+    """Describe values, and what they consist of, in an order that does not depend on places."""
+    numbers: dict[int, int] = {}
+    objects: list[Any] = []  # kept, because an address is used again after its object
+    remaining = values[::-1]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, _PLAIN):
+            yield type(value), repr(value)
+        elif isinstance(value, asyncio.Future):  # each sleep has its own
+            yield isinstance(value, asyncio.Task) and value.done()
+        elif isinstance(value, _FIXED):
+            yield id(value) if not isinstance(value, asyncio.Handle) else "handle"
+        elif id(value) in numbers:
+            yield "again", numbers[id(value)]
+        elif len(objects) == _MOST_PARTS:
+            raise _TooLargeError
+        else:
+            numbers[id(value)] = len(objects)
+            objects.append(value)
+            parts = _list_parts(value)
+            yield type(value), len(parts)
+            remaining += parts[::-1]
 
 
 def _list_parts(value: Any) -> list[Any]:
     """List what an object consists of; its address alone if that is not known."""
     if isinstance(value, dict):
         return [part for pair in value.items() for part in pair]
-    if isinstance(value, (list, tuple, deque, set, frozenset)):
+    if isinstance(value, (list, tuple, deque)):
         return list(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=hash)
     if isinstance(value, types.MethodType):
         return [value.__func__, value.__self__]
-    if isinstance(value, (types.CoroutineType, types.GeneratorType, types.FrameType)):
+    module = type(value).__module__
+    is_awaited = module in ("builtins", "_asyncio") and hasattr(value, "send")
+    if is_awaited or isinstance(value, (*_RESUMABLE, types.FrameType)):
         return []  # those in which the task waits are compared one by one
     if isinstance(value, types.CellType):
         return gc.get_referents(value)
-    if type(value).__module__ in ("builtins", "itertools") and hasattr(value, "__next__"):
-        return list(value.__reduce__()[1:])
+    if module in ("builtins", "itertools") and hasattr(value, "__next__"):
+        with suppress(TypeError):
+            return list(value.__reduce__()[1:])
     parts: list[Any] = [attributes] if (attributes := _find_attributes(value)) else []
     with suppress(TypeError, ValueError, BufferError):
         parts.append(memoryview(value).tobytes())

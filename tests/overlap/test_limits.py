@@ -48,6 +48,31 @@ class WaitingLock(Base):
                 self.items = (*self.items, record.id)
 
 
+class BlockingFunction(Base):
+    """A function on another thread waits for something that never comes if two adds overlap."""
+
+    write_limit = 5.0
+    writing = 0
+
+    async def add(self, record) -> None:
+        self.writing += 1
+        await asyncio.sleep(0.01)
+        if self.writing > 1:
+            await self.block()
+        self.items = (*self.items, record.id)
+        self.writing -= 1
+
+    async def block(self) -> None:
+        await asyncio.to_thread(threading.Event().wait)
+
+
+class BlockingCallback(BlockingFunction):
+    async def block(self) -> None:
+        asyncio.get_running_loop().call_later(0.01, threading.Event().wait)
+        await asyncio.sleep(0.02)
+        self.items = ()
+
+
 class BlockingThreads(Base):
     """The second of two adds waits for something outside Python that never comes."""
 
@@ -71,7 +96,9 @@ def make_trial(kind):
     return Trial(as_policy(kind), (), make_records(2))
 
 
-@pytest.mark.parametrize("kind", [BlockingLock, BlockingThreads])
+@pytest.mark.parametrize(
+    "kind", [BlockingLock, BlockingFunction, BlockingCallback, BlockingThreads]
+)
 def test_a_call_that_blocks_ends_at_the_limit(kind) -> None:
     trial = make_trial(kind)
     serial = list_serial_outcomes(trial)

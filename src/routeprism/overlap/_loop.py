@@ -681,7 +681,10 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         return False
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Ignore: what a write raises is reported as its outcome."""
+        """Ignore errors: what a write raises is its outcome. An interruption ends the trial."""
+        error: Any = context.get("exception")
+        if "handle" in context and not isinstance(error, (Exception, asyncio.CancelledError)):
+            raise error
 
     async def shutdown_asyncgens(self) -> None:
         """Do nothing: asynchronous generators end with their writes."""

@@ -104,6 +104,8 @@ class _PoolTrials:
     """Trials whose interleaving was left to chance."""
     search: _Search | None = None
     """The search for interleavings, which only the first pool without an anomaly has."""
+    hangs: bool = False
+    """Whether the last trial took longer than its limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ class _Series:
                 trials[at] = replace(trials[at], controlled=False)
             self._judge(trials[at], serial[at], execution, user, trial_seed, result)
             if execution.outcome.over_limit:
-                self.hangs = True
+                result.hangs = True
                 return result
         if not any(result.kinds) and self.search is None and trials[0].manner == "async":
             result.search = self._search(trials[0], serial[0], user, result)
@@ -222,6 +224,9 @@ class _Series:
 
     def take(self, result: _PoolTrials) -> list[Kind | None]:
         """Add the trials of the next pool, and return the anomaly of each."""
+        if self.hangs:  # another shard has found that later than this pool
+            return []
+        self.hangs = result.hangs
         kinds = list(result.kinds)
         if self.search is None and result.search is not None:
             self.search = result.search

@@ -261,7 +261,7 @@ class _Kit:
         except ContractError as error:
             raise _CheckError(f"a second build is refused: {error}", "stores") from None
         if before[0] == before[1] != after:  # else it changes by itself: see determinism
-            raise _CheckError("a memory changed while another one was built", "stores")
+            raise _CheckError("a memory changed while another one was built", "late stores")
         return self._both_ways_round()
 
     def _both_ways_round(self) -> str:

@@ -21,6 +21,7 @@ import routeprism
 from routeprism.errors import RouteError, SpecError
 from routeprism.policies import Event, make_policy
 from routeprism.policies.adapters.http import Http
+from routeprism.policies.own import closing_memory
 from routeprism.records import Record, load_benchmark
 from routeprism.routes.conformance import check_adapter
 
@@ -172,7 +173,7 @@ def edited(directory: Path, *changes: tuple[str, str]) -> str:
             'add: the service replied 404 Not Found: {"detail"',
         ),
         ("/find?q", "/fund?q", "search", "search: the service replied 405"),
-        ("[wait]\ninterval = 0.05\npatience = 1.0\n", "", "ingestion", "[wait] needs a request"),
+        ("[wait]\ninterval = 0.05\npatience = 1.0\n", "", "ingestion", "[wait] with a request"),
         (
             'id = "/uid"\ntext = "/snippet"',
             'text = "/uid"',
@@ -288,6 +289,33 @@ def test_a_profile_reads_only_the_variables_that_the_user_names(
     memory = make_policy(f"http:url={stranger.url},profile={profile}").build(())
     memory.close()
     assert stranger.requests
+
+
+def test_a_dry_run_counts_every_page_of_the_lists_that_are_waited_for(stranger: Any) -> None:
+    """Looks 0, 0.05, 0.15 and 0.25 seconds after an add; each reads a page and an empty one."""
+    waiting = Http(stranger.url, profile=str(PROFILE)).client.waiting
+    assert waiting is not None
+    assert (waiting.requests, waiting.seconds) == (4 * 2, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("wait", "advice"),
+    [
+        ("", "Add a table [wait]"),
+        ("[wait]\ninterval = 0.05\npatience = 1.0\n", "Raise stable in [wait] above the longest"),
+    ],
+)
+def test_an_item_that_comes_late_names_the_setting(
+    stranger: Any, tmp_path: Path, wait: str, advice: str
+) -> None:
+    profile = edited(tmp_path, ("[wait]\ninterval = 0.05\npatience = 1.0\n", wait))
+    record = Record("r", 0, "[USER] I planted a tree.")
+    with closing_memory(Http(stranger.url, profile=profile).build([record])) as memory:
+        (account,) = stranger.received
+        late = {"uid": "n-late", "content": "late", "seq": 99}
+        stranger.accounts.setdefault(account, []).append(late)
+        with pytest.raises(RouteError, match=re.escape(advice)):
+            memory.retained()
 
 
 def test_a_dry_run_sends_nothing(stranger: Any) -> None:

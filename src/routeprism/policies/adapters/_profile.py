@@ -121,12 +121,20 @@ class Wait:
             advice="Raise limit in [wait], or let nothing else write to this memory",
         )
 
-    @property
-    def waiting(self) -> Waiting:
-        """Describe what waiting takes, at least."""
+    def plan(self, pages: int = 1) -> Waiting:
+        """Describe what waiting takes, at least, if a list takes this number of requests."""
         if self.step is not None:
-            return Waiting(2, 0.0)  # a poll that finds it done, and a list
-        return Waiting(count_dumps(self.interval, self.stable), self.stable)
+            return Waiting(1 + pages, 0.0)  # a poll that finds it done, and a list
+        return Waiting(pages * count_dumps(self.interval, self.stable), self.stable)
+
+    def advise(self) -> str:
+        """Name the setting that is wrong if items change after ingestion has seemed to end."""
+        if self.step is not None:
+            return "Correct done and values in [wait]"
+        return (
+            "Raise stable in [wait] above the longest pause between two writes, and patience above "
+            "the time until the first"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +154,17 @@ class Profile:
     wait: Wait | None = None
     reset: ProfileRequest | None = None
     bulk: ProfileRequest | None = None
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """Describe what waiting for a record takes, at least; None if nothing is waited for."""
+        if self.wait is None:
+            return None
+        return self.wait.plan(2 if self.list.pages in ("page", "offset") else 1)  # one is empty
+
+    def advise_waiting(self) -> str:
+        """Name what to change if items change after ingestion has seemed to end."""
+        return "Add a table [wait]" if self.wait is None else self.wait.advise()
 
     @property
     def isolation(self) -> str:

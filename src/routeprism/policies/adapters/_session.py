@@ -348,7 +348,7 @@ class ServiceSession:
         ):
             raise RouteError(
                 f"list: {len(changed)} items changed after the last record had been ingested. "
-                f"Raise [wait] patience, or does searching write?"
+                f"{self.profile.advise_waiting()}; or does searching write?"
             )
         return self.lineage.blocks(texts)
 
@@ -369,8 +369,8 @@ class ServiceSession:
             raise RouteError(
                 f"search: {len(unlisted)} of {len(blocks)} hits are not among the listed items, "
                 f"neither by id nor by text, so their sources are unknown. Does [list] read every "
-                f"page, and is the patience of [wait] long enough? If these hits are of a "
-                f"different kind, leave them out with 'only'"
+                f"page? If the service stores in the background: {self.profile.advise_waiting()}. "
+                f"If these hits are of a different kind, leave them out with 'only'"
             ).naming(text=unlisted[0])
         return blocks
 

@@ -31,7 +31,7 @@ _FIXES = {
     "open": "correct [open]: request, body and the pointers of capture",
     "add": "correct [add]: request, body, id and capture",
     "commit": "correct [commit]: request, body and capture",
-    "wait": "correct [wait], or raise its patience or limit",
+    "wait": "add or correct [wait], or raise its stable, patience or limit",
     "list": "correct [list]: request, items, and the pointers inside an item",
     "search": "correct [search]: request, items, and the pointers inside an item",
     "reset": "correct [reset], or leave the table out if every build has its own {memory}",
@@ -100,15 +100,16 @@ class _Walk:
         if not texts:
             raise RouteError(
                 "the record was added, but the list is still empty. Does the service ingest in "
-                "the background? Then [wait] needs a request, or a longer patience"
+                "the background? Then the profile needs [wait] with a request, or with a patience "
+                "that is longer than the lag"
             )
         self.session.lineage.observe(_RECORDS[0], texts)
         self.session.add(_RECORDS[1])
         late = self.session.lineage.counts().get("uncertain_late", 0)
         if late:
             raise RouteError(
-                f"items appeared after ingestion had seemed to end ({late} of them): raise [wait] "
-                f"patience"
+                f"items appeared after ingestion had seemed to end ({late} of them). "
+                f"{self.profile.advise_waiting()}"
             )
         return f"both records are there, the second after {time.monotonic() - start:.1f} seconds"
 

@@ -100,8 +100,7 @@ class Http:
         """Describe the address and the model calls of the service, as far as they are declared."""
         calls = check_calls(self.name, self.calls_per_add)
         if api := self._api:
-            waiting = None if api.wait is None else api.wait.waiting
-            return Client(address=api.url, calls_per_add=calls, waiting=waiting)
+            return Client(address=api.url, calls_per_add=calls, waiting=api.waiting)
         waiting = plan_settling(self.settle)
         return Client(address=self.url, calls_per_add=calls, waiting=waiting)
 

@@ -102,7 +102,7 @@ class Mcp:
         """Describe the address and the model calls of the server, as far as they are declared."""
         calls = check_calls(self.name, self.calls_per_add)
         wait = load_tool_profile(self.profile).wait
-        waiting = None if wait is None else wait.waiting
+        waiting = None if wait is None else wait.plan()
         return Client(address=self.url, calls_per_add=calls, waiting=waiting)
 
     @property

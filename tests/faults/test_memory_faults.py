@@ -74,7 +74,11 @@ SERVICE_FAULTS = {
         f"add: the service redirects (302) to {ELSEWHERE}",
     ),
     "closed": (fault_endpoint.hangs_up(b""), "cannot be asked: Remote end closed"),
-    "reset": (fault_endpoint.hangs_up(b"", reset=True), "cannot be asked: "),
+    "reset": (
+        fault_endpoint.hangs_up(b"", reset=True),
+        "(not repeated, because the service may have performed it; if that does no harm, declare "
+        "it idempotent)",
+    ),
     "status-garbage": (fault_endpoint.hangs_up(b"BANANA\r\n\r\n"), "cannot be asked: BANANA"),
     "short": (
         fault_endpoint.hangs_up(OK + b"Content-Length: 9\r\n\r\n{}"),

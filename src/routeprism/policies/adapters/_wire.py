@@ -26,6 +26,7 @@ from routeprism.transport import (
     Connections,
     HttpReply,
     HttpRequest,
+    Repeat,
     refuse_status,
 )
 
@@ -127,6 +128,11 @@ class Transport:
         except AttemptError as error:
             repeated = f" (after {error.attempts} attempts)" if error.attempts > 1 else ""
             status = None if error.reply is None else error.reply.status
+            if error.repeat is Repeat.IF_SAFE and not safe:
+                repeated = (
+                    " (not repeated, because the service may have performed it; if that does no "
+                    "harm, declare it idempotent)"
+                )
             message = f"{action}: {self._explain(error)}{repeated}"
             raise ServiceError(message, action, status) from None
 

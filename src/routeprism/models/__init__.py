@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from routeprism.on_demand import names_on_demand
 from routeprism.models._allowance import (
     ALLOWANCE,
     Allowance,
@@ -25,6 +24,7 @@ from routeprism.models._contracts import (
 from routeprism.models._replies import clean_reply
 from routeprism.models._scores import contrast_options
 from routeprism.models.recorded import Replayed, replay_model
+from routeprism.on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from routeprism.models.gateway import (

@@ -162,6 +162,25 @@ def test_a_polling_lock_has_finitely_many_interleavings(kind) -> None:
     assert len(explore(kind, prune=False).executions) == 6
 
 
+class CountingLooks(Polling):
+    """Changes the memory each time that it looks."""
+
+    looks = 0
+
+    async def add(self, record) -> None:
+        while self.busy:
+            self.looks += 1
+            await asyncio.sleep(0.01)
+        self.busy = True
+        await durations_catalogue.Request.add(self, record)
+        self.busy = False
+
+
+@pytest.mark.slow
+def test_a_bound_names_the_loop_of_a_write() -> None:
+    assert explore(CountingLooks).bounds == ("a write passes an await in a loop at most 100 times",)
+
+
 class Connecting(Polling):
     """Looks again and again inside a context manager."""
 

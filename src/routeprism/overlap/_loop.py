@@ -312,8 +312,10 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         steps = [choice for queue in self._queues.values() for choice, _ in queue]
         possible = [*self._list_steps(), *self._list_requests()]
         choices = [choice for choice in possible if not self._is_held(choice)]
-        if choices and any(self._is_repetitive(choice) for choice in possible):
-            self.bounds.add(f"a background loop passes at most {_BACKGROUND_PASSES} times")
+        for choice in filter(self._is_repetitive, possible if choices else ()):
+            is_write = choice < len(self._tasks)
+            name, most = ("a write", _MOST_PASSES) if is_write else ("a task", _BACKGROUND_PASSES)
+            self.bounds.add(f"{name} passes an await in a loop at most {most} times")
         if not any(choice in steps for choice in choices):
             choices += [c for c, t in self._timers.items() if self._deadlines.may_end(t.serial)]
         return sorted(choices)

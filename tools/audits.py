@@ -33,7 +33,8 @@ ORDERS = ("--arrival", "jitter:w=2", "--arrival", "late-batch", "--schedule", "r
 PROCEDURES = ("--schedule", "overlap:k=2", "--schedule", "restart")
 DRAWN = ("--schedule", "jitter:w=2,seed=0", "--schedule", "late-batch:seed=0", *ORDERS[4:])
 """One drawn order in place of the expectation over many, for systems that take long to build."""
-COLUMNS = ("jitter:w=2", "late-batch", "replay", "overlap:k=2", "restart")
+COLUMNS = ("jitter:w=2", "late-batch", "replay", "restart")
+OVERLAP = "overlap:k=2"
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,15 @@ def show_share(row: Row, schedule: str, quantity: str) -> str:
     return "–" if not values or values[0] is None else f"{100 * values[0]:.0f}%"
 
 
+def show_anomalies(row: Row) -> str:
+    """Show how many trials of overlapping writes end in a way that no serial order does."""
+    chosen = row.rows.where(policy=row.system.name, quantity="anomaly", schedule=OVERLAP)
+    values = [one for one in chosen.where(stratum="all") if one.estimate is not None]
+    if not values:
+        return "–"
+    return f"{values[0].estimate * values[0].queries:.0f} of {values[0].queries}"
+
+
 def show_row(number: int, row: Row, *, updates: bool) -> str:
     """Write one line of a table."""
     level = row.verdict.level if row.verdict is not None else "not decided"
@@ -199,6 +209,7 @@ def show_row(number: int, row: Row, *, updates: bool) -> str:
         name += " (1.x)"
     lost = [show_share(row, schedule, "evidence_lost") for schedule in COLUMNS]
     cells = [str(number), name, level, *lost]
+    cells.insert(-1, show_anomalies(row))
     cells.append(show_share(row, "replay", "recall.exposed.forward"))
     if updates:
         cells += [
@@ -217,7 +228,7 @@ HEADER = (
     "ordinary disorder",
     "late batch",
     "reversal",
-    "overlap",
+    "overlap, trials",
     "restart",
     "evidence shown",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import cProfile
 import threading
 from dataclasses import replace
 from typing import ClassVar
@@ -227,6 +228,18 @@ class Assigns(Base):
         self.items = (*self.items, record.id)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
+
+
+def test_writes_are_compared_while_a_profiler_runs() -> None:
+    expected = explore_interleavings(make_trial(LostUpdate, 2))
+    profiler = cProfile.Profile()
+    profiler.enable()
+    exploration = explore_interleavings(make_trial(LostUpdate, 2))
+    sorted(range(3))
+    profiler.disable()
+    assert exploration == expected
+    # It has seen what came after the comparison.
+    assert any("sorted" in str(entry.code) for entry in profiler.getstats())
 
 
 @pytest.mark.slow

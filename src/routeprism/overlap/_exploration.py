@@ -99,7 +99,7 @@ class AccessRecorder:
             if run():
                 self.reach_outside()
         finally:
-            sys.setprofile(before)
+            _resume_profiler(before)
             access, self._current = self._current, None
             if _MUTABLE in access.changes:
                 self._holders.add(number)
@@ -110,6 +110,13 @@ class AccessRecorder:
                 self.reach_outside()
         elif event == "call" and not is_machinery(frame.f_code) and _uses_globals(frame):
             self.reach_outside()
+
+
+def _resume_profiler(profiler: Any) -> None:
+    """Resume the profiler of the process; one that is written in C is not a function."""
+    sys.setprofile(profiler if callable(profiler) else None)
+    if hasattr(profiler, "enable"):
+        profiler.enable()
 
 
 def _observe_attributes(memory: Any, recorder: AccessRecorder) -> bool:

@@ -53,8 +53,19 @@ class Unshowable(Mislabelled):
         return super().expose(query)
 
 
-def classify_all(kind, questions):
-    trial = Trial(as_policy(kind), (), make_records(2), questions=questions)
+class Blended(Mislabelled):
+    """Shows the beginning of its own text and the end of the add that was last."""
+
+    async def add(self, record) -> None:
+        await super().add(record)
+        self.texts[record.id] = record.text[:1] + self.current[1:]
+
+    def expose(self, query):
+        return [(text, [id]) for id, text in self.texts.items()]
+
+
+def classify_all(kind, questions, texts=()):
+    trial = Trial(as_policy(kind), (), make_records(2, texts), questions=questions)
     serial = list_serial_outcomes(trial)
     executions = explore_interleavings(trial).executions
     return {serial.classify(execution.outcome) for execution in executions}
@@ -67,6 +78,11 @@ def classify_all(kind, questions):
 def test_what_is_shown_belongs_to_the_outcome(kind, kinds) -> None:
     assert classify_all(kind, ("text 1",)) == kinds
     assert classify_all(kind, ()) == {None}
+
+
+def test_a_shown_text_is_one_value() -> None:
+    # "ad" begins like one text and ends like the other, but no order of "ab" and "cd" shows it.
+    assert classify_all(Blended, ("b",), ("ab", "cd")) == {None, "stale"}
 
 
 class Ranked(Labelled):

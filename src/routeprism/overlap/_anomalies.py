@@ -76,7 +76,7 @@ class SerialOutcomes:
 
 def _list_content(outcome: Outcome) -> JsonValue:
     """Return what is compared beside records and errors."""
-    exposures = [[[*map(list, block)] for block in blocks] for blocks in outcome.shown]
+    exposures = [[[list(ids), text] for ids, text in blocks] for blocks in outcome.shown]
     return [outcome.state, exposures]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import routeprism
+from routeprism.orders import parse_arrival
 from routeprism.policies import Block, Exposure
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 from routeprism.runs import StoredRun
@@ -185,3 +186,24 @@ def test_losses_beyond_those_that_are_stored_are_counted(number_of_questions: in
     assert f"(240 of 240 explained cases, {80 * number_of_questions} cases in all)" in cause
     assert "'u0r3' “dish 0 3” of user 'u0', for the question “Which dish, 0?”" in cause
     assert sum(len(f.value) for f in audit.findings if f.name == "losses") == 200
+
+
+def test_all_cases_are_those_of_every_order_that_was_built() -> None:
+    """A window of one loses the last record wherever it does not arrive last.
+
+    A few orders of each pool are traced to explain losses, but every order counts.
+    """
+    records = tuple(Record(f"r{at}", at, f"dish {at}") for at in range(5))
+    question = Question("q", "u", "Which?", ("a", "b"), "a", labels={"given": frozenset({"r4"})})
+    cases = (Case(Pool("u", records), (question,)),)
+    benchmark = Benchmark("own", cases, "f" * 64, labels=("given",))
+    orders = parse_arrival("jitter:w=2").on(cases[0].pool).orders(32)
+    assert orders is not None
+    lost = sum(order[-1] != 4 for order, _ in orders)
+    assert lost > 4
+    audit = routeprism.audit(
+        benchmark, "recent:k=1", arrivals=["jitter:w=2"], schedules=["replay"], resamples=100
+    )
+    (cause,) = [str(s) for s in audit.statements if s.kind == "causes"]
+    # Reversal is one order more.
+    assert f"explained cases, {lost + 1} cases in all)" in cause

@@ -6,6 +6,7 @@ is drawn for each pool, with a seed, so that every process draws the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -22,7 +23,15 @@ from routeprism.measures import Coordinate, Sums
 from routeprism.orders import FORWARD, ArrivalModel, Order, Schedule
 from routeprism.policies import Policy
 from routeprism.records import Case, Pool
-from routeprism.routes import Pair, Route, is_costly, pair_routes, trace_case
+from routeprism.routes import (
+    LossPlace,
+    Pair,
+    Route,
+    count_cases,
+    is_costly,
+    pair_routes,
+    trace_case,
+)
 
 Coordinates = Sequence[tuple[str, str, Coordinate[Pair]]]
 
@@ -67,9 +76,10 @@ def enter_arrivals(
     updates: str,
     keep: bool,
     resolved: Resolved,
-) -> None:
-    """Add the expectation of every coordinate over each arrival model."""
+) -> Counter[LossPlace]:
+    """Add the expectation of every coordinate over each arrival model; count all cases of loss."""
     coordinates = coordinates_of(labels, updates)
+    cases: Counter[LossPlace] = Counter()
     for model in models:
         schedules = [
             Schedule(f"{model.name}#{number}", _Fixed(order), redelivers=model.redelivers)
@@ -78,6 +88,10 @@ def enter_arrivals(
         routes = trace_case(case, policies, schedules, events=bool(case.supersedes))
         _enter_counts(case, routes, model.name, sums)
         enter_displacements(case, routes, sums, model.name)
+        # An order that was drawn twice has the same cases.
+        orders = {(route.policy, route.order): route for route in reversed(routes)}
+        for (policy, _, level), number in count_cases(tuple(orders.values()), labels).items():
+            cases[policy, model.name, level] += number
         for name, own in groupby(routes, attrgetter("policy")):
             values = _average(coordinates, list(own))
             if values is not None:
@@ -88,6 +102,7 @@ def enter_arrivals(
                 enter_all(sums, strata, columns, values, keep=keep)
                 tables = {(name, model.name): values}
                 enter_prevented(coordinates, tables, resolved, sums)
+    return cases
 
 
 def trace_examples(

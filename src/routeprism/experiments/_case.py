@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,7 @@ from routeprism.routes import (
     FIRST_POOLS,
     CrossFit,
     Leak,
+    LossPlace,
     Pair,
     Route,
     RouteChecks,
@@ -209,7 +211,7 @@ def _work(plan: Plan, index: int) -> CaseResult:
         keep=plan.store or bool(plan.values),
         resolved=resolved,
     )
-    enter_arrivals(
+    cases = enter_arrivals(
         case,
         policies,
         plan.arrivals,
@@ -223,7 +225,7 @@ def _work(plan: Plan, index: int) -> CaseResult:
     for model in plan.arrivals:
         result.observations.arrivals[model.name, has_few_orders(model, case.pool)] += 1
     if plan.explains:
-        result.observations.losses.add(_observe_losses(plan, case, policies, repeated[0]))
+        result.observations.losses.add(_observe_losses(plan, case, policies, repeated[0], cases))
     enter_counts(case, repeated[0], result.sums)
     enter_displacements(case, repeated[0], result.sums)
     enter_duplicate_options(case, strata, result.sums)
@@ -239,9 +241,16 @@ def _work(plan: Plan, index: int) -> CaseResult:
 
 
 def _observe_losses(
-    plan: Plan, case: Case, policies: Sequence[Policy], routes: Sequence[Route]
+    plan: Plan,
+    case: Case,
+    policies: Sequence[Policy],
+    routes: Sequence[Route],
+    cases: Counter[LossPlace],
 ) -> LossCounts:
-    """Explain losses under ordinary arrivals first, then on the routes, then in source order."""
+    """Explain losses under ordinary arrivals first, then on the routes, then in source order.
+
+    `cases` counts those of the arrival models: all orders that were built, not a few examples.
+    """
     examples = trace_examples(case, policies, plan.arrivals)
     losses = LossCounts.of(
         chain(
@@ -250,7 +259,7 @@ def _observe_losses(
             *(explain_absence(case, policy, routes, plan.labels) for policy in policies),
         )
     )
-    losses.cases.update(count_cases(examples, plan.labels))
+    losses.cases.update(cases)
     losses.cases.update(count_cases(routes, plan.labels))
     losses.cases.update(count_absence(case, routes, plan.labels))
     return losses

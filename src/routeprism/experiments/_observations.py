@@ -21,7 +21,7 @@ from routeprism.routes import (
     Cause,
     Leak,
     Loss,
-    LossLevel,
+    LossPlace,
     Route,
     RouteChecks,
     RouteCounts,
@@ -117,7 +117,7 @@ class LossCounts:
     """Counts of explained cases, with the first of them: memory does not grow with the users."""
 
     counts: Counter[LossKind] = field(default_factory=Counter)
-    cases: Counter[tuple[str, str, LossLevel]] = field(default_factory=Counter)
+    cases: Counter[LossPlace] = field(default_factory=Counter)
     """(policy, schedule, level) → all cases, of which some are explained."""
     examples: list[Loss] = field(default_factory=list)
     """The first cases of each memory and order, and the first one of each kind, in their order."""

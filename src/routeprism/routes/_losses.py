@@ -136,11 +136,13 @@ def _explain_display(pair: Pair) -> Cause | None:
 
 LossLevel = Literal["record", "display", "state"]
 """What a case is about: a lost record, what is shown without one, or internal state alone."""
+LossPlace = tuple[str, str, LossLevel]
+"""Policy, schedule and level of cases that are counted together."""
 
 
-def count_cases(routes: Sequence[Route], labels: str) -> Counter[tuple[str, str, LossLevel]]:
+def count_cases(routes: Sequence[Route], labels: str) -> Counter[LossPlace]:
     """Count all cases of a pool, of which a few are explained, by policy, schedule and level."""
-    counts: Counter[tuple[str, str, LossLevel]] = Counter()
+    counts: Counter[LossPlace] = Counter()
     for pair in pair_routes(routes):
         policy, schedule = pair.route.policy, pair.route.schedule
         if lost := list_lost(pair, labels):
@@ -151,11 +153,9 @@ def count_cases(routes: Sequence[Route], labels: str) -> Counter[tuple[str, str,
     return counts
 
 
-def count_absence(
-    case: Case, routes: Sequence[Route], labels: str
-) -> Counter[tuple[str, str, LossLevel]]:
+def count_absence(case: Case, routes: Sequence[Route], labels: str) -> Counter[LossPlace]:
     """Count all evidence of a pool that is not shown in source order, by policy."""
-    counts: Counter[tuple[str, str, LossLevel]] = Counter()
+    counts: Counter[LossPlace] = Counter()
     for route in routes:
         if route.schedule == FORWARD.name and not route.failed:
             for question, exposure in zip(case.questions, route.exposures, strict=True):

@@ -89,7 +89,6 @@ CONTENT = {
     # What holds for every policy: a comparator does not change, and states differ by arrival order.
     ("tab:full-pathways", "Canonical", "Jaccard similarity J"),
     ("tab:policy-interfaces-main", "Lexical reference", "Internal"),
-    (PROTOCOL, "lexical | replay | 589 questions", "Internal"),
     ("tab:full-pathways", "Bounded source (3)", "Jaccard similarity J"),
     ("tab:full-pathways", "Utility by source (3)", "Jaccard similarity J"),
     (PROTOCOL, "memochat | replay | 146 fact-recall questions", "C"),
@@ -106,7 +105,7 @@ CONTENT = {
 }
 TURNED = {
     "personamem": {
-        PROTOCOL: 31,
+        PROTOCOL: 28,
         "app:semantic-taxonomy-sensitivity": 3,
         "app:construction-tie-audit": 2,
         "app:answer-focal-repeat": 1,

@@ -185,7 +185,8 @@ def _summarise(checked: Mapping[str, Sequence[CheckedNumber]]) -> list[str]:
         *_format_lines(headings, rows),
         f"Not counted above: [{PROTOCOL}](#{_anchor(PROTOCOL)}) has {targets.total()} target "
         f"values, of which {targets['target']} are reached here. The paper prints them with fewer "
-        f"digits, for different questions or histories, or not at all.",
+        f"digits, for different questions or histories, with limits from other resamples, or not "
+        f"at all.",
         "",
         _sentence(", ".join(second)),
         "",

@@ -97,9 +97,15 @@ def test_numbers_that_no_set_gives_together_are_inconsistent() -> None:
     assert "581,400 of the 3,197,700 sets" in clusters["0.055"].reason
 
 
-@pytest.mark.parametrize(("estimate", "status"), [(0.0571, "reproduced"), (0.0601, "differs")])
+@pytest.mark.parametrize(
+    ("estimate", "status", "reason"),
+    [
+        (0.0571, "reproduced", ""),
+        (0.0601, "differs", "it is about the questions that you passed as 'primary'"),
+    ],
+)
 def test_the_overlap_of_your_own_primary_questions_is_compared(
-    estimate: float, status: str
+    estimate: float, status: str, reason: str
 ) -> None:
     """With the paper's questions, nothing has to be tried: the paper prints 0.057."""
     row = EstimateRow(
@@ -109,6 +115,7 @@ def test_the_overlap_of_your_own_primary_questions_is_compared(
     values = SourceValues({"masks": {"primary": "63 questions of mine.csv"}}, (MeasuredRow(row),))
     cell = check_table(TABLES["tab:main-route"], {"no-budget": values})[0]
     assert (cell.printed.text, cell.value, cell.status) == ("0.057", estimate, status)
+    assert cell.reason == reason
 
 
 def test_a_run_without_values_of_users_leaves_the_number_open() -> None:

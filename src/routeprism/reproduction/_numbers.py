@@ -153,6 +153,8 @@ def _compare(
     if reference.comparable:
         agreement = _judge_agreement(checked.printed, value, noise)
         status = "reproduced" if agreement else "differs"
+        if reference.questions:
+            reason = f"it is about the questions that you passed as '{reference.questions}'"
         reason = "" if agreement else reason
     benchmark = "" if own_source else measured.row.benchmark
     return replace(

@@ -183,7 +183,7 @@ def test_losses_beyond_those_that_are_stored_are_counted(number_of_questions: in
     benchmark = Benchmark("own", tuple(cases), "f" * 64, labels=("given",))
     audit = routeprism.audit(benchmark, "recent:k=1", schedules=["replay"], resamples=100)
     (cause,) = [str(s) for s in audit.statements if s.kind == "causes"]
-    assert f"(240 of 240 explained cases, {80 * number_of_questions} cases in all)" in cause
+    assert f"(240 of 240 explained cases, {80 * number_of_questions:,} in all)" in cause
     assert "'u0r3' “dish 0 3” of user 'u0', for the question “Which dish, 0?”" in cause
     assert sum(len(f.value) for f in audit.findings if f.name == "losses") == 200
 
@@ -206,4 +206,4 @@ def test_all_cases_are_those_of_every_order_that_was_built() -> None:
     )
     (cause,) = [str(s) for s in audit.statements if s.kind == "causes"]
     # Reversal is one order more.
-    assert f"explained cases, {lost + 1} cases in all)" in cause
+    assert f"explained cases, {lost + 1} in all)" in cause

@@ -276,7 +276,7 @@ class Costly(LastOfFact):
     ("memory", "cause"),
     [
         (LastOfFact, "an older record overwrote a newer one because it arrived later"),
-        (Costly, "the traces do not explain it (6 of 6 examined cases, 6 cases in all)"),
+        (Costly, "the traces do not explain it (6 of 6 examined cases, 6 in all)"),
     ],
 )
 def test_a_single_schedule_has_a_cause_as_well(memory: Any, cause: str, tmp_path: Path) -> None:

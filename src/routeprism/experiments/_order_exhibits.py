@@ -241,7 +241,8 @@ def tabulate_orders(results: Results) -> list[Table]:
             (
                 finding.policy,
                 *([finding.schedule or "every order"] if arrivals else []),
-                *(finding.user, finding.value["sentence"]),
+                # Elsewhere the sentence stands alone, so it begins with the user.
+                *(finding.user, finding.value["sentence"].removeprefix(f"{finding.user}: ")),
                 str(finding.value.get("inversions", "")),
                 "exact" if finding.value.get("exact") else "searched",
             )

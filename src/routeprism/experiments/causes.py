@@ -47,7 +47,7 @@ NEXT_STEPS: Mapping[Cause, str] = {
     "retrieval chose other records": "break ties by event time, or retrieve more records",
     "blocks in a different order": "sort the blocks by source or event time before you show them",
     "text rewritten": "check whether answers differ: audit with a model",
-    "state only": "nothing to do: questions see the same",
+    "state only": "nothing: questions see the same",
     "not explained": "let the memory report what each arrival does (`events()`)",
 }
 
@@ -96,8 +96,8 @@ def describe_causes(
         yield Statement(
             (
                 f"Likely cause {_describe_schedules(likely.schedules)}: {CAUSES[cause]} "
-                f"({likely.typical} of {likely.explained} {cases} cases, "
-                f"{likely.total} cases in all).",
+                f"({likely.typical:,} of {likely.explained:,} {cases} cases, "
+                f"{likely.total:,} in all).",
                 *filter(None, [_describe_example(example, places)]),
                 f" Next: {NEXT_STEPS[cause]}",
             ),

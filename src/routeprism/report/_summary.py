@@ -179,9 +179,9 @@ def verdict_cards(
     notes = [tag("li", str(note)) for note in manifest.get("notes") or ()]
     count = tag(
         "p",
-        "Each linked number is a row of ",
+        "Linked numbers are rows of ",
         tag("a", "all estimates", href="#estimates"),
-        ", which shows how to trace it.",
+        ".",
         class_="count",
     )
     all_cards = _put_together(cards)

@@ -16,6 +16,7 @@ import pytest
 import routeprism
 from routeprism.experiments.severity import LEVELS
 from routeprism.report import write_report
+from routeprism.review.comparison import compare_runs
 
 FAULTY = """
 import json, sys
@@ -40,12 +41,21 @@ RECORDS = [
     for n in range(4)
 ]
 QUESTIONS = [
-    {"user": user, "id": f"{user}-q", "text": "fact?", "support": [f"{user}-r3"]} for user in USERS
+    {"user": user, "id": f"{user}-q", "text": "fact?", "support": [f"{user}-r0", f"{user}-r3"]}
+    for user in USERS
 ]
 PHRASES = (
     *(level for level in LEVELS if level != "stable"),
     *(r"\bstable\b", "lose evidence that", "loses evidence when", "Order changes"),
     *("order reaches", "pairs? changed its", "Verdict afterwards", "see the same"),
+    *(
+        "limits? holds?",
+        "every gate holds",
+        ": passed",
+        ", passed",
+        "lost or gained evidence",
+        "change was shown",
+    ),
 )
 NEAR = 160
 """Characters around a phrase in which the word has to be."""
@@ -58,6 +68,7 @@ COMMANDS = {
     "orders": "orders {data} -p {policy} --resamples 100 --arrival jitter:w=2",
     "orders --json": "orders {data} -p {policy} --resamples 100 --arrival jitter:w=2 --json",
     "check": "check {run} --gate J>=0 --allow-missing 99 --junit gates.xml",
+    "check --quiet": "check {run} --gate J>=0 --allow-missing 99 --quiet",
     "check --json": "check {run} --gate J>=0 --allow-missing 99 --json",
     "compare": "compare {run} {again}",
     "compare --json": "compare {run} {again} --json",
@@ -102,8 +113,12 @@ def find_unmarked(text: str) -> list[str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_prints_a_level_as_if_nothing_were_missing(
-    command: str, places: dict[str, str], cli: Callable[..., Any]
+    command: str,
+    places: dict[str, str],
+    cli: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     ended = cli(*shlex.split(COMMANDS[command].format(**places)))
     files = [*Path.cwd().glob("*.md"), *Path.cwd().glob("*.html"), *Path.cwd().glob("*.xml")]
     texts = [ended.out, *(file.read_text(encoding="utf-8") for file in files)]
@@ -117,5 +132,29 @@ def test_no_result_and_no_report_shows_a_level_as_if_nothing_were_missing(
     result = routeprism.audit(Path(places["data"]), shlex.split(places["policy"])[0], resamples=100)
     report = (Path(places["run"]) / "report.html").read_text(encoding="utf-8")
     texts = [str(result), repr(result), result._repr_html_(), *map(repr, result.verdicts), report]
+    check = routeprism.check(places["run"], "J>=0", allow_missing=99)
+    texts += [repr(check), check._repr_html_()]
     assert [find_unmarked(text) for text in texts] == [[] for _ in texts]
     assert result.verdict == "evidence lost (incomplete)"
+
+
+@pytest.mark.parametrize("whole_first", [True, False])
+def test_a_route_that_failed_neither_loses_nor_gains_evidence(
+    whole_first: bool, places: dict[str, str], tmp_path: Path
+) -> None:
+    """Both memories keep the last two records, and only one of them has every route."""
+    routeprism.audit(
+        Path(places["data"]),
+        "recent:k=2",
+        schedules=("replay",),
+        run=tmp_path / "whole",
+        resamples=100,
+    )
+    whole, faulty = tmp_path / "whole", Path(places["run"])
+    policy = shlex.split(places["policy"])[0]
+    if whole_first:
+        comparison = compare_runs(whole, faulty, [("recent:k=2", policy)])
+    else:
+        comparison = compare_runs(faulty, whole, [(policy, "recent:k=2")])
+    assert comparison.support == ()
+    assert "Incomplete: No question lost or gained evidence." in comparison.sentences

@@ -96,15 +96,16 @@ def _exit_on_failure(result: CheckResult) -> None:
 def _state_verdict(result: CheckResult) -> str:
     """Return the verdict in one line, with the first limit that does not hold."""
     failures, number = result.failures, len(result.verdicts)
+    state = " (incomplete)" if result.incomplete else ""
     if not failures:
-        return f"ok   {'the limit holds' if number == 1 else f'all {number} limits hold'}"
-    return f"FAIL {len(failures)} of {number} limits: {failures[0].sentence}"
+        return f"ok   {'the limit holds' if number == 1 else f'all {number} limits hold'}{state}"
+    return f"FAIL {len(failures)} of {number} limits{state}: {failures[0].sentence}"
 
 
 def summarise_check(result: CheckResult, lost: Mapping[str, Sequence[str]], report: Path) -> str:
     """Write the verdicts as Markdown for the summary of a build step."""
-    title = "every gate holds" if result.passed else "a gate fails"
-    lines = [f"### RoutePrism: {title}", ""]
+    title = "a gate fails" if result.failures else "every gate holds"
+    lines = [f"### RoutePrism: {title}{' (incomplete)' * result.incomplete}", ""]
     for verdict in result.verdicts:
         lines.append(f"- {'ok' if verdict.passed else '**FAIL**'}: {_quote(verdict.sentence)}")
         lines += [f"  - {_quote(line)}" for line in lost.get(verdict.sentence, ())]

@@ -52,6 +52,10 @@ def write_comparison(comparison: RunComparison, path: Path) -> Path:
 
 def _headline(comparison: RunComparison) -> str:
     """Summarise the comparison: how severity changes, and which evidence is lost."""
+    return f"{'Incomplete: ' * comparison.incomplete}{_summarise_changes(comparison)}"
+
+
+def _summarise_changes(comparison: RunComparison) -> str:
     number = len({change.question for change in comparison.support if change.lost})
     lost = f"loses evidence for {pluralise(number, 'question')}"
     if len(comparison.verdicts) == 1:
@@ -278,7 +282,8 @@ def _list_lines(
     changes = [(_find_change(item), item) for item in _select_changes(comparison.differences)]
     worse, better = ([item for sign, item in changes if sign == side] for side in (-1, 1))
     lost = [change for change in comparison.support if change.lost]
-    lines = [MARKER, f"### RoutePrism: {_title(worse, better, lost)}", ""]
+    state = " (incomplete)" if comparison.incomplete else ""
+    lines = [MARKER, f"### RoutePrism: {_title(worse, better, lost)}{state}", ""]
     lines += _verdicts(comparison, before, after)
     lines += _table("Worse", worse)
     lines += _table("Better", better)

@@ -20,6 +20,7 @@ from routeprism.experiments.severity import (
     name_base,
     read_verdicts,
 )
+from routeprism.experiments.statements import mark_incomplete
 from routeprism.measures import (
     RESAMPLES,
     Estimate,
@@ -161,6 +162,8 @@ class RunComparison:
     """For each pair of policies the verdict on both: how far order reaches into them."""
     verdicts: tuple[tuple[MemoryVerdict, MemoryVerdict], ...] = ()
     """For each pair of policies how severe the effect of order is in both."""
+    incomplete: bool = False
+    """Whether one of the runs lacks answers or routes."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -213,9 +216,13 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
                 "the first run has {} limits, the second {} ones; differences have the "
                 "second's".format(*intervals)
             )
-        for name, stored in (("first", before), ("second", after)):
-            if shortfall := stored.shortfall():
-                notes.append(f"the {name} run is incomplete: {shortfall}")
+        shortfalls = {"first": before.shortfall(), "second": after.shortfall()}
+        incomplete = any(shortfalls.values())
+        notes += [
+            f"the {name} run is incomplete: {shortfall}"
+            for name, shortfall in shortfalls.items()
+            if shortfall
+        ]
         values = before.per_question(), after.per_question()
         if not values[0] or not values[1]:
             without = first if not values[0] else second
@@ -232,6 +239,7 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
         support = _compare_support(before, after, policy_pairs, earlier, later)
         reaches = _pair_policies(read_reaches(before), read_reaches(after), policy_pairs)
         verdicts = _pair_policies(read_verdicts(before), read_verdicts(after), policy_pairs)
+    losses = _support_statements(support, labelled=bool(later["labels"]))
     return RunComparison(
         later["benchmark"],
         str(first),
@@ -243,12 +251,13 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
         (
             *map(_compare_verdicts, verdicts),
             *_difference_statements(differences),
-            *_support_statements(support, labelled=bool(later["labels"])),
+            *(map(mark_incomplete, losses) if incomplete and later["labels"] else losses),
         ),
         tuple(notes),
         limits_said(_read_interval(later), ""),
         reaches,
         verdicts,
+        incomplete,
     )
 
 
@@ -383,11 +392,11 @@ def _compare_support(
         for schedule in (FORWARD.name, *shared):
             earlier = before.sources(first, interfaces[0][first], schedule)
             later = after.sources(second, interfaces[1][second], schedule)
-            for question in questions.values():
+            for id, question in questions.items():
+                if id not in earlier or id not in later:
+                    continue  # a route that failed, and not one that showed nothing
                 support = question.labels.get(labels, frozenset())
-                old, new = (
-                    side.get(question.id, frozenset()) & support for side in (earlier, later)
-                )
+                old, new = earlier[id] & support, later[id] & support
                 if old != new:
                     place = (question.id, question.user, question.text, first, second, schedule)
                     records = tuple(sorted(old - new)), tuple(sorted(new - old))

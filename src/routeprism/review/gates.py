@@ -101,6 +101,11 @@ class CheckResult:
         return not self.shortfalls and not self.failures
 
     @property
+    def incomplete(self) -> bool:
+        """Whether the run lacks anything, even if that is allowed."""
+        return bool(self.shortfalls) or any(memory.is_incomplete for memory in self.memories)
+
+    @property
     def failures(self) -> tuple[GateVerdict, ...]:
         """The verdicts on rows for which a gate does not hold."""
         return tuple(verdict for verdict in self.verdicts if not verdict.passed)
@@ -115,12 +120,15 @@ class CheckResult:
         return shorten_lines(self._list_lines(), "verdicts")
 
     def __repr__(self) -> str:
-        state = "passed" if self.passed else f"{len(self.failures)} failed"
-        return f"<CheckResult of {self.run}: {len(self.verdicts)} limits, {state}>"
+        return f"<CheckResult of {self.run}: {len(self.verdicts)} limits, {self._name_state()}>"
 
     def _repr_html_(self) -> str:
         """Show the outcome as a short card in a notebook."""
-        return make_card(f"{self.run}: {'passed' if self.passed else 'failed'}", self._list_lines())
+        return make_card(f"{self.run}: {self._name_state()}", self._list_lines())
+
+    def _name_state(self) -> str:
+        state = "passed" if self.passed else f"{len(self.failures)} failed"
+        return f"{state}{' (incomplete)' * self.incomplete}"
 
 
 def _parse_gates(gates: Sequence[str], baseline: Path | None) -> list[Gate]:

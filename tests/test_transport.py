@@ -95,8 +95,11 @@ def test_requests_that_are_safe_share_a_connection(serve: Callable[..., Service]
 
 
 def test_writes_share_a_connection_once_the_service_has_kept_one_open(
-    serve: Callable[..., Service],
+    serve: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The service may be closing one that was idle for long, and nobody knows what it performed."""
+    moment = 0.0
+    monkeypatch.setattr(transport, "time", SimpleNamespace(monotonic=lambda: moment))
     service, connections = serve(OK), Connections()
     send(connections, service.url, safe=False)
     send(connections, service.url, safe=False)
@@ -104,6 +107,32 @@ def test_writes_share_a_connection_once_the_service_has_kept_one_open(
     send(connections, service.url, safe=True)
     send(connections, service.url, safe=False)
     assert service.links == 2
+    moment += 1.0
+    send(connections, service.url, safe=False)
+    assert service.links == 3
+    moment += 1.0
+    send(connections, service.url, safe=True)
+    assert service.links == 3
+
+
+@pytest.mark.parametrize("safe", [True, False])
+def test_writes_share_no_connection_of_a_service_that_closes_them_unannounced(
+    serve: Callable[..., Service], monkeypatch: pytest.MonkeyPatch, safe: bool
+) -> None:
+    """It closes one as soon as the third request arrives on it, which a write may not repeat."""
+    monkeypatch.setattr(transport, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    service, connections = serve(OK, OK, hangs_up(b""), OK), Connections()
+    for _ in range(2):
+        send(connections, service.url, safe=True)
+    if safe:
+        send(connections, service.url, safe=True)
+    else:
+        assert fail(connections, service.url, safe=False, retries=0).kind == "broken"
+    assert service.requests == (4 if safe else 3)
+    links = service.links
+    for number in range(3):
+        send(connections, service.url, safe=False)
+        assert service.links == links + number + 1
 
 
 def test_a_connection_that_the_service_closed_is_opened_again(

@@ -49,6 +49,8 @@ PATIENCE, FEWEST = 300.0, 10
 PROBE = 30.0
 """Seconds between two requests to a service that counts as gone."""
 JITTER = random.Random()  # noqa: S311 (its own generator: a memory may rely on the shared one)
+_FRESH = 1.0
+"""Seconds for which a service that keeps connections open does so at least."""
 _FIRST, _CEILING = 0.5, 30.0
 _BLOCK = 2**16
 _LARGEST_ERROR = 2**16
@@ -192,6 +194,8 @@ class _Service:
     idle: list[_Link] = field(default_factory=list)
     reusable: bool = False
     """Whether a second request on a connection was answered."""
+    drops: bool = False
+    """Whether it closed a connection that was used a moment ago, without announcing it."""
     answered: bool = False
     answers: int = 0
     """How many requests it has answered for good."""
@@ -364,11 +368,15 @@ class Connections:
             reused = link is not None
             if link is None:
                 link = _Link(request.url, self._get_trust)
+            is_fresh = link.is_fresh
             link.until, ticket.link = until, link
             try:
                 reply = link.exchange(request, largest)
             except AttemptError as error:
-                if not (reused and error.cause in _CLOSED and request.safe and not link.replied):
+                if not (reused and link.was_dropped(error)):
+                    raise
+                service.drops |= is_fresh
+                if not request.safe:
                     raise
                 if before_repetition is not None:
                     before_repetition()  # the service may have performed it
@@ -379,7 +387,8 @@ class Connections:
                     link.close()
             with self._lock:
                 if link.open and not ticket.stopped.is_set():
-                    service.reusable = service.reusable or reused
+                    service.reusable |= reused
+                    link.idle_since = time.monotonic()
                     service.idle.append(link)
                     return reply
             link.close()
@@ -389,15 +398,21 @@ class Connections:
         """Take an open connection that the service did not close.
 
         Some services close connections without announcing it. Whether they performed what was just
-        sent is then unknown, so what is not safe to repeat waits until a connection was reused.
+        sent is then unknown, so what is not safe to repeat waits until a connection was reused, and
+        uses none that was idle for long, or that belongs to a service which closes fresh ones.
         """
         while True:
             with self._lock:
-                if not service.idle or not (request.safe or service.reusable):
+                if not service.idle:
                     return None
-                link = service.idle.pop()
+                link = service.idle[-1]
+                is_sound = service.reusable and not service.drops and link.is_fresh
+                if not (request.safe or is_sound):
+                    return None
+                service.idle.pop()
             if not link.was_closed():
                 return link
+            service.drops |= link.is_fresh
             link.close()
 
     def _get_trust(self) -> ssl.SSLContext:
@@ -449,6 +464,8 @@ class _Link:
         self.replied = False
         """Whether something of the last reply arrived."""
         self.reading_head = False
+        self.idle_since = 0.0
+        """When its last reply had come."""
         self._sock: socket.socket | None = None
         self._proxy = _find_proxy(parts)
         self._tunnelled = bool(self._proxy) and parts.scheme == "https"
@@ -466,6 +483,11 @@ class _Link:
         # These are the places where the standard library lets time limits in.
         self._http._create_connection = self._connect  # type: ignore[attr-defined]
         self._http.response_class = self._make_response  # type: ignore[assignment]
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it was used a moment ago, so that a service may be expected to keep it open."""
+        return time.monotonic() - self.idle_since < _FRESH
 
     def remaining(self) -> float:
         """Return the seconds that are left; raise TimeoutError if there are none."""
@@ -560,6 +582,10 @@ class _Link:
         if response.length or (decoder is not None and not decoder.eof):
             raise RemoteDisconnected("the reply ended before its stated length")
         return not response.will_close
+
+    def was_dropped(self, failure: AttemptError) -> bool:
+        """Whether the service closed the connection instead of replying."""
+        return failure.cause in _CLOSED and not self.replied
 
     def was_closed(self) -> bool:
         """Whether the service closed the connection, or sent more than it was asked for."""

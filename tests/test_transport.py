@@ -341,6 +341,19 @@ def test_a_reply_that_unpacks_to_more_than_the_limit_is_refused(
     assert fail(Connections(), serve(sends(packed)).url).kind == "oversize"
 
 
+def test_a_reply_in_several_parts_is_read_whole(serve: Callable[..., Service]) -> None:
+    """Early hints come before it, and gzip allows one part after the other (RFC 1952, 2.2)."""
+    import gzip
+
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+    parts = gzip.compress(b'{"items": ') + gzip.compress(b"[]}")
+    packed = reply(parts, headers="Content-Encoding: gzip\r\n")
+    service, connections = serve(sends(hints + hints + packed)), Connections()
+    for _ in range(2):
+        assert send(connections, service.url, safe=True).content == b'{"items": []}'
+    assert service.links == 1
+
+
 @pytest.mark.parametrize("status", ["200 OK", "503 Busy"], ids=["request", "wait"])
 def test_ctrl_c_ends_a_request_and_a_wait(serve: Callable[..., Service], status: str) -> None:
     """The server presses it, and then says nothing, or asks to wait for longer than a test may."""

@@ -30,6 +30,7 @@ from http.client import (
     HTTPResponse,
     HTTPSConnection,
     RemoteDisconnected,
+    parse_headers,
 )
 from typing import Any, Literal, TypeVar
 from urllib.parse import SplitResult, urlsplit
@@ -576,7 +577,12 @@ class _Link:
         is_packed = encoding in ("gzip", "x-gzip", "deflate")
         decoder = zlib.decompressobj(47) if is_packed else None  # either format
         while piece := response.read1(_BLOCK):
-            content += piece if decoder is None else decoder.decompress(piece, limit + 1)
+            while decoder is not None and piece:
+                if decoder.eof:  # a file of gzip may have several parts
+                    decoder = zlib.decompressobj(47)
+                content += decoder.decompress(piece, limit + 1)
+                piece = decoder.unused_data
+            content += piece
             if len(content) > limit:
                 return False
         if response.length or (decoder is not None and not decoder.eof):
@@ -652,7 +658,18 @@ class _Link:
         return results
 
     def _make_response(self, sock: socket.socket, *arguments: Any, **options: Any) -> HTTPResponse:
-        return HTTPResponse(_Source(self, sock), *arguments, **options)  # type: ignore[arg-type]
+        return _Response(_Source(self, sock), *arguments, **options)  # type: ignore[arg-type]
+
+
+class _Response(HTTPResponse):
+    """A reply; what comes before it (102 Processing, 103 Early Hints) is not one."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+            if line[1] not in (102, 103):  # the standard library skips 100
+                return line
+            parse_headers(self.fp)
 
 
 class _Source:

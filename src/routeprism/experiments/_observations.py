@@ -395,7 +395,9 @@ _UNCERTAIN = {
     "uncertain_overlap": "were written while several records were added at once: each names all of "
     "these records as its sources",
     "uncertain_late": "appeared after their write had seemed complete: their sources are the "
-    "records that they quote, or else the last record before they appeared",
+    "records that they quote, or else the last record before they appeared. Unless the memory "
+    "holds records back on purpose, RoutePrism did not wait long enough, and the last records may "
+    "be missing: in a profile, raise stable and patience in [wait], or add this table",
     "uncertain_unknown": "were there before anything was written: they have no sources",
 }
 

@@ -318,6 +318,19 @@ def test_an_item_that_comes_late_names_the_setting(
             memory.retained()
 
 
+class Late(Truth):
+    """One of two items came after the wait for it."""
+
+    def counts(self) -> Mapping[str, int]:
+        return {"observed_items": 2, "uncertain_late": 1}
+
+
+def test_late_items_of_an_audit_name_the_setting() -> None:
+    audit = routeprism.audit(SMALL, Late, schedules=["replay"], resamples=100)
+    (note,) = [note for note in audit.notes if "after their write had seemed complete" in note]
+    assert "raise stable and patience in [wait], or add this table" in note
+
+
 def test_a_dry_run_sends_nothing(stranger: Any) -> None:
     policy = Http(stranger.url, profile=str(PROFILE))
     routeprism.audit(SMALL, policy, dry_run=True)

@@ -347,8 +347,8 @@ class ServiceSession:
             key for key in {*observed, *texts} if observed.get(key) != texts.get(key)
         ):
             raise RouteError(
-                f"list: {len(changed)} items changed after the last record had been ingested. "
-                f"{self.profile.advise_waiting()}; or does searching write?"
+                f"list: {pluralise(len(changed), 'item')} changed after the last record had been "
+                f"ingested. {self.profile.advise_waiting()}; or does searching write?"
             )
         return self.lineage.blocks(texts)
 

@@ -6,7 +6,6 @@ faults change how the adapter reads the store or names its records.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -519,18 +518,18 @@ class RepliesToLongTexts(Store):
 
 
 class Settles(Store):
-    """What is added shows a moment later; it declares that this takes time."""
+    """What is added shows in the second list after it; it declares that this takes time."""
 
-    settle = 60.0
+    settle = 0.01
     costly = True
 
     def add(self, record: Record) -> None:
         super().add(record)
-        self.added = time.monotonic()
+        self.lists = 0
 
     def retained(self) -> Any:
-        stored = not self.records or time.monotonic() > self.added + 0.02
-        return super().retained() if stored else super().retained()[:-1]
+        self.lists = self.lists + 1 if self.records else 2
+        return super().retained() if self.lists > 1 else super().retained()[:-1]
 
 
 def keeps_users_apart() -> type:

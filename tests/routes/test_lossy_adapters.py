@@ -106,6 +106,14 @@ class WrongSource(Store):
         ]
 
 
+class NamesTheFirst(Store):
+    """It joins all texts that it finds, and names the source of the first."""
+
+    def expose(self, query: str) -> Any:
+        pairs = super().expose(query)
+        return [(" ".join(text for text, _ in pairs), pairs[0][1])] if pairs else []
+
+
 class DropsLongTexts(Store):
     def add(self, record: Record) -> None:
         if len(record.text) < 2000:
@@ -288,6 +296,11 @@ FAULTY: dict[str, tuple[Callable[[], Any], str, str]] = {
         "walk, sources",
         "as its source",
     ),
+    "names the first source": (
+        lambda: NamesTheFirst,
+        "walk, sources",
+        "as its source",
+    ),
     "drops long texts": (
         lambda: DropsLongTexts,
         "single records",
@@ -312,6 +325,11 @@ FAULTY: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: stores_under(str.casefold),
         "walk, losses",
         "(it differs from 'session-7A' only in case)",
+    ),
+    "keys without punctuation": (
+        lambda: stores_under(lambda id: "".join(filter(str.isalnum, id))),
+        "walk, losses",
+        "vanished when 'D11:3' was added (it differs from 'D11:3' only in punctuation)",
     ),
     "cuts ids": (
         lambda: names_by(lambda id: id[:24]),

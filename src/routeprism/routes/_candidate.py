@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -46,6 +47,7 @@ _QUOTED = 60
 """Characters of a text that are shown."""
 _LIKE = 16
 """From how many equal first characters on two ids are easily confused."""
+_PUNCTUATION = re.compile(r"[\W_]")
 
 
 class Candidate:
@@ -257,6 +259,8 @@ def resemble_id(id: str, ids: Iterable[str]) -> str:
     for name in sorted({*ids} - {id}):
         if id.casefold() == name.casefold():
             return f" (it differs from {quote(name, 100)} only in case)"
+        if _PUNCTUATION.sub("", id) == _PUNCTUATION.sub("", name):
+            return f" (it differs from {quote(name, 100)} only in punctuation)"
         if id and name.startswith(id):
             return f" (it is the beginning of {quote(name, 100)})"
         equal = (pair[0] == pair[1] for pair in zip(id, name, strict=False))

@@ -28,6 +28,12 @@ _PER_USER = 6
 """How many records each of two users has."""
 _LONG_NAME = "support-conversation-of-the-12th-of-march-with-both-attachments-page-"
 """The beginning of two ids that differ only after it."""
+_CONFUSING = (
+    *("Session-7a", "session-7A"),
+    *(f"{_LONG_NAME}1", f"{_LONG_NAME}2"),
+    *("D1:13", "D11:3"),
+)
+"""Pairs of ids that some systems store under one key: without case, cut, without punctuation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ def make_walk(specimens: Specimens) -> Iterator[Specimen]:
         original = specimens.make()
         yield original
         yield specimens.copy(original, kind)
-    for id in ("Session-7a", "session-7A", f"{_LONG_NAME}1", f"{_LONG_NAME}2"):
+    for id in _CONFUSING:
         yield specimens.make(id)
     while True:
         yield specimens.make()

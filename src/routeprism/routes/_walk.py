@@ -164,16 +164,22 @@ class Walk:
     def _ask_beginning(self, specimen: Specimen, look: _Look) -> None:
         """Ask with the beginning of a text: what names its other words comes from the memory."""
         for block in self._ask(specimen.query, look).blocks:
-            for mark in specimen.marks if specimen.marks_text(block.text) else ():
-                owners = {id for id, owner in self.specimens.items() if mark in owner.marks}
-                if mark in block.text.casefold() and not owners & block.sources:
+            words = block.text.casefold()
+            for owner in self.specimens.values():
+                if block.sources & {owner.record.id} or not owner.marks_text(words):
+                    continue
+                own_marks = {mark for id in block.sources for mark in self._find_marks(id)}
+                if any(mark in words for mark in owner.marks - own_marks):
                     names = ", ".join(map(quote, sorted(block.sources)[:3])) or "nothing"
                     self.blame(
                         "sources",
                         "mixed sources",
-                        f"a text with words of {describe_record(specimen.record)} names {names} "
+                        f"a text with words of {describe_record(owner.record)} names {names} "
                         f"as its source",
                     )
+
+    def _find_marks(self, id: str) -> frozenset[str]:
+        return self.specimens[id].marks if id in self.specimens else frozenset()
 
     def _ask(self, query: str, look: _Look) -> Exposure:
         exposure = self.candidate.ask(query)
@@ -291,9 +297,10 @@ class Walk:
             else:
                 undecided.append(describe_record(specimen.record))
         if undecided:
+            verb = "was not shown for its" if len(undecided) == 1 else "were not shown for their"
             self.unobserved["search"] = (
-                f"{len(undecided)} listed records were not shown for their own text, perhaps "
-                f"because others were preferred; the first is {undecided[0]}"
+                f"{pluralise(len(undecided), 'listed record')} {verb} own text, perhaps because "
+                f"others were preferred; the first is {undecided[0]}"
             )
         return self._verdict("search", note="listed records were shown for their own text")
 

@@ -331,6 +331,20 @@ def test_late_items_of_an_audit_name_the_setting() -> None:
     assert "raise stable and patience in [wait], or add this table" in note
 
 
+@pytest.mark.parametrize(
+    ("setting", "place"),
+    [
+        ("token=NOTES_TOKEN", "the token in [headers]"),
+        ("settle=2", "a table [wait]"),
+        ("bulk=true", "a table [bulk]"),
+        ("idempotent=true", "idempotent = true in [add]"),
+    ],
+)
+def test_a_setting_that_a_profile_has_itself_is_refused(setting: str, place: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(f"Expected {place} of the profile, not ")):
+        make_policy(f"http:profile={PROFILE},{setting}")
+
+
 def test_a_dry_run_sends_nothing(stranger: Any) -> None:
     policy = Http(stranger.url, profile=str(PROFILE))
     routeprism.audit(SMALL, policy, dry_run=True)

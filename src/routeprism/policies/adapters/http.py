@@ -33,6 +33,14 @@ from routeprism.transport import RETRIES, Connections
 
 __all__ = ["Http"]
 
+_IN_PROFILES: Mapping[str, str] = {
+    "token": "the token in [headers]",
+    "settle": "a table [wait]",
+    "bulk": "a table [bulk]",
+    "idempotent": "idempotent = true in [add]",
+}
+"""Setting → where a profile has it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Http:
@@ -77,8 +85,9 @@ class Http:
         if not self.url and not self.profile:
             raise SpecError("Expected url=ADDRESS, or profile=FILE.toml for an existing API")
         if self.profile:
-            if self.token:
-                raise SpecError("Expected the token in [headers] of the profile, not as token=…")
+            for name, place in _IN_PROFILES.items():
+                if getattr(self, name):
+                    raise SpecError(f"Expected {place} of the profile, not {name}=…")
             load_profile(self.profile, self.url)  # refuse a wrong one before anything is built
             return
         check_service_address(

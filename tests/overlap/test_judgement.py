@@ -211,7 +211,50 @@ class TypeVariable(Base):
         return [f"r{at}" for at in range(type(self).number)]
 
 
-@pytest.mark.parametrize("kind", [SharedParts, NamedVariable, TypeVariable])
+class KeptMethods(Base):
+    """Reads and writes its shelf by methods that it keeps instead of the shelf."""
+
+    def __init__(self) -> None:
+        rows: list[str] = []
+        self.read, self.write = rows.copy, BoundWrite(rows).write
+
+    async def add(self, record) -> None:
+        await asyncio.sleep(0.01)
+        rows = self.read()
+        await asyncio.sleep(0.01)
+        self.write([*rows, record.id])
+
+    def retained(self):
+        return self.read()
+
+    def expose(self, query):
+        return self.read()
+
+
+class BoundWrite:
+    def __init__(self, rows: list[str]) -> None:
+        self.rows = rows
+
+    def write(self, rows) -> None:
+        self.rows[:] = rows
+
+
+class Frozen(Base):
+    """Refuses to set attributes, except by `object.__setattr__`."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "items", ())
+
+    def __setattr__(self, name, value) -> None:
+        raise AttributeError(name)
+
+    async def add(self, record) -> None:
+        items = self.items
+        await asyncio.sleep(0)
+        object.__setattr__(self, "items", (*items, record.id))
+
+
+@pytest.mark.parametrize("kind", [SharedParts, NamedVariable, TypeVariable, KeptMethods, Frozen])
 def test_pruning_sees_what_writes_share(kind) -> None:
     trial = make_trial(kind)
     pruned = explore_interleavings(trial)

@@ -36,6 +36,7 @@ _MUTABLE = "values that can be changed"
 _CODE = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType)
 _SAFE_OWNERS = (str, bytes, int, float, list, tuple, dict, set, frozenset, bytearray)
 _SAFE_MODULES = {"builtins", "_asyncio", "_contextvars", "_heapq", "_bisect", "math", "_operator"}
+_UNOBSERVED = {"__getattribute__", "__setattr__", "__delattr__"}
 _OUTSIDE = {
     *("open", "print", "input", "exec", "eval", "compile", "globals", "locals", "vars"),
     *("setattr", "delattr", "id", "hash", "__import__", "breakpoint"),
@@ -66,12 +67,13 @@ class AccessRecorder:
         self._holders: set[int] = set()
         """Numbers of the writes that have used a mutable value."""
         self.last = Access()
+        self._memory = memory
         shared = all(map(_has_constants_only, type(memory).__mro__))
         self._blind = not (shared and _observe_attributes(memory, self))
 
     def use(self, name: str, value: Any) -> None:
         """Record that the current step reads an attribute."""
-        if self._current is None or isinstance(value, _CODE):
+        if self._current is None or _is_code(value, self._memory):
             return
         self._current.reads.add(name)
         if not _is_immutable(value):
@@ -148,7 +150,8 @@ def _observe_attributes(memory: Any, recorder: AccessRecorder) -> bool:
     }
     try:
         observed = _observe_class(type(kind), recorder)
-        memory.__class__ = observed(kind.__name__, (kind,), methods)
+        # The memory's own __setattr__ may refuse or redirect this.
+        object.__setattr__(memory, "__class__", observed(kind.__name__, (kind,), methods))
     except TypeError:
         return False
     return True
@@ -170,6 +173,14 @@ def _observe_class(kind: Any, recorder: AccessRecorder) -> Any:
     return type(
         kind.__name__, (kind,), {"__getattribute__": __getattribute__, "__setattr__": __setattr__}
     )
+
+
+def _is_code(value: Any, memory: Any) -> bool:
+    """Whether a value is code, unless that is a method of an object other than the memory."""
+    if not isinstance(value, _CODE):
+        return False
+    owner = getattr(value, "__self__", None)
+    return owner is None or owner is memory or isinstance(owner, (type, types.ModuleType))
 
 
 def _is_immutable(value: Any) -> bool:
@@ -204,7 +215,13 @@ def _uses_globals(frame: types.FrameType) -> bool:
 
 @lru_cache(maxsize=512)
 def _sets_globals(code: types.CodeType) -> bool:
-    """Whether a function sets a global variable or a variable of the function around it."""
+    """Whether a function sets a global variable or a variable of the function around it.
+
+    One that uses attributes by `object.__setattr__` and the like counts as well; `__init__` does so
+    to an object that is new.
+    """
+    if code.co_name != "__init__" and not _UNOBSERVED.isdisjoint(code.co_names):
+        return True
     return any(
         step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
         or (step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars)

@@ -250,6 +250,35 @@ def test_a_reply_may_arrive_piece_by_piece() -> None:
     assert len(explore(Streaming, prune=False).executions) == 20
 
 
+class LeftEarly(Base):
+    """Leaves a generator before its end; the generator releases its lock after an await."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = asyncio.Lock()
+
+    async def stream(self):
+        await self.lock.acquire()
+        try:
+            while True:
+                await asyncio.sleep(0.01)
+                yield self.items
+        finally:
+            await asyncio.sleep(0)
+            self.lock.release()
+
+    async def add(self, record) -> None:
+        async for items in self.stream():
+            self.items = (*items, record.id)
+            break
+
+
+def test_a_generator_that_is_left_early_ends() -> None:
+    trial = make_trial(LeftEarly)
+    assert [outcome.retained for outcome in list_serial_outcomes(trial).outcomes] == [("r0", "r1")]
+    assert list_outcomes(explore(LeftEarly)) == {repr(Outcome(("r0", "r1")))}
+
+
 class Counter(Base):
     number = 0
 

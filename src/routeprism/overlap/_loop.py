@@ -688,6 +688,11 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         if "handle" in context and not isinstance(error, (Exception, asyncio.CancelledError)):
             raise error
 
+    def close_generator(self, generator: Any) -> None:
+        """Run the cleanup of an asynchronous generator that is no longer iterated."""
+        if not self._closed:
+            self.create_task(generator.aclose())
+
     async def shutdown_asyncgens(self) -> None:
         """Do nothing: asynchronous generators end with their writes."""
 
@@ -721,13 +726,15 @@ def _run_step(number: int, run: Callable[[], bool]) -> None:
 
 @contextmanager
 def _running(loop: ControlledLoop) -> Iterator[None]:
-    before = events._get_running_loop()
+    before, hooks = events._get_running_loop(), sys.get_asyncgen_hooks()
     events._set_running_loop(loop)
+    sys.set_asyncgen_hooks(finalizer=loop.close_generator)
     loop._running = True
     try:
         yield
     finally:
         loop._running = False
+        sys.set_asyncgen_hooks(*hooks)
         events._set_running_loop(before)
 
 

@@ -15,9 +15,11 @@ from overlap_toys import Base, make_records
 from routeprism.overlap import (
     Outcome,
     Trial,
+    describe_anomaly,
     explore_interleavings,
     find_simplest,
     list_serial_outcomes,
+    shrink_anomaly,
 )
 from routeprism.policies.own import as_policy
 
@@ -383,3 +385,18 @@ def test_an_anomaly_names_the_durations_that_it_needs() -> None:
     assert find(durations_catalogue.LimitedTurn).list_conditions() == [
         "the request of r0 lasts until the timeout of 0.0015 seconds of r1"
     ]
+
+
+def test_a_drawn_anomaly_of_two_writes_names_no_more_durations_than_it_needs() -> None:
+    trial = make_trial(RequestBefore)
+    serial = list_serial_outcomes(trial)
+    executions = {seed: trial.sample(seed) for seed in range(50)}
+    anomalies = [
+        describe_anomaly(trial, serial, execution, kind, seed)
+        for seed, execution in executions.items()
+        if (kind := serial.classify(execution.outcome)) is not None
+    ]
+    assert len({tuple(anomaly.list_conditions()) for anomaly in anomalies}) > 1
+    assert {tuple(shrink_anomaly(anomaly).list_conditions()) for anomaly in anomalies} == {
+        tuple(find(RequestBefore).list_conditions())
+    }

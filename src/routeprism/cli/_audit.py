@@ -214,8 +214,14 @@ def _show(
     if getattr(settings, "verbose", False):
         _print_details(console, audit)
     else:
-        memories = [verdict.policy for verdict in audit.verdicts]
-        _print_memories(console, list(choose_statements(audit.statements, memories, first=kind)))
+        # A memory has no verdict if none of its routes could be built.
+        memories = dict.fromkeys(
+            (
+                *(verdict.policy for verdict in audit.verdicts),
+                *(s.policy for s in audit.statements if s.kind == "overlap"),
+            )
+        )
+        _print_memories(console, list(choose_statements(audit.statements, [*memories], first=kind)))
         console.say("Use --verbose for every table and statement, with the symbols of the paper.")
     for note in shorten_notes(audit.notes):
         console.say(f"Note: {name_flags(note, settings)}")

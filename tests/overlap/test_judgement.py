@@ -476,3 +476,17 @@ def test_the_numbers_of_kept_records_are_those_of_the_largest_pool() -> None:
     assert "Of 5 records added at once, 1 to 5 are kept (5 of 5 when added one by one)" in str(
         statement
     )
+
+
+class Waiting(LostUpdate):
+    """Waits for a request before an add that cannot lose anything."""
+
+    async def add(self, record) -> None:
+        await asyncio.sleep(0.01)
+        self.items = (*self.items, record.id)
+
+
+def test_a_request_is_independent_of_the_steps_of_others() -> None:
+    # Of the 4! / (2! 2!) orders of two steps each, only the order of the last steps matters.
+    assert len(explore_interleavings(make_trial(Waiting, 2), prune=False).executions) == 6
+    assert len(explore_interleavings(make_trial(Waiting, 2)).executions) == 2

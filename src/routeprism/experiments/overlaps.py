@@ -299,7 +299,10 @@ class OverlapStage(AsksNobody):
     def _try_pool(self, case: Case, series: _Series, seed: int) -> _PoolTrials:
         route = series.schedule.name
         with report_own_errors(series.policy, user=case.pool.user, route=route):
-            return series.try_pool(case, self.trials, seed)
+            try:
+                return series.try_pool(case, self.trials, seed)
+            except InapplicableError:  # a note about the route says why
+                return _PoolTrials()
 
 
 def _add_sums(sums: Sums[Key], series: _Series, kinds: Sequence[Kind | None]) -> None:

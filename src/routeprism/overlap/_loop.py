@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import sysconfig
+import threading
 from asyncio import events
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -59,6 +60,7 @@ _BACKGROUND_PASSES = 3
 _REMAINING_PASSES = 10
 """How often a task that outlives its write passes an await in all, for each write."""
 NEVER_ENDED = "the write never ended"
+_THREADS = "the memory waits for a thread that it started, which cannot be controlled"
 
 
 def find_write(choice: int) -> int:
@@ -199,6 +201,12 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         self._tasks: dict[int, asyncio.Task[Any]] = {}
         self._stuck: set[asyncio.Task[Any]] = set()
         """Writes that could not continue."""
+        self._threads = set(threading.enumerate())
+        """Those that are older than the memory."""
+        self._thread = threading.current_thread()
+        """The one that runs the loop."""
+        self.obstacle = ""
+        """What the memory used that cannot be controlled; it may have caught the error."""
 
     # --- Writes ----------------------------------------------------------------------------
 
@@ -237,12 +245,16 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         """Go back to one call at a time; end the writes that did not."""
         self._interleaving, self._watch = False, _run_step
         unfinished = [task for task in self._tasks.values() if not task.done()]
+        if unfinished and not self._threads.issuperset(threading.enumerate()):
+            self.obstacle = self.obstacle or _THREADS
         for task in unfinished:
             self._stuck.add(task)
             task.cancel()
         self._spin(lambda: all(task.done() for task in unfinished))
 
     def _outcome(self, task: asyncio.Task[Any]) -> BaseException | None:
+        if self.obstacle:
+            return UncontrolledError(self.obstacle)
         if task in self._stuck:
             return TimeoutError(NEVER_ENDED)
         if task.cancelled():
@@ -576,7 +588,14 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
             self._ready.append(handle)
         return handle
 
-    call_soon_threadsafe = call_soon  # nothing here runs on another thread
+    def call_soon_threadsafe(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Queue a callback; one of a thread that the memory started is left out."""
+        if threading.current_thread() is self._thread:
+            return self.call_soon(callback, *args, context=context)
+        self.obstacle = _THREADS
+        return asyncio.Handle(callback, args, self, context)
 
     def _queue(self, handle: asyncio.Handle) -> None:
         task = _find_task(handle)
@@ -706,7 +725,8 @@ _UNCONTROLLED = (
 
 def _refuse(name: str) -> property:
     def refuse(loop: ControlledLoop) -> None:
-        raise UncontrolledError(f"the memory uses loop.{name}, which cannot be controlled")
+        loop.obstacle = f"the memory uses loop.{name}, which cannot be controlled"
+        raise UncontrolledError(loop.obstacle)
 
     return property(refuse)
 
@@ -729,7 +749,7 @@ def _running(loop: ControlledLoop) -> Iterator[None]:
     before, hooks = events._get_running_loop(), sys.get_asyncgen_hooks()
     events._set_running_loop(loop)
     sys.set_asyncgen_hooks(finalizer=loop.close_generator)
-    loop._running = True
+    loop._running, loop._thread = True, threading.current_thread()
     try:
         yield
     finally:

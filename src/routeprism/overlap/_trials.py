@@ -44,6 +44,11 @@ _SWITCH_INTERVAL = 1e-6
 _LIMIT = 60.0
 """Seconds that a trial may take, unless the memory declares `write_limit`."""
 
+_SHARED = "is bound to a different event loop"
+_EXPLAIN_SHARED = (
+    "the memory shares a lock or a queue with other memories, and each trial has an event loop of "
+    "its own; make the lock or queue in __init__"
+)
 _ADDRESS = re.compile("0x[0-9a-f]+")
 
 
@@ -308,6 +313,8 @@ class Conductor:
         for error in raised:
             if isinstance(error, UncontrolledError):
                 raise InapplicableError(str(error)) from None
+            if isinstance(error, RuntimeError) and _SHARED in str(error):
+                raise InapplicableError(_EXPLAIN_SHARED) from None
         return raised
 
 

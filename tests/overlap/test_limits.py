@@ -10,6 +10,7 @@ import pytest
 from overlap_toys import Base, make_records
 
 import routeprism
+from routeprism.errors import ContractError
 from routeprism.overlap import Trial, list_serial_outcomes
 from routeprism.policies.own import as_policy
 from routeprism.records import Case, Pool, Question
@@ -73,6 +74,16 @@ class BlockingCallback(BlockingFunction):
         self.items = ()
 
 
+class BlockingSilently(BlockingFunction):
+    """Catches everything."""
+
+    async def block(self) -> None:
+        try:
+            threading.Event().wait()
+        except BaseException:
+            self.items = ()
+
+
 class BlockingThreads(Base):
     """The second of two adds waits for something outside Python that never comes."""
 
@@ -97,7 +108,7 @@ def make_trial(kind):
 
 
 @pytest.mark.parametrize(
-    "kind", [BlockingLock, BlockingFunction, BlockingCallback, BlockingThreads]
+    "kind", [BlockingLock, BlockingFunction, BlockingCallback, BlockingSilently, BlockingThreads]
 )
 def test_a_call_that_blocks_ends_at_the_limit(kind) -> None:
     trial = make_trial(kind)
@@ -108,6 +119,13 @@ def test_a_call_that_blocks_ends_at_the_limit(kind) -> None:
     )
     assert NEVER in outcome.errors
     assert serial.classify(outcome) == "error"
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), "5", True, None])
+def test_a_limit_is_a_number_of_seconds(limit, monkeypatch) -> None:
+    monkeypatch.setattr(WaitingLock, "write_limit", limit, raising=False)
+    with pytest.raises(ContractError, match="Expected write_limit to be a number of seconds"):
+        make_trial(WaitingLock).sample(0)
 
 
 def test_locks_that_wait_for_each_other_need_no_limit() -> None:

@@ -27,14 +27,18 @@ def limit_time(seconds: float) -> Iterator[None]:
     """Interrupt whatever runs after some seconds, also a call that blocks.
 
     Python interrupts calls in its main thread only, and not on Windows; elsewhere there is no
-    limit.
+    limit. A call that catches the interruption, and goes on, has exceeded the limit as well.
     """
     alarm = getattr(signal, "SIGALRM", None)
     if alarm is None or threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    is_over = False
+
     def interrupt(number: int, frame: object) -> None:
+        nonlocal is_over
+        is_over = True
         raise OverLimitError(explain_limit(seconds))
 
     before = signal.signal(alarm, interrupt)
@@ -44,3 +48,5 @@ def limit_time(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(alarm, before)
+    if is_over:
+        raise OverLimitError(explain_limit(seconds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import random
 import re
 import sys
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from routeprism.errors import InapplicableError, RouteError, RoutePrismError
+from routeprism.errors import ContractError, InapplicableError, RouteError, RoutePrismError
 from routeprism.frames import OWN_ERRORS
 from routeprism.overlap._limits import OverLimitError, explain_limit, limit_time
 from routeprism.overlap._loop import (
@@ -368,7 +369,12 @@ def _open_and_close(policy: OwnMemory, conductor: Conductor) -> Iterator[Any]:
 
 def find_limit(memory: Any) -> float:
     """Return the seconds that writes to a memory may take."""
-    return float(getattr(memory, "write_limit", _LIMIT))
+    limit = getattr(memory, "write_limit", _LIMIT)
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < math.inf:
+        raise ContractError(
+            f"Expected write_limit to be a number of seconds above 0, got {limit!r}"
+        )
+    return float(limit)
 
 
 def _add_one(memory: Any, record: Record, limit: float) -> BaseException | None:

@@ -478,6 +478,51 @@ def test_the_numbers_of_kept_records_are_those_of_the_largest_pool() -> None:
     )
 
 
+class Holding(Base):
+    """A task that began with an earlier add still has the list."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+        self.begun = asyncio.Event()
+        self.task: object = None
+
+    async def add(self, record) -> None:
+        if self.task is None:
+            self.task = asyncio.create_task(self.work(self.rows, self.begun))
+        elif record.position == 1:
+            self.begun.set()
+        else:
+            size = len(self.rows)
+            await asyncio.sleep(0.01)
+            self.rows[size:] = [record.id]
+
+    @staticmethod
+    async def work(rows, begun) -> None:
+        await begun.wait()
+        await asyncio.sleep(0.01)
+        rows.append("done")
+
+    def retained(self):
+        return self.rows
+
+    def expose(self, query):
+        return self.rows
+
+
+def test_pruning_sees_what_an_earlier_task_has() -> None:
+    records = make_records(3)
+    trial = Trial(as_policy(Holding), records[:1], records[1:])
+    outcomes = [
+        {
+            str(execution.outcome)
+            for execution in explore_interleavings(trial, prune=prune).executions
+        }
+        for prune in (True, False)
+    ]
+    assert outcomes[0] == outcomes[1]
+    assert len(outcomes[0]) == 2
+
+
 class Waiting(LostUpdate):
     """Waits for a request before an add that cannot lose anything."""
 

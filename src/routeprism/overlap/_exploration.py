@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from routeprism.errors import InapplicableError
-from routeprism.overlap._loop import Choose, Watch, find_write, is_foreign, is_machinery
+from routeprism.overlap._loop import BACKGROUND, Choose, Watch, find_write, is_foreign, is_machinery
 from routeprism.overlap._trials import Execution, Outcome, Trial
 from routeprism.records import Record
 
@@ -64,7 +64,7 @@ class AccessRecorder:
 
     def __init__(self, memory: Any) -> None:
         self._current: Access | None = None
-        self._holders: set[int] = set()
+        self._holders = {BACKGROUND}  # what those tasks used before is unknown
         """Numbers of the writes that have used a mutable value."""
         self.last = Access()
         self._memory = memory

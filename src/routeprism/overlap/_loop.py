@@ -42,7 +42,7 @@ The step returns whether it has affected when other writes can continue.
 _WRITE: ContextVar[tuple[int, int]] = ContextVar("routeprism_write")
 """The call of `overlap`, and its write, that a callback belongs to."""
 _BASE = 1 << 16
-_BACKGROUND = _BASE - 1
+BACKGROUND = _BASE - 1
 """The number of the tasks that were there before the writes."""
 NOBODY = -1
 """The number of a write that does nothing in a step: a request has ended, but others go first."""
@@ -133,7 +133,7 @@ class _Timer:
     seconds: float
     serial: int
     """Its place in the order in which timeouts were set."""
-    write: int = _BACKGROUND
+    write: int = BACKGROUND
     delayed: bool = False
     """Whether its write has waited for something other than a request of its own."""
 
@@ -189,7 +189,7 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         """How many requests and timeouts have ended."""
         self._crossed = False
         """Whether the current step has affected when other writes can continue."""
-        self._current = _BACKGROUND
+        self._current = BACKGROUND
         """The write whose step runs."""
         self._overlap = 0
         """The number of the current call of `overlap`."""
@@ -278,7 +278,7 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         steps = [handle for queue in self._queues.values() for _, handle in queue]
         requests, timers = [*self._requests.values()], [*self._timers.values()]
         self._choices = {
-            task: self._number(_BACKGROUND) for task in self._choices if not task.done()
+            task: self._number(BACKGROUND) for task in self._choices if not task.done()
         }
         for task, choice in self._choices.items():
             self._note_place(choice, _name_loop(task))
@@ -288,7 +288,7 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
             self._queue(handle)
         for request in requests:
             choice = -1 if request.task is None else self._choices.get(request.task, -1)
-            self._add_request(self._number(_BACKGROUND) if choice < 0 else choice, request)
+            self._add_request(self._number(BACKGROUND) if choice < 0 else choice, request)
         for timer in timers:
             self._add_timer(timer)
 
@@ -311,9 +311,9 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
 
     def _note_intrusion(self, choice: int, choices: Sequence[int]) -> None:
         """Note what goes on beside a write that could continue as well."""
-        if all(find_write(rest) == _BACKGROUND or rest == choice for rest in choices):
+        if all(find_write(rest) == BACKGROUND or rest == choice for rest in choices):
             return
-        if find_write(choice) == _BACKGROUND:
+        if find_write(choice) == BACKGROUND:
             self.intruded = True
         elif choice in self._requests:
             self._early.add(choice)
@@ -518,7 +518,7 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
         self.requests[request.index] = replace(
             self.requests[request.index],
             ended=self._ended,
-            between=tuple(sorted((steps & begun) - {write, _BACKGROUND})),
+            between=tuple(sorted((steps & begun) - {write, BACKGROUND})),
             unbegun=tuple(sorted(self._tasks.keys() - begun)),
         )
         self._now = max(self._now, request.when)
@@ -611,8 +611,8 @@ class ControlledLoop(_AbstractLoop):  # type: ignore[misc]
     def _find_owner(self, handle: asyncio.Handle) -> int:
         """Find the write that a callback belongs to."""
         context: Context = handle._context  # type: ignore[attr-defined]
-        overlap, write = context.get(_WRITE, (0, _BACKGROUND))
-        return write if self._interleaving and overlap == self._overlap else _BACKGROUND
+        overlap, write = context.get(_WRITE, (0, BACKGROUND))
+        return write if self._interleaving and overlap == self._overlap else BACKGROUND
 
     def call_later(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 import types
 from contextlib import asynccontextmanager
 
@@ -250,6 +251,75 @@ def test_a_reply_may_arrive_piece_by_piece() -> None:
     assert list_outcomes(explore(Streaming)) == expected
     # Two adds with two requests and a step before each: 6! / (3! 3!) = 20.
     assert len(explore(Streaming, prune=False).executions) == 20
+
+
+LEFT = {"number": 0}
+
+
+class Draining(Base):
+    """Removes four jobs, one after each request, before it stores the first record."""
+
+    def begin(self) -> None:
+        LEFT["number"] = 4
+
+    def count(self) -> int:
+        return LEFT["number"]
+
+    def remove(self) -> None:
+        LEFT["number"] -= 1
+
+    async def add(self, record) -> None:
+        items = self.items
+        if record.position:
+            await asyncio.sleep(0.01)
+        else:
+            self.begin()
+            while self.count():
+                await asyncio.sleep(0.01)
+                self.remove()
+            items = self.items
+        self.items = (*items, record.id)
+
+
+class DrainingClass(Draining):
+    left = 0
+
+    def begin(self) -> None:
+        DrainingClass.left = 4
+
+    def count(self) -> int:
+        return DrainingClass.left
+
+    def remove(self) -> None:
+        DrainingClass.left -= 1
+
+
+class DrainingDatabase(Draining):
+    def __init__(self) -> None:
+        super().__init__()
+        self.database = sqlite3.connect(":memory:")
+        self.database.execute("CREATE TABLE jobs (number)")
+
+    def begin(self) -> None:
+        self.database.executemany("INSERT INTO jobs VALUES (?)", [(at,) for at in range(4)])
+
+    def count(self) -> int:
+        return int(self.database.execute("SELECT count(*) FROM jobs").fetchone()[0])
+
+    def remove(self) -> None:
+        self.database.execute("DELETE FROM jobs WHERE number = (SELECT max(number) FROM jobs)")
+
+    def close(self) -> None:
+        self.database.close()
+
+
+@pytest.mark.parametrize("kind", [Draining, DrainingClass, DrainingDatabase])
+def test_a_loop_may_change_what_is_no_part_of_the_memory(kind) -> None:
+    # The second add may read before the first one stores its record, and write after it.
+    expected = {repr(Outcome(retained)) for retained in [("r0", "r1"), ("r1",)]}
+    assert list_outcomes(explore(kind)) == expected
+    # The first add begins and has four requests, the second one begins and has one: 7! / (5! 2!).
+    assert len(explore(kind, prune=False).executions) == 21
 
 
 class LeftEarly(Base):

@@ -1,10 +1,12 @@
-"""Whether a task that returns to the same await has changed anything that can be places."""
+"""Whether a task that returns to the same await has changed anything that can be compared."""
 
 from __future__ import annotations
 
 import asyncio
 import dis
 import gc
+import sqlite3
+import sys
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -21,8 +23,12 @@ _FIXED = (
 )
 """What is the same as long as it is the same object, or differs without meaning."""
 _RESUMABLE = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
+_VARIABLE = (*_PLAIN, dict, list, tuple, set, frozenset, deque, sqlite3.Connection)
+"""What is compared of the variables of classes and modules, beside objects of other libraries."""
 _MOST_PARTS = 20_000
 """Objects beyond which a memory is not compared; the task then counts as changed."""
+_MOST_VARIABLE_PARTS = 2_000
+"""Objects beyond which a variable of a module counts as unchanged."""
 
 
 class _TooLargeError(Exception):
@@ -69,18 +75,34 @@ def digest_progress(task: asyncio.Task[Any]) -> int | None:
     Two digests are equal if nothing has changed in between.
     """
     values: list[Any] = []
+    modules: dict[int, dict[str, Any]] = {}
     for coroutine, frame in list_frames(task):
+        modules[id(frame.f_globals)] = frame.f_globals
         shared = (id(frame.f_globals), id(frame.f_builtins))
         # The frame's values include loops that have no name, such as that of a `for`.
         referents = [*gc.get_referents(coroutine), *gc.get_referents(frame)]
         values += [frame.f_lasti, *(value for value in referents if id(value) not in shared)]
+    variables = [digest for module in modules.values() for digest in _digest_variables(module)]
     try:
-        return hash(tuple(_describe(values)))
+        return hash((*variables, *_describe(values, _MOST_PARTS)))
     except _TooLargeError:
         return None
 
 
-def _describe(values: list[Any]) -> Iterator[object]:
+def _digest_variables(module: dict[str, Any]) -> Iterator[int]:
+    """Digest each variable of a module, which a task may change instead of its memory."""
+    if str(module.get("__name__")).partition(".")[0] in sys.stdlib_module_names:
+        return
+    for name, value in list(module.items()):
+        kind = str(type(value).__module__).partition(".")[0]
+        if not name.startswith("__") and (
+            isinstance(value, _VARIABLE) or kind not in sys.stdlib_module_names
+        ):
+            with suppress(_TooLargeError):
+                yield hash((name, *_describe([value], _MOST_VARIABLE_PARTS)))
+
+
+def _describe(values: list[Any], most: int) -> Iterator[object]:
     """Describe values, and what they consist of, in an order that does not depend on places."""
     numbers: dict[int, int] = {}
     objects: list[Any] = []  # kept, because an address is used again after its object
@@ -95,7 +117,7 @@ def _describe(values: list[Any]) -> Iterator[object]:
             yield id(value) if not isinstance(value, asyncio.Handle) else "handle"
         elif id(value) in numbers:
             yield "again", numbers[id(value)]
-        elif len(objects) == _MOST_PARTS:
+        elif len(objects) == most:
             raise _TooLargeError
         else:
             numbers[id(value)] = len(objects)
@@ -133,11 +155,16 @@ def _list_parts(value: Any) -> list[Any]:
 def _find_attributes(value: Any) -> dict[str, Any]:
     """Find the attributes of an object without calling its own code."""
     attributes: dict[str, Any] = {}
-    for kind in type(value).__mro__:
+    for kind in reversed(type(value).__mro__):
         for name, item in vars(kind).items():
             if isinstance(item, types.MemberDescriptorType):
                 with suppress(AttributeError):
                     attributes[name] = item.__get__(value)
+            elif isinstance(item, _VARIABLE) and not name.startswith("__"):
+                attributes[name] = item  # a class has variables as well
     with suppress(AttributeError):
         attributes.update(object.__getattribute__(value, "__dict__"))
+    if isinstance(value, sqlite3.Connection):
+        with suppress(sqlite3.Error):  # it is closed
+            attributes["total_changes"] = value.total_changes
     return attributes

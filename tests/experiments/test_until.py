@@ -17,7 +17,7 @@ import routeprism
 from routeprism.errors import SpecError
 from routeprism.experiments import parse_until
 from routeprism.measures import sequence_limits
-from routeprism.records import Benchmark, Case, Pool, Question, Record
+from routeprism.records import Benchmark, Case, Pool, Question, Record, choose_cases
 from routeprism.runs import StoredRun
 
 from ..doubles import LastThree
@@ -237,6 +237,28 @@ def test_what_cannot_stop_early_is_refused(tmp_path: Path) -> None:
         routeprism.audit("sample", "focal", until="J±0.1", shard="1/2", run=tmp_path / "run")
     with pytest.raises(SpecError, match="until=verdict applies to audit"):
         routeprism.restore("sample", "focal", models=["reader"], until="verdict")
+
+
+def test_a_statement_about_what_the_run_does_not_measure_is_said_to_be_one() -> None:
+    """One draw for each route cannot show how often a model disagrees with itself."""
+    sample = choose_cases(routeprism.load_benchmark("sample"), range(4))
+    options: dict[str, Any] = {"schedules": ["replay"], "models": ["reader"]}
+    result = routeprism.audit(sample, "focal", until="D_res±0.5", **options)
+    (note,) = [note for note in result.notes if note.startswith("Sequential stopping")]
+    assert "did not hold before all 4 users were used" in note
+    assert note.endswith("this run has no value of “focal, replay: D_res (reader)”")
+
+
+def test_a_procedure_that_a_memory_cannot_perform_never_lets_a_verdict_hold() -> None:
+    result = routeprism.audit(
+        choose_cases(routeprism.load_benchmark("sample"), range(4)),
+        LastThree,
+        schedules=["replay", "restart"],
+        until="verdict",
+    )
+    (note,) = [note for note in result.notes if note.startswith("Sequential stopping")]
+    assert "did not hold before all 4 users were used" in note
+    assert "LastThree, restart: C_changed” (and 3 more)" in note
 
 
 def test_a_plan_says_where_it_is_expected_to_stop(tmp_path: Path) -> None:

@@ -285,14 +285,14 @@ class ComparisonStage:
         return collection.conclude(self.name, rows, lambda readable: (), notes)
 
 
-def _describe_stop(watch: Watch, traced: Traced, left: Mapping[str, Cost]) -> Stop | None:
-    """Describe where collecting stopped; None if the experiment does not have the quantity.
+def _describe_stop(watch: Watch, traced: Traced, left: Mapping[str, Cost]) -> Stop:
+    """Describe where collecting stopped.
 
     `left` is what the answers that were not collected would have taken, by model.
     """
     saved = sum(cost.calls or 0 for cost in left.values())
     units = sum(bool(case.questions) for case in traced.benchmark.cases)
-    return watch.stop(units, saved) if watch.sequences else None
+    return watch.stop(units, saved)
 
 
 def _join(portion: Sequence[CaseComparisons]) -> list[Comparison]:

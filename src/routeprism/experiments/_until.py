@@ -108,6 +108,8 @@ class Stop:
     """Calls that the remaining units would have taken."""
     limits: tuple[tuple[str, float, float], ...] = ()
     """(policy and order, lower, upper) of each watched quantity at the end."""
+    missing: tuple[str, ...] = ()
+    """What the statement reads and no unit had a value of, so that it could not hold."""
 
     def describe(self, unit: str, seed: int) -> str:
         """Describe the stop in one sentence."""
@@ -115,7 +117,10 @@ class Stop:
         order = f"in a random order (seed {seed})"
         if not self.settled:
             every = f"all {self.all_units} {unit}s"
-            return f"Sequential stopping: {text} did not hold before {every} were used, {order}"
+            return (
+                f"Sequential stopping: {text} did not hold before {every} were used, "
+                f"{order}{self._describe_missing()}"
+            )
         saved = f", which saved {self.calls:,} calls" if self.calls else ""
         absent = [name for name, lower, upper in self.limits if lower <= 0 <= upper]
         rare = (
@@ -130,6 +135,14 @@ class Stop:
             f"known range are confidence sequences, which hold at every look; rows with the flag "
             f"{FIXED_LIMITS} have ordinary limits{rare}"
         )
+
+    def _describe_missing(self) -> str:
+        """Name what had no value: a measurement that this run does not make, or cannot."""
+        if not self.missing:
+            return ""
+        further = len(self.missing) - 1
+        more = f" (and {further} more)" if further else ""
+        return f". It could not hold: this run has no value of “{self.missing[0]}”{more}"
 
     def finding(self, users: Sequence[str], seed: int) -> Finding:
         """Record the stop, with the users in the order in which they were taken."""
@@ -201,10 +214,15 @@ class Watch:
         return [(column, *seq.limits_at(risk)[0]) for column, seq in self.sequences.items()]
 
     @property
+    def _missing(self) -> frozenset[tuple[Place, str]]:
+        """The quantities that are expected and have no value yet."""
+        observed = {(_name_place(column), column.quantity) for column in self.sequences}
+        return self.expected - observed
+
+    @property
     def holds(self) -> bool:
         """Whether the statement holds for every memory, order of arrival and model."""
-        observed = {(_name_place(column), column.quantity) for column in self.sequences}
-        if not self.expected or not self.expected <= observed:
+        if not self.expected or self._missing:
             return False
         if self.until.quantity:
             widest = 2 * self.until.half_width
@@ -214,15 +232,21 @@ class Watch:
     def stop(self, all_units: int, calls: int = 0) -> Stop:
         """Describe where collecting stopped."""
         limits = tuple(
-            (f"{c.policy}, {c.schedule}: {c.quantity}{c.model and f' ({c.model})'}", lower, upper)
-            for c, lower, upper in self.limits
+            (_write_place(_name_place(column), column.quantity), lower, upper)
+            for column, lower, upper in self.limits
         )
         settled = self.holds and self.units < all_units
-        return Stop(self.until, settled, self.units, all_units, calls, limits)
+        missing = tuple(sorted(_write_place(place, name) for place, name in self._missing))
+        return Stop(self.until, settled, self.units, all_units, calls, limits, missing)
 
 
 def _name_place(column: Column) -> Place:
     return column.policy, column.schedule, column.model
+
+
+def _write_place(place: Place, quantity: str) -> str:
+    policy, schedule, model = place
+    return f"{policy}, {schedule}: {quantity}{model and f' ({model})'}"
 
 
 class NamedPart(Protocol):

@@ -330,6 +330,8 @@ def _list_stops(
     """Describe and record where the audit stopped, with the users in the order of the seed."""
     benchmark, seed = audit.plan.benchmark, audit.setting.seed
     stops = [stop for stop in (traces.stop, *(result.stop for result in performed)) if stop]
+    # Stages that do not measure what the statement reads are silent, unless none measures it.
+    stops = [stop for stop in stops if stop.limits] or stops[:1]
     users = [case.pool.user for case in benchmark.cases] if stops else []
     return [
         (stop.describe(benchmark.unit, seed), stop.finding(users[: stop.units], seed))

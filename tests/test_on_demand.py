@@ -91,7 +91,7 @@ def test_check_imports_nothing_that_builds_memories_or_computes(tmp_path: Path) 
 def test_a_list_imports_what_it_names() -> None:
     heavy = {"numpy", "sqlite3", "routeprism.policies", "routeprism.answers", "routeprism.report"}
     assert _list_imports(["list", "schedules"], heavy) == "[]\n"
-    heavy = {"routeprism.experiments", "routeprism.models.gateway", "routeprism.report"}
+    heavy = {"sqlite3", "routeprism.experiments", "routeprism.models.gateway", "routeprism.runs"}
     assert _list_imports(["list", "policies"], heavy) == "[]\n"
 
 

@@ -22,11 +22,10 @@ from routeprism.models._contracts import (
     registered_models,
 )
 from routeprism.models._replies import clean_reply
-from routeprism.models._scores import contrast_options
-from routeprism.models.recorded import Replayed, replay_model
 from routeprism.on_demand import names_on_demand
 
 if TYPE_CHECKING:
+    from routeprism.models._scores import contrast_options
     from routeprism.models.gateway import (
         GATEWAY,
         Endpoint,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
         is_scripted,
         open_endpoint,
     )
+    from routeprism.models.recorded import Replayed, replay_model
 
 __all__ = [
     "ALLOWANCE",
@@ -64,10 +64,12 @@ __all__ = [
     "replay_model",
 ]
 
-if not TYPE_CHECKING:  # a server, which few memories need
+if not TYPE_CHECKING:  # a server and stored runs, which few memories need
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
             ".gateway": "GATEWAY Endpoint Gateway Line client_route is_scripted open_endpoint",
+            "._scores": "contrast_options",
+            ".recorded": "Replayed replay_model",
         },
     )

@@ -3,7 +3,8 @@
 Processor time for each user, the slope between 6 and 30 users of the bundled sample, best of three
 rounds in one process: `remedy` builds the memory and each of its repairs. Then a policy behind
 `by-time` is built in drawn orders of 100 to 400 records whose times disagree with their positions:
-the exponent is that of the time of one build, tokenising included.
+the exponent is that of the time of one build, tokenising included, and the longest history is
+compared with the policy itself.
 Exits with 1 if a limit is missed. Run: python benchmarks/remedy_cost.py
 """
 
@@ -22,7 +23,8 @@ from routeprism.records import Case, Pool, Question, Record, choose_cases, load_
 from routeprism.routes import trace_case
 
 RATIO = 10.0
-EXPONENT = 1.3
+MORE = 1.5
+"""How many times as long as a policy itself a build of it behind `by-time` may take."""
 USERS = (6, 30)
 SIZES = (100, 200, 400)
 ORDERS = 20
@@ -84,11 +86,16 @@ def main() -> int:
             f"{policy}: audit {1e3 * audit:.2f} ms for each user, remedy {1e3 * remedy:.1f} ms: "
             f"{remedy / audit:.1f} times (at most {RATIO:g})"
         )
+    longest = {}
     for policy in ("focal", "by-time(focal)"):
         times = [trace_by_time(size, policy) for size in SIZES]
         exponent = math.log(times[-1] / times[0]) / math.log(SIZES[-1] / SIZES[0])
         shown = ", ".join(f"{1e3 * seconds:.2f}" for seconds in times)
         print(f"{policy}, {SIZES} records: {shown} ms for each build, exponent {exponent:.2f}")
+        longest[policy] = times[-1]
+    more = longest["by-time(focal)"] / longest["focal"]
+    print(f"by-time(focal) takes {more:.2f} times as long as focal (at most {MORE:g})")
+    missed |= more > MORE
     return int(missed)
 
 

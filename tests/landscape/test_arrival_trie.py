@@ -352,6 +352,7 @@ def test_checked_orders_are_priced_and_reported(benchmark: Any) -> None:
     (cost,) = plan.costs.values()
     assert cost.calls == 2 * (325 + 4 * 5)
     assert "40 of them build 8 orders of 2 pools in one go" in str(cost.note)
+    assert "adds (1,200 if each order is built by itself)" in str(cost.note)
     WholeHistory.calls = 0
     result = explore_orders(benchmark, WholeHistory)
     assert WholeHistory.calls == cost.calls

@@ -313,7 +313,7 @@ def _price_policy(sharing: Sharing, policy: Policy, *, shares: bool) -> tuple[in
     separate = sum(plan.separate for plan in plans)
     if not shares:
         return adds, f"at most {adds:,} adds, each order built by itself"
-    note = f"at most {adds:,} adds, instead of {separate:,} if each order is built by itself"
+    note = f"at most {adds:,} adds ({separate:,} if each order is built by itself)"
     if checks:
         note += (
             f"; {checks:,} of them build {sum(map(len, checked)):,} orders of {len(checked):,} "

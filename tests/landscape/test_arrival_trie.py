@@ -364,6 +364,12 @@ def test_checked_orders_are_priced_and_reported(benchmark: Any) -> None:
     assert not any("in one go" in note for note in replayed.notes)
 
 
+def test_a_limit_that_the_checks_alone_exceed_is_refused_with_their_number(benchmark: Any) -> None:
+    """Source order and one drawn order of each of two pools with five records take 20 adds."""
+    with pytest.raises(SpecError, match=r"a budget of 0 adds .* the limit, 20 calls build orders"):
+        explore_orders(benchmark, WholeHistory, max_calls=15)
+
+
 def test_objects_are_copied_or_built_from_the_start() -> None:
     assert can_share(as_policy(Copied))
     copied, _ = grow(Copied)

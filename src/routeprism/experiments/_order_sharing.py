@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from routeprism.answers import Consultant, Cost, Pace
+from routeprism.errors import SpecError
 from routeprism.experiments._adding import AddProgress
 from routeprism.landscape import (
     CHECKED_ORDERS,
@@ -236,9 +237,24 @@ def plan_sharing(
     number = CHECKED_ORDERS
     while number > 1 and _count_checks(verified, number) > limit * _MOST_CHECKED:
         number -= 1
-    plans = _divide(wishes, limit - _count_checks(verified, number), drawn_orders, can)
+    with _explain_checks(checks := _count_checks(verified, number)):
+        plans = _divide(wishes, max(0, limit - checks), drawn_orders, can)
     planned = [replace(wish, plan=plans[wish.place]) for wish in verified]
     return Sharing(plans, _choose_checks(planned, number), allowance)
+
+
+@contextmanager
+def _explain_checks(calls: float) -> Iterator[None]:
+    """Let an error about a small limit name the calls of it that checks take."""
+    try:
+        yield
+    except SpecError as error:
+        if not calls:
+            raise
+        raise SpecError(
+            f"{error}. Of the limit, {math.ceil(calls):,} calls build orders in one go, to check "
+            f"that snapshots restore faithfully"
+        ) from error
 
 
 def _choose_checks(

@@ -53,17 +53,23 @@ def remove_what_python_imports(directory: Path, package: Path) -> None:
         subprocess.run(call, cwd=directory, env=environment, capture_output=True)
 
 
-@pytest.mark.parametrize("policy", ["recent:k=2", "own_memory:Memory"])
+@pytest.mark.parametrize("policy", ["recent:k=2", "own_memory:Memory", "team.memory:Memory"])
 @pytest.mark.parametrize("start", STARTS)
 def test_files_of_the_current_directory_are_not_executed(
     start: str, policy: str, tmp_path: Path
 ) -> None:
-    """A class of this directory is found all the same, also by workers."""
+    """A class of this directory is found all the same, also by workers.
+
+    A class that is found elsewhere, as an installed one, opens this directory to no import at all.
+    """
     if start == "safe module" and sys.version_info < (3, 11):
         pytest.skip("-P exists from Python 3.11 on")
     directory = tmp_path / "directory"
     directory.mkdir()
     (directory / "own_memory.py").write_text(OWN_MEMORY)
+    installed = tmp_path / "installed" / "team"
+    installed.mkdir(parents=True)
+    (installed / "memory.py").write_text(OWN_MEMORY)
     plant_files(directory, last=policy.startswith("own"))
     if start == "module":
         remove_what_python_imports(directory, tmp_path / "site" / "empty")
@@ -71,6 +77,7 @@ def test_files_of_the_current_directory_are_not_executed(
     done = subprocess.run(
         [*STARTS[start], "audit", "sample", "-p", policy, *FEW, "--workers", "2"],
         cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(installed.parent)},
         capture_output=True,
         text=True,
     )

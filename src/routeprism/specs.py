@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.machinery import PathFinder
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
@@ -104,11 +106,11 @@ def load_object(path: str) -> Any:
     """Import `package.module:Name`; this runs the module's code.
 
     The current directory is searched last, so that a file there never replaces a module of the
-    standard library or of an installed package.
+    standard library or of an installed package, and only if the module is not found without it.
     """
     module, _, name = path.partition(":")
     directory = str(Path.cwd())
-    if directory not in sys.path:
+    if directory not in sys.path and not _is_installed(module):
         sys.path.append(directory)  # it stays there: worker processes import the class again
     try:
         loaded = importlib.import_module(module)
@@ -131,6 +133,17 @@ def load_object(path: str) -> Any:
             ) from None
         public = [word for word in vars(loaded) if not word.startswith("_")]
         raise SpecError(f"'{module}' has no '{name}'. {nearest(name, public)}") from None
+
+
+def _is_installed(module: str) -> bool:
+    """Whether Python finds a module's package; directories without `__init__.py` do not count."""
+    places = None
+    for name in accumulate(module.split("."), "{}.{}".format):
+        spec = PathFinder.find_spec(name, places)
+        if spec is None or spec.origin is not None:
+            return spec is not None
+        places = spec.submodule_search_locations
+    return False
 
 
 def _hidden_file(module: str, loaded: types.ModuleType) -> str | None:

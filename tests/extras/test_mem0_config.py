@@ -107,6 +107,19 @@ def test_the_key_of_the_file_is_sent_and_no_other(
         assert SECRET.encode() not in file.read_bytes(), file
 
 
+def test_a_key_for_openrouter_does_not_change_who_is_asked(
+    endpoint: ScriptedEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """mem0 prefers OpenRouter where its key is set; this address refuses connections."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENROUTER_API_KEY", "for-a-different-service")
+    monkeypatch.setenv("OPENROUTER_API_BASE", "http://127.0.0.1:9/v1")
+    for spec in ("mem0:model=scripted", f"mem0:model=m,base_url={endpoint.base_url}"):
+        memory: Any = make_policy(f"{spec},embed=words").build(RECORDS)
+        assert sorted(block.text for block in memory.list_blocks()) == sorted(TEXTS)
+        memory.close()
+
+
 def test_the_options_of_the_model_in_the_file_reach_it(tmp_path: Path) -> None:
     """The temperature is 0 unless the file sets it."""
     server = Scripted()

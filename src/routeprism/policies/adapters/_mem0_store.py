@@ -202,7 +202,12 @@ class OpenedMem0:
         limits = None if policy.scripted or not policy.model else policy.allowance
         opened = cls(module, memory, client, limits, endpoint=endpoint, directory=directory)
         opened.redactor = Redactor.configured(*config.secrets)
-        if settings["llm"]["provider"] != "openai":
+        if settings["llm"]["provider"] == "openai":
+            # With OPENROUTER_API_KEY, mem0's own client asks OpenRouter and not this endpoint.
+            memory.llm.client = type(memory.llm.client)(
+                api_key=endpoint.api_key, base_url=endpoint.base_url or None
+            )
+        else:
             opened.prices = policy.price_in or 0.0, policy.price_out or 0.0
         if client is None and not config.is_local:
             opened.user = f"routeprism-{uuid.uuid4().hex}"

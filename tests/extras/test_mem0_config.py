@@ -107,6 +107,26 @@ def test_the_key_of_the_file_is_sent_and_no_other(
         assert SECRET.encode() not in file.read_bytes(), file
 
 
+@pytest.mark.parametrize(
+    ("section", "provider", "settings"),
+    [
+        ("llm", "openai", {"openai_base_url": "http://127.0.0.1:9/v1"}),
+        ("llm", "openai", {"openrouter_base_url": "http://127.0.0.1:9/v1", "api_key": ""}),
+        ("llm", "deepseek", {"deepseek_base_url": "http://127.0.0.1:9/v1"}),
+        ("embedder", "openai", {"openai_base_url": "http://127.0.0.1:9/v1"}),
+        ("embedder", "azure_openai", {"azure_kwargs": {"azure_endpoint": "http://127.0.0.1:9"}}),
+    ],
+)
+def test_an_address_in_the_file_gets_no_key_that_nobody_named(
+    tmp_path: Path, section: str, provider: str, settings: Any
+) -> None:
+    """mem0 reads OPENAI_API_KEY and others by itself where a file names an address and no key."""
+    more = {section: {"provider": provider, "config": {"model": "m", **settings}}}
+    config = write(tmp_path / "mem0.json", **more)
+    with pytest.raises(SpecError, match=rf"{section} has \w+ and no api_key, so mem0 would send"):
+        make_policy(f"mem0:config={config},env=OPENAI_API_KEY")
+
+
 def test_a_key_for_openrouter_does_not_change_who_is_asked(
     endpoint: ScriptedEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,10 @@ _VARIABLE = "env:"
 """Followed by the name of an environment variable, as in mem0's own server."""
 _LOCAL = ("qdrant", "chroma", "faiss")
 """Vector stores that keep their data in a directory, unless they have an address."""
+_ADDRESS_KEY = re.compile(r"_(?:url|endpoint)$")
+"""The names of settings with the address of a model."""
+_KEYLESS = ("ollama", "lmstudio")
+"""Providers to which mem0 sends no key of the environment."""
 _ADDRESSES = ("host", "url", "api_key", "client")
 
 
@@ -130,7 +134,24 @@ def load_config(file: str, permitted: str) -> Mem0Config:
         return value
 
     sections = {key: fill(key, value) for key, value in parsed.items()}
+    _check_keys(file, sections)
     return Mem0Config(sections, hashlib.sha256(content).hexdigest(), tuple(sorted(secrets)))
+
+
+def _check_keys(file: str, sections: Mapping[str, Any]) -> None:
+    """Refuse a model with an address and without a key: mem0 would send it one of its variables."""
+    for name in ("llm", "embedder"):
+        section = sections.get(name) or {}
+        settings = section.get("config") or {}
+        for part in (settings, *(value for value in settings.values() if isinstance(value, dict))):
+            address = next((key for key in part if _ADDRESS_KEY.search(key) and part[key]), None)
+            if address and not part.get("api_key") and section["provider"] not in _KEYLESS:
+                raise SpecError(
+                    f"config={file}: {name} has {address} and no api_key, so mem0 would send the "
+                    f'key in an environment variable to that address. Add "api_key": '
+                    f'"env:NAME" to the file and env=NAME to the policy, or "api_key": '
+                    f'"none" if the service requires no key'
+                )
 
 
 def _parse(file: str, content: bytes) -> Any:

@@ -119,6 +119,19 @@ def test_an_adapter_conforms(spec: str) -> None:
     assert failed == []
 
 
+@pytest.mark.parametrize("spec", [LANGMEM, MEM0, "graphiti:model=scripted"])
+def test_clients_ask_the_scripted_model_without_a_web_proxy(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing listens at the address of this proxy; a real one would see the records."""
+    present(ADAPTERS.get(spec, "langmem"))
+    for name, value in (("no_proxy", ""), ("NO_PROXY", ""), ("HTTP_PROXY", "http://127.0.0.1:9")):
+        monkeypatch.setenv(name, value)
+    memory: Any = make_policy(spec).build(RECORDS[:1])
+    assert memory.retained() == {"r0"}
+    memory.close()
+
+
 def test_every_output_names_the_scripted_model(tmp_path: Path) -> None:
     present("langmem")
     run = tmp_path / "run"

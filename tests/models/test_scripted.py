@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -190,6 +191,31 @@ def test_only_its_own_clients_are_served(endpoint: ScriptedEndpoint) -> None:
         post(endpoint, "chat/completions", {**body, "stream": True})
     with pytest.raises(urllib.error.HTTPError, match="404"):
         post(endpoint, "images", body)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "expected"),
+    [
+        ("", "", "127.0.0.1"),
+        ("", "intern.example, 10.0.0.1", "intern.example, 10.0.0.1,127.0.0.1"),
+        ("first.example", "second.example", "first.example,127.0.0.1"),
+        ("", "*", "*"),
+        ("127.0.0.1 , b", "", "127.0.0.1 , b"),
+    ],
+)
+def test_clients_do_not_ask_through_a_web_proxy(
+    lower: str, upper: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing listens at the address of this proxy; a real one would see records and the token."""
+    for name, value in (("no_proxy", lower), ("NO_PROXY", upper)):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with ScriptedEndpoint() as endpoint:
+        assert {os.environ[name] for name in ("no_proxy", "NO_PROXY")} == {expected}
+        request = urllib.request.Request(f"{endpoint.base_url}/nothing", b"{}")  # noqa: S310
+        with pytest.raises(urllib.error.HTTPError, match="401") as refused:
+            urllib.request.build_opener().open(request)
+        refused.value.close()
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from routeprism.models._replies import UnreadableError, read_body
 from routeprism.redaction import Redactor, address_secrets, bare_address, basic_authorization
 from routeprism.transport import RETRIES, AttemptError, Connections, HttpRequest, check_status
 
+_HOST = "127.0.0.1"
 GRACE = 30.0
 """Seconds that a request under way gets to end: it may be paid for."""
 LARGEST_REQUEST = 64 * 2**20
@@ -80,7 +81,8 @@ class LoopbackServer(ThreadingHTTPServer):
     block_on_close = False
 
     def __init__(self, answer: Answer, *, port: int = 0, token: str | None = None) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
+        super().__init__((_HOST, port), _Handler)
+        _avoid_web_proxy()
         self.answer = answer
         self.token = secrets.token_urlsafe(16) if token is None else token
         """What clients send as their key; empty if any key is accepted."""
@@ -92,7 +94,7 @@ class LoopbackServer(ThreadingHTTPServer):
 
     def base_url(self, scope: str = "any") -> str:
         """Return the address for clients of one scope."""
-        return f"http://127.0.0.1:{self.server_address[1]}/{scope}/v1"
+        return f"http://{_HOST}:{self.server_address[1]}/{scope}/v1"
 
     def close(self) -> None:
         """Stop serving, and end the connections that clients keep open."""
@@ -114,6 +116,17 @@ class LoopbackServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore connections that a client gave up."""
+
+
+def _avoid_web_proxy() -> None:
+    """Let the clients in this process reach the server directly.
+
+    Otherwise they would send its token and the records to the proxy that HTTP_PROXY names.
+    """
+    hosts = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    if not {"*", _HOST} & {host.strip() for host in hosts.split(",")}:
+        hosts = f"{hosts},{_HOST}".lstrip(",")
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = hosts  # some libraries read only one of them
 
 
 class _Handler(BaseHTTPRequestHandler):

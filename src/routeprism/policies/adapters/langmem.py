@@ -79,8 +79,8 @@ class LangMem(ClientSystem):
             for part in ("extraction", "tools")
         ]
         store = open_store(self.embed, ["content"])
-        http = self._http_client()
         endpoint = self.connect(arrivals)
+        http = self._http_client()  # after the endpoint, which no web proxy may stand in front of
         take = self._manager(store, http, endpoint) if self.model else self._tool(package, store)
         search = package.create_search_memory_tool(
             _PLACE, store=store, response_format="content_and_artifact"

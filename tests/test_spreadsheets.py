@@ -18,7 +18,9 @@ from routeprism.runs import EstimateRow, to_csv
 from routeprism.spreadsheets import guard_cell, long_cells, unguard_cell, write_csv
 
 SIGNS = "=+-@＝＋－＠﹦﹢﹣﹫"
-INVISIBLE = " \t\r\n\v\0\x1f\x85\xa0\xad\u200b\u200e\u2028\u2060\u3000\ufeff"
+INVISIBLE = (
+    " \t\r\n\v\0\x1f\x85\xa0\xad\u200b\u200e\u2028\u2060\u3000\ufeff\ufff9\U000e0020\U000e0100"
+)
 CELLS = st.text(st.sampled_from(f"{SIGNS}{INVISIBLE}',\"aé"), max_size=6)
 
 

@@ -41,7 +41,8 @@ _SEPARATOR = re.compile(r"\"?sep=(.)\"?\r?\n", re.IGNORECASE)
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _INVISIBLE = (
     r"\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
-    r"\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    r"\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U000e0000-\U000e0fff"
 )
 """Blanks, control characters, and characters without a width, such as a byte-order mark."""
 _SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫"

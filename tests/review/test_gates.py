@@ -143,6 +143,8 @@ def test_no_worse_than_a_baseline(runs: Mapping[str, Path], tmp_path: Path) -> N
     assert [v.passed for v in worse.verdicts] == [False, False]
     assert f"0.150 in {tmp_path / 'b'}: a change of -0.150" in worse.verdicts[0].sentence
     assert all(question.value < 0 for question in worse.verdicts[0].questions)
+    limited = check_run(tmp_path / "a", ["J>=0"], tmp_path / "b")
+    assert [v.passed for v in limited.verdicts] == [True, False, False]
     assert check_run(tmp_path / "a", ["J>=baseline-0.2"], tmp_path / "b").passed
     # Of two records of one pool none stays, of three one may: the interval excludes no change.
     assert not check_run(tmp_path / "a", ["J.upper>=baseline"], tmp_path / "b").passed

@@ -44,7 +44,9 @@ __all__ = [
 ]
 
 _NO_WORSE = ("J>=baseline", "recall.exposed.route>=baseline", "accuracy.route.upper>=baseline")
-"""The gates of a baseline alone; answers vary by themselves, so theirs must be shown to be worse.
+"""The gates of a baseline to which no gate refers.
+
+Answers vary by themselves, so theirs must be shown to be worse.
 """
 
 
@@ -143,7 +145,9 @@ def _parse_gates(gates: Sequence[str], baseline: Path | None) -> list[Gate]:
 def check_run(
     run: Path, gates: Sequence[str], baseline: Path | None = None, *, allow_missing: int = 0
 ) -> CheckResult:
-    """Judge every gate on every row that it applies to; a baseline alone must not be better.
+    """Judge every gate on every row that it applies to.
+
+    A baseline to which no gate refers must not be better.
 
     A run that lacks more than `allow_missing` answers and routes does not pass.
     """
@@ -155,16 +159,18 @@ def check_run(
         limits = str(stored.manifest().get("limits", ""))
         rows = Rows.of(stored.estimates())
         changes = {} if baseline is None else _compare(baseline, run)
-        if not parsed:  # what both runs have, and nothing else
-            rows = Rows.of(row for row in rows if _column(row) in changes)
-            quantities = rows.values("quantity")
-            parsed = [gate for gate in map(parse_gate, _NO_WORSE) if gate.quantity in quantities]
+        judged = [(gate, rows) for gate in parsed]
+        if not any(gate.baseline for gate in parsed):  # what both runs have, and nothing else
+            shared = Rows.of(row for row in rows if _column(row) in changes)
+            quantities = shared.values("quantity")
+            gates_of_baseline = map(parse_gate, _NO_WORSE)
+            judged += [(gate, shared) for gate in gates_of_baseline if gate.quantity in quantities]
         shortfalls = _shortfalls(stored, run, baseline, allow_missing)
         judging = _Judging(stored, stored.questions(), changes, baseline)
         verdicts = []
         try:
-            for gate in parsed:
-                verdicts += [judging.judge(gate, row) for row in select_gate_rows(gate, rows)]
+            for gate, candidates in judged:
+                verdicts += [judging.judge(gate, row) for row in select_gate_rows(gate, candidates)]
         except SpecError:  # with everything missing there is no row to judge
             if not shortfalls:
                 raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import io
+import os
 import random
 import socket
 import ssl
@@ -721,12 +722,28 @@ def _describe(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
+def bypass_proxy(host: str) -> None:
+    """Let the clients of libraries in this process reach a host directly, if it is this machine.
+
+    Otherwise they would send records and tokens to the proxy that HTTP_PROXY names.
+    """
+    if not _is_local(host):
+        return
+    hosts = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    if not {"*", host} & {name.strip() for name in hosts.split(",")}:
+        hosts = f"{hosts},{host}".lstrip(",")
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = hosts  # some libraries read only one of them
+
+
+def _is_local(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
 def _find_proxy(parts: SplitResult) -> str:
     """Return the proxy that the environment names for an address; this machine needs none."""
     from urllib.request import getproxies, proxy_bypass  # only for the first connection
 
-    host = parts.hostname or ""
-    if host in ("localhost", "::1") or host.startswith("127."):
+    if _is_local(parts.hostname or ""):
         return ""
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""

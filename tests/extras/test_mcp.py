@@ -108,7 +108,10 @@ def test_lag_is_not_reported_as_loss() -> None:
     assert outcome.retained == ("r0", "r1", "r2")
 
 
-def test_a_running_server_has_a_namespace_for_each_build() -> None:
+def test_a_running_server_has_a_namespace_for_each_build(monkeypatch) -> None:
+    """It is reached directly: nothing listens at the address of this proxy."""
+    for name, value in (("no_proxy", ""), ("NO_PROXY", ""), ("HTTP_PROXY", "http://127.0.0.1:9")):
+        monkeypatch.setenv(name, value)
     with serve() as url:
         policy = make_policy(f"mcp:url={url},profile={PROFILE}")
         with (

@@ -21,7 +21,14 @@ from urllib.parse import urlsplit
 
 from routeprism.models._replies import UnreadableError, read_body
 from routeprism.redaction import Redactor, address_secrets, bare_address, basic_authorization
-from routeprism.transport import RETRIES, AttemptError, Connections, HttpRequest, check_status
+from routeprism.transport import (
+    RETRIES,
+    AttemptError,
+    Connections,
+    HttpRequest,
+    bypass_proxy,
+    check_status,
+)
 
 _HOST = "127.0.0.1"
 GRACE = 30.0
@@ -82,7 +89,7 @@ class LoopbackServer(ThreadingHTTPServer):
 
     def __init__(self, answer: Answer, *, port: int = 0, token: str | None = None) -> None:
         super().__init__((_HOST, port), _Handler)
-        _avoid_web_proxy()
+        bypass_proxy(_HOST)
         self.answer = answer
         self.token = secrets.token_urlsafe(16) if token is None else token
         """What clients send as their key; empty if any key is accepted."""
@@ -116,17 +123,6 @@ class LoopbackServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore connections that a client gave up."""
-
-
-def _avoid_web_proxy() -> None:
-    """Let the clients in this process reach the server directly.
-
-    Otherwise they would send its token and the records to the proxy that HTTP_PROXY names.
-    """
-    hosts = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    if not {"*", _HOST} & {host.strip() for host in hosts.split(",")}:
-        hosts = f"{hosts},{_HOST}".lstrip(",")
-    os.environ["no_proxy"] = os.environ["NO_PROXY"] = hosts  # some libraries read only one of them
 
 
 class _Handler(BaseHTTPRequestHandler):

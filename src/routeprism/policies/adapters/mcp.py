@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from routeprism.errors import InapplicableError, RouteError, SpecError
 from routeprism.policies._contracts import Block, JsonValue, Memory
@@ -35,6 +36,7 @@ from routeprism.records import Record
 from routeprism.redaction import Redactor, hide_credentials
 from routeprism.specs import SpecName, check_timeout, positive
 from routeprism.text.focal import focal_words
+from routeprism.transport import bypass_proxy
 
 __all__ = ["Mcp"]
 
@@ -155,6 +157,7 @@ class Mcp:
 @asynccontextmanager
 async def _connect_to_url(url: str, token: str) -> AsyncIterator[Any]:
     sdk = _import("mcp")
+    bypass_proxy(urlsplit(url).hostname or "")
     async with AsyncExitStack() as stack:
         target = url
         if token:

@@ -369,8 +369,9 @@ def test_ctrl_c_ends_a_request_and_a_wait(serve: Callable[..., Service], status:
     assert service.requests == 1
 
 
+@pytest.mark.parametrize("reused", [False, True])
 def test_a_cancelled_request_of_an_event_loop_breaks_its_connection(
-    serve: Callable[..., Service],
+    serve: Callable[..., Service], reused: bool
 ) -> None:
     arrived, broken = threading.Event(), threading.Event()
 
@@ -379,7 +380,9 @@ def test_a_cancelled_request_of_an_event_loop_breaks_its_connection(
         if connection.recv(1) == b"":
             broken.set()
 
-    service, connections = serve(hold), Connections()
+    service, connections = serve(*[OK] * reused, hold), Connections()
+    if reused:
+        send(connections, service.url, safe=True)
 
     async def cancel() -> None:
         request = HttpRequest(service.url, body=b"{}", safe=True)
@@ -392,7 +395,13 @@ def test_a_cancelled_request_of_an_event_loop_breaks_its_connection(
         assert await asyncio.to_thread(broken.wait, LONG)
 
     asyncio.run(cancel())
-    assert service.requests == 1  # it is not repeated
+    connections.close()
+    for thread in threading.enumerate():
+        if thread.name.startswith("transport"):
+            thread.join(LONG)
+            assert not thread.is_alive()
+    assert service.requests == reused + 1  # it is not repeated
+    assert service.links == 1
 
 
 def test_closing_ends_waits(serve: Callable[..., Service]) -> None:

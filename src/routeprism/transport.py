@@ -373,9 +373,12 @@ class Connections:
             is_fresh = link.is_fresh
             link.until, ticket.link = until, link
             try:
+                if ticket.stopped.is_set():  # by a thread that found no connection to break
+                    link.open = False
+                    raise AttemptError("broken", "the request was ended", Repeat.NEVER)
                 reply = link.exchange(request, largest)
             except AttemptError as error:
-                if not (reused and link.was_dropped(error)):
+                if ticket.stopped.is_set() or not (reused and link.was_dropped(error)):
                     raise
                 service.drops |= is_fresh
                 if not request.safe:

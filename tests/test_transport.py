@@ -458,3 +458,23 @@ def test_a_proxy_is_used_except_for_this_machine(
     (raw,) = requests
     assert raw.startswith(b"POST http://there.invalid/a?b=c HTTP/1.1\r\nHost: there.invalid\r\n")
     assert b"Proxy-Authorization: Basic bWU6c2VzYW1l\r\n" in raw  # me:sesame
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "host", "expected"),
+    [
+        ("", "", "127.0.0.1", "127.0.0.1"),
+        ("a.example", "b.example, a.example", "localhost", "a.example,b.example,localhost"),
+        ("", "*", "127.0.0.1", "*"),
+        ("a.example", "", "far.example", None),
+    ],
+)
+def test_clients_of_libraries_reach_this_machine_directly(
+    monkeypatch: pytest.MonkeyPatch, lower: str, upper: str, host: str, expected: str | None
+) -> None:
+    """No host that either variable names loses its exception."""
+    monkeypatch.setenv("no_proxy", lower)
+    monkeypatch.setenv("NO_PROXY", upper)
+    transport.bypass_proxy(host)
+    values = {os.environ["no_proxy"], os.environ["NO_PROXY"]}
+    assert values == ({lower, upper} if expected is None else {expected})

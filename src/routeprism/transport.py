@@ -732,10 +732,11 @@ def bypass_proxy(host: str) -> None:
     """
     if not _is_local(host):
         return
-    hosts = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    if not {"*", host} & {name.strip() for name in hosts.split(",")}:
-        hosts = f"{hosts},{host}".lstrip(",")
-    os.environ["no_proxy"] = os.environ["NO_PROXY"] = hosts  # some libraries read only one of them
+    variables = ("no_proxy", "NO_PROXY")  # some libraries read only one of them
+    lists = ",".join(os.environ.get(name, "") for name in variables).split(",")
+    hosts = dict.fromkeys(name.strip() for name in (*lists, host) if name.strip())
+    # The standard library takes "*" only alone.
+    os.environ.update(dict.fromkeys(variables, "*" if "*" in hosts else ",".join(hosts)))
 
 
 def _is_local(host: str) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
+import signal
+import sys
 import threading
 from dataclasses import replace
 
@@ -12,7 +15,9 @@ from overlap_toys import Base, make_records
 import routeprism
 from routeprism.errors import ContractError
 from routeprism.overlap import Trial, list_serial_outcomes
-from routeprism.policies.own import as_policy
+from routeprism.policies import own
+from routeprism.policies.adapters.command import Command
+from routeprism.policies.own import as_policy, find_own_memory
 from routeprism.records import Case, Pool, Question
 
 NEVER = "TimeoutError: the write never ended within 5 seconds"
@@ -119,6 +124,40 @@ def test_a_call_that_blocks_ends_at_the_limit(kind) -> None:
     )
     assert NEVER in outcome.errors
     assert serial.classify(outcome) == "error"
+
+
+PROGRAM = """
+import json, sys
+records = []
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["do"] == "add":
+        records.append(request["record"])
+    items = [{"text": record["text"], "sources": [record["id"]]} for record in records]
+    print(json.dumps({"items": items}), flush=True)
+"""
+
+
+class Settles(Base):
+    settle = 100.0
+
+    async def add(self, record) -> None:
+        self.items = (*self.items, record.id)
+
+
+def test_what_has_limits_of_its_own_is_not_interrupted_before(tmp_path, monkeypatch) -> None:
+    """Reading waits until nothing changes, and a request to a system outside until it is over."""
+    seconds: list[float] = []
+    monkeypatch.setattr(signal, "setitimer", lambda _, limit, *interval: seconds.append(limit))
+    monkeypatch.setattr(own, "settle", lambda *arguments, **options: None)
+    assert make_trial(Settles).sample(0).outcome.errors == ()
+    assert max(seconds) == 60 + 10 * 100
+    (tmp_path / "program.py").write_text(PROGRAM)
+    seconds.clear()
+    program = Command(run=shlex.join([sys.executable, str(tmp_path / "program.py")]), timeout=120)
+    outcome = Trial(find_own_memory(program), (), make_records(2)).sample(0).outcome
+    assert (outcome.retained, outcome.errors) == (("r0", "r1"), ())
+    assert min(limit for limit in seconds if limit) > 120
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), "5", True, None])

@@ -36,6 +36,7 @@ from routeprism.policies.own import (
     as_blocks,
     close_memory,
     find_own_memory,
+    find_settling_limit,
     settle_memory,
 )
 from routeprism.records import Record
@@ -196,7 +197,7 @@ class Trial:
         ids: list[str] = []
         state, exposures = None, []
         try:
-            with limit_time(find_limit(memory)):
+            with limit_time(find_limit(memory) + find_settling_limit(memory)):
                 settle_memory(memory)
                 ids = [getattr(item, "id", None) or str(item) for item in memory.retained()]
                 read_state = getattr(memory, "state", None)

@@ -54,6 +54,7 @@ __all__ = [
     "refuse_awaitable",
     "report_own_errors",
     "retained_ids",
+    "find_settling_limit",
     "settle_memory",
     "wrap_asynchronous",
 ]
@@ -281,20 +282,33 @@ def settle_memory(memory: Any) -> None:
     after which it has stored what it was given, unless reading it waits for that. A record that is
     missing may have been evicted. Raises RouteError if the content keeps changing.
     """
-    declared = getattr(memory, "settle", None)
-    if declared is None or declared is False or getattr(memory, "awaits_ingestion", False):
+    stable = _find_stability(memory)
+    if stable is None:
         return
-    stable = _SETTLING if declared is True else float(declared)
     settle(
         partial(_read_content, memory),
         interval=_PAUSE,
         stable=stable,
-        limit=max(60.0, _LONGEST * stable),
+        limit=find_settling_limit(memory),
         advice="Raise settle if it stores later than that. If it changes on its own, leave what "
         "changes, such as a counter or a time, out of its state()",
         sleep=partial(pass_time, memory),
         clock=partial(read_clock, memory),
     )
+
+
+def find_settling_limit(memory: Any) -> float:
+    """Return the seconds that `settle_memory` may take; 0 if it does not wait."""
+    stable = _find_stability(memory)
+    return 0.0 if stable is None else max(60.0, _LONGEST * stable)
+
+
+def _find_stability(memory: Any) -> float | None:
+    """Return the seconds without a change that a memory declares; None if nothing has to wait."""
+    declared = getattr(memory, "settle", None)
+    if declared is None or declared is False or getattr(memory, "awaits_ingestion", False):
+        return None
+    return _SETTLING if declared is True else float(declared)
 
 
 def plan_settling(seconds: float) -> Waiting | None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from routeprism.policies._contracts import Block, Event, JsonValue
 from routeprism.policies._lineage import Lineage
 from routeprism.policies.adapters._systems import count_verbatim
+from routeprism.policies.adapters._wire import OUTSIDE_LIMIT
 from routeprism.records import Record
 
 
@@ -37,6 +38,7 @@ class ObservedMemory:
     """
 
     concurrent = True
+    write_limit = OUTSIDE_LIMIT
     awaits_ingestion = True
     """Whether reading it waits for what was added before."""
 

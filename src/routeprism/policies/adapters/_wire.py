@@ -40,6 +40,13 @@ Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
 
 
+OUTSIDE_LIMIT = 3600.0
+"""Seconds that overlapping writes to a system outside this process may take.
+
+Each of its requests has a limit of its own, `timeout`, and is repeated only so often.
+"""
+
+
 class ServiceError(RouteError):
     """A request that the service refused, or that did not reach it."""
 
@@ -263,6 +270,7 @@ class RemoteMemory:
     """An open memory of a service or a program."""
 
     concurrent = True
+    write_limit = OUTSIDE_LIMIT
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
 OUTSIDE_LIMIT = 3600.0
 """Seconds that overlapping writes to a system outside this process may take.
 
-Each of its requests has a limit of its own, `timeout`, and is repeated only so often.
+The setting `timeout` limits each request, which is repeated only so often.
 """
 
 

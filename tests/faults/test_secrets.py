@@ -305,7 +305,7 @@ def test_the_errors_of_a_memorys_own_model_are_shown_without_secrets(
     with pytest.raises(RouteError, match="LangMem failed on record 'r': ValueError") as langmem:
         LangMem(model="m")._manager(None, None, Endpoint("", "none"))(record)
     database = SimpleNamespace(connection=None)
-    llm = SimpleNamespace(generate_response=fail)
+    llm = SimpleNamespace(generate_response=fail, client=SimpleNamespace())
     memory = SimpleNamespace(add=fail, llm=llm, db=database, close=lambda: None, vector_store=None)
     opening = SimpleNamespace(from_config=lambda settings: memory)
     store = SimpleNamespace(QdrantClient=lambda place: None)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import cProfile
+import gc
+import os
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -283,6 +286,37 @@ def test_writes_are_compared_while_a_profiler_runs() -> None:
     assert exploration == expected
     # It has seen what came after the comparison.
     assert any("sorted" in str(entry.code) for entry in profiler.getstats())
+
+
+class Finalised:
+    """Uses a file when it is collected."""
+
+    def __init__(self) -> None:
+        self.cycle = self
+
+    def __del__(self) -> None:
+        Path(os.devnull).read_bytes()
+
+
+class Litters(LostUpdate):
+    """Leaves something in its steps that Python collects at some time."""
+
+    async def add(self, record) -> None:
+        Finalised()
+        await super().add(record)
+
+
+def test_the_number_of_interleavings_does_not_depend_on_collections() -> None:
+    thresholds = gc.get_threshold()
+    gc.disable()
+    try:
+        expected = explore_interleavings(make_trial(Litters))
+        gc.set_threshold(1)
+        gc.enable()
+        assert explore_interleavings(make_trial(Litters)) == expected
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.enable()
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dis
 import enum
+import gc
 import inspect
 import sys
 import types
@@ -95,13 +96,16 @@ class AccessRecorder:
         """Run one step of a write and record what it uses."""
         changes = {_MUTABLE} if number in self._holders else set()
         self._current = self.last = Access(changes=changes, outside=self._blind)
-        before = sys.getprofile()
+        before, collects = sys.getprofile(), gc.isenabled()
+        gc.disable()  # what a collection finalises would be taken for a part of the step
         sys.setprofile(self._profile)
         try:
             if run():
                 self.reach_outside()
         finally:
             _resume_profiler(before)
+            if collects:
+                gc.enable()
             access, self._current = self._current, None
             if _MUTABLE in access.changes:
                 self._holders.add(number)

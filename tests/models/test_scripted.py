@@ -197,10 +197,10 @@ def test_only_its_own_clients_are_served(endpoint: ScriptedEndpoint) -> None:
     ("lower", "upper", "expected"),
     [
         ("", "", "127.0.0.1"),
-        ("", "intern.example, 10.0.0.1", "intern.example, 10.0.0.1,127.0.0.1"),
-        ("first.example", "second.example", "first.example,127.0.0.1"),
+        ("", "intern.example, 10.0.0.1", "intern.example,10.0.0.1,127.0.0.1"),
+        ("first.example", "second.example", "first.example,second.example,127.0.0.1"),
         ("", "*", "*"),
-        ("127.0.0.1 , b", "", "127.0.0.1 , b"),
+        ("127.0.0.1 , b", "b", "127.0.0.1,b"),
     ],
 )
 def test_clients_do_not_ask_through_a_web_proxy(

@@ -45,7 +45,12 @@ def test_a_number_with_a_sign_stays_a_number(number: str) -> None:
 def test_what_is_written_is_read_again(rows: list[tuple[str, str]], line_end: str) -> None:
     text = write_csv(("a", "b"), rows, line_end=line_end)
     read = [list(map(unguard_cell, row)) for row in csv.reader(io.StringIO(text, newline=""))]
-    assert read == [["a", "b"], *map(list, rows)]
+    expected = [[cell.replace("\0", "\N{REPLACEMENT CHARACTER}") for cell in row] for row in rows]
+    assert read == [["a", "b"], *expected]
+
+
+def test_a_null_character_is_replaced() -> None:
+    assert write_csv(("a",), [("=\0x",)]) == "a\n'=\ufffdx\n"
 
 
 def test_a_bare_carriage_return_is_quoted() -> None:

@@ -79,11 +79,16 @@ def write_csv(
     writer = csv.writer(stream, lineterminator="\r\n")
     lines: list[str] = []
     for row in (columns, *rows):
-        writer.writerow([guard_cell(cell) if isinstance(cell, str) else cell for cell in row])
+        writer.writerow([_show_text(cell) if isinstance(cell, str) else cell for cell in row])
         lines.append(stream.getvalue().removesuffix("\r\n"))
         stream.seek(0)
         stream.truncate()
     return line_end.join((*lines, ""))
+
+
+def _show_text(text: str) -> str:
+    # Python 3.10 neither writes nor reads a null character, and spreadsheets cut the cell there.
+    return guard_cell(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
 
 
 @contextmanager

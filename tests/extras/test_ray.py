@@ -21,6 +21,7 @@ import pytest
 
 import routeprism
 from routeprism.errors import LimitError, RoutePrismError
+from routeprism.landscape import CHECKED_ORDERS
 from routeprism.models.openai import OpenAI
 from routeprism.workers import ordered_map
 
@@ -504,8 +505,11 @@ def test_adds_of_a_lost_worker_are_not_paid_for_again(
         "sample", builders.Costly, **values, ray=cluster.address
     )
     assert (tmp_path / "adds-ended").exists()
-    # One request more than without a loss: the one that was under way.
-    assert count_lines(tmp_path / "adds") == calls + 1
+    # One request more than without a loss: the one that was under way. If the worker ended while
+    # it checked what the orders of a pool share, it builds these few orders in one go again.
+    longest = max(len(case.pool) for case in routeprism.load_benchmark("sample").cases)
+    repeated = count_lines(tmp_path / "adds") - calls
+    assert 1 <= repeated <= 1 + (1 + CHECKED_ORDERS) * longest < calls // 20
     assert exploration.rows == alone.rows
     assert exploration.notes == alone.notes
 

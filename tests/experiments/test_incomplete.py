@@ -158,3 +158,14 @@ def test_a_route_that_failed_neither_loses_nor_gains_evidence(
         comparison = compare_runs(faulty, whole, [(policy, "recent:k=2")])
     assert comparison.support == ()
     assert "Incomplete: No question lost or gained evidence." in comparison.sentences
+
+
+def test_gates_that_hold_for_a_part_are_no_all_clear(
+    places: dict[str, str], cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    ended = cli("check", places["run"], "--gate", "J>=0", "--quiet")
+    assert ended.code == 3
+    assert "FAIL too much is missing to decide (incomplete)" in ended.out
+    summary = Path("summary.md").read_text(encoding="utf-8")
+    assert summary.startswith("### RoutePrism: too much is missing to decide (incomplete)\n")

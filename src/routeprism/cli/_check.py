@@ -93,10 +93,16 @@ def _exit_on_failure(result: CheckResult) -> None:
         sys.exit(1)
 
 
+_UNDECIDED = "too much is missing to decide"
+"""No gate fails, but those that hold say nothing about what is missing."""
+
+
 def _state_verdict(result: CheckResult) -> str:
     """Return the verdict in one line, with the first limit that does not hold."""
     failures, number = result.failures, len(result.verdicts)
     state = " (incomplete)" if result.incomplete else ""
+    if not failures and not result.passed:
+        return f"FAIL {_UNDECIDED}{state}"
     if not failures:
         return f"ok   {'the limit holds' if number == 1 else f'all {number} limits hold'}{state}"
     return f"FAIL {len(failures)} of {number} limits{state}: {failures[0].sentence}"
@@ -104,7 +110,8 @@ def _state_verdict(result: CheckResult) -> str:
 
 def summarise_check(result: CheckResult, lost: Mapping[str, Sequence[str]], report: Path) -> str:
     """Write the verdicts as Markdown for the summary of a build step."""
-    title = "a gate fails" if result.failures else "every gate holds"
+    title = "every gate holds" if result.passed else _UNDECIDED
+    title = "a gate fails" if result.failures else title
     lines = [f"### RoutePrism: {title}{' (incomplete)' * result.incomplete}", ""]
     for verdict in result.verdicts:
         lines.append(f"- {'ok' if verdict.passed else '**FAIL**'}: {_quote(verdict.sentence)}")

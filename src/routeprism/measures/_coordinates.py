@@ -148,6 +148,9 @@ def retention_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
     coordinates = [
         describe_coordinate("J_T", partial(_support_overlap, labels)),
         describe_coordinate("evidence_lost", partial(_evidence_lost, labels)),
+        describe_coordinate("evidence.lost", partial(_lose_evidence, labels)),
+        describe_coordinate("evidence.gained", partial(_gain_evidence, labels)),
+        describe_coordinate("evidence.net", partial(_net_evidence, labels)),
     ]
     for where, sets in _SETS.items():
         overlap = partial(_overlap, labels, sets)
@@ -186,6 +189,22 @@ def _support_overlap(labels: str, pair: Pair) -> float | None:
 def _evidence_lost(labels: str, pair: Pair) -> float | None:
     evidence = pair.forward_exposure.sources & _find_support(labels, pair)
     return float(not evidence <= pair.route_exposure.sources) if evidence else None
+
+
+def _lose_evidence(labels: str, pair: Pair) -> float | None:
+    support = _find_support(labels, pair)
+    before, after = (records & support for records in _SETS["exposed"](pair))
+    return float(not before <= after) if support else None
+
+
+def _gain_evidence(labels: str, pair: Pair) -> float | None:
+    support = _find_support(labels, pair)
+    before, after = (records & support for records in _SETS["exposed"](pair))
+    return float(not after <= before) if support else None
+
+
+def _net_evidence(labels: str, pair: Pair) -> float | None:
+    return subtract(_gain_evidence(labels, pair), _lose_evidence(labels, pair))
 
 
 def _overlap(labels: str, sets: Sets, pair: Pair) -> float | None:

@@ -21,8 +21,9 @@ from routeprism.experiments import find_range, parse_until
 from routeprism.experiments._rows import Key, Setting, adjust_p_values, estimate_rows
 from routeprism.experiments._until import open_watch
 from routeprism.experiments.answers import TESTED, answer_statements
-from routeprism.experiments.severity import decide_verdicts, describe_answers, describe_verdict
-from routeprism.experiments.statements import RISK
+from routeprism.experiments.severity import decide_verdicts, describe_verdict
+from routeprism.judge import describe_answers
+from routeprism.judge import RISK
 from routeprism.measures import Tally
 from routeprism.records import load_benchmark
 from routeprism.runs import Column, EstimateRow, Rows

@@ -58,12 +58,16 @@ Part = str | Number
 """A piece of a sentence or a table cell."""
 
 
-def format_row(row: EstimateRow | None, *, digits: int = 3, signed: bool = False) -> Part:
+def format_row(
+    row: EstimateRow | None, *, digits: int = 3, signed: bool = False, limits: bool = True
+) -> Part:
     """Format an estimate with its interval, or a count; empty if it does not apply."""
     if row is None or row.estimate is None:
         return ""
     if row.is_count:
         return Number(f"{row.estimate:.0f}", row)
+    if not limits:
+        return Number(f"{row.estimate:.{digits}f}", row)
     text = format_interval(row.estimate, row.lower, row.upper, digits=digits, signed=signed)
     return Number(text, row)
 
@@ -252,6 +256,14 @@ class Results:
     """The mean of each unit."""
     incomplete: bool = False
     """Whether answers or routes are missing."""
+
+    @classmethod
+    def of(cls, rows: Rows, findings: Iterable[Finding], *, incomplete: bool = False) -> Results:
+        """Put rows together with findings, which are grouped by their names."""
+        by_name: dict[str, list[Finding]] = {}
+        for finding in findings:
+            by_name.setdefault(finding.name, []).append(finding)
+        return cls(rows, by_name, incomplete=incomplete)
 
     def __repr__(self) -> str:
         number = sum(map(len, self.findings.values()))

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["pluralise", "printable", "printable_json"]
+__all__ = ["join_names", "pluralise", "printable", "printable_json"]
 
 _CONTROLS = "\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 _HIDDEN = re.compile(f"[{_CONTROLS}\ud800-\udfff]")
@@ -25,6 +26,12 @@ _BRACKET_COMMAND = re.compile(r"##(?=\w*\[)")
 def pluralise(number: int | None, noun: str) -> str:
     """Count something whose plural ends in s."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join names as a sentence lists them."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def printable(text: str, *, lines: bool = False) -> str:

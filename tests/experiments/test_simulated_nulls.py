@@ -13,7 +13,7 @@ import pytest
 
 import routeprism
 from routeprism import Block, Record
-from routeprism.experiments.statements import RISK
+from routeprism.judge import RISK
 from routeprism.models import Ask, Reply
 
 RUNS = 40

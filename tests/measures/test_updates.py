@@ -118,7 +118,7 @@ def test_labels_of_another_source_are_not_read() -> None:
 
 def test_every_coordinate_describes_itself() -> None:
     every = (*COORDINATES.values(), *OUTDATED_ANSWERS, *DISPLACEMENTS)
-    assert len({single.name for single in every}) == len(every) == 22
+    assert len({single.name for single in every}) == len(every) == 21
     assert all(single.meaning and single.symbol and single.reference for single in every)
 
 

@@ -15,11 +15,11 @@ from routeprism.answers._collector import AnswerProgress, Collected, Progress, c
 from routeprism.answers._consulting import Consultant
 from routeprism.answers._judges import (
     EmbeddedJudge,
+    Grade,
     Judge,
     Judged,
     ModelJudge,
     RecordedJudge,
-    Verdict,
     ask_judge,
     judge_all,
     make_judge,
@@ -29,6 +29,9 @@ from routeprism.answers._judges import (
 )
 from routeprism.answers._parse import parse, parse_text
 
+Verdict = Grade
+"""The earlier name of `Grade`, which judges of other packages may still import."""
+
 __all__ = [
     "AnswerProgress",
     "Cell",
@@ -37,6 +40,7 @@ __all__ = [
     "Consultant",
     "Cost",
     "EmbeddedJudge",
+    "Grade",
     "Judge",
     "Judged",
     "ModelJudge",

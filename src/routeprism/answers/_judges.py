@@ -37,8 +37,8 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A judge's verdict; `correct` is None if it cannot be read."""
+class Grade:
+    """What a judge decides about one answer; `correct` is None if its reply cannot be read."""
 
     correct: bool | None
     raw: str = ""
@@ -58,7 +58,7 @@ class Judge(Protocol):
     def embedded(self) -> bool:
         """Whether it is built into this package; every output then marks its verdicts."""
 
-    def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
+    def judge(self, question: str, gold: str, response: str, kind: str) -> Grade:
         """Judge one response."""
 
 
@@ -140,7 +140,7 @@ class ModelJudge:
         """Whether its model is built into this package."""
         return self.model.embedded
 
-    def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
+    def judge(self, question: str, gold: str, response: str, kind: str) -> Grade:
         """Judge one response."""
         return judge_all(self, [Judged(question, gold, response, kind)])[0]
 
@@ -168,15 +168,15 @@ class EmbeddedJudge:
         """True: it is part of this package."""
         return True
 
-    def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
+    def judge(self, question: str, gold: str, response: str, kind: str) -> Grade:
         """Look for the gold answer's words in one piece, else compare the bags of words."""
         if rubric_of(kind) == "abstention":
-            return Verdict(bool(_ABSTAINS.search(normalise(response))))
+            return Grade(bool(_ABSTAINS.search(normalise(response))))
         expected, actual = normalise(gold), normalise(response)
         if not expected or not actual:
-            return Verdict(gold.strip() == response.strip())
+            return Grade(gold.strip() == response.strip())
         contained = f" {expected} " in f" {actual} "
-        return Verdict(contained or token_f1(expected, actual) >= self.threshold)
+        return Grade(contained or token_f1(expected, actual) >= self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class RecordedJudge:
         """False: the verdicts come from elsewhere."""
         return False
 
-    def judge(self, question: str, gold: str, response: str, kind: str) -> Verdict:
+    def judge(self, question: str, gold: str, response: str, kind: str) -> Grade:
         """Refuse: there is a verdict for each recorded answer, and none for a text."""
         raise SpecError("the judge 'recorded' applies only to answers of recorded:FILE")
 
@@ -236,7 +236,7 @@ def judge_all(
     concurrency: int | None = None,
     allowance: Allowance | None = None,
     cluster: RayCluster | None = None,
-) -> list[Verdict]:
+) -> list[Grade]:
     """Judge many; a model judges several at a time, through its ledger, and equal items once."""
     if not isinstance(judge, ModelJudge):
         return [judge.judge(item.question, item.gold, item.response, item.kind) for item in items]
@@ -253,7 +253,7 @@ def judge_all(
     )
     answers = (collected.of(cell) for cell in cells)
     return [
-        Verdict(None, missing=True) if answer is None else read_verdict(answer.raw)
+        Grade(None, missing=True) if answer is None else read_verdict(answer.raw)
         for answer in answers
     ]
 
@@ -274,13 +274,13 @@ _ABSTAINS = re.compile(
 )
 
 
-def read_verdict(raw: str) -> Verdict:
+def read_verdict(raw: str) -> Grade:
     """Read yes or no; a reply that says both, or neither, decides nothing."""
     text = raw.casefold()
     if lead := _LEADS.match(text):
-        return Verdict(lead[1] == "yes", raw)
+        return Grade(lead[1] == "yes", raw)
     words = {"yes", "no"}.intersection(re.findall(r"[a-z]+", text))
-    return Verdict(None if len(words) != 1 else words == {"yes"}, raw)
+    return Grade(None if len(words) != 1 else words == {"yes"}, raw)
 
 
 _LEADS = re.compile(r"\W*(yes|no)\s*(?:[^\w\s]|$)")

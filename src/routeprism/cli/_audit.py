@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
@@ -17,12 +18,18 @@ from routeprism.api.requests import RunRequest, prepare
 from routeprism.cli._app import COMMANDS, load_handler
 from routeprism.cli._console import SafeConsole, print_json, print_line
 from routeprism.cli._terminal import end_if_incomplete, execute, name_flags, shorten_notes
-from routeprism.exhibits import Part, Statement, Table
+from routeprism.exhibits import Part, Table
 from routeprism.experiments import Audit, registered_experiments, tabulate_layers
-from routeprism.experiments.repairs import summarise_remedies
-from routeprism.experiments.severity import tabulate_verdicts
-from routeprism.experiments.statements import choose_statements, comes_first
-from routeprism.printing import printable
+from routeprism.judge import (
+    LEVELS,
+    Verdict,
+    describe_verdict,
+    recommend_gates,
+    tabulate_orders,
+    tabulate_repairs,
+    tabulate_verdicts,
+)
+from routeprism.printing import pluralise, printable
 from routeprism.runs import COLUMNS, REPORT, Rows
 
 
@@ -33,25 +40,24 @@ def show_audit(settings: Any) -> None:
 
 def show_remedies(settings: Any) -> None:
     """Run `remedy`."""
-    _run_and_show("remedy", settings, kind="recommendation")
+    _run_and_show("remedy", settings)
 
 
 def show_restoration(settings: Any) -> None:
     """Run `restore`."""
-    _run_and_show("restore", settings, kind="restoration")
+    _run_and_show("restore", settings)
 
 
-def _run_and_show(command: str, settings: Any, *, kind: str = "severity") -> None:
+def _run_and_show(command: str, settings: Any) -> None:
     request = prepare(command, settings)
     published = not request.benchmark.arrivals
-    show = partial(_show, settings=settings, is_published=published, kind=kind)
-    run_request(request, show, kind=kind)
+    run_request(request, partial(_show, settings=settings, is_published=published))
 
 
 def show_demo(settings: Any) -> None:
     """Run `demo`: facts that change, unless --json or --quiet is given, and the whole protocol."""
     if not (settings.json or settings.quiet):
-        run_request(prepare_update_demo(settings), _show_updates, kind="updates")
+        run_request(prepare_update_demo(settings), _show_updates)
     run_request(prepare_demo(settings), lambda audit: _show(_select_policies(audit), settings))
 
 
@@ -73,36 +79,37 @@ def run_request(
     show: Callable[[Audit], None],
     to_json: Callable[[Audit], Mapping[str, Any]] | None = None,
     *,
-    kind: str = "severity",
+    kind: str = "",
 ) -> None:
-    """Perform a request, and print what comes out; `kind` names the statements of its verdict."""
+    """Perform a request, and print what comes out.
+
+    With `--quiet` that is the most severe verdict, or the first statement of a `kind`.
+    """
     audit = execute(request.with_run(), price, perform)
     if audit is None:
         return
     if request.settings.json:
         print_json((to_json or audit_to_json)(audit))
     elif request.settings.quiet:
-        print_line(state_verdict(audit, kind))
+        print_line(_summarise(audit, kind))
     else:
         show(audit)
     merged = bool(getattr(request.settings, "shards", ()))
     end_if_incomplete(audit.shortfall, audit.directory, merged=merged)
 
 
-def state_verdict(audit: Audit, kind: str) -> str:
-    """Return the verdict in one line: the most severe statement of a kind, or else the first."""
-    statements = [statement for statement in audit.statements if statement.kind == kind] or list(
-        audit.statements
-    )
-    if not statements:
+def _summarise(audit: Audit, kind: str) -> str:
+    """Return the most severe verdict in one line, or the first statement of a kind."""
+    statements = [s for s in audit.statements if s.kind == kind] or list(audit.statements)
+    verdicts = [] if kind else audit.verdicts
+    if not (verdicts or statements):
         return "Nothing was measured."
-    worst = max(statements, key=lambda statement: _SEVERITIES.index(statement.severity))
-    more = len(statements) - 1
+    more = (len(verdicts) or len(statements)) - 1
+    text = str(statements[0])
+    if verdicts:
+        text = str(max(verdicts, key=lambda verdict: LEVELS.index(verdict.level)))
     place = "" if audit.directory is None else ": see the report"
-    return str(worst) + (f" (and {more} more{place})" if more else "")
-
-
-_SEVERITIES = ("good", "info", "warning", "problem")
+    return text + (f" (and {more} more{place})" if more else "")
 
 
 def price(request: RunRequest) -> Mapping[str, Any]:
@@ -118,7 +125,7 @@ def audit_to_json(audit: Audit) -> Mapping[str, Any]:
         "notes": list(audit.notes),
         "missing": dict(audit.shortfall.to_manifest()),
         "limits": audit.limits,
-        "verdicts": [asdict(reach) for reach in audit.reaches],
+        "verdicts": [verdict.to_json() for verdict in audit.verdicts],
         "sentences": list(audit.sentences),
         "run": None if audit.directory is None else str(audit.directory),
         "report": None if audit.directory is None else str(audit.directory / REPORT),
@@ -133,10 +140,9 @@ def _select_policies(audit: Audit) -> Audit:
     return replace(audit, rows=Rows.of(rows), statements=tuple(statements))
 
 
-def _print_details(console: SafeConsole, audit: Audit) -> None:
-    """Print every table and every statement, with the symbols of the paper."""
+def _print_details(console: SafeConsole, audit: Audit, printed: Collection[str]) -> None:
+    """Print every further table and every statement, with the symbols of the paper."""
     console.print(audit.limits, style="dim", highlight=False)
-    printed = {table.name for table in tabulate_verdicts(audit.results)}
     for experiment in registered_experiments():
         for table in experiment.make_tables(audit.results):
             if table.name in printed:
@@ -164,17 +170,26 @@ def describe_run(audit: Audit) -> str:
     return title
 
 
-def _print_memories(console: SafeConsole, statements: Sequence[Statement]) -> None:
-    """Print what matters most about each memory below its name."""
-    for memory in dict.fromkeys(statement.policy for statement in statements):
-        console.say(memory, style="bold")
-        for statement in statements:
-            if statement.policy == memory:
-                _print_indented(console, statement.text)
-                if statement.confirmation:
-                    _print_indented(console, f"Confirm: {statement.confirmation}")
-                if statement.next_step:
-                    _print_indented(console, f"Try: {statement.next_step}")
+def _print_memory(console: SafeConsole, verdict: Verdict, run: Path | None) -> None:
+    """Print the verdict on a memory: what is wrong, why, and what to do about it."""
+    mark = "".join(f" [{flag}]" for flag in verdict.flags)
+    console.say(f"{verdict.policy}: {verdict.level}{mark}", style="bold")
+    _print_indented(console, "".join(map(str, describe_verdict(verdict))))
+    for cause in verdict.causes[:_MOST_CAUSES]:
+        _print_indented(console, cause.sentence)
+    if len(verdict.causes) > _MOST_CAUSES:
+        more = pluralise(len(verdict.causes) - _MOST_CAUSES, "more cause")
+        _print_indented(console, f"{more}: see --verbose or the report")
+    if verdict.advice:
+        _print_indented(console, f"Recommended: {verdict.advice}")
+    if verdict.command and verdict.severity != "good":
+        _print_indented(console, f"Next: {verdict.command}")
+    elif run is not None:
+        gates = " ".join(f"-g '{gate}'" for gate in recommend_gates(verdict))
+        _print_indented(console, f"Next: routeprism check {run} {gates}")
+
+
+_MOST_CAUSES = 2
 
 
 def _print_indented(console: SafeConsole, text: str) -> None:
@@ -186,50 +201,36 @@ def _print_indented(console: SafeConsole, text: str) -> None:
         console.say(f"  {line}")
 
 
-def _show(
-    audit: Audit, settings: Any, *, is_published: bool = False, kind: str = "severity"
-) -> None:
-    """Print the verdict table, at most three statements for each memory, and where the rest is.
+def _show(audit: Audit, settings: Any, *, is_published: bool = False) -> None:
+    """Print the verdict on each memory, with its counts, its cause and one command.
 
     For a benchmark whose numbers are published, the numbers of the paper are printed as well.
     """
     console = SafeConsole()
     console.say(describe_run(audit))
     for statement in audit.statements:
-        if comes_first(statement):
+        if not statement.policy and statement.severity in ("warning", "problem"):
             console.say(str(statement))
-    for table in tabulate_verdicts(audit.results):
+    verdicts = audit.verdicts
+    repairs = tabulate_repairs(audit.results)
+    tables = tabulate_verdicts([(verdict.policy, verdict) for verdict in verdicts])
+    if len(verdicts) == 1:
+        tables = tabulate_orders(verdicts[0])
+    for table in (*tables, *repairs):
         console.print(render_table(table))
         console.print(table.caption, style="dim", highlight=False)
-    remedies = summarise_remedies(audit.results)
-    for table in remedies:
-        console.print(f"\n{table.title}", style="bold", highlight=False)
-        console.print(render_table(table))
-    for caption in dict.fromkeys(table.caption for table in remedies):
-        console.print(caption, style="dim", highlight=False)
+    for verdict in verdicts:
+        _print_memory(console, verdict, audit.directory)
     if is_published:
         for table in tabulate_layers(audit.results):
             _print_table(console, table)
         console.print(audit.limits, style="dim", highlight=False)
     if getattr(settings, "verbose", False):
-        _print_details(console, audit)
-    else:
-        # A memory has no verdict if none of its routes could be built.
-        memories = dict.fromkeys(
-            (
-                *(verdict.policy for verdict in audit.verdicts),
-                *(s.policy for s in audit.statements if s.kind == "overlap"),
-            )
-        )
-        _print_memories(console, list(choose_statements(audit.statements, [*memories], first=kind)))
-        console.say("Use --verbose for every table and statement, with the symbols of the paper.")
+        _print_details(console, audit, {table.name for table in (*tables, *repairs)})
     for note in shorten_notes(audit.notes):
         console.say(f"Note: {name_flags(note, settings)}")
     if audit.directory is not None:
-        console.say(
-            f"Run: {audit.directory} (estimates.csv, run.sqlite, manifest.json)\n"
-            f"Report: {audit.directory / REPORT}"
-        )
+        console.say(f"Report: {audit.directory / REPORT} (--verbose prints every table)")
 
 
 def show_merge(settings: Any) -> None:

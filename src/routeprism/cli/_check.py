@@ -182,7 +182,7 @@ def _as_json(result: CheckResult) -> dict[str, Any]:
             {"run": name, **shortfall.to_manifest()} for name, shortfall in result.shortfalls
         ],
         "limits": result.limits,
-        "verdicts": [asdict(reach) for reach in result.reaches],
+        "verdicts": [memory.to_json() for memory in result.memories],
         "gates": [
             {
                 **{

@@ -14,7 +14,7 @@ from routeprism.api.reviews import compare, plan_settings
 from routeprism.cli._audit import render_table
 from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import reading
-from routeprism.experiments.severity import describe_arrival
+from routeprism.orders import describe_arrival
 from routeprism.review.comparison import (
     MAIN_QUANTITIES,
     Difference,
@@ -137,7 +137,7 @@ def _as_json(comparison: RunComparison) -> dict[str, Any]:
         "second": comparison.second,
         "policies": [list(pair) for pair in comparison.pairs],
         "labels": comparison.labels,
-        "verdicts": [[asdict(before), asdict(after)] for before, after in comparison.reaches],
+        "verdicts": [[before.to_json(), after.to_json()] for before, after in comparison.verdicts],
         "sentences": list(comparison.sentences),
         "notes": list(comparison.notes),
         "limits": comparison.limits,

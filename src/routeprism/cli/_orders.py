@@ -13,7 +13,7 @@ from routeprism.cli._terminal import shorten_notes
 from routeprism.experiments import Audit
 from routeprism.experiments.curves import tabulate_budgets
 from routeprism.experiments.orders import tabulate_shares
-from routeprism.experiments.reach import summarise_reaches
+from routeprism.judge import summarise_verdicts
 from routeprism.runs import REPORT
 
 _MOST_SAID = 10
@@ -38,7 +38,7 @@ def _show(audit: Audit) -> None:
         console.print(fit_table(console, table))
         say(table.caption, style="dim")
     say(audit.limits, style="dim")
-    if verdict := summarise_reaches(audit.reaches):
+    if verdict := summarise_verdicts(audit.verdicts):
         say(verdict, style="bold")
     say(*audit.sentences)
     for heading, lines in (

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from routeprism.experiments._stages import OnlyPolicies
     from routeprism.experiments._subject import SEED, Statistics, Subject
     from routeprism.experiments._until import find_range, parse_until
-    from routeprism.experiments._verdicts import list_arms
     from routeprism.experiments.answers import ask_routes
     from routeprism.experiments.curves import Budgets, Curve, audit_budgets
     from routeprism.experiments.display import compare_displays
@@ -108,7 +107,6 @@ __all__ = [
     "find_range",
     "is_unsourced",
     "list_answer_sources",
-    "list_arms",
     "make_stages",
     "name_answer",
     "outcome_named",
@@ -136,7 +134,6 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
             "._construction": "construction_costs stand_ins",
             "._comparison_stage": "CaseComparisons ComparisonStage enter_measures",
             ".mechanism": "with_arms",
-            "._verdicts": "list_arms",
             "._designs": "DesignDecision DesignRules decide_designs",
             "._execution": "RunExecution Pacing",
             "._result": "Audit",

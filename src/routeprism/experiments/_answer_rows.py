@@ -17,14 +17,8 @@ from routeprism.exhibits import (
     name_chart,
     shorten,
 )
-from routeprism.experiments.statements import (
-    P_ADJUSTED,
-    Value,
-    compose_rows,
-    is_claim_shown,
-    keep_widest,
-    state_row,
-)
+from routeprism.experiments.statements import Value, compose_rows, keep_widest, state_row
+from routeprism.judge import P_ADJUSTED, is_claim_shown
 from routeprism.runs import EstimateRow, Rows
 
 PLACE = ("policy", "schedule", "model")

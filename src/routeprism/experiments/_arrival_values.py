@@ -15,7 +15,7 @@ from operator import attrgetter
 import numpy as np
 import numpy.typing as npt
 
-from routeprism.experiments._case_values import coordinates_of
+from routeprism.experiments._case_values import PairValues, coordinates_of
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._strata import Strata, enter_all
 from routeprism.experiments._update_values import Resolved, enter_displacements, enter_prevented
@@ -76,8 +76,12 @@ def enter_arrivals(
     updates: str,
     keep: bool,
     resolved: Resolved,
+    tables: PairValues,
 ) -> Counter[LossPlace]:
-    """Add the expectation of every coordinate over each arrival model; count all cases of loss."""
+    """Add the expectation of every coordinate over each arrival model; count all cases of loss.
+
+    `tables` receives the expectations by question.
+    """
     coordinates = coordinates_of(labels, updates)
     cases: Counter[LossPlace] = Counter()
     for model in models:
@@ -100,8 +104,8 @@ def enter_arrivals(
                     for experiment, source, coordinate in coordinates
                 ]
                 enter_all(sums, strata, columns, values, keep=keep)
-                tables = {(name, model.name): values}
-                enter_prevented(coordinates, tables, resolved, sums)
+                tables[name, model.name] = values
+                enter_prevented(coordinates, {(name, model.name): values}, resolved, sums)
     return cases
 
 

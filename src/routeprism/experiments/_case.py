@@ -13,6 +13,7 @@ from typing import Any
 
 from routeprism.errors import ContractError
 from routeprism.experiments._arrival_values import enter_arrivals, has_few_orders, trace_examples
+from routeprism.experiments._baseline import count_baseline
 from routeprism.experiments._case_values import (
     coordinates_of,
     enter_counts,
@@ -200,7 +201,7 @@ def _work(plan: Plan, index: int) -> CaseResult:
             result.findings = list(build_findings(case, repeated, interfaces))
     enter_failed_pairs(case, repeated[0], result.sums)
     resolved = resolve_by_time(case, repeated[0], plan.updates)
-    enter_pairs(
+    tables = enter_pairs(
         case,
         repeated[0],
         strata,
@@ -221,6 +222,10 @@ def _work(plan: Plan, index: int) -> CaseResult:
         updates=plan.updates,
         keep=plan.store or bool(plan.values),
         resolved=resolved,
+        tables=tables,
+    )
+    result.observations.baseline.update(
+        count_baseline(case, repeated[0], plan.coordinates, tables, plan.labels)
     )
     for model in plan.arrivals:
         result.observations.arrivals[model.name, has_few_orders(model, case.pool)] += 1

@@ -48,6 +48,8 @@ NOTES_MATCHED = "count.notes_matched"
 STATES_COMPARED, STATES_CHANGED = "count.states_compared", "count.canonical_states_changed"
 
 
+PairValues: TypeAlias = "dict[tuple[str, str], npt.NDArray[np.float64]]"
+"""(policy, order of arrival) → questions × coordinates."""
 SourcedCoordinate: TypeAlias = tuple[str, str, Coordinate[Pair]]
 """(experiment, label source, coordinate)."""
 
@@ -81,7 +83,7 @@ def enter_pairs(
     contrasts: tuple[Contrast, ...],
     keep: bool,
     resolved: Resolved,
-) -> None:
+) -> PairValues:
     """Take every coordinate of every pair, and every contrast between policies."""
     coordinates = coordinates_of(labels, updates)
     wide = {
@@ -106,6 +108,7 @@ def enter_pairs(
     columns = _columns(coordinates, tuple(wide), contrasts, schedules)
     if parts:  # an audit of arrival models alone has no pair of schedules
         enter_all(sums, strata, columns, np.hstack(parts), keep=keep)
+    return wide
 
 
 def _observe_pairs(

@@ -15,11 +15,11 @@ from routeprism.answers import (
     Comparison,
     Cost,
     EmbeddedJudge,
+    Grade,
     Judge,
     Judged,
     ModelJudge,
     RecordedJudge,
-    Verdict,
     collect,
     judge_all,
     parse,
@@ -392,14 +392,14 @@ def _compare_with_gold(sides: Sides, gold: str | None) -> Verdicts:
     return tuple(tuple(answer == gold for answer in side) for side in sides)
 
 
-def _read_verdicts(judged: Sequence[Sequence[Verdict]]) -> Verdicts:
+def _read_verdicts(judged: Sequence[Sequence[Grade]]) -> Verdicts:
     """Return the verdicts of all sides; nothing if one is missing."""
     if any(verdict.missing for side in judged for verdict in side):
         return ()
     return tuple(tuple(bool(verdict.correct) for verdict in side) for side in judged)
 
 
-def _ask_judge(texts: Sequence[Judged], asking: Asking, run: Run, batch: str) -> list[Verdict]:
+def _ask_judge(texts: Sequence[Judged], asking: Asking, run: Run, batch: str) -> list[Grade]:
     judge = asking.judge
     if isinstance(judge, ModelJudge) and judge.run is None:
         judge = replace(judge, run=run)

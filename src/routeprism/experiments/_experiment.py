@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from routeprism.experiments._observations import Observations
     from routeprism.experiments._rows import Group, Setting
     from routeprism.experiments._stages import Stage
-    from routeprism.experiments.reach import Reach
     from routeprism.labels import LabelledItems
     from routeprism.records import Benchmark
 
@@ -78,8 +77,6 @@ class AuditOutcome:
     observations: Observations
     noisy: frozenset[str]
     """The policies whose builds may differ within an order."""
-    reaches: Sequence[Reach]
-    """The verdict on each policy."""
     is_incomplete: bool = False
     """Whether answers or routes are missing."""
 

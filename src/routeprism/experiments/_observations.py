@@ -84,6 +84,8 @@ class Observations:
     """(policy, event) → how often the memory counted that event while it was built."""
     assumed: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(policy, `builds`, `adds` or `tokens`) → what stand-ins of a dry run were given."""
+    baseline: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(policy, field of `judge.Baseline`) → questions, in the reference order."""
     routes: RouteCounts = field(default_factory=RouteCounts)
     """Routes that were traced, rebuilt and checked for shared state."""
 
@@ -270,16 +272,6 @@ def _list_changed_kinds(first: Iterable[Block], second: Iterable[Block]) -> froz
     before = Counter((block.kind, block.text) for block in first)
     after = Counter((block.kind, block.text) for block in second)
     return frozenset(kind for kind, _ in (before - after) + (after - before))
-
-
-def find_blind_policies(
-    observations: Observations, policies: Sequence[str]
-) -> dict[str, list[str]]:
-    """Name the policies that show nothing, and those that show text without sources."""
-    return {
-        "silent": [name for name in policies if _shows_nothing(observations, name)],
-        "unsourced": [name for name in policies if observations.unsourced[name]],
-    }
 
 
 def _shows_nothing(observations: Observations, policy: str) -> bool:

@@ -19,12 +19,8 @@ from routeprism.exhibits import (
     read_limits,
 )
 from routeprism.experiments._answer_rows import PLACE, AnswerRows, list_answer_rows, title_place
-from routeprism.experiments.statements import (
-    compose_rows,
-    describe_floor,
-    is_at_floor,
-    join_phrases,
-)
+from routeprism.experiments.statements import compose_rows, join_phrases
+from routeprism.judge import describe_floor, is_at_floor
 from routeprism.runs import EstimateRow, Rows
 
 

@@ -14,14 +14,11 @@ from routeprism.answers import Cost
 from routeprism.errors import SpecError
 from routeprism.exhibits import Results, Statement, make_card, shorten_lines
 from routeprism.experiments._question_rows import list_questions
-from routeprism.experiments.reach import Reach
-from routeprism.experiments.statements import choose_statements, comes_first
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, Finding, Rows, Shortfall
 
 if TYPE_CHECKING:
-    from routeprism.experiments.remedies import Recommendation
-    from routeprism.experiments.severity import MemoryVerdict
+    from routeprism.judge import Advice, Verdict
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,8 +46,6 @@ class Audit:
     """How the 95% limits of the rows were read, in words."""
     shortfall: Shortfall = field(default_factory=Shortfall)
     """Answers and routes that are missing, and why."""
-    reaches: tuple[Reach, ...] = ()
-    """The verdict on each policy: how far order reaches into it."""
     measure_repairs: Callable[[], Audit] | None = field(default=None, repr=False, compare=False)
     """Measures the standard repairs of the audited memories; None if they were not audited."""
     repeat: Callable[[Path], object] | None = field(default=None, repr=False, compare=False)
@@ -64,10 +59,7 @@ class Audit:
     @property
     def results(self) -> Results:
         """The rows and findings that tables and charts are made from."""
-        findings: dict[str, list[Finding]] = {}
-        for finding in self.findings:
-            findings.setdefault(finding.name, []).append(finding)
-        return Results(self.rows, findings, incomplete=bool(self.shortfall))
+        return Results.of(self.rows, self.findings, incomplete=bool(self.shortfall))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -83,33 +75,30 @@ class Audit:
         return self.rows.to_pandas()
 
     @property
-    def verdicts(self) -> list[MemoryVerdict]:
-        """How bad the effect of order is for each memory."""
-        from routeprism.experiments.severity import decide_results
+    def verdicts(self) -> list[Verdict]:
+        """The verdict on each memory."""
+        from routeprism.judge import judge
 
-        return decide_results(self.results)
+        return judge(self.results)
 
     @property
     def verdict(self) -> str:
-        """The most severe level of all memories; empty if no memory was audited.
+        """The most severe level of all memories; empty if no memory was audited."""
+        from routeprism.judge import LEVELS
 
-        It ends with `(incomplete)` while answers or routes are missing.
-        """
-        from routeprism.experiments.severity import LEVELS
+        return max((verdict.level for verdict in self.verdicts), key=LEVELS.index, default="")
 
-        verdicts = sorted(self.verdicts, key=lambda verdict: LEVELS.index(verdict.level))
-        return verdicts[-1].name_level() if verdicts else ""
-
-    def remedies(self) -> list[Recommendation]:
+    def remedies(self) -> list[Advice]:
         """Return the repair that each memory should get.
 
         After `routeprism.audit` this measures the standard repairs first, as `routeprism.remedy`
         does, on the same records and orders of arrival. No model is asked.
         """
-        from routeprism.experiments.remedies import recommend_results
+        from routeprism.judge import choose_repair
 
         if self.results.findings.get("repair") or self.measure_repairs is None:
-            return recommend_results(self.results)
+            advice = (choose_repair(verdict, self.results) for verdict in self.verdicts)
+            return [each for each in advice if each is not None]
         return self.measure_repairs().remedies()
 
     def questions(self) -> list[dict[str, Any]]:
@@ -145,13 +134,7 @@ class Audit:
         """Return the verdict and the first statements of each memory, in a few lines."""
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items())
         lines = [f"{self.benchmark}: {counts}"]
-        verdicts = self.verdicts
-        lines += [
-            f"{verdict.policy}: {verdict.name_level()}" for verdict in verdicts[:_MOST_MEMORIES]
-        ]
-        first = [statement for statement in self.statements if comes_first(statement)]
-        statements = [*first, *choose_statements(self.statements, [v.policy for v in verdicts])]
-        lines += map(str, statements or self.statements)
+        lines += map(str, self.statements)
         lines += [*filter(None, (self.limits,)), *(f"Note: {note}" for note in self.notes)]
         return lines
 
@@ -164,13 +147,12 @@ class Audit:
 
     def _repr_html_(self) -> str:
         """Show the verdict of each memory as a short card in a notebook."""
-        from routeprism.experiments.severity import tabulate_verdicts
+        from routeprism.judge import tabulate_verdicts
 
-        tables = tabulate_verdicts(self.results)
+        tables = tabulate_verdicts([(verdict.policy, verdict) for verdict in self.verdicts])
         cells = [[str(cell) for cell in row] for table in tables for row in table.rows]
         header = [list(table.columns) for table in tables]
-        kinds = ("sanity", "severity", "causes", "recommendation")
-        texts = [str(s) for s in self.statements if s.kind in kinds]
+        texts = [str(s) for s in self.statements if s.kind in ("verdict", "causes")]
         sentences = texts or list(self.sentences)
         return make_card(self.benchmark, sentences, [*header, *cells[:_MOST_MEMORIES]])
 

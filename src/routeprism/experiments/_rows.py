@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from routeprism.experiments.statements import FLOOR, P_ADJUSTED, P_VALUE
+from routeprism.judge import FLOOR, P_ADJUSTED, P_VALUE
 from routeprism.measures import (
     RESAMPLES,
     Alternative,

@@ -33,16 +33,8 @@ from routeprism.experiments._rows import Group, difference_rows, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import DISTINCT
 from routeprism.experiments.layers import draw_profile
-from routeprism.experiments.statements import (
-    Phrase,
-    compose_rows,
-    describe_doubt,
-    describe_floor,
-    describe_residual,
-    describe_unreadable,
-    is_at_floor,
-    join_phrases,
-)
+from routeprism.experiments.statements import Phrase, compose_rows, describe_residual, join_phrases
+from routeprism.judge import describe_doubt, describe_floor, describe_unreadable, is_at_floor
 from routeprism.measures import Alternative
 from routeprism.prompts import Provenance
 from routeprism.records import Case

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from routeprism.exhibits import Statement
 from routeprism.experiments._rows import Column
-from routeprism.experiments.statements import BUILD_AGAIN, is_claim_shown, state_row
+from routeprism.experiments.statements import BUILD_AGAIN, state_row
+from routeprism.judge import is_claim_shown
 from routeprism.measures import BUILD_COORDINATES, Alternative, Builds, Once
 from routeprism.policies import Policy, unwrap_policy
 from routeprism.records import Case

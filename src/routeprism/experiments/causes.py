@@ -12,18 +12,11 @@ from typing import get_args
 from routeprism.exhibits import Results, Statement, Table, make_table, shorten
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
 from routeprism.experiments._observations import MOST_LOSSES, LossCounts
-from routeprism.experiments.severity import (
-    MemoryVerdict,
-    decide_outcome,
-    decide_results,
-    describe_arrival,
-    list_arrivals,
-    list_asides,
-)
-from routeprism.experiments.statements import join_names
-from routeprism.orders import FORWARD
+from routeprism.judge import judge, list_asides
+from routeprism.orders import FORWARD, describe_arrival, list_arrivals
 from routeprism.policies import registered_policies
 from routeprism.policies.own import OwnMemory
+from routeprism.printing import join_names
 from routeprism.routes import (
     CAUSES,
     MOST_EXPLAINED,
@@ -200,21 +193,9 @@ def _quote(text: str) -> str:
     return f"“{shorten(words)}”" if words else ""
 
 
-def _is_reported(loss: Loss, verdict: MemoryVerdict | None) -> bool:
-    """Leave out chance, and evidence that is missing in source order where that is rare."""
-    if verdict is None:
-        return True
-    if loss.schedule == FORWARD.name:
-        return verdict.lacks_evidence
-    return not verdict.is_random
-
-
 def _conclude(outcome: AuditOutcome) -> Conclusion:
-    verdicts = {verdict.policy: verdict for verdict in decide_outcome(outcome)}
     examples = [
-        loss
-        for loss in outcome.observations.losses.examples
-        if _is_reported(loss, verdicts.get(loss.policy))
+        loss for loss in outcome.observations.losses.examples if loss.policy not in outcome.noisy
     ]
     places = [FORWARD.name, *(a.name for a in outcome.plan.arrivals)]
     places += [schedule.name for schedule in outcome.plan.schedules]
@@ -278,7 +259,7 @@ def _tabulate(results: Results) -> list[Table]:
         if finding.policy not in aside:
             for loss in finding.value:
                 counts[finding.policy, loss["cause"], finding.schedule] += 1
-    memories = [verdict.policy for verdict in decide_results(results)]
+    memories = [verdict.policy for verdict in judge(results)]
     totals: Counter[tuple[str, Cause]] = Counter()
     for (policy, cause, _), number in counts.items():
         totals[policy, cause] += number

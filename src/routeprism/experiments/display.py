@@ -36,13 +36,8 @@ from routeprism.experiments._route_comparisons import (
 from routeprism.experiments._rows import estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import Sheet, restrict
-from routeprism.experiments.statements import (
-    Phrase,
-    compose_rows,
-    describe_floor,
-    is_at_floor,
-    join_phrases,
-)
+from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
+from routeprism.judge import describe_floor, is_at_floor
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
 

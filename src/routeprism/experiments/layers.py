@@ -1,23 +1,16 @@
-"""The layers that order reaches: records kept, records shown, text and state, for each policy.
-
-The rules of the statements are written down in docs/diagnosis.md; they read counts of pairs and
-nothing else.
-"""
+"""The layers that order reaches: records kept, records shown, text and state, for each policy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
 from routeprism.exhibits import (
     Chart,
     Results,
-    Severity,
     Statement,
     Table,
-    compose,
     format_row,
     format_share,
     make_table,
@@ -34,176 +27,35 @@ from routeprism.experiments._case_values import (
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
 from routeprism.experiments._observations import mark_blind_spots
 from routeprism.experiments.builds import build_statements
-from routeprism.experiments.reach import (
-    OUTERMOST_FIRST,
-    Layer,
-    LayerChanges,
-    decide_reach,
-    store_reaches,
-)
 from routeprism.experiments.statements import (
-    Phrase,
     compose_rows,
-    join_names,
     join_phrases,
     mark_incomplete,
+    show_flags,
 )
-from routeprism.runs import EstimateRow, Finding, Rows
-
-_ANSWER_QUANTITIES = ("H", "D_res", "Delta_rep")
-"""The quantities of answers that the table shows."""
-
-Rewritten = Mapping[str, Mapping[str, int]]
-"""Policy → the kinds of its blocks that were rewritten, with how many pairs show it."""
+from routeprism.runs import Rows
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """How many pairs of one policy and schedule changed, layer by layer."""
-
-    policy: str
-    interface: str
-    schedule: str
-    changes: LayerChanges
-    blocks: int
-    """Contexts that differ in more than the order of their blocks."""
-    overlap: EstimateRow
-    """J."""
-    answers: Mapping[str, Mapping[str, EstimateRow]] = field(default_factory=dict)
-    """Model → H, D_res and Δ_rep."""
-
-    def finding(self) -> Finding:
-        """Keep the line of the table with the run."""
-        changes = self.changes
-        value = {
-            "pairs": changes.pairs,
-            "retained": changes.retained,
-            "V": changes.sources,
-            "C": changes.context,
-            "I": changes.state,
-            "blocks": self.blocks,
-            "J": _numbers(self.overlap),
-            "answers": {
-                model: {name: _numbers(row) for name, row in values.items()}
-                for model, values in self.answers.items()
-            },
-        }
-        place = {"policy": self.policy, "interface": self.interface, "schedule": self.schedule}
-        return Finding(name="layers", value=value, **place)
-
-
-def _numbers(row: EstimateRow) -> Sequence[float | None]:
-    return [row.estimate, row.lower, row.upper]
-
-
-def read_layers(rows: Rows) -> list[Layers]:
-    """Read the table off the rows: one line for each policy and schedule."""
-    plain = rows.where(experiment="routes", arm="")
-    answers: dict[tuple[str, str], dict[str, Mapping[str, EstimateRow]]] = {}
-    by_model = plain.where(quantity=_ANSWER_QUANTITIES, batch="").group(
-        "policy", "schedule", "model"
-    )
-    for (policy, schedule, model), group in by_model.items():
-        if model:
-            answers.setdefault((policy, schedule), {})[model] = group
-    traced = plain.where(model="").group("policy", "interface", "schedule")
-    return [
-        Layers(
-            policy,
-            interface,
-            schedule,
-            LayerChanges.read(group),
-            int(group["B_changed_count"].estimate or 0) if "B_changed_count" in group else 0,
-            group["J"],
-            answers.get((policy, schedule), {}),
+def describe_layers(rows: Rows) -> Iterator[Statement]:
+    """State for each policy and schedule how many pairs of routes differ at each layer."""
+    for (policy, schedule), group in (
+        rows.plain(experiment="routes", model="").group("policy", "schedule").items()
+    ):
+        if not schedule or "J" not in group:
+            continue
+        counts = [
+            compose_rows("{layer} {count:share}", layer=layer, count=row)
+            for layer, quantity in zip(_LAYER_NAMES, _LAYERS, strict=True)
+            if (row := group.get(f"{quantity}_count")) is not None
+        ]
+        parts = compose_rows(
+            "questions with other {counts}; J = {J}",
+            counts=join_phrases(counts, ", "),
+            J=group["J"],
         )
-        for (policy, interface, schedule), group in traced.items()
-        if schedule and "J" in group
-    ]
-
-
-_SEVERITIES: Mapping[Layer, Severity] = {
-    "sources": "problem",
-    "context": "warning",
-    "none": "good",
-    "unknown": "warning",
-}
-
-
-def diagnose_layers(
-    lines: Sequence[Layers], rewritten: Rewritten, *, synthetic: bool = False
-) -> dict[str, tuple[Statement, ...]]:
-    """Describe for each policy at which layers order shows; schedules that agree together."""
-    grouped: dict[str, list[Layers]] = {}
-    for line in lines:
-        grouped.setdefault(line.policy, []).append(line)
-    statements: dict[str, tuple[Statement, ...]] = {}
-    for policy, routes in grouped.items():
-        phrases: dict[str, tuple[Phrase, list[str]]] = {}
-        for line in routes:
-            text = _describe_layer(line, rewritten.get(policy, {}))
-            phrase = compose_rows("{text}; J = {J}", text=text, J=line.overlap)
-            words = "".join(map(str, phrase))
-            phrases.setdefault(words, (phrase, []))[1].append(line.schedule)
-        parts = next(iter(phrases.values()))[0]
-        if len(routes) > 1:
-            descriptions = (
-                compose("{names}: {phrase}", names=" and ".join(names), phrase=phrase)
-                for phrase, names in phrases.values()
-            )
-            parts = compose("{all}", all=join_phrases(descriptions))
-        layer = min((decide_reach(r.changes).layer for r in routes), key=OUTERMOST_FIRST.index)
-        statements[policy] = (
-            Statement(
-                parts,
-                "layers",
-                policy,
-                routes[0].schedule if len(routes) == 1 else "",
-                _SEVERITIES.get(layer, "info"),
-                flags=("synthetic",) if synthetic else (),
-            ),
+        yield Statement(
+            parts, "layers", policy, schedule, scope=schedule, flags=show_flags(group["J"])
         )
-    return statements
-
-
-def _describe_layer(line: Layers, rewritten: Mapping[str, int]) -> str:
-    """Describe the outermost layer that order reached."""
-    changes = line.changes
-    layer = decide_reach(changes).layer
-    if layer == "sources":
-        why = "different records are shown, although the same are kept"
-        if changes.retained:
-            why = "different records are kept"
-        return f"{_share(changes.sources, changes.pairs, 'sources')}: {why}"
-    if layer == "context":
-        reach = "but not the sources"
-        if changes.sources:
-            reach = f"but hardly the sources ({changes.sources} of {changes.pairs})"
-        share = _share(changes.context, changes.pairs, "text")
-        return f"order reaches the context {reach}, {share}: {_describe_text(line, rewritten)}"
-    if layer == "retained":
-        share = _share(changes.retained, changes.pairs, "retained set")
-        return f"{share}, but nothing that was exposed"
-    if layer == "state":
-        share = _share(changes.state or 0, changes.pairs, "internal state")
-        return f"{share}, and nothing else changed"
-    measured = "sources and context" if changes.state is None else "sources, context and state"
-    return f"order changed nothing: {measured} stayed the same"
-
-
-def _describe_text(line: Layers, rewritten: Mapping[str, int]) -> str:
-    if line.blocks <= line.changes.sources:
-        return "the same blocks are shown in a different order"
-    if not rewritten:
-        return "the same records are shown in blocks of a different kind"
-    kinds = sorted(rewritten, key=lambda kind: (-rewritten[kind], kind))
-    return f"{join_names(kinds)} blocks are rewritten"
-
-
-def _share(count: int, total: int, noun: str) -> str:
-    if count == total:
-        return f"every pair changed its {noun}"
-    return f"{count} of {total} pairs changed {'its' if count == 1 else 'their'} {noun}"
 
 
 def describe_notes(rows: Rows) -> Iterator[Statement]:
@@ -233,34 +85,22 @@ def describe_notes(rows: Rows) -> Iterator[Statement]:
 
 
 def conclude_layers(outcome: AuditOutcome) -> Conclusion:
-    """Describe at which layers order shows, and store the table, its sentences and the verdicts."""
+    """Describe at which layers order shows, and what chance and blind spots make of it."""
     plan, observations = outcome.plan, outcome.observations
-    lines, kinds = read_layers(outcome.rows), observations.rewritten_kinds
-    statements = diagnose_layers(lines, kinds, synthetic=plan.benchmark.synthetic)
+    statements: dict[str, tuple[Statement, ...]] = {}
+    for statement in describe_layers(outcome.rows):
+        statements[statement.policy] = (*statements.get(statement.policy, ()), statement)
     statements |= build_statements(outcome.rows, outcome.noisy, plan.builds)
     statements = mark_blind_spots(observations, statements)
     if outcome.is_incomplete:
         statements = {
-            policy: tuple(map(mark_incomplete, own)) for policy, own in statements.items()
+            policy: tuple(map(mark_incomplete, each)) for policy, each in statements.items()
         }
-    interfaces = {line.policy: line.interface for line in lines}
-    diagnoses = [
-        Finding(
-            name="diagnosis",
-            value="; ".join(map(str, of_policy)),
-            policy=policy,
-            interface=interfaces[policy],
-        )
-        for policy, of_policy in statements.items()
-    ]
-    findings = [line.finding() for line in lines] + diagnoses + store_reaches(outcome.reaches)
-    return Conclusion(
-        (*chain.from_iterable(statements.values()), *describe_notes(outcome.rows)),
-        {"routes": findings},
-    )
+    return Conclusion((*chain.from_iterable(statements.values()), *describe_notes(outcome.rows)))
 
 
 _LAYERS = ("retained_changed", "V_changed", "C_changed", "I_changed")
+_LAYER_NAMES = ("records kept", "records shown", "text", "internal state")
 
 
 def tabulate_layers(results: Results) -> list[Table]:

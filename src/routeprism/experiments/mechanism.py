@@ -25,7 +25,8 @@ from routeprism.exhibits import (
     shorten,
 )
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment, select_sides
-from routeprism.experiments.statements import compose_rows, excludes_zero, state_row
+from routeprism.experiments.statements import compose_rows, state_row
+from routeprism.judge import excludes_zero
 from routeprism.policies import Policy, SourceOrder, list_operations, make_arms
 from routeprism.runs import EstimateRow, Finding, Rows
 

@@ -57,7 +57,6 @@ from routeprism.experiments._result import Audit
 from routeprism.experiments._rows import Key, Setting, estimate_rows, in_order
 from routeprism.experiments._stages import AsksNobody, StageResult, Traced
 from routeprism.experiments._subject import Statistics, Subject
-from routeprism.experiments.reach import decide_reaches
 from routeprism.landscape import BINS, MOST_ORDERS, support_positions
 from routeprism.measures import Tally
 from routeprism.models.gateway import GATEWAY, Gateway
@@ -188,7 +187,6 @@ def explore_subject(
                 execution.directory,
                 findings=findings,
                 limits=statistics.explain_limits(benchmark),
-                reaches=tuple(decide_reaches(rows, incomplete=bool(shortfall))),
                 shortfall=shortfall,
             ),
             {"orders": findings},

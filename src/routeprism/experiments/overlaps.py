@@ -18,7 +18,7 @@ from routeprism.experiments._options import OverlapSettings
 from routeprism.experiments._rows import Key, estimate_rows
 from routeprism.experiments._stages import AsksNobody, Stage, StageResult, Traced
 from routeprism.experiments._storage import unit_rows_of
-from routeprism.experiments.statements import join_names, state_row
+from routeprism.experiments.statements import state_row
 from routeprism.landscape import fixed_limits
 from routeprism.measures import Sums, Tally
 from routeprism.orders import Schedule, parse_schedule
@@ -39,6 +39,7 @@ from routeprism.overlap import (
 )
 from routeprism.policies import Policy, report_own_errors
 from routeprism.policies.own import find_own_memory
+from routeprism.printing import join_names
 from routeprism.records import Benchmark, Case
 from routeprism.runs import Column, EstimateRow, Finding
 

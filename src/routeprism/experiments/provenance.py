@@ -36,13 +36,8 @@ from routeprism.experiments._route_values import enter_same_sources
 from routeprism.experiments._rows import estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments.answers import fixed_source_statements, instructions_of
-from routeprism.experiments.statements import (
-    Phrase,
-    compose_rows,
-    describe_floor,
-    is_at_floor,
-    join_phrases,
-)
+from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
+from routeprism.judge import describe_floor, is_at_floor
 from routeprism.prompts import Provenance
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, StoredRun

@@ -22,8 +22,8 @@ from routeprism.exhibits import (
 )
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
 from routeprism.experiments._rows import Column, Key
-from routeprism.experiments._verdicts import list_arms
 from routeprism.experiments.statements import compose_rows, state_row
+from routeprism.judge import list_arms
 from routeprism.measures import Sums, jaccard
 from routeprism.policies import Policy
 from routeprism.records import Case

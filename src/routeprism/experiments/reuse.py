@@ -31,15 +31,8 @@ from routeprism.experiments._route_values import MAIN
 from routeprism.experiments._rows import Group, difference_rows, estimate_rows
 from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import Masks, Sheet, Strata, anchors_of, strata_of
-from routeprism.experiments.statements import (
-    Phrase,
-    compose_rows,
-    describe_floor,
-    describe_residual,
-    excludes_zero,
-    is_at_floor,
-    join_phrases,
-)
+from routeprism.experiments.statements import Phrase, compose_rows, describe_residual, join_phrases
+from routeprism.judge import describe_floor, excludes_zero, is_at_floor
 from routeprism.measures import jaccard
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Finding, Rows, StoredRun

@@ -6,10 +6,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from routeprism.answers import Cost
 from routeprism.errors import RoutePrismError
+from routeprism.exhibits import Results
 from routeprism.experiments._audit import (
     Preparation,
     Traces,
@@ -27,19 +29,14 @@ from routeprism.experiments._experiment import (
     list_growing,
     registered_experiments,
 )
-from routeprism.experiments._observations import (
-    Observations,
-    add_counts,
-    find_blind_policies,
-    list_notes,
-)
+from routeprism.experiments._observations import Observations, add_counts, list_notes
 from routeprism.experiments._result import Audit
 from routeprism.experiments._rows import adjust_p_values, estimate_rows, in_order
 from routeprism.experiments._stages import Stage, StageResult, inspect_stages
 from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments.builds import BUILDS_TESTED, find_noisy_policies
-from routeprism.experiments.mechanism import mechanisms
-from routeprism.experiments.reach import decide_reaches
+from routeprism.experiments.verdicts import observe_memories, state_memory
+from routeprism.judge import judge
 from routeprism.policies import Policy, StandIn, builder_model, stores_states
 from routeprism.runs import (
     CONTRASTS,
@@ -236,24 +233,6 @@ def _list_rows(
     )
 
 
-def _reach_outcome(
-    audit: Preparation,
-    observations: Observations,
-    rows: Sequence[EstimateRow],
-    *,
-    incomplete: bool,
-) -> AuditOutcome:
-    """Decide how far order reaches into each memory."""
-    plan = audit.plan
-    noisy = find_noisy_policies(rows, plan.policies)
-    arms = {name for each in mechanisms(plan.policies) for name in each.inner_arms}
-    blind = find_blind_policies(observations, audit.subject.names)
-    reaches = decide_reaches(rows, noisy=noisy, arms=arms, incomplete=incomplete, **blind)
-    return AuditOutcome(
-        Rows.of(rows), plan, audit.setting, observations, noisy, reaches, incomplete
-    )
-
-
 def _list_findings(
     conclusions: Sequence[Conclusion], audit: Preparation, stops: Sequence[Finding]
 ) -> dict[str, Sequence[Finding]]:
@@ -284,25 +263,34 @@ def _finish(
         for result in performed
         for statement in result.list_statements(rows, incomplete=incomplete)
     ]
-    outcome = _reach_outcome(audit, observations, rows, incomplete=incomplete)
-    conclusions = [each.conclude_audit(outcome) for each in registered_experiments("audit")]
+    noisy = find_noisy_policies(rows, plan.policies)
+    outcome = AuditOutcome(
+        Rows.of(rows), plan, audit.setting, observations, noisy, is_incomplete=incomplete
+    )
+    conclusions = [
+        Conclusion(findings=observe_memories(outcome)),
+        *(each.conclude_audit(outcome) for each in registered_experiments("audit")),
+    ]
+    findings = [finding for each in conclusions for finding in each.list_findings()]
+    findings += chain.from_iterable(result.findings for result in performed)
+    verdicts = judge(Results.of(outcome.rows, findings, incomplete=incomplete))
     stops = _list_stops(audit, traces, performed)
     return finish_run(
         run,
         Audit(
             plan.benchmark.name,
             outcome.rows,
-            (*(s for each in conclusions for s in each.statements), *described),
+            (
+                *chain.from_iterable(map(state_memory, verdicts)),
+                *chain.from_iterable(each.statements for each in conclusions),
+                *described,
+            ),
             _list_notes(audit, traces, performed, [note for note, _ in stops]),
             observations.totals,
             audit.execution.directory,
-            findings=(
-                *(finding for each in conclusions for finding in each.list_findings()),
-                *(finding for result in performed for finding in result.findings),
-            ),
+            findings=tuple(findings),
             tables=traces.tables,
             limits=audit.limits,
-            reaches=tuple(outcome.reaches),
             shortfall=shortfall,
         ),
         _list_findings(conclusions, audit, [finding for _, finding in stops]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from string import Formatter
 from typing import TypeVar
@@ -16,13 +16,9 @@ from routeprism.exhibits import (
     format_share,
     join_parts,
 )
+from routeprism.judge import MARGIN, is_small
 from routeprism.printing import pluralise
-from routeprism.runs import EstimateRow, Rows, format_interval
-
-P_VALUE, P_ADJUSTED = "p", "p_holm"
-"""Prefixes of p-values: of a claim by itself, and adjusted for all claims of the run (Holm)."""
-FLOOR = "floor"
-"""Flag of estimates of correctness where no answer was right, so that nothing can be concluded."""
+from routeprism.runs import EstimateRow, format_interval
 
 Entry = TypeVar("Entry")
 Phrase = tuple[Part, ...]
@@ -88,12 +84,6 @@ def join_phrases(phrases: Iterable[Phrase], separator: str = "; ") -> Phrase:
     return tuple(join_parts(separator, phrases))
 
 
-def join_names(names: Sequence[str]) -> str:
-    """Join names as a sentence lists them."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def state_row(
     kind: str,
     row: EstimateRow,
@@ -116,90 +106,8 @@ def state_row(
     return Statement(template, *place, severity, next_step, scope, show_flags(row))
 
 
-def excludes_zero(row: EstimateRow) -> bool:
-    """Whether a row has an interval without zero."""
-    return row.lower is not None and row.upper is not None and not row.lower <= 0 <= row.upper
-
-
-def is_at_floor(row: EstimateRow) -> bool:
-    """Whether no answer behind a row is correct."""
-    return FLOOR in row.flags.split(";")
-
-
-def describe_floor(row: EstimateRow) -> str:
-    """Explain that no answer is correct, and what may be the reason."""
-    reader = f"the model or the judge {row.judge}" if row.judge else "the model"
-    return f"no answer is correct, so {reader} is at floor and accuracy allows no conclusion"
-
-
-def describe_unreadable(find: Callable[[str], EstimateRow | None], route: str) -> str:
-    """Explain that the answers in source order, on the route, or on both cannot be read.
-
-    Empty if some answers of both can be read. `find` gives the row of a quantity.
-    """
-    silent = []
-    for side, name in (("forward", "forward"), ("route", route)):
-        row = find(f"count.no_answer.{side}")
-        if row is None:
-            continue
-        draws = (row.queries or 0) * (row.draws or 0) * len(row.filler.split("+"))
-        if row.estimate == draws:
-            silent.append((name, int(row.estimate)))
-    if not silent:
-        return ""
-    total = sum(number for _, number in silent)
-    where = "" if len(silent) == 2 else f" {silent[0][0]}"
-    return (
-        f"none of the {total} answers{where} could be read (refused or unparsable), so nothing "
-        f"can be concluded about order"
-    )
-
-
 BUILD_AGAIN = "audit again with --builds 3 (builds=3 in Python)"
 """What separates order from the chance of a memory that was built once."""
-RISK = 0.05
-"""The risk of any false claim in a run."""
-MARGIN = 0.05
-"""A difference whose whole interval is within this margin of zero is shown to be small."""
-
-
-def is_claim_shown(row: EstimateRow, rows: Mapping[str, EstimateRow]) -> bool:
-    """Return whether a claim holds: its interval excludes zero, and its adjusted p is small.
-
-    `rows` has the adjusted p-value by quantity, if the claim was tested. D_res and D_build are
-    claims only above zero: they cannot be less than zero but by chance.
-    """
-    one_sided = row.quantity in ("D_res", "D_build")
-    if not excludes_zero(row) or (one_sided and (row.estimate or 0.0) <= 0):
-        return False
-    adjusted = rows.get(f"{P_ADJUSTED}.{row.quantity}")
-    return adjusted is None or (adjusted.estimate or 0.0) < RISK
-
-
-def is_beyond_chance(rows: Rows) -> bool:
-    """Whether builds in different orders are shown to differ more than builds in one order.
-
-    `rows` are those of one policy that no model, mask or arm narrows down.
-    """
-    return any(
-        "D_build" in group and is_claim_shown(group["D_build"], group)
-        for group in rows.group("schedule").values()
-    )
-
-
-def describe_doubt(row: EstimateRow) -> str:
-    """Explain that a change is not shown among all claims, although its own interval shows it."""
-    if not excludes_zero(row):
-        return ""
-    if row.units is not None and 2 / 2**row.units >= RISK:  # the least p-value of sign flips
-        return f"{pluralise(row.units, row.unit)} are too few to show a change"
-    return "the change is not shown after the adjustment for all claims of the run"
-
-
-def is_small(row: EstimateRow) -> bool:
-    """Whether a difference is shown to be small: its whole interval is within the margin."""
-    bounds = (row.lower, row.upper)
-    return all(bound is not None and abs(bound) <= MARGIN for bound in bounds)
 
 
 def describe_residual(
@@ -223,39 +131,6 @@ def describe_residual(
     if is_small(row):
         return f"disagreement beyond the model's own is shown to be small (within {MARGIN:g})"
     return "no disagreement beyond the model's own is shown"
-
-
-_KINDS = (
-    *("severity", "overlap", "recommendation", "remedies", "causes", "updates", "accuracy"),
-    "restoration",
-)
-"""The statements that matter most, in their order."""
-_MOST_CHOSEN = 3
-
-
-def comes_first(statement: Statement) -> bool:
-    """Whether a statement precedes those about order, because it says what they are worth.
-
-    It is about a memory that lacks evidence in any order, or warns of the whole run.
-    """
-    return statement.kind == "sanity" or (
-        not statement.policy and statement.severity in ("warning", "problem")
-    )
-
-
-def choose_statements(
-    statements: Sequence[Statement], memories: Sequence[str], *, first: str = "severity"
-) -> Iterator[Statement]:
-    """Choose at most three statements for each memory: its severity, then the kind named first.
-
-    What the memory keeps and shows in source order always precedes them.
-    """
-    kinds = list(dict.fromkeys(("severity", first, *_KINDS)))
-    for memory in memories:
-        yield from (s for s in statements if s.policy == memory and s.kind == "source order")
-        own = [s for s in statements if s.policy == memory and s.kind in kinds]
-        by_kind = {s.kind: s for s in reversed(own)}  # the first of each kind
-        yield from sorted(by_kind.values(), key=lambda s: kinds.index(s.kind))[:_MOST_CHOSEN]
 
 
 def mark_incomplete(statement: Statement) -> Statement:

@@ -24,9 +24,9 @@ from routeprism.exhibits import (
 )
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment, select_sides
 from routeprism.experiments._update_values import PREVENTED
-from routeprism.experiments.severity import describe_arrival
-from routeprism.experiments.statements import Phrase, compose_rows, is_claim_shown, state_row
-from routeprism.orders import FORWARD
+from routeprism.experiments.statements import Phrase, compose_rows, state_row
+from routeprism.judge import is_claim_shown
+from routeprism.orders import FORWARD, describe_arrival
 from routeprism.runs import EstimateRow, Rows
 
 _NEGLIGIBLE = 1e-6

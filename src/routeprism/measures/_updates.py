@@ -89,7 +89,6 @@ def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
         change = partial(_change_sides, name, labels)
         coordinates.append(describe_coordinate(f"{name}.route-forward", change))
     coordinates.append(describe_coordinate("stale_only.by_order", partial(_by_order, labels)))
-    coordinates.append(describe_coordinate("stale_only.always", partial(_in_both_orders, labels)))
     return tuple(coordinates)
 
 
@@ -108,13 +107,6 @@ def _by_order(labels: str, pair: Pair) -> float | None:
     before = _stale_only(evidence, pair.forward_exposure)
     after = _stale_only(evidence, pair.route_exposure)
     return None if before is None or after is None else float(bool(after) and not before)
-
-
-def _in_both_orders(labels: str, pair: Pair) -> float | None:
-    evidence = _evidence(pair, labels)
-    before = _stale_only(evidence, pair.forward_exposure)
-    after = _stale_only(evidence, pair.route_exposure)
-    return None if before is None or after is None else float(bool(before) and bool(after))
 
 
 UPDATES = update_coordinates("benchmark")

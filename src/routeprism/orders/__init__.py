@@ -9,6 +9,13 @@ from routeprism.orders._arrivals import (
     parse_arrival,
     parse_schedule,
 )
+from routeprism.orders._names import (
+    describe_arrival,
+    list_arrivals,
+    locate_base,
+    name_base,
+    overlaps_writes,
+)
 from routeprism.orders._processes import Order, Prefix, completions
 from routeprism.orders._schedules import (
     FORWARD,
@@ -42,14 +49,19 @@ __all__ = [
     "Procedure",
     "Schedule",
     "completions",
+    "describe_arrival",
     "draw_jittered",
     "draw_late_copies",
     "every_permutation",
     "mixed_extension",
     "mixed_jitter",
     "mixed_redelivery",
+    "list_arrivals",
+    "locate_base",
+    "name_base",
     "name_reference",
     "names_procedure",
+    "overlaps_writes",
     "parse_arrival",
     "parse_schedule",
 ]

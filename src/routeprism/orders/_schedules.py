@@ -45,7 +45,7 @@ PROCEDURES: Mapping[str, str] = SPECS["procedures"]
 
 _PARAMETERS = {"bulk": ("size", 0), "restart": ("every", 1), "overlap": ("k", 2)}
 """Kind → its parameter and the default of it."""
-_SEPARATOR = " vs "
+SEPARATOR = " vs "
 
 
 def parse_procedure(text: str) -> Procedure | None:
@@ -97,19 +97,19 @@ def _read_number(spec: Spec, key: str, least: int) -> int:
 
 def name_reference(schedule: str) -> str:
     """Name the route that a schedule is compared with: Y for `X vs Y`, otherwise `forward`."""
-    return schedule.partition(_SEPARATOR)[2] or "forward"
+    return schedule.partition(SEPARATOR)[2] or "forward"
 
 
 def names_procedure(schedule: str) -> bool:
     """Return whether a schedule, or its reference, names one of the procedures of RoutePrism."""
     kinds = {name.partition(":")[0] for name in PROCEDURES}
-    sides = schedule.split(_SEPARATOR)
+    sides = schedule.split(SEPARATOR)
     return any(part.partition(":")[0] in kinds for side in sides for part in side.split("+"))
 
 
 def name_pair(schedule: str, reference: str) -> str:
     """Write the name of a schedule that is compared with a reference."""
-    return schedule if reference == "forward" else f"{schedule}{_SEPARATOR}{reference}"
+    return schedule if reference == "forward" else f"{schedule}{SEPARATOR}{reference}"
 
 
 def split_procedure(text: str) -> tuple[str, Procedure]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from routeprism.exhibits import Chart, Statement, Table, read_statements, shorten
-from routeprism.experiments.severity import LEVELS, MemoryVerdict, describe_arrival, name_base
+from routeprism.judge import LEVELS, Verdict
+from routeprism.orders import describe_arrival, name_base
 from routeprism.printing import pluralise, printable
 from routeprism.report._exhibits import chart_data, figure
 from routeprism.report._exports import write_page
@@ -68,17 +69,17 @@ def _summarise_changes(comparison: RunComparison) -> str:
     return f"Of {len(steps)} memories, {worse} are worse and {better} are better."
 
 
-def _count_levels(before: MemoryVerdict, after: MemoryVerdict) -> int:
+def _count_levels(before: Verdict, after: Verdict) -> int:
     """Count by how many levels the new version is more severe."""
     return LEVELS.index(after.level) - LEVELS.index(before.level)
 
 
-def _describe_step(before: MemoryVerdict, after: MemoryVerdict) -> tuple[str, bool]:
+def _describe_step(before: Verdict, after: Verdict) -> tuple[str, bool]:
     """Describe how the severity of a memory changes, and return whether it is worse."""
     step = _count_levels(before, after)
     if not step:
-        return f"Both versions: {after.name_level()}", False
-    change = f"from “{before.name_level()}” to “{after.name_level()}”"
+        return f"Both versions: {after.level}", False
+    change = f"from “{before.level}” to “{after.level}”"
     return f"The new version is {'worse' if step > 0 else 'better'}: {change}", step > 0
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from routeprism.experiments.severity import describe_arrival, name_base
+from routeprism.orders import describe_arrival, name_base
 from routeprism.report._html import Markup, fragment, tag
 from routeprism.report._summary import interrupted
 from routeprism.runs import Rows, Shortfall

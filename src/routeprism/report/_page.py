@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.exhibits import Chart, Results, Table, read_statements
-from routeprism.experiments import list_arms
-from routeprism.experiments.reach import find_reaches
+from routeprism.judge import judge, list_arms
 from routeprism.report._exhibits import (
     Section,
     chart_data,
@@ -41,7 +40,6 @@ from routeprism.report._next_steps import Missing, command_of, gate_section, lis
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
 from routeprism.report._summary import (
     action_list,
-    decide_memories,
     headline,
     interrupted,
     summarise_policies,
@@ -108,13 +106,12 @@ Tab = tuple[str, str, list[Part]]
 def page(material: Material) -> str:
     """Write the whole report."""
     rows, results = material.rows, material.results
-    reaches = find_reaches(results)
-    verdicts = decide_memories(results, reaches)
+    verdicts = judge(results)
     # An interrupted run may still have the statements of its earlier state.
     is_complete = not interrupted(material.manifest)
     statements = read_statements(material.manifest, rows) if is_complete else ()
     command = str(material.configuration.get("command", ""))
-    summaries = summarise_policies(statements, rows, material.questions, reaches, command)
+    summaries = summarise_policies(statements, rows, material.questions, verdicts, command)
     sections = [merge_forests(section) for section in make_sections(results)]
     numbers = {row: at for at, row in enumerate(rows, start=1)}
     forests = chart_estimates(rows)
@@ -124,7 +121,7 @@ def page(material: Material) -> str:
             "summary",
             "Summary",
             [
-                ("verdict", "Verdict", verdict_table(results, verdicts, numbers)),
+                ("verdict", "Verdict", verdict_table(verdicts, numbers)),
                 ("actions", "What to do", action_list(verdicts, statements, numbers)),
                 *_list_sections(sections, "summary", numbers),
                 ("statements", "Statements", verdict_cards(summaries, material.manifest, numbers)),

@@ -8,7 +8,6 @@ from typing import Any
 
 from routeprism.exhibits import (
     Part,
-    Results,
     Severity,
     Statement,
     Table,
@@ -16,14 +15,7 @@ from routeprism.exhibits import (
     format_row,
 )
 from routeprism.experiments import registered_experiments
-from routeprism.experiments.reach import Reach, summarise_reaches
-from routeprism.experiments.severity import (
-    MemoryVerdict,
-    decide_results,
-    describe_arrival,
-    summarise_verdicts,
-    tabulate_verdicts,
-)
+from routeprism.judge import Verdict, summarise_verdicts, tabulate_verdicts
 from routeprism.report._html import (
     Markup,
     RowNumbers,
@@ -48,52 +40,32 @@ _MARKS: Mapping[Severity, tuple[str, str]] = {
 }
 
 
-def decide_memories(results: Results, reaches: Sequence[Reach] = ()) -> list[MemoryVerdict]:
-    """Decide about every memory of a run, but not about its repairs and arms.
-
-    A memory that failed on most of its routes has no verdict.
-    """
-    aside = {reach.policy for reach in reaches if reach.aside}
-    unknown = {reach.policy for reach in reaches if reach.layer == "unknown"}
-    return [
-        verdict
-        for verdict in decide_results(results)
-        if verdict.policy not in aside and (verdict.policy not in unknown or verdict.is_unclear)
-    ]
-
-
 def show_mark(severity: Severity) -> Markup:
     """Show a severity as a sign, with a word for those who cannot see it."""
     sign, word = _MARKS[severity]
     return tag("span", sign, class_=f"severity {severity}", role="img", aria_label=word)
 
 
-def verdict_table(
-    results: Results, verdicts: Sequence[MemoryVerdict], numbers: RowNumbers
-) -> Markup | None:
-    """Show one row for each memory: its mark, what it keeps, and a bar for each arrival."""
+def verdict_table(verdicts: Sequence[Verdict], numbers: RowNumbers) -> Markup | None:
+    """Show one row for each memory: its mark, its level, source order, and every order."""
     verdict_lines = [(verdict.policy, verdict) for verdict in verdicts]
-    return show_verdicts(tabulate_verdicts(results), verdict_lines, numbers) if verdicts else None
+    return show_verdicts(tabulate_verdicts(verdict_lines), verdict_lines, numbers)
 
 
 def show_verdicts(
     tables: Sequence[Table],
-    verdict_lines: Sequence[tuple[str, MemoryVerdict]],
+    verdict_lines: Sequence[tuple[str, Verdict]],
     numbers: RowNumbers | None = None,
 ) -> Markup | None:
     """Show tables of verdicts, each with the mark of its severity and bars of the same scale."""
     if not tables:
         return None
-    verdicts = [verdict for _, verdict in verdict_lines]
     marks = {name: show_mark(verdict.severity) for name, verdict in verdict_lines}
-    arrivals = {describe_arrival(schedule) for verdict in verdicts for schedule in verdict.rows}
-    return fragment(
-        as_html(table, numbers, marks=marks, bars=arrivals, stacked=True) for table in tables
-    )
+    return fragment(as_html(table, numbers, marks=marks, stacked=True) for table in tables)
 
 
 def action_list(
-    verdicts: Sequence[MemoryVerdict], statements: Sequence[Statement], numbers: RowNumbers
+    verdicts: Sequence[Verdict], statements: Sequence[Statement], numbers: RowNumbers
 ) -> Markup | None:
     """List causes, repairs and next steps for each memory, the most severe first."""
     order: Sequence[Severity] = ("problem", "warning", "info", "good")
@@ -121,9 +93,7 @@ def _concludes(statement: Statement) -> bool:
     return statement.kind in names or statement.kind in ("sanity", _RECOMMENDATION)
 
 
-def _show_actions(
-    verdict: MemoryVerdict, statements: Sequence[Statement], numbers: RowNumbers
-) -> Markup:
+def _show_actions(verdict: Verdict, statements: Sequence[Statement], numbers: RowNumbers) -> Markup:
     recommended = [statement for statement in statements if statement.kind == _RECOMMENDATION]
     rest = [statement for statement in statements if statement.kind != _RECOMMENDATION]
     items = [_show_statement(statement, numbers) for statement in (*recommended, *rest)]
@@ -133,7 +103,6 @@ def _show_actions(
             *(("Try", s.next_step) for s in recommended or rest if s.next_step),
         )
     )
-    level = "shows nothing" if verdict.is_silent else verdict.name_level()
     return tag(
         "article",
         tag(
@@ -141,7 +110,7 @@ def _show_actions(
             show_mark(verdict.severity),
             " ",
             tag("bdi", verdict.policy),
-            tag("span", level, class_="level"),
+            tag("span", verdict.level, class_="level"),
         ),
         fold_rest(items, _MOST_STATEMENTS, "more"),
         *(
@@ -212,14 +181,13 @@ def _card(summary: Summary, numbers: RowNumbers) -> Markup:
     ]
     most = _MOST_STATEMENTS + (len(items) == _MOST_STATEMENTS + 1)
     flags = sorted({flag for statement in summary.statements for flag in statement.flags})
-    layer = "none" if summary.reach is None else summary.reach.layer
     return tag(
         "article",
         *(tag("span", flag, class_="badge plain") for flag in flags),
         tag("h3", summary.subject) if summary.subject else None,
         tag("p", summary.title, class_="headline"),
         fold_rest(items, most, "more sentences"),
-        class_=f"card layer-{layer}",
+        class_="card",
     )
 
 
@@ -233,27 +201,22 @@ class Summary:
     subject: str
     title: str
     statements: tuple[Statement, ...]
-    reach: Reach | None = None
-    """How far order reaches into the policy; None without a policy."""
-
-    @property
-    def is_aside(self) -> bool:
-        """Whether it is an arm or a comparator of another policy, and not a memory by itself."""
-        return self.reach is not None and self.reach.aside
+    is_aside: bool = False
+    """Whether it is an arm or a comparator of another policy, and not a memory by itself."""
 
 
 def summarise_policies(
     statements: Sequence[Statement],
     rows: Rows,
     questions: Questions,
-    reaches: Sequence[Reach],
+    verdicts: Sequence[Verdict],
     command: str,
 ) -> list[Summary]:
     """Sort the statements of a run by policy, with what can be counted question by question.
 
     `command` is the command that made the run.
     """
-    decided = {reach.policy: reach for reach in reaches}
+    levels = {verdict.policy: verdict.level for verdict in verdicts}
     summaries = []
     for policy in filter(None, rows.values("policy")):
         own = [statement for statement in statements if statement.policy == policy]
@@ -263,9 +226,10 @@ def summarise_policies(
         evidence = _evidence_statements(policy, questions)
         recall = _recall_statements(rows.where(experiment="retention", policy=policy))
         ordered = (*first, *evidence, *main, *recall, *rest)
-        reach = decided[policy]
-        summaries.append(Summary(policy, reach.title, ordered, reach))
-    unassigned = tuple(item for item in statements if item.policy not in decided)
+        title = levels.get(policy, "Compared with a memory above")
+        summaries.append(Summary(policy, title, ordered, policy not in levels))
+    policies = rows.values("policy")
+    unassigned = tuple(item for item in statements if item.policy not in filter(None, policies))
     if unassigned:
         title, _ = _describe_command(command)
         summaries.append(Summary("", "Results of the run" if summaries else title, unassigned))
@@ -294,18 +258,12 @@ def interrupted(manifest: Mapping[str, Any]) -> bool:
 def headline(
     summaries: Sequence[Summary],
     complete: bool,
-    verdicts: Sequence[MemoryVerdict],
+    verdicts: Sequence[Verdict],
     command: str,
 ) -> str:
     """Summarise the run in one sentence."""
     if verdicts:
         return summarise_verdicts(verdicts)
-    memories = [
-        summary.reach for summary in summaries if summary.reach is not None and not summary.is_aside
-    ]
-    if memories:
-        verdict = summarise_reaches(memories)
-        return verdict or "Different arrival orders, and the records that each of them keeps."
     if summaries:
         return _describe_command(command)[1]
     return "No estimates yet." if complete else "This run was interrupted before its estimates."

@@ -6,21 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from routeprism.errors import RunError, SpecError, nearest
 from routeprism.exhibits import Severity, Statement, Table, make_card, shorten_lines
-from routeprism.experiments.reach import Reach, read_reaches
-from routeprism.experiments.severity import (
-    LEVELS,
-    MemoryVerdict,
-    describe_arrival,
-    list_verdicts,
-    locate_base,
-    name_base,
-    read_verdicts,
-)
 from routeprism.experiments.statements import mark_incomplete
+from routeprism.judge import LEVELS, Verdict, read_verdicts, tabulate_verdicts
 from routeprism.measures import (
     RESAMPLES,
     Estimate,
@@ -30,7 +21,7 @@ from routeprism.measures import (
     chosen_interval,
     limits_said,
 )
-from routeprism.orders import FORWARD
+from routeprism.orders import FORWARD, describe_arrival, locate_base, name_base
 from routeprism.printing import pluralise
 from routeprism.runs import Column, QuestionValues, StoredRun, format_interval, read_configuration
 
@@ -46,7 +37,6 @@ __all__ = [
 
 Pairs = Sequence[tuple[str, str]]
 """(policy of the first run, policy of the second)."""
-Judgement = TypeVar("Judgement", Reach, MemoryVerdict)
 
 _SAME = ("benchmark", "fingerprint", "kinds", "labels", "unit", "weighting")
 """What two runs must share for their questions to be the same questions."""
@@ -158,10 +148,8 @@ class RunComparison:
     notes: tuple[str, ...] = ()
     limits: str = ""
     """How the 95% limits of the differences were read, in words."""
-    reaches: tuple[tuple[Reach, Reach], ...] = ()
-    """For each pair of policies the verdict on both: how far order reaches into them."""
-    verdicts: tuple[tuple[MemoryVerdict, MemoryVerdict], ...] = ()
-    """For each pair of policies how severe the effect of order is in both."""
+    verdicts: tuple[tuple[Verdict, Verdict], ...] = ()
+    """For each pair of policies the verdicts on both."""
     incomplete: bool = False
     """Whether one of the runs lacks answers or routes."""
 
@@ -171,7 +159,7 @@ class RunComparison:
         return tuple(map(str, self.statements))
 
     @property
-    def versions(self) -> list[tuple[str, MemoryVerdict]]:
+    def versions(self) -> list[tuple[str, Verdict]]:
         """The verdict on both versions of each memory, each with a name."""
         return [
             (f"{version}: {verdict.policy}", verdict)
@@ -181,7 +169,7 @@ class RunComparison:
 
     def tabulate_verdicts(self) -> list[Table]:
         """Show the verdict on both versions of each memory, one below the other."""
-        return list_verdicts(self.versions)
+        return tabulate_verdicts(self.versions)
 
     def __str__(self) -> str:
         lines = [*self.sentences, self.limits, *(f"Note: {note}" for note in self.notes)]
@@ -237,7 +225,6 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
         }
         differences = _compare_values(*values, policy_pairs, later, embedded - {""})
         support = _compare_support(before, after, policy_pairs, earlier, later)
-        reaches = _pair_policies(read_reaches(before), read_reaches(after), policy_pairs)
         verdicts = _pair_policies(read_verdicts(before), read_verdicts(after), policy_pairs)
     losses = _support_statements(support, labelled=bool(later["labels"]))
     return RunComparison(
@@ -255,7 +242,6 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
         ),
         tuple(notes),
         limits_said(_read_interval(later), ""),
-        reaches,
         verdicts,
         incomplete,
     )
@@ -405,19 +391,19 @@ def _compare_support(
 
 
 def _pair_policies(
-    before: Iterable[Judgement], after: Iterable[Judgement], pairs: Pairs
-) -> tuple[tuple[Judgement, Judgement], ...]:
-    """Return what is decided about both policies of each pair that both runs traced."""
+    before: Iterable[Verdict], after: Iterable[Verdict], pairs: Pairs
+) -> tuple[tuple[Verdict, Verdict], ...]:
+    """Return the verdicts on both policies of each pair that both runs traced."""
     first, second = ({item.policy: item for item in side} for side in (before, after))
     return tuple((first[a], second[b]) for a, b in pairs if a in first and b in second)
 
 
-def _compare_verdicts(pair: tuple[MemoryVerdict, MemoryVerdict]) -> Statement:
+def _compare_verdicts(pair: tuple[Verdict, Verdict]) -> Statement:
     """Compare the severity of two versions of a memory."""
     before, after = pair
-    text = f"before: {before.name_level()}; after: {after.name_level()}"
-    if before.name_level() == after.name_level():
-        text = f"in both versions: {after.name_level()}"
+    text = f"before: {before.level}; after: {after.level}"
+    if before.level == after.level:
+        text = f"in both versions: {after.level}"
     change = LEVELS.index(after.level) - LEVELS.index(before.level)
     severity: Severity = "problem" if change > 0 else "good" if change < 0 else "info"
     name = _name_policies(before.policy, after.policy)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from routeprism.errors import SpecError
 from routeprism.exhibits import Number, Statement, compose, make_card, shorten, shorten_lines
-from routeprism.experiments.reach import Reach, read_reaches
-from routeprism.experiments.severity import MemoryVerdict, read_verdicts
-from routeprism.experiments.statements import describe_floor, is_at_floor, show_flags
+from routeprism.experiments.statements import show_flags
+from routeprism.judge import Verdict, describe_floor, is_at_floor, read_verdicts
 from routeprism.review.selection import (
     Gate,
     name_column,
@@ -90,12 +89,10 @@ class CheckResult:
     verdicts: tuple[GateVerdict, ...]
     limits: str = ""
     """How the run's 95% limits were read, in words."""
-    reaches: tuple[Reach, ...] = ()
-    """The verdict on each policy of the run: how far order reaches into it."""
     shortfalls: tuple[tuple[str, Shortfall], ...] = ()
     """(run, what it lacks) of the run and its baseline, where more is missing than allowed."""
-    memories: tuple[MemoryVerdict, ...] = ()
-    """How severe the effect of order is for each memory of the run."""
+    memories: tuple[Verdict, ...] = ()
+    """The verdict on each memory of the run."""
 
     @property
     def passed(self) -> bool:
@@ -174,9 +171,8 @@ def check_run(
         except SpecError:  # with everything missing there is no row to judge
             if not shortfalls:
                 raise
-        reaches = tuple(read_reaches(stored))
         memories = tuple(read_verdicts(stored))
-    return CheckResult(str(run), benchmark, tuple(verdicts), limits, reaches, shortfalls, memories)
+    return CheckResult(str(run), benchmark, tuple(verdicts), limits, shortfalls, memories)
 
 
 def _shortfalls(

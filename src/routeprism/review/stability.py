@@ -10,12 +10,11 @@ from typing import Any
 
 from routeprism.errors import ContractError, RoutePrismError, SpecError
 from routeprism.experiments import is_unsourced
-from routeprism.experiments.reach import LayerChanges, Reach, decide_reach
-from routeprism.experiments.severity import describe_arrival
 from routeprism.frames import OWN_ERRORS
+from routeprism.judge import Depth, scale_depth
 from routeprism.landscape import inspect_memory, inversions, merge_states, shrink
 from routeprism.measures import jaccard
-from routeprism.orders import Arrivals, Order, every_permutation, parse_arrival
+from routeprism.orders import Arrivals, Order, describe_arrival, every_permutation, parse_arrival
 from routeprism.policies import (
     Memory,
     Policy,
@@ -92,16 +91,23 @@ class Stability:
     """The J that every order has to reach, or the share of the evidence."""
     pools: int
     breaches: tuple[Breach, ...]
-    reach: Reach
-    """How far order reaches into the memory, over all orders that were built."""
+    depth: Depth
+    """How deep a difference reaches, over all orders that were built."""
+    inconclusive: str = ""
+    """Why nothing can be concluded; empty if something can."""
     only_evidence: bool = False
     """Whether only evidence had to be kept."""
 
     def __str__(self) -> str:
         if not self.breaches:
             pools = pluralise(self.pools, "pool")
-            return f"{self.policy} is stable on {pools} under {self.arrival}: {self.reach.phrase}"
+            return f"{self.policy} is stable on {pools} under {self.arrival}: {self.effect}"
         return "\n".join(_describe(self))
+
+    @property
+    def effect(self) -> str:
+        """The effect of order in a few words."""
+        return f"inconclusive, {self.inconclusive}" if self.inconclusive else self.depth
 
 
 def order_stability(
@@ -147,13 +153,13 @@ def order_stability(
         if breach is not None:
             breaches.append(breach)
     exposed = any(case.questions for case in cases)
-    reach = decide_reach(
-        counts.changes(exposed=exposed),
-        policy.name,
-        silent=exposed and not counts.shown,
-        unsourced=counts.unsourced,
-    )
-    whole = (policy.name, model.name, min_jaccard, len(cases), tuple(breaches), reach)
+    depth = counts.find_depth()
+    doubt = ""
+    if exposed and not counts.shown:
+        doubt = "the memory shows nothing to any question"
+    elif counts.unsourced and depth == "text only":
+        doubt = "the text that is shown names no records, so lost evidence would not be seen"
+    whole = (policy.name, model.name, min_jaccard, len(cases), tuple(breaches), depth, doubt)
     return Stability(*whole, only_evidence=evidence is not False)
 
 
@@ -195,21 +201,18 @@ class _Counts:
     """Counts the orders that change a memory, layer by layer."""
 
     def __init__(self) -> None:
-        self._orders = self._retained = self._sources = self._context = 0
+        self._retained = self._sources = self._context = 0
         self.shown = self.unsourced = False
 
     def add(self, forward: MemoryContents, outcome: MemoryContents, weight: int) -> None:
         self.shown |= any(outcome.contexts)
         self.unsourced |= outcome.unsourced
-        self._orders += weight
         self._retained += weight * (forward.retained != outcome.retained)
         self._sources += weight * (forward.exposed != outcome.exposed)
         self._context += weight * (forward.contexts != outcome.contexts)
 
-    def changes(self, *, exposed: bool) -> LayerChanges:
-        return LayerChanges(
-            self._orders, self._retained, self._sources, self._context, exposed=exposed
-        )
+    def find_depth(self) -> Depth:
+        return scale_depth(records=self._retained + self._sources, texts=self._context)
 
 
 def _make_cases(pools: Any, questions: Any) -> list[Case]:
@@ -446,5 +449,5 @@ def _describe(stability: Stability) -> Iterator[str]:
     broken = f"{first.broken} of {some} orders of this pool break{'s' * (first.broken == 1)} it"
     if first.exact and first.looked == 1:
         broken = f"The only order of {stability.arrival} breaks it"
-    yield f"Verdict over the orders that were built: {stability.reach.phrase}"
+    yield f"Verdict over the orders that were built: {stability.effect}"
     yield f"{broken}. This one is schedule explicit:order={'-'.join(map(str, first.order))}"

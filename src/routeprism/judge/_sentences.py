@@ -1,0 +1,432 @@
+"""What a verdict says, in words and tables with counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from routeprism.exhibits import (
+    Number,
+    Part,
+    Statement,
+    Table,
+    format_count,
+    format_row,
+    format_share,
+    join_parts,
+    make_table,
+)
+from routeprism.judge._claims import (
+    MARGIN,
+    count_unreadable,
+    excludes_zero,
+    is_at_floor,
+    is_claim_shown,
+    is_small,
+    limit_unseen,
+)
+from routeprism.judge._verdict import (
+    ALWAYS_WRONG,
+    GAINED,
+    INCONCLUSIVE,
+    LOST,
+    PROMISE_FAILED,
+    Group,
+    Verdict,
+    count,
+)
+from routeprism.orders import describe_arrival, list_arrivals, locate_base, overlaps_writes
+from routeprism.printing import join_names, pluralise
+from routeprism.runs import EstimateRow
+
+RECOMMENDED_GATES = ("evidence.lost<=0.02", "anomaly<=0")
+"""The limits that every output recommends for a build; one without rows is left out."""
+
+_PROMISES: Mapping[str, str] = {
+    "error": "fail",
+    "lost": "lose a record",
+    "duplicated": "store a record twice",
+    "torn": "store parts of different records together",
+    "stale": "act on a value that has changed",
+}
+"""What overlapping writes do, as a verb of `trials`."""
+
+
+def state_verdict(verdict: Verdict) -> Statement:
+    """State the verdict in one sentence, with its counts."""
+    parts = (f"{verdict.level}. ", *describe_verdict(verdict))
+    place = ("verdict", verdict.policy, "", verdict.severity, verdict.command)
+    return Statement(parts, *place, flags=verdict.flags)
+
+
+def describe_verdict(verdict: Verdict) -> tuple[Part, ...]:
+    """Describe what a verdict is based on: promises, the baseline, doubts, the effect of order."""
+    start = ("Incomplete: ",) if verdict.is_incomplete else ()
+    return (*start, *join_parts(". ", _list_phrases(verdict)))
+
+
+def recommend_gates(verdict: Verdict) -> list[str]:
+    """Return the recommended limits that rows of a run on this memory can be compared with."""
+    names = {LOST: verdict.is_labelled, "anomaly": any(map(overlaps_writes, verdict.rows))}
+    return [gate for gate in RECOMMENDED_GATES if names[gate.partition("<")[0]]] or ["J>=0.9"]
+
+
+def _list_phrases(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
+    """List what a verdict is based on: promises, the baseline, doubts, then the effect of order."""
+    for promise in verdict.promises:
+        if promise.promise == "leaked":
+            yield (f"{pluralise(promise.failed, 'route')} leaked records between users",)
+            continue
+        trials = f" of {promise.of}" if promise.of is not None else ""
+        yield (
+            f"{promise.failed}{trials} trials with overlapping writes {_PROMISES[promise.promise]}",
+        )
+    yield from _list_baseline(verdict)
+    if verdict.inconclusive:
+        yield (f"Nothing can be concluded about order: {verdict.inconclusive}",)
+        if not verdict.is_harmful:
+            return
+    if verdict.depths:
+        yield _describe_depth(verdict)
+
+
+def _list_baseline(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
+    baseline = verdict.baseline
+    if baseline.outdated:
+        yield (
+            f"{baseline.outdated} of {baseline.updates} questions about updates are shown the "
+            "outdated value in every order",
+        )
+    if 2 * baseline.lacking > baseline.questions or (baseline.lacking and verdict.is_always_wrong):
+        kinds = [
+            f"{number} because it is not {verb}"
+            for number, verb in ((baseline.never_kept, "kept"), (baseline.never_shown, "shown"))
+            if number
+        ]
+        why = f" ({join_names(kinds)})" if kinds else ""
+        yield (
+            f"{baseline.lacking} of {baseline.questions} questions lack evidence "
+            f"{verdict.base} already{why}",
+        )
+
+
+def _describe_depth(verdict: Verdict) -> tuple[Part, ...]:
+    """Describe the effect of order, with the counts of every order of this depth."""
+    depth = verdict.depth
+    schedules = list_arrivals(name for name, item in verdict.depths.items() if item == depth)
+    names = join_names([describe_arrival(schedule) for schedule in schedules])
+    if depth == "answers worse":
+        return _describe_worse(verdict, schedules[0])
+    if depth.startswith("evidence"):
+        decisive = verdict.decisive
+        milder = join_names([describe_arrival(s) for s in schedules if s != decisive])
+        group = verdict.rows[decisive]
+        return (
+            f"Under {describe_arrival(decisive)}, ",
+            format_share(group[f"{LOST}_count"]),
+            f" questions lose evidence that {verdict.reference} shows, and ",
+            Number(format_count(verdict.gained), group[f"{GAINED}_count"]),
+            f" gain some{f'; the same holds under {milder}' if milder else ''}",
+        )
+    row = verdict.rows.get(verdict.decisive, {}).get("V_changed_count")
+    if depth == "different records":
+        if row is None or not row.estimate:
+            return (f"Different records are kept under {names}, and questions see the same",)
+        if verdict.is_labelled:
+            tail = "; no question loses evidence, and none gains any"
+            return (
+                "Different records are shown for ",
+                format_share(row),
+                f" questions under {names}",
+                tail,
+            )
+        tail = ". Whether evidence is lost is not known: label the evidence of your questions"
+        return (
+            "Different records are shown for ",
+            format_share(row),
+            f" questions under {names}",
+            tail,
+        )
+    if depth == "text only":
+        text = verdict.rows[verdict.decisive].get("C_changed_count")
+        return (
+            "The same records are shown in a different text or order for ",
+            format_share(text),
+            f" questions under {names}",
+        )
+    if depth == "internal only":
+        return (f"Only internal state differs under {names}; questions see the same",)
+    return (_describe_no_difference(verdict),)
+
+
+def _describe_no_difference(verdict: Verdict) -> str:
+    """State an all-clear with what it does not exclude."""
+    row = next(
+        (g[name] for g in verdict.rows.values() for name in (LOST, "V_changed") if name in g), None
+    )
+    if row is None:
+        return "Every order keeps the same records"
+    effect = "lose evidence" if row.quantity == LOST else "are shown different records"
+    units = row.units or 0
+    text = f"No difference: 0 of {row.queries} questions {effect} in any order that was built"
+    if units < 2:
+        return f"{text} (one {row.unit}, so nothing is known about others)"
+    most = limit_unseen(units)
+    return f"{text} (with 95% confidence, at most {most:.2g} of such {row.unit}s, from {units})"
+
+
+def _describe_worse(verdict: Verdict, schedule: str) -> tuple[Part, ...]:
+    group = verdict.answers[schedule]
+    change = format_row(group["Delta_rep"], signed=True)
+    return (
+        f"Answers get worse under {describe_arrival(schedule)}: accuracy ",
+        format_row(group.get("accuracy.forward")),
+        f" {locate_base([schedule])}, then ",
+        format_row(group.get("accuracy.route")),
+        " (change ",
+        change,
+        f", {pluralise(group['Delta_rep'].queries or 0, 'question')})",
+    )
+
+
+def describe_source(verdict: Verdict) -> Statement:
+    """State what the memory keeps and shows in the reference order."""
+    baseline, base = verdict.baseline, verdict.base
+    length = verdict.find("context_length.forward")
+    phrases: list[tuple[Part, ...]] = []
+    if (share := verdict.find("kept.forward")) is not None:
+        phrases.append((format_row(share), " of the records kept"))
+    if baseline.questions:
+        covered = baseline.questions - baseline.lacking
+        phrases.append((f"all evidence shown to {covered} of {baseline.questions} questions",))
+    if length is not None:
+        phrases.append((Number(f"{4 * (length.estimate or 0):,.0f}", length), " characters shown"))
+    parts = (f"{base[:1].upper()}{base[1:]}: ", *join_parts(", ", phrases))
+    return Statement(parts, "source order", verdict.policy, flags=verdict.flags)
+
+
+def describe_answers(verdict: Verdict) -> Iterator[Statement]:
+    """State in plain words what order does to accuracy."""
+    for schedule, group in verdict.answers.items():
+        before, after = group.get("accuracy.forward"), group.get("accuracy.route")
+        change = group.get("Delta_rep")
+        if before is None or after is None or change is None:
+            continue
+        parts: tuple[Part, ...] = (
+            f"Accuracy of the answers by {change.model}: ",
+            format_row(before),
+            f" {locate_base([schedule])}, ",
+            format_row(after),
+            f" under {describe_arrival(schedule)} ({pluralise(change.queries or 0, 'question')}): "
+            f"{_explain_change(change, group)}",
+        )
+        if unreadable := describe_unreadable(group.get, f"under {describe_arrival(schedule)}"):
+            parts = (f"{change.model}: {unreadable}",)
+        flags = tuple(flag for flag in verdict.flags if flag in change.flags.split(";"))
+        yield Statement(parts, "accuracy", verdict.policy, change.schedule, flags=flags)
+
+
+def _explain_change(change: EstimateRow, group: Group) -> str:
+    if is_at_floor(change):
+        return describe_floor(change)
+    if is_claim_shown(change, group):
+        return f"accuracy {'falls' if (change.estimate or 0.0) < 0 else 'rises'} with this order"
+    if is_small(change):
+        return f"any change is shown to be small (within {MARGIN:g})"
+    text = "no change of accuracy is shown, which does not mean that there is none"
+    return describe_doubt(change) or text
+
+
+def describe_floor(row: EstimateRow) -> str:
+    """Explain that no answer is correct, and what may be the reason."""
+    reader = f"the model or the judge {row.judge}" if row.judge else "the model"
+    return f"no answer is correct, so {reader} is at floor and accuracy allows no conclusion"
+
+
+def describe_doubt(row: EstimateRow) -> str:
+    """Explain that a change is not shown among all claims, although its own interval shows it."""
+    if not excludes_zero(row):
+        return ""
+    if row.units is not None and 2 / 2**row.units >= MARGIN:  # the least p-value of sign flips
+        return f"{pluralise(row.units, row.unit)} are too few to show a change"
+    return "the change is not shown after the adjustment for all claims of the run"
+
+
+def describe_unreadable(find: Callable[[str], EstimateRow | None], route: str) -> str:
+    """Explain that the answers in source order, on the route, or on both cannot be read.
+
+    Empty if some answers of both can be read.
+    """
+    counts = {side: count_unreadable(find, side) for side in ("forward", "route")}
+    silent = {side: total for side, (number, total) in counts.items() if total and number == total}
+    if not silent:
+        return ""
+    names = {"forward": " in source order", "route": f" {route}"}
+    where = "" if len(silent) == 2 else names[next(iter(silent))]
+    return (
+        f"none of the {sum(silent.values())} answers{where} could be read (refused or unparsable), "
+        f"so nothing can be concluded about order"
+    )
+
+
+_HEADLINES: Mapping[str, tuple[str, str]] = {
+    "answers worse": ("{} answers worse", "{} answer worse"),
+    "evidence lost": ("{} loses evidence", "{} lose evidence"),
+    PROMISE_FAILED: ("{} breaks a promise", "{} break a promise"),
+    ALWAYS_WRONG: ("{} is wrong in every order", "{} are wrong in every order"),
+    INCONCLUSIVE: (
+        "{} allows no conclusion",
+        "{} allow no conclusion",
+    ),
+    "evidence moves": ("{} shows different evidence", "{} show different evidence"),
+    "different records": ("{} shows different records", "{} show different records"),
+    "text only": ("{} shows the same records in a different text", "{} show different text"),
+    "internal only": ("{} shows the same to every question", "{} show the same to every question"),
+    "stable": ("{} does not change", "{} do not change"),
+}
+"""How a headline puts each level, of one memory and of several, the most severe first."""
+LEVELS: tuple[str, ...] = tuple(_HEADLINES)[::-1]
+"""All levels, from the mildest to the most severe."""
+
+
+def summarise_verdicts(verdicts: Sequence[Verdict]) -> str:
+    """Summarise a run in one sentence: how many memories have the most severe level."""
+    if not verdicts:
+        return ""
+    worst = max((verdict.level for verdict in verdicts), key=LEVELS.index)
+    worst_verdicts = [verdict for verdict in verdicts if verdict.level == worst]
+    start = "Incomplete: " if any(verdict.is_incomplete for verdict in verdicts) else ""
+    singular, plural = _HEADLINES[worst]
+    text = (singular if len(worst_verdicts) == 1 else plural).format(
+        _count_memories(len(worst_verdicts), len(verdicts))
+    )
+    schedules = {
+        schedule: describe_arrival(schedule)
+        for verdict in worst_verdicts
+        for schedule in list_arrivals(s for s, depth in verdict.depths.items() if depth == worst)
+    }
+    where = " in any order" if worst == "stable" else ""
+    if schedules and not where:
+        where = f" under {join_names(list(schedules.values()))}"
+    return f"{start}{text}{where}."
+
+
+def _count_memories(number: int, total: int) -> str:
+    if total == 1:
+        return "This memory"
+    everyone = "Both memories" if total == 2 else f"All {total} memories"
+    return everyone if number == total else f"{number} of {total} memories"
+
+
+def tabulate_verdicts(named_verdicts: Sequence[tuple[str, Verdict]]) -> list[Table]:
+    """Show verdicts below each other, each with a name: levels, source order, and every order."""
+    verdicts = [verdict for _, verdict in named_verdicts]
+    schedules = list_arrivals(dict.fromkeys(s for verdict in verdicts for s in verdict.rows))
+    is_labelled = any(verdict.is_labelled for verdict in verdicts)
+    has_answers = any(verdict.answers for verdict in verdicts)
+    cells = [
+        (
+            name,
+            verdict.level,
+            format_row(verdict.find("kept.forward"), digits=2, limits=False),
+            *([_show_source_evidence(verdict)] if is_labelled else []),
+            *(_show_change(verdict, schedule, is_labelled=is_labelled) for schedule in schedules),
+            *([_show_answers(verdict)] if has_answers else []),
+        )
+        for name, verdict in named_verdicts
+    ]
+    columns = (
+        *("memory", "level", "records kept"),
+        *(["evidence shown"] if is_labelled else []),
+        *map(describe_arrival, schedules),
+        *(["right answers"] if has_answers else []),
+    )
+    caption = _explain_columns(verdicts, schedules, is_labelled=is_labelled)
+    return make_table("summary", "Verdict", caption, columns, cells, names=2)
+
+
+def _explain_columns(
+    verdicts: Sequence[Verdict], schedules: Sequence[str], *, is_labelled: bool
+) -> str:
+    """Explain what the numbers of the table count."""
+    base = locate_base(schedules)
+    change = (
+        "questions that lose evidence (−) and gain evidence (+), of all questions with evidence"
+        if is_labelled
+        else "questions that are shown different records"
+    )
+    texts = [f"Records kept: mean share {base}."]
+    if is_labelled:
+        texts.append(f"Evidence shown: questions with all of their evidence {base}.")
+    if schedules:
+        texts.append(f"Orders: {change}, compared with {name_reference_of(verdicts)}.")
+    models = dict.fromkeys(
+        row.model for v in verdicts for group in v.answers.values() for row in group.values()
+    )
+    if models:
+        texts.append(
+            f"Right answers of {', '.join(models)}: accuracy {base} → in the first order with "
+            "answers; ≈ if no difference is shown."
+        )
+    return " ".join(texts)
+
+
+def name_reference_of(verdicts: Sequence[Verdict]) -> str:
+    """Name what the orders of several memories are compared with."""
+    return join_names(list(dict.fromkeys(verdict.reference for verdict in verdicts)))
+
+
+def _show_source_evidence(verdict: Verdict) -> str:
+    baseline = verdict.baseline
+    if not baseline.questions:
+        return ""
+    return f"{baseline.questions - baseline.lacking} of {baseline.questions}"
+
+
+def _show_change(verdict: Verdict, schedule: str, *, is_labelled: bool) -> Part:
+    group = verdict.rows.get(schedule, {})
+    if not is_labelled:
+        return format_share(group.get("V_changed_count"))
+    row = group.get(f"{LOST}_count")
+    if row is None:
+        return ""
+    lost, gained = (format_count(count(group, quantity)) for quantity in (LOST, GAINED))
+    return Number(f"−{lost} +{gained} of {row.queries}", row)
+
+
+def _show_answers(verdict: Verdict) -> Part:
+    for group in verdict.answers.values():
+        before, after = group.get("accuracy.forward"), group.get("accuracy.route")
+        change = group.get("Delta_rep") or group.get("Delta")
+        if before is None or after is None or change is None or change.estimate is None:
+            continue
+        shares = [f"{row.estimate or 0.0:.2f}" for row in (before, after)]
+        sign = "→" if is_claim_shown(change, group) else "≈"
+        return Number(sign.join(dict.fromkeys(shares)), change)
+    return ""
+
+
+def tabulate_orders(verdict: Verdict) -> list[Table]:
+    """Show one memory under each order: what changes, with counts of questions."""
+    schedules = list_arrivals(verdict.rows)
+    quantities = [
+        ("lose evidence", f"{LOST}_count"),
+        ("gain evidence", f"{GAINED}_count"),
+        ("other records", "V_changed_count"),
+        ("other text", "C_changed_count"),
+    ]
+    present = [
+        (name, quantity)
+        for name, quantity in quantities
+        if any(quantity in group for group in verdict.rows.values())
+    ]
+    cells = [
+        (
+            describe_arrival(schedule),
+            *(format_share(verdict.rows[schedule].get(quantity)) for _, quantity in present),
+            verdict.depths.get(schedule, "writes overlap"),
+        )
+        for schedule in schedules
+    ]
+    caption = f"Questions compared with {verdict.reference}; means over the orders that were built."
+    columns = ("order", *(name for name, _ in present), "effect")
+    return make_table("orders-of-memory", verdict.policy, caption, columns, cells)

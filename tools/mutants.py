@@ -454,6 +454,7 @@ class Copy:
         code: int = 1
         try:
             os.setsid()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             target = os.open(self.output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(target, 1)
             os.dup2(target, 2)
@@ -598,6 +599,7 @@ def main(words: list[str]) -> int:
         print(f"no tests: neither {' nor '.join(TESTS)} exists; pass pytest arguments after --")
         return 2
     os.chdir(ROOT)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the tests and removes the copies
     with tempfile.TemporaryDirectory() as scratch:
         copies = [
             Copy(Path(scratch).resolve() / f"copy{at}", arguments.tests)

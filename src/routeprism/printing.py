@@ -30,7 +30,7 @@ def pluralise(number: int | None, noun: str) -> str:
 
 def join_names(names: Sequence[str]) -> str:
     """Join names as a sentence lists them."""
-    *first, last = names
+    *first, last = names or ("",)
     return f"{', '.join(first)} and {last}" if first else last
 
 

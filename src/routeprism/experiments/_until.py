@@ -17,6 +17,7 @@ from typing import Protocol, TypeAlias
 
 from routeprism.errors import SpecError
 from routeprism.experiments._rows import FIXED_LIMITS, Key
+from routeprism.judge import GAINED, LOST, NET
 from routeprism.measures import ConfidenceSequences, Sums
 from routeprism.records import Benchmark, choose_cases
 from routeprism.runs import Column, Finding
@@ -28,7 +29,7 @@ _RISK = 0.05
 _FROM_BUILDS = "D_build"
 _DECIDING = ("V_changed", "retained_changed", "C_changed")
 """What decides the verdict of a memory before any model answers; every pair has a value."""
-_EVIDENCE = "evidence_lost"
+_EVIDENCE = (LOST, GAINED, NET)
 """What also decides it where evidence is labelled."""
 _OPTIONAL = ("I_changed", _FROM_BUILDS)
 """What also decides it of memories with a state, and of repeated builds."""
@@ -37,12 +38,12 @@ _ANSWERING = "Delta_rep"
 _CLAIMED = frozenset("D_build Delta_rep D_res outdated_answer.route-forward".split())
 """What the rows of an audit test: their p-values are adjusted for all of these claims."""
 _SHARES = frozenset(
-    "J J_T V_changed C_changed B_changed I_changed retained_changed evidence_lost H H_eq H_same "
+    "J J_T V_changed C_changed B_changed I_changed retained_changed evidence_lost evidence.lost evidence.gained H H_eq H_same "
     "H_cross H_within".split()
 )
 _SHARE_PREFIXES = ("accuracy.", "recall.", "all_covered.", "overlap.", "kept.")
 _DIFFERENCES = frozenset(
-    "Delta Delta_rep D_res D_correct restored-absent restored-replacement restored-present "
+    "evidence.net Delta Delta_rep D_res D_correct restored-absent restored-replacement restored-present "
     "present-absent".split()
 )
 _FROM_ANSWERS = frozenset("H H_eq H_same H_cross H_within".split()) | _DIFFERENCES
@@ -283,7 +284,7 @@ def open_watch(
         further = (builds > 1) * len({place[:2] for place in places})
         expected = frozenset(product(places, (_ANSWERING,)))
         return Watch(until, expected, further_claims=further)
-    deciding = (*_DECIDING, _EVIDENCE) if evidence else _DECIDING
+    deciding = (*_DECIDING, *_EVIDENCE) if evidence else _DECIDING
     expected = frozenset(product(places, deciding))
     return Watch(until, expected, frozenset(product(places, _OPTIONAL)))
 

@@ -313,11 +313,7 @@ def judge(results: Results) -> list[Verdict]:
 
     rows = results.rows
     routes = rows.where(experiment=("routes", "overlap"), arm="")
-    policies = [
-        policy
-        for policy in routes.where(quantity=_JUDGED).values("policy")
-        if policy and not rows.where(experiment="curves", policy=policy)
-    ]
+    policies = [policy for policy in routes.where(quantity=_JUDGED).values("policy") if policy]
     aside = list_asides(results)
     aside |= {policy for policy in policies if policy.startswith("source-order(")}
     subjects = [policy for policy in policies if policy not in aside] or policies
@@ -340,7 +336,7 @@ def judge(results: Results) -> list[Verdict]:
     return verdicts
 
 
-_JUDGED = ("J", "count.failed_pairs", "count.not_applicable", "anomaly")
+_JUDGED = ("V_changed", "count.failed_pairs", "count.not_applicable", "anomaly")
 """Quantities of a memory that was compared, or that could not be."""
 
 
@@ -382,7 +378,7 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
     groups = {
         place[0]: {**group, **evidence.get(place, {}), **updates.get(place, {})}
         for place, group in traces.items()
-        if place[0] and "J" in group
+        if place[0] and "V_changed" in group
     }
     observed = read_observed(results, policy)
     depths: dict[str, Depth] = {

@@ -25,6 +25,7 @@ from routeprism.experiments.statements import (
     keep_widest,
     state_row,
 )
+from routeprism.quantities import find_quantity
 from routeprism.runs import EstimateRow, Rows
 
 PLACE = ("policy", "schedule", "model")
@@ -99,11 +100,10 @@ def read_cells(rows: Rows, arms: Mapping[str, str]) -> dict[tuple[str, ...], Cel
 
 def _read_contrast(row: EstimateRow) -> tuple[str, str]:
     """Split a contrast's quantity into the contrast and the quantity itself."""
-    prefix, dot, quantity = row.quantity.partition(".")
-    if prefix in ("changed-preserved", "changed-absent"):
-        within = quantity.startswith("within.")
-        return (f"{prefix}.within" if within else prefix), quantity.removeprefix("within.")
-    return row.arm, quantity if dot and prefix == "Gamma" else row.quantity
+    quantity = find_quantity(row.quantity)
+    if quantity.estimator == "difference":
+        return quantity.derivation, quantity.base.name
+    return row.arm, quantity.base.name if quantity.derivation == "Gamma" else quantity.name
 
 
 def tabulate_arms(

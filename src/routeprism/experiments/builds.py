@@ -7,14 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from routeprism.exhibits import Statement
 from routeprism.experiments._rows import Column
 from routeprism.experiments.statements import BUILD_AGAIN, is_claim_shown, state_row
-from routeprism.measures import BUILD_COORDINATES, Alternative, Builds, Once
+from routeprism.measures import BUILD_COORDINATES, Builds, Once
 from routeprism.policies import Policy, unwrap_policy
 from routeprism.records import Case
 from routeprism.routes import Route
 from routeprism.runs import EstimateRow, Finding, Rows
-
-BUILDS_TESTED: Mapping[str, Alternative] = {"D_build": "greater"}
-"""Quantities of repeated builds whose difference from zero is a claim about order."""
 
 Values = dict[Column, list[float | None]]
 

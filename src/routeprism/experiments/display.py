@@ -43,6 +43,7 @@ from routeprism.experiments.statements import (
     is_at_floor,
     join_phrases,
 )
+from routeprism.quantities import find_quantity
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
 
@@ -155,7 +156,7 @@ def _enter_arms(sheet: Sheet, layout: str, profiles: Mapping[str, Profile]) -> N
 
 
 def _leave_out_accuracy(profile: Profile) -> Profile:
-    return {name: v for name, v in profile.items() if not name.startswith("accuracy.")}
+    return {name: v for name, v in profile.items() if find_quantity(name).correctness != "level"}
 
 
 def _mean(first: Profile, second: Profile) -> Profile:

@@ -603,7 +603,6 @@ experiment = Experiment(
     commands=("orders",),
     rank=70,
     tab="orders",
-    weighting={"mean_clusters": "order"},
     tables=tabulate_orders,
     charts=chart_orders,
 )

@@ -44,6 +44,7 @@ from routeprism.experiments.statements import (
     join_phrases,
 )
 from routeprism.prompts import Provenance
+from routeprism.quantities import find_quantity
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, StoredRun
 
@@ -115,7 +116,7 @@ def _describe(margin: float, rows: Sequence[EstimateRow]) -> Iterator[Statement]
     for answers in list_answer_rows(rows, "routes"):
         for first, second in CONTRASTS:
             gaps = {
-                quantity.removeprefix("Gamma."): row
+                find_quantity(quantity).base.name: row
                 for (arm, mask, quantity), row in answers.rows.items()
                 if arm == f"{first}-{second}" and not mask
             }

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import product
@@ -19,10 +18,6 @@ from routeprism.specs import EXTENSIONS, Extension, registered
 _PARTS: Mapping[str, Sequence[str]] = {
     "where": ("retained", "exposed"),
     "side": ("forward", "route"),
-    "condition": (
-        *("present", "absent", "restored", "replacement"),
-        *("stale", "both", "neither", "current"),
-    ),
     "arrival": ("forward", "reverse", "uniform", "arrival"),
 }
 """What can stand for the `{parts}` of a template in `quantities.json`."""
@@ -46,7 +41,7 @@ def _expand(template: str, texts: Mapping[str, Any]) -> Iterator[Quantity[Any]]:
     names = re.findall(r"{(\w+)}", template)
     for parts in product(*(_PARTS[name] for name in names)):
         words = dict(zip(names, parts, strict=True))
-        sides = tuple(words[name] for name in ("side", "condition") if name in words)
+        sides = (words["side"],) if "side" in words else ()
         words["other"] = "forward" if words.get("side") == "forward" else "other"
         fields = {"emphasis": "", "sides": sides, **_fill_all(texts, words)}
         yield Quantity(_fill(template, words), **fields)
@@ -71,20 +66,7 @@ def built_in_quantities() -> Mapping[str, Quantity[Any]]:
     for template, texts in _read_texts()["quantities"].items():
         for quantity in _expand(template, texts):
             quantities.setdefault(quantity.name, quantity)
-    return {
-        name: quantity
-        if quantity.sides
-        else replace(quantity, sides=_find_sides(quantity, quantities))
-        for name, quantity in quantities.items()
-    }
-
-
-def _find_sides(
-    quantity: Quantity[Any], quantities: Mapping[str, Quantity[Any]]
-) -> tuple[str, ...]:
-    """Find what a difference of two conditions reads; one of the two routes reads both."""
-    sides = (side for name in quantity.terms for side in quantities[name].sides)
-    return tuple(dict.fromkeys(sides))
+    return quantities
 
 
 def registered_quantities() -> tuple[Quantity[Any], ...]:
@@ -153,7 +135,8 @@ def _resolve(
         start = template.partition("{")[0]
         if name.startswith(start):
             part = name.removeprefix(start)
-            fields = _fill_all(texts, {"part": part.replace("_", " ")})
+            fields = _fill_all(texts, {"part": part})
+            fields["plain"] = fields["plain"].replace("_", " ")
             return Quantity(name, emphasis="", part=part, **fields)
     return Quantity(name, emphasis="")
 

@@ -29,7 +29,7 @@ from routeprism.quantities import find_quantity
 from routeprism.runs import EstimateRow, Rows
 
 PLACE = ("policy", "schedule", "model")
-SYMBOLS = {"H": "H", "Delta": "Δ", "D_res": "D_res", "Delta_rep": "Δ_rep"}
+SYMBOLS = {name: find_quantity(name).symbol for name in ("H", "Delta", "D_res", "Delta_rep")}
 _MEASURES = ("D_res", "H", "D_correct", "Delta_rep")
 """What a statement is about: the first that the answers allow."""
 

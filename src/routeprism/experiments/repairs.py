@@ -12,6 +12,7 @@ from routeprism.exhibits import (
     Table,
     format_count,
     format_row,
+    format_share,
     make_table,
     name_chart,
     shorten,
@@ -86,6 +87,8 @@ class RemedyOutcome:
     """Questions that end with the old value of a changed fact; None without such labels."""
     stale_before: EstimateRow | None = None
     """The same for the memory without the repair."""
+    lost: EstimateRow | None = None
+    """How many questions lose evidence without the repair; None without labels."""
 
     @property
     def remaining(self) -> float:
@@ -157,6 +160,7 @@ def compare_repairs(rows: Rows, repairs: Sequence[Repair]) -> list[RemedyOutcome
                     value_of_row(group.get("context_length.route")) / length if length else 1.0,
                     updates.get(place, {}).get(_STALE),
                     updates.get(unrepaired, {}).get(_STALE),
+                    before.get("evidence_lost_count"),
                 )
             )
     return outcomes
@@ -227,8 +231,9 @@ def tabulate_remedies(results: Results) -> list[Table]:
     return make_table(
         "remedies",
         "Repairs and their costs",
-        "Each repair around the memory, under each order of arrival. Loss prevented: the share of "
-        "the evidence loss that the repair prevents (without labels, of the missing overlap). "
+        "Each repair around the memory, under each order of arrival. Loss prevented: for how "
+        "many of the questions that lose evidence the repair prevents it (without labels, the "
+        "share of the missing overlap that it restores). "
         "Old value alone: questions about updates that end with it. "
         f"Writes: extra writes per record. {CALLS} Delay: later arrivals that a record waits for. "
         "No other repair is at least as good as an efficient one in these and in the length of "
@@ -241,7 +246,7 @@ def tabulate_remedies(results: Results) -> list[Table]:
         [
             (
                 *(o.repair.memory, o.schedule, o.repair.label, "yes" if o in efficient else ""),
-                _write_share(o.prevented),
+                _write_prevented(o),
                 *map(format_row, (o.loss, o.evidence)),
                 write_stale(o),
                 *map(format_row, (o.overlap, o.accuracy)),
@@ -306,10 +311,12 @@ def _list_benefits(outcomes: Sequence[RemedyOutcome]) -> Iterator[Benefit]:
     schedules = list(dict.fromkeys(outcome.schedule for outcome in outcomes))
     first, arrival = schedules[0], describe_arrival(schedules[0])
     has_labels = any(outcome.is_labelled for outcome in outcomes)
-    loss = "the evidence loss" if has_labels else "the missing overlap"
-    text = f"Columns named after an order of arrival: share of {loss} that the repair prevents."
+    prevented = "share of the missing overlap that the repair restores"
+    if has_labels:
+        prevented = "for how many of the questions that lose evidence the repair prevents it"
+    text = f"Columns named after an order of arrival: {prevented}."
     for schedule in schedules:
-        yield describe_arrival(schedule), schedule, lambda o: _write_share(o.prevented), text
+        yield describe_arrival(schedule), schedule, _write_prevented, text
         text = ""
     if has_labels:
         text = f"Evidence kept: share of the evidence that questions are shown under {arrival}."
@@ -327,16 +334,22 @@ def _list_benefits(outcomes: Sequence[RemedyOutcome]) -> Iterator[Benefit]:
 
 def write_stale(outcome: RemedyOutcome) -> str:
     """Write how many questions about updates end with the old value alone."""
-    row = outcome.stale
-    return "" if row is None else f"{format_count(value_of_row(row))} of {row.queries}"
+    return str(format_share(outcome.stale))
 
 
-def _write_share(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.0f}%"
+def _write_prevented(outcome: RemedyOutcome) -> str:
+    """Write for how many of the questions that lose evidence a repair prevents it."""
+    share = outcome.prevented
+    if share is None:
+        return ""
+    if outcome.lost is None:
+        return f"{share:.2f}"
+    lost = value_of_row(outcome.lost)
+    return f"{format_count(round(share * lost, 1))} of {format_count(lost)}"
 
 
 def _write_estimate(row: EstimateRow | None) -> str:
-    return _write_share(None if row is None else row.estimate)
+    return "" if row is None or row.estimate is None else f"{row.estimate:.2f}"
 
 
 def _tabulate_cost(memory: str, lines: Lines) -> list[Table]:
@@ -386,7 +399,7 @@ def _draw_benefit(memory: str, schedule: str, outcomes: Sequence[RemedyOutcome])
     efficient = find_efficient(outcomes)
     texts = _label_points(outcomes)
     words = "; ".join(
-        f"{o.repair.label} prevents {100 * (o.prevented or 0):.0f}% at {o.writes:.2f} extra writes"
+        f"{o.repair.label} prevents {_write_prevented(o)} at {o.writes:.2f} extra writes"
         for o in outcomes
     )
     return Chart(

@@ -215,7 +215,7 @@ class _Style:
 
 
 _LONG = 40
-_SHARE = re.compile(r"(\d+(?:\.\d)?) of (\d+)")
+_SHARE = re.compile(r"(\d+(?:\.\d)?) of (\d+(?:\.\d)?)(?: on average)?")
 _PERCENT = re.compile(r"(\d+)%")
 
 

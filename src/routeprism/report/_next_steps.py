@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from routeprism.experiments.severity import describe_arrival, name_base
+from routeprism.experiments.severity import describe_arrival, locate_base
 from routeprism.report._html import Markup, fragment, tag
 from routeprism.report._summary import interrupted
 from routeprism.runs import Rows, Shortfall
@@ -84,10 +84,8 @@ def _limit(rows: Rows, schedule: str, policy: str) -> SuggestedGate:
     else:
         failing = [row.policy for row in rows if (row.estimate or 0.0) < LEAST_OVERLAP]
         gate = f"J>={LEAST_OVERLAP:g}"
-        base = name_base([schedule])
-        meaning = (
-            f"under {place}, the overlap with the records shown in {base} is {LEAST_OVERLAP:g}"
-        )
+        records = f"the records shown {locate_base([schedule])}"
+        meaning = f"under {place}, the overlap with {records} is at least {LEAST_OVERLAP:g}"
     where = f"{policy}schedule={schedule}"
     if rows[0].quantity == "J":  # other experiments have an overlap as well
         where = f"{policy}experiment={rows[0].experiment},schedule={schedule},arm="

@@ -38,6 +38,7 @@ __all__ = [
     "read_statements",
     "shorten",
     "shorten_lines",
+    "write_share",
 ]
 
 Severity = Literal["good", "info", "warning", "problem"]
@@ -73,10 +74,19 @@ def format_row(
 
 
 def format_share(row: EstimateRow | None) -> Part:
-    """Format a count with what it is out of, such as `12 of 40`; empty if it does not apply."""
+    """Format a count with what it is out of, such as `12 of 40`; empty if it does not apply.
+
+    The mean of counts over several orders is written as `3.4 of 40 on average`.
+    """
     if row is None or row.estimate is None:
         return ""
-    return Number(f"{format_count(row.estimate)} of {row.queries}", row)
+    return Number(write_share(row.estimate, row.queries or 0), row)
+
+
+def write_share(part: float, whole: float) -> str:
+    """Write a share with its counts, such as `12 of 40` or `3.4 of 40 on average`."""
+    counts = f"{format_count(part)} of {format_count(whole)}"
+    return counts if part == round(part) else f"{counts} on average"
 
 
 def format_count(number: float) -> str:

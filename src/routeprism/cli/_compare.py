@@ -16,25 +16,15 @@ from routeprism.cli._console import SafeConsole, make_grid, print_json, print_li
 from routeprism.cli._terminal import reading
 from routeprism.orders import describe_arrival
 from routeprism.review.comparison import (
-    MAIN_QUANTITIES,
     Difference,
     RunComparison,
     SupportChange,
     name_pair,
     name_quantity,
+    select_differences,
 )
 from routeprism.review.planning import StudyPlan
 
-_QUANTITIES = {
-    **MAIN_QUANTITIES,
-    "retained_changed": "different records kept",
-    "I_changed": "different internal state",
-    "all_covered.exposed.route": "questions shown all evidence",
-    "H": "answers differ",
-    "restored-absent": "accuracy that a record restores",
-    "restored-replacement": "the same, against a matched record",
-}
-"""The quantities that the terminal shows, in plain words; --json gives all by their names."""
 _SIDES = ("policy_before", "before", "after")
 _LIMITS = ("lower", "upper", "queries", "units")
 _ARGUMENTS = ("first", "second", "policies_a", "policies_b", "html", "markdown")
@@ -79,16 +69,8 @@ def _print_comparison(console: SafeConsole, comparison: RunComparison) -> None:
 
 
 def _tables(comparison: RunComparison) -> Iterator[Table]:
-    """Yield a table for each policy and order of arrival, in the order of `_QUANTITIES`."""
-    places = list(_QUANTITIES)
-    visible_rows = sorted(
-        (
-            difference
-            for difference in comparison.differences
-            if difference.column.quantity in _QUANTITIES and difference.is_plain
-        ),
-        key=lambda difference: places.index(difference.column.quantity),
-    )
+    """Yield a table for each policy and order of arrival; --json gives every quantity."""
+    visible_rows = select_differences(comparison.differences, "headline", "table")
     widest = max((len(_quantity(difference)) for difference in visible_rows), default=0)
     groups: dict[str, list[Difference]] = {}
     for difference in visible_rows:
@@ -109,8 +91,7 @@ def _tables(comparison: RunComparison) -> Iterator[Table]:
 
 def _quantity(difference: Difference) -> str:
     column = difference.column
-    is_main = column.quantity in MAIN_QUANTITIES
-    name = name_quantity(column) if is_main else _QUANTITIES[column.quantity]
+    name = name_quantity(column)
     return f"{name} ({column.model})" if column.model else name
 
 

@@ -19,9 +19,10 @@ from routeprism.experiments._case_values import PairValues, coordinates_of
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._strata import Strata, enter_all
 from routeprism.experiments._update_values import Resolved, enter_displacements, enter_prevented
-from routeprism.measures import Coordinate, Sums
+from routeprism.measures import Sums
 from routeprism.orders import FORWARD, ArrivalModel, Order, Schedule
 from routeprism.policies import Policy
+from routeprism.quantities import Quantity
 from routeprism.records import Case, Pool
 from routeprism.routes import (
     LossPlace,
@@ -33,7 +34,7 @@ from routeprism.routes import (
     trace_case,
 )
 
-Coordinates = Sequence[tuple[str, str, Coordinate[Pair]]]
+Coordinates = Sequence[tuple[str, str, Quantity[Pair]]]
 
 LISTED_ORDERS = 32
 """Up to how many orders of a pool are all built."""

@@ -42,10 +42,11 @@ from routeprism.experiments._update_values import enter_displacements, resolve_b
 from routeprism.experiments.builds import build_findings, build_values
 from routeprism.experiments.mechanism import Contrast
 from routeprism.experiments.retention import enter_over_time
-from routeprism.measures import Coordinate, Sums
+from routeprism.measures import Sums
 from routeprism.models import Model
 from routeprism.orders import ArrivalModel, Schedule
 from routeprism.policies import Policy, StandIn, interface_of
+from routeprism.quantities import Quantity
 from routeprism.records import Benchmark, Case
 from routeprism.routes import (
     FIRST_POOLS,
@@ -132,7 +133,7 @@ class Plan:
         return bool(self.arrivals or self.benchmark.arrivals)
 
     @property
-    def coordinates(self) -> tuple[tuple[str, str, Coordinate[Pair]], ...]:
+    def coordinates(self) -> tuple[tuple[str, str, Quantity[Pair]], ...]:
         """Return (experiment, label source, coordinate) for everything that is observed."""
         return coordinates_of(self.labels, self.updates)
 

@@ -21,6 +21,7 @@ from routeprism.exhibits import (
 from routeprism.experiments._answer_rows import PLACE, AnswerRows, list_answer_rows, title_place
 from routeprism.experiments.statements import compose_rows, join_phrases
 from routeprism.judge import describe_floor, is_at_floor
+from routeprism.quantities import find_quantity
 from routeprism.runs import EstimateRow, Rows
 
 
@@ -132,11 +133,8 @@ def _eligibility_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
 
     plain = Rows.of(rows).plain(experiment="restoration", model="")
     for (policy, schedule), group in plain.group("policy", "schedule").items():
-        counts = {
-            name.removeprefix("count."): row
-            for name, row in group.items()
-            if name.startswith("count.")
-        }
+        quantities = ((find_quantity(name), row) for name, row in group.items())
+        counts = {quantity.part: row for quantity, row in quantities if quantity.is_count}
         if not counts:
             continue
         rules = {rule: counts.pop(f"eligible.{rule}", None) for rule in ELIGIBILITY}
@@ -173,10 +171,10 @@ def tabulate_restoration(results: Results) -> list[Table]:
     """Show the conditions with their contrasts, and which pairs were eligible."""
     rows = results.rows.where(experiment="restoration", arm=_DESIGNS)
     eligible = [
-        (*place, arm or "single record", name.removeprefix("count."), format_row(row))
+        (*place, arm or "single record", quantity.part, format_row(row))
         for (*place, arm), group in rows.where(model="").group("policy", "schedule", "arm").items()
         for name, row in group.items()
-        if name.startswith("count.") and row.estimate is not None
+        if (quantity := find_quantity(name)).is_count and row.estimate is not None
     ]
     return [
         *_tabulate_conditions(

@@ -35,7 +35,6 @@ from routeprism.experiments._strata import DISTINCT
 from routeprism.experiments.layers import draw_profile
 from routeprism.experiments.statements import Phrase, compose_rows, describe_residual, join_phrases
 from routeprism.judge import describe_doubt, describe_floor, describe_unreadable, is_at_floor
-from routeprism.measures import Alternative
 from routeprism.prompts import Provenance
 from routeprism.records import Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
@@ -45,12 +44,8 @@ GROUPS = (
     Group("changed-preserved", "support-changed", "support-preserved", left_out=MAIN),
 )
 """Groups of questions that are compared within units: by dispatch order, by change of support."""
-TESTED: Mapping[str, Alternative] = {
-    "Delta_rep": "two-sided",
-    "D_res": "greater",
-    "outdated_answer.route-forward": "greater",
-}
-"""Quantities whose difference from zero is a claim about order."""
+_NO_ANSWER = ("count.no_answer.forward", "count.no_answer.route")
+"""Counts of answers that cannot be read, which have no row where there are none."""
 _REPLICATION = "replication"
 
 
@@ -64,9 +59,9 @@ def _finish(collection: Gathered) -> StageResult:
     options = {"left_out": MAIN, "by_question": MAIN}
     rows = [
         row
-        for row in estimate_rows(collection.tally, collection.setting, tested=TESTED, **options)
+        for row in estimate_rows(collection.tally, collection.setting, is_tested=True, **options)
         if duplicates or not row.mask.endswith(DISTINCT)  # else it repeats the plain rows
-        if row.estimate or not row.quantity.startswith("count.no_answer")
+        if row.estimate or row.quantity not in _NO_ANSWER
     ]
     rows += difference_rows(collection.tally, collection.setting, GROUPS)
     unmatched = collection.list_reasons(

@@ -39,6 +39,7 @@ from routeprism.experiments.answers import fixed_source_statements, instructions
 from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
 from routeprism.judge import describe_floor, is_at_floor
 from routeprism.prompts import Provenance
+from routeprism.quantities import find_quantity
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, StoredRun
 
@@ -110,7 +111,7 @@ def _describe(margin: float, rows: Sequence[EstimateRow]) -> Iterator[Statement]
     for answers in list_answer_rows(rows, "routes"):
         for first, second in CONTRASTS:
             gaps = {
-                quantity.removeprefix("Gamma."): row
+                find_quantity(quantity).base.name: row
                 for (arm, mask, quantity), row in answers.rows.items()
                 if arm == f"{first}-{second}" and not mask
             }

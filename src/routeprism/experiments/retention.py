@@ -38,7 +38,6 @@ def tabulate_evidence(results: Results) -> list[Table]:
     groups = results.rows.where(experiment="retention", arm="").group(
         "policy", "schedule", "labels"
     )
-    quantities = [f"recall.{where}.{side}" for where in ("retained", "exposed") for side in _SIDES]
     return make_table(
         "evidence",
         "What is left of the evidence",
@@ -49,15 +48,17 @@ def tabulate_evidence(results: Results) -> list[Table]:
             *("shown, forward", "shown, other order", "J^T"),
         ),
         [
-            (*place, *(format_row(group.get(q)) for q in quantities), format_row(group.get("J_T")))
+            (*place, *(format_row(group.get(q)) for q in _RECALL), format_row(group.get("J_T")))
             for place, group in groups.items()
-            if any(quantity.startswith("recall.") for quantity in group)
+            if not _RECALL.keys().isdisjoint(group)
         ],
         names=3,
     )
 
 
 _PLACES = {"retained": "kept", "exposed": "shown to the question"}
+_RECALL = {f"recall.{where}.{side}": (where, side) for where in _PLACES for side in _SIDES}
+"""Quantity → where it looks for evidence, and on which route."""
 
 Cells = dict[tuple[str, str, str], EstimateRow]
 """(policy, kind of question, side) → its recall."""
@@ -67,9 +68,8 @@ def chart_evidence(results: Results) -> list[Chart]:
     """Draw recall of the evidence by policy, and by kind of question for each policy."""
     groups: dict[tuple[str, str], Cells] = {}
     for row in results.rows.where(experiment="retention", mask="", arm=""):
-        quantity, _, rest = row.quantity.partition(".")
-        where, _, side = rest.partition(".")
-        if quantity == "recall" and side in _SIDES and row.estimate is not None:
+        if row.quantity in _RECALL and row.estimate is not None:
+            where, side = _RECALL[row.quantity]
             cells = groups.setdefault((row.schedule, where), {})
             cells[row.policy, row.stratum, side] = row
     arms = list_arms(results)

@@ -34,7 +34,7 @@ from routeprism.experiments._result import Audit
 from routeprism.experiments._rows import adjust_p_values, estimate_rows, in_order
 from routeprism.experiments._stages import Stage, StageResult, inspect_stages
 from routeprism.experiments._subject import Statistics, Subject
-from routeprism.experiments.builds import BUILDS_TESTED, find_noisy_policies
+from routeprism.experiments.builds import find_noisy_policies
 from routeprism.experiments.verdicts import observe_memories, state_memory
 from routeprism.judge import judge
 from routeprism.policies import Policy, StandIn, builder_model, stores_states
@@ -224,7 +224,7 @@ def _list_rows(
     audit: Preparation, traces: Traces, answer_rows: Sequence[EstimateRow]
 ) -> list[EstimateRow]:
     """Estimate what was traced, and put it into order with the rows of the stages."""
-    traced = estimate_rows(traces.tally, audit.setting, tested=BUILDS_TESTED)
+    traced = estimate_rows(traces.tally, audit.setting, is_tested=True)
     rows = [*traced, *answer_rows]
     return in_order(
         [*rows, *adjust_p_values(rows)],

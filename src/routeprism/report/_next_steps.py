@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from routeprism.orders import describe_arrival, name_base
+from routeprism.orders import describe_arrival
 from routeprism.report._html import Markup, fragment, tag
 from routeprism.report._summary import interrupted
 from routeprism.runs import Rows, Shortfall
@@ -80,13 +80,12 @@ def _limit(rows: Rows, schedule: str, policy: str) -> SuggestedGate:
     if rows[0].quantity == "evidence_lost":
         failing = [row.policy for row in rows if (row.estimate or 0.0) > MOST_LOST]
         gate = f"evidence_lost<={MOST_LOST:g}"
-        meaning = f"under {place}, at most {100 * MOST_LOST:g}% of the questions lose evidence"
+        meaning = f"under {place}, at most {100 * MOST_LOST:g} of 100 questions lose evidence"
     else:
         failing = [row.policy for row in rows if (row.estimate or 0.0) < LEAST_OVERLAP]
         gate = f"J>={LEAST_OVERLAP:g}"
-        share = f"{100 * LEAST_OVERLAP:g}%"
-        base = name_base([schedule])
-        meaning = f"under {place}, the records shown overlap with those of {base} by {share}"
+        records = f"the records shown {locate_base([schedule])}"
+        meaning = f"under {place}, the overlap with {records} is at least {LEAST_OVERLAP:g}"
     where = f"{policy}schedule={schedule}"
     if rows[0].quantity == "J":  # other experiments have an overlap as well
         where = f"{policy}experiment={rows[0].experiment},schedule={schedule},arm="

@@ -11,6 +11,7 @@ from routeprism.errors import SpecError
 from routeprism.exhibits import Number, Statement, compose, make_card, shorten, shorten_lines
 from routeprism.experiments.statements import show_flags
 from routeprism.judge import Verdict, describe_floor, is_at_floor, read_verdicts
+from routeprism.quantities import find_quantity
 from routeprism.review.selection import (
     Gate,
     name_column,
@@ -255,13 +256,13 @@ class _Judging:
             name = f"the {gate.limit} limit of {gate.quantity}"
         parts = (f"{name} is ", Number(text, row))
         values = {} if gate.holds(value) else _read_values(row, self.stored)
-        is_count = row.quantity.endswith("_count")  # each question is counted or is not
-        bound = 0.5 if is_count else gate.bound
+        # Each question is counted or is not.
+        bound = 0.5 if find_quantity(row.quantity).derivation == "count" else gate.bound
         return self._decide(gate, row, float(value), parts, values, bound)
 
     def _judge_change(self, gate: Gate, row: EstimateRow) -> GateVerdict:
         """Judge the change from the baseline, over the questions that both runs have."""
-        if row.stratum != "all" or row.mask or row.quantity.endswith("_count"):
+        if row.stratum != "all" or row.mask or row.is_count:
             raise SpecError(
                 f"gate {gate.text!r}: a change from the baseline is of a mean over all questions"
             )
@@ -346,7 +347,9 @@ def _compare(baseline: Path, run: Path) -> dict[Column, Difference]:
 
 
 def _column(row: EstimateRow) -> Column:
-    return name_column(row, quantity=row.quantity.removesuffix("_count"))
+    quantity = find_quantity(row.quantity)
+    counted = quantity.base if quantity.derivation == "count" else quantity
+    return name_column(row, quantity=counted.name)
 
 
 def _read_values(
